@@ -183,15 +183,27 @@ def with_fields(array: Any, target: Any) -> Any:
 def pruned(array: Any, target: Any) -> Any:
     """A pyarrow.Array with only the struct fields that the pyarrow.DataType `target` has."""
 
+@final
+class RawOpening:
+    """How files are opened, made once for all of them."""
+
+    def __new__(
+        cls,
+        *,
+        format: str | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+        verify_checksums: bool = True,
+        keys: Mapping[str, bytes | str] | Callable[[str], bytes | str | None] | None = None,
+        schema: ArrowSchemaExportable | str | None = None,
+        options: Mapping[str, Any] | None = None,
+        microseconds: bool = False,
+    ) -> RawOpening: ...
+
 def open_file(
+    opening: RawOpening,
     source: object,
     *,
-    format: str | None = None,
     storage_options: Mapping[str, str] | None = None,
-    verify_checksums: bool = True,
-    keys: Mapping[str, bytes | str] | Callable[[str], bytes | str | None] | None = None,
-    schema: ArrowSchemaExportable | str | None = None,
-    options: Mapping[str, Any] | None = None,
     recorded: Sequence[tuple[int, bytes]] | None = None,
     known: _Known | None = None,
 ) -> RawFile:
@@ -199,6 +211,166 @@ def open_file(
 
     `recorded`: what RawFile.recorded() gave for the same file, so that opening it again reads nothing.
     """
+
+def splits_of(
+    file: RawFile, split_bytes: int, opening: RawOpening, path: str, *, source: object = None
+) -> list[RawSplit]:
+    """Parts of an open file. `source`: where it is an object of this process, what opening it again takes."""
+
+@final
+class RawSplit:
+    """A part of a table, as plain data that travels."""
+
+    def __new__(
+        cls,
+        opening: RawOpening,
+        path: str,
+        cut: tuple[int, int, int],
+        *,
+        rows: int | None = None,
+        recorded: Sequence[tuple[int, bytes]] = ...,
+        known: _Known | None = None,
+        own: Sequence[tuple[int, bytes]] = ...,
+    ) -> RawSplit: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def format(self) -> str: ...
+    @property
+    def cut(self) -> tuple[int, int, int, int | None]:
+        """Part, start, stop, rows if known."""
+    @property
+    def share(self) -> tuple[int, int] | None:
+        """Number and count, where it is a share of its file's splits."""
+    @property
+    def known(self) -> _Known | None: ...
+    @property
+    def own(self) -> list[tuple[int, bytes]]: ...
+    @property
+    def recorded(self) -> list[tuple[int, bytes]]: ...
+    @property
+    def weight(self) -> int | None:
+        """What it counts where splits are packed: bytes; None of a part of a folder that is one table."""
+    def arguments(self) -> tuple[dict[str, str], bool, dict[str, bytes], dict[str, Any]]:
+        """Storage options, whether checksums are compared, keys, the format's options."""
+    def options(self) -> dict[str, Any]: ...
+    @property
+    def is_of_table(self) -> bool:
+        """Whether its rows are those of a table of many files."""
+    @property
+    def is_bound(self) -> bool:
+        """Whether its bytes need what only Python has: a file system, a function that is asked for keys."""
+    @property
+    def travels(self) -> bool: ...
+    def constants(self) -> RawBatch:
+        """The partition's values: a batch of one row."""
+    def open(self, *, alone: bool = False) -> RawFile:
+        """Opens its file, for all of it or for the split's rows alone."""
+    def expand(self) -> list[RawSplit]:
+        """The splits of a share, for which its file is opened; itself where it is none."""
+    def scan(
+        self,
+        *,
+        columns: Sequence[str] | None = None,
+        predicate: Predicate | None = None,
+        batch_size: int = 65536,
+        on_error: str = "raise",
+    ) -> RawTableRows: ...
+    def to_bytes(self) -> bytes: ...
+    def __arrow_c_schema__(self) -> object: ...
+
+def plan_to_bytes(splits: Sequence[RawSplit]) -> bytes:
+    """Splits as the bytes of one plan; what they have in common is in them once."""
+
+def plan_from_bytes(
+    bytes: bytes,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    keys: Callable[[str], Any] | None = None,
+) -> list[RawSplit]:
+    """The splits of a plan's bytes. `storage_options`, `keys`: what of them does not travel as bytes."""
+
+def pack(sizes: Sequence[int], target: int) -> list[tuple[int, int]]:
+    """Groups of consecutive parts of about `target` bytes, by their sizes: where each starts and stops."""
+
+HIVE_NULL: str
+
+_Found = tuple[str, list[tuple[str, str]], _Known | None]
+
+def find_files(
+    paths: Sequence[str], *, storage_options: Mapping[str, Any] | None = None, whole: bool = False
+) -> list[_Found]:
+    """The files that paths, patterns and folders name: path, pairs of its folders, what the listing told.
+
+    `whole`: each folder is one table.
+    """
+
+def stop_reading() -> None:
+    """Ends the threads that read."""
+
+@final
+class RawDataset:
+    """Many files as one table."""
+
+    def __new__(
+        cls,
+        opening: RawOpening,
+        sources: Sequence[object],
+        *,
+        partitioned: bool = True,
+        types: ArrowSchemaExportable | None = None,
+        unify: bool = True,
+        schema: ArrowSchemaExportable | None = None,
+    ) -> RawDataset:
+        """sources: paths, RawFile, what `found` gives, or (handle, name) of an object."""
+    def __len__(self) -> int: ...
+    def __arrow_c_schema__(self) -> object: ...
+    @property
+    def format(self) -> str: ...
+    def found(self) -> list[_Found]: ...
+    def objects(self) -> list[int]:
+        """The numbers of the files that are objects of this process, in the order in which they came."""
+    def partition_columns(self) -> list[str]: ...
+    def partitions(self) -> object:
+        """A capsule of the partition columns' schema."""
+    def constants(self, number: int) -> RawBatch:
+        """A file's values of the partition columns: a batch of one row."""
+    def open(self, number: int) -> RawFile: ...
+    def num_rows(self) -> int | None: ...
+    def count(self, predicate: Predicate | None = None) -> int: ...
+    def scan(
+        self,
+        *,
+        columns: Sequence[str] | None = None,
+        predicate: Predicate | None = None,
+        limit: int | None = None,
+        batch_size: int = 65536,
+        on_error: str = "raise",
+        threads: int = 1,
+        files: Sequence[int] | None = None,
+    ) -> RawTableRows:
+        """`files`: only those of these numbers."""
+    def splits(
+        self, split_bytes: int, *, predicate: Predicate | None = None, files: Sequence[int] | None = None
+    ) -> list[RawSplit]:
+        """Splits that files cut themselves, for which all of them are opened."""
+    def plan(self, split_bytes: int, *, predicate: Predicate | None = None) -> list[RawSplit]:
+        """Splits by what the listing told of the files: only those of which it told nothing are opened."""
+    def adapt(self, number: int, batch: ArrowArrayExportable, columns: Sequence[str]) -> RawBatch:
+        """A batch of a file, however it was read, with the table's columns."""
+
+@final
+class RawTableRows:
+    """One pass over the rows of files, as an iterator or as a C stream; see `RawScan`."""
+
+    def __iter__(self) -> RawTableRows: ...
+    def __next__(self) -> RawBatch: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def damage(self) -> list[dict[str, Any]]:
+        """What was lost so far, with the files' paths; complete once the stream has ended."""
+    def close(self) -> None:
+        """Lets go of what was read ahead."""
 
 @final
 class Condition:
@@ -276,8 +448,6 @@ class RawFile:
     def threads(self) -> int | None:
         """The option `threads`, if it was given."""
     def recorded(self) -> list[tuple[int, bytes]]: ...
-    def splits(self, target_bytes: int) -> list[tuple[int, int, int, int | None, list[tuple[int, bytes]]]]:
-        """(part, start, stop, rows or None)"""
     def byte_split(self, start: int, end: int) -> tuple[int, int, int]:
         """The split (part, start, stop) that a byte range stands for."""
     def scan(
@@ -480,7 +650,7 @@ def hfile_scan(
     time_range: tuple[int, int] | None = None,
     max_versions: int | None = None,
     batch_size: int = 65536,
-) -> RawRows: ...
+) -> RawTableRows: ...
 
 @final
 class RawRows:
@@ -518,8 +688,8 @@ def shared_of_tables(
     keys: Mapping[str, bytes | str] | Callable[[str], bytes | str | None] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> dict[str, list[tuple[int, bytes]]]:
-    """What opening each table of a folder would read again, read once: `recorded` of `open_file`, by what the
-    option `table` takes. Nothing of formats, and for options, that read nothing twice.
+    """What opening each table of a folder would read again, read once: `recorded` of `open_file`, by
+    what the option `table` takes. Nothing of formats, and for options, that read nothing twice.
     """
 
 def contents(

@@ -6,17 +6,27 @@ import contextlib
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from coldframe import _coldframe
-from coldframe._coldframe import RawFile, RawScan
+from coldframe._coldframe import (
+    RawFile,
+    RawOpening,
+    RawScan,
+    RawSplit,
+    open_file,
+    plan_from_bytes,
+    splits_of,
+)
 from coldframe.errors import (
     AmbiguousDialectWarning,
     EncryptedColumnWarning,
     PartialTableWarning,
+    SchemaError,
     unsupported,
 )
 from coldframe.filters import Bound, Filter, bind, keep, mentioned, parse
@@ -54,26 +64,45 @@ class OpenArguments:
     verify_checksums: bool = True
     keys: Keys | None = field(default=None, repr=False)
     options: Mapping[str, Any] = field(default_factory=dict)
+    microseconds: bool = False
+    """Whether instants count microseconds unless an option says else: for those who know nothing finer."""
 
-    def open(self, given: object, recorded: Sequence[tuple[int, bytes]] | None = None) -> File:
-        """Opens a source with these arguments; `recorded` is data that an earlier opening has read."""
-        source = given if isinstance(given, Source) else Source(given, self.storage_options)
+    @cached_property
+    def raw(self) -> RawOpening:
+        """The same for Rust."""
         options = dict(self.options)
-        raw = _coldframe.open_file(
-            source.handle(),
+        return RawOpening(
             format=self.format,
-            storage_options=source.core_options(),
+            storage_options=self.storage_options,
             verify_checksums=self.verify_checksums,
             keys=self.keys,
             schema=options.pop("schema", None),
             options=options,
+            microseconds=self.microseconds,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "raw"}
+
+    def open(self, given: object, recorded: Sequence[tuple[int, bytes]] | None = None) -> File:
+        """Opens a source with these arguments; `recorded` is data that an earlier opening has read."""
+        source = given if isinstance(given, Source) else Source(given, self.storage_options)
+        raw = open_file(
+            self.raw,
+            source.handle(),
+            storage_options=source.core_options(),
             recorded=recorded,
             known=source.known,
         )
         if recorded is None:  # the first opening has already warned
             for kind, text in raw.notices():
-                warnings.warn(f"{raw.path}: {text}", _WARNINGS[kind], stacklevel=3)
+                tell(raw.path, kind, text)
         return File(raw, source, self)
+
+
+def tell(path: str, kind: str, text: str) -> None:
+    """Warns of something that a user of a file should hear of, though it is no error."""
+    warnings.warn(f"{path}: {text}", _WARNINGS[kind], stacklevel=4)
 
 
 def open(
@@ -107,39 +136,92 @@ def open(
     return arguments.open(source)
 
 
-@dataclass(frozen=True)
 class Split:
     """A part of a file that can be read independently, also in another process.
 
     It carries what was read to open the file, so that none of it is read twice. All splits of a file together
     contain each row exactly once. A split of a `Dataset` has that dataset's columns, including those of the
     partition.
+
+    It is plain data of Rust, which pickles it as the bytes of a plan.
     """
 
-    path: str
-    format: str
-    part: int
-    start: int
-    stop: int
-    rows: int | None
-    arguments: OpenArguments = field(repr=False)
-    recorded: tuple[tuple[int, bytes], ...] = field(repr=False)
-    fragment: Any = field(default=None, repr=False)  # coldframe.fragment.Fragment
-    source: Source | None = field(
-        default=None, repr=False, compare=False
-    )  # only where the path does not say it all
-    known: Known | None = field(default=None, repr=False)
-    own: tuple[tuple[int, bytes], ...] = field(default=(), repr=False)
-    """Of a folder that is one table: what was found there that the split needs."""
+    __slots__ = ("_arguments", "_raw", "_source")
+
+    def __init__(
+        self,
+        path: str,
+        format: str,
+        part: int,
+        start: int,
+        stop: int,
+        rows: int | None,
+        arguments: OpenArguments,
+        recorded: Sequence[tuple[int, bytes]] = (),
+        *,
+        known: Known | None = None,
+        own: Sequence[tuple[int, bytes]] = (),
+    ) -> None:
+        arguments = arguments if arguments.format == format else replace(arguments, format=format)
+        cut = (part, start, stop)
+        raw = RawSplit(arguments.raw, path, cut, rows=rows, recorded=recorded, known=known, own=own)
+        self._raw = raw
+        self._arguments: OpenArguments | None = arguments
+        self._source: Source | None = None
+
+    @classmethod
+    def of(cls, raw: RawSplit, arguments: OpenArguments | None, source: Source | None = None) -> Split:
+        """One that Rust has made. `source`: an object of this process that it is of."""
+        made = cls.__new__(cls)
+        made._raw, made._arguments, made._source = raw, arguments, source
+        return made
+
+    @property
+    def raw(self) -> RawSplit:
+        """The same for Rust."""
+        return self._raw
+
+    path = property(lambda self: self._raw.path, doc="The file's path or URL.")
+    format = property(lambda self: self._raw.format, doc="The format's name.")
+    part = property(
+        lambda self: self._raw.cut[0], doc="Which of the parts of a table it is in; 0 for a file."
+    )
+    start = property(lambda self: self._raw.cut[1], doc="Where it starts: a byte of a file.")
+    stop = property(lambda self: self._raw.cut[2], doc="Where it stops.")
+    rows = property(lambda self: self._raw.cut[3], doc="Its rows, None where that is not known before.")
+    known = property(lambda self: self._raw.known, doc="What its store says that the file is.")
+    own = property(
+        lambda self: tuple(self._raw.own),
+        doc="Of a folder that is one table: what was found there that the split needs.",
+    )
+    recorded = property(lambda self: tuple(self._raw.recorded), doc="What was read to open the file.")
 
     def __repr__(self) -> str:
         where = f"part={self.part}, start={self.start}, stop={self.stop}, rows={self.rows}"
         return f"Split(path={shown(self.path)!r}, format={self.format!r}, {where})"
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Split) and self._raw == other._raw
+
+    def __hash__(self) -> int:
+        return hash(self._raw)
+
     @property
     def size(self) -> int | None:
         """The length of its file in bytes; None if it is a part of a folder that is one table."""
-        return None if self.known is None else self.known[0]
+        return None if self.known is None else int(self.known[0])
+
+    @property
+    def arguments(self) -> OpenArguments:
+        """How its file is opened."""
+        if self._arguments is None or self._arguments.format is None:
+            texts, verified, bytes_of, options = self._raw.arguments()
+            storage: Mapping[str, Any] | None = texts or None
+            keys: Keys | None = dict(bytes_of) or None
+            if (known := self._arguments) is not None:  # as they were given, where they are here
+                storage, keys = known.storage_options, known.keys
+            self._arguments = OpenArguments(self.format, storage, verified, keys, options)
+        return self._arguments
 
     @property
     def options(self) -> Mapping[str, Any]:
@@ -149,36 +231,38 @@ class Split:
     @property
     def partition(self) -> Mapping[str, Any]:
         """The values of the partition columns in the path of the split."""
-        return {} if self.fragment is None else dict(self.fragment.partition)
+        values = pa.record_batch(self._raw.constants())
+        return {
+            name: column[0].as_py() for name, column in zip(values.schema.names, values.columns, strict=True)
+        }
 
     def open(self) -> File:
         """Opens the split's file without reading its header or footer again.
 
         Fails if the file has changed since the split was made.
         """
-        return self._open(self.recorded)
-
-    def _open(self, recorded: Sequence[tuple[int, bytes]]) -> File:
-        source = self.source
-        if source is None:
-            source = Source(self.path, self.arguments.storage_options, self.known)
-        return self.arguments.open(source, recorded)
+        return self._file(self._raw.open())
 
     def open_for_this(self) -> File:
         """Opens the split's file to read this split only: of a folder, nothing else may be readable then."""
-        return self._open((*self.recorded, *self.own))
+        return self._file(self._raw.open(alone=True))
+
+    def _file(self, raw: RawFile) -> File:
+        arguments = self.arguments
+        source = self._source or Source(self.path, arguments.storage_options, self.known)
+        return File(raw, source, arguments)
 
     @property
     def schema(self) -> Any:
         """The pyarrow.Schema of its rows."""
-        return self.open_for_this().schema if self.fragment is None else self.fragment.schema
+        return pa.schema(self._raw)
 
     def stated(self) -> list[list[dict[str, Any]]]:
         """The file's own statistics of its columns, to check the values read against.
 
         As in `File.statistics`, for each unit of the part or for all together. Empty if the file has none.
         """
-        return self.open_for_this()._raw.stated((self.part, self.start, self.stop)) or []
+        return self._raw.open(alone=True).stated((self.part, self.start, self.stop)) or []
 
     def to_batches(
         self,
@@ -190,30 +274,52 @@ class Split:
         on_damage: Callable[[Damage], None] | None = None,
     ) -> Any:
         """Its rows as a pyarrow.RecordBatchReader. `on_damage` is called with the losses at the end."""
-        if self.fragment is not None:
-            return self.fragment.to_batches(
-                self.open_for_this(),
+        if not self._raw.is_of_table:
+            return self.open_for_this().to_batches(
                 columns,
-                parse(filter),
-                batch_size,
-                self,
+                filter=filter,
+                batch_size=batch_size,
+                split=self,
                 on_error=on_error,
                 on_damage=on_damage,
             )
-        return self.open_for_this().to_batches(
-            columns, filter=filter, batch_size=batch_size, split=self, on_error=on_error, on_damage=on_damage
+        schema = self.schema
+        parsed = parse(filter)
+        bound = Bound(None) if parsed is None else bind(parsed, schema)
+        wanted = projected(schema, columns)
+        decoded = None if columns is None else list(columns)
+        if not bound.exact and decoded is not None:
+            decoded += [name for name in mentioned(bound.residual, schema) if name not in decoded]
+        rows = self._raw.scan(
+            columns=decoded, predicate=bound.predicate, batch_size=batch_size, on_error=on_error
         )
 
-    def __getstate__(self) -> dict[str, Any]:
-        if self.source is not None:
-            raise unsupported(
-                f"a split of {self.path} cannot be pickled, since its source is an object "
-                "in this process: open the file by its path or URL"
-            )
-        return dict(self.__dict__)
+        def batches() -> Iterator[Any]:
+            try:
+                for batch in rows:
+                    yield pa.record_batch(batch)
+            finally:
+                if on_error != "raise" and on_damage is not None:
+                    on_damage([{k: v for k, v in lost.items() if k != "path"} for lost in rows.damage()])
+                rows.close()
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        stream = batches()
+        if not bound.exact:
+            stream = filtered(stream, bound.residual, wanted, None)
+        return pa.RecordBatchReader.from_batches(wanted, stream)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        arguments = self.arguments if self._raw.is_bound else None
+        given = None if arguments is None else (arguments.storage_options, arguments.keys)
+        return _split_again, (self._raw.to_bytes(), given)
+
+
+def _split_again(data: bytes, given: tuple[Any, Any] | None) -> Split:
+    """A split of its bytes, and of what of its arguments only Python has."""
+    storage_options, keys = given or (None, None)
+    (raw,) = plan_from_bytes(data, storage_options=storage_options, keys=keys if callable(keys) else None)
+    arguments = None if given is None else OpenArguments(None, storage_options, keys=keys)
+    return Split.of(raw, arguments)
 
 
 class File(AsTables, Lookups, Ordinals):
@@ -354,25 +460,15 @@ class File(AsTables, Lookups, Ordinals):
         `target_bytes` is the former name of `split_bytes`, and deprecated.
         """
         split_bytes = renamed("target_bytes", target_bytes, "split_bytes", split_bytes)
-        recorded = tuple(self._raw.recorded())
         source = None if self._source.travels else self._source
-        return [
-            Split(
-                self.path,
-                self.format,
-                part,
-                start,
-                stop,
-                rows,
-                self._known_arguments(),
-                recorded,
-                None,
-                source,
-                self._raw.identity,
-                tuple(own),
-            )
-            for part, start, stop, rows, own in self._raw.splits(split_bytes)
-        ]
+        raw = splits_of(
+            self._raw,
+            split_bytes,
+            self._arguments.raw,
+            self.path,
+            source=None if source is None else source.handle(),
+        )
+        return [Split.of(one, self._known_arguments(), source) for one in raw]
 
     def units(
         self, columns: Sequence[str] | None = None, *, filter: Filter | None = None
@@ -457,19 +553,11 @@ class File(AsTables, Lookups, Ordinals):
     def _known_arguments(self) -> OpenArguments:
         """The arguments with the detected format, so that it is not detected again."""
         given = self._arguments
-        return OpenArguments(
-            self.format, given.storage_options, given.verify_checksums, given.keys, given.options
-        )
+        return given if given.format == self.format else replace(given, format=self.format)
 
     def _threads(self) -> int:
-        """The number of decoding threads: the option, else pyarrow's number, or 1 in a Spark task."""
-        given = self._raw.threads
-        if given is not None:
-            return given
-        spark = sys.modules.get("pyspark.taskcontext")
-        if spark is not None and spark.TaskContext.get() is not None:
-            return 1  # Spark gives each core a task of its own
-        return int(pa.cpu_count())
+        """How many threads decode: as the option says, else pyarrow's number, or 1 in a task of Spark's."""
+        return self._raw.threads or _default_threads()
 
     def _range_of(self, split: Split | tuple[int, int] | None) -> tuple[int, int, int] | None:
         """A split in the core's form."""
@@ -548,24 +636,45 @@ class File(AsTables, Lookups, Ordinals):
         return pa.schema(self._raw.scan(columns=list(columns), split=(0, 0, 0), threads=1))
 
 
+def threads_of(arguments: OpenArguments) -> int:
+    """How many threads decode files that are opened in this way."""
+    given = arguments.options.get("threads")
+    return given if isinstance(given, int) and given > 0 else _default_threads()
+
+
+def _default_threads() -> int:
+    spark = sys.modules.get("pyspark.taskcontext")
+    if spark is not None and spark.TaskContext.get() is not None:
+        return 1  # Spark gives each core a task of its own
+    return int(pa.cpu_count())
+
+
+def projected(schema: Any, columns: Sequence[str] | None) -> Any:
+    """A table's schema with these columns only."""
+    if columns is None:
+        return schema
+    if isinstance(columns, str):
+        raise TypeError(f"columns must be a list of names, not the string {columns!r}")
+    for name in columns:
+        if name not in schema.names:
+            known = ", ".join(map(repr, schema.names[:20]))
+            raise SchemaError(f"no column {name!r}; the columns are {known}")
+    return pa.schema([schema.field(name) for name in columns], metadata=schema.metadata)
+
+
 def has_masked_columns(file: File) -> bool:
     """Whether encrypted columns of a file are read masked, since there is no key."""
     return any(kind == "encrypted_columns" for kind, _ in file._raw.notices())
 
 
 def raw_scan(split: Split, *, batch_size: int, on_error: str) -> RawScan:
-    """The rows of a file's split for the core itself, bypassing Python."""
-    if split.fragment is not None:
+    """The rows of a file's split for the core itself, without Python in between."""
+    if split._raw.is_of_table:
         raise unsupported("the split of a dataset for the core: its partition's columns are Python's")
     file = split.open_for_this()
     return file._raw.scan(
         batch_size=batch_size, split=file._range_of(split), on_error=on_error, threads=file._threads()
     )
-
-
-def opened_again(file: File, arguments: OpenArguments) -> File:
-    """Reopens a file with other arguments, from what was read to open it."""
-    return arguments.open(file._source, tuple(file._raw.recorded()))
 
 
 def _reopened(path: str, arguments: OpenArguments, recorded: tuple[tuple[int, bytes], ...]) -> File:

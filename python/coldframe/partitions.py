@@ -18,8 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from coldframe._coldframe import Store
-from coldframe.discovery import HIVE_NULL
+from coldframe._coldframe import HIVE_NULL, Store
 from coldframe.errors import SchemaError, unsupported
 from coldframe.publishing import begin
 

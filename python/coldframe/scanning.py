@@ -1,20 +1,16 @@
-"""Many files as one table."""
+"""Many files as one table: a thin class over `coldframe::dataset` in Rust, which finds, plans and reads."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.fs
 
-from coldframe._coldframe import formats
-from coldframe.ahead import in_order
-from coldframe.discovery import Found, discover, partition_fields, typed_values
-from coldframe.errors import CorruptFileError, NotFoundError, UnsupportedError
+from coldframe._coldframe import RawDataset
+from coldframe.discovery import each_of
 from coldframe.file import (
     DEFAULT_BATCH_SIZE,
     DEFAULT_SPLIT_BYTES,
@@ -23,25 +19,24 @@ from coldframe.file import (
     Keys,
     OpenArguments,
     Split,
+    filtered,
+    projected,
     renamed,
+    threads_of,
 )
-from coldframe.filters import Condition, Filter, bind, given, parse
-from coldframe.fragment import Fragment
-from coldframe.reading import AsTables, parallel_by_default
-from coldframe.sources import Source, is_remote, through
-from coldframe.widening import unified
+from coldframe.filters import Bound, Filter, bind, mentioned, parse
+from coldframe.reading import AsTables
+from coldframe.sources import Known, Source, through
 
 if TYPE_CHECKING:
     from coldframe.dataset import ArrowDataset
 
 __all__ = ["Dataset", "scan"]
 
-# Files are opened by so many threads, which wait for the disk or the network.
-_OPENERS = 16
-# Files of a store elsewhere that are read at once, where the machine has fewer processors.
-_REMOTE_FILES = 8
-# So many stay open, that is to say with what was read to open them in memory.
-_KEPT_OPEN = 256
+_ALL = Bound(None)
+
+# A file as Rust has found it (path, pairs of its folders, what the listing told), or an object to be opened.
+_Sources = Sequence["tuple[str, list[tuple[str, str]], Known | None] | object"]
 
 
 def scan(
@@ -76,16 +71,11 @@ def scan(
     """
     storage_options = through(storage_options, filesystem)
     arguments = OpenArguments(format, storage_options, verify_checksums, keys, options)
-    found = discover(
-        sources,
-        storage_options,
-        partitioned=partitioning is not None,
-        whole_directories=bool(options.get("acid")),
-    )
     types = partitioning if isinstance(partitioning, pa.Schema) else None
     if types is None and partitioning not in ("hive", None):
         raise ValueError(f"partitioning must be 'hive', a pyarrow.Schema or None, not {partitioning!r}")
-    return Dataset(found, arguments, types, unify=unify)
+    given = each_of(sources)
+    return Dataset(given, arguments, types, partitioned=partitioning is not None, unify=unify)
 
 
 class Dataset(AsTables):
@@ -97,56 +87,57 @@ class Dataset(AsTables):
 
     def __init__(
         self,
-        found: list[Found],
+        sources: _Sources,
         arguments: OpenArguments,
         partition_types: Any = None,
         *,
+        partitioned: bool = True,
         unify: bool = True,
-        first: tuple[int, File] | None = None,
+        schema: Any = None,
     ) -> None:
-        """`first`: a file that is open already, and its place among those found: its columns come first."""
-        self._found = found
+        """`schema`: its columns, where they are known; no file is opened for them then."""
         self._arguments = arguments
-        self._unify = unify
-        self._fields = partition_fields(found, partition_types)
-        self._values = [typed_values(one, self._fields) for one in found]
-        self._schema: Any = None
-        self._prunable: Any = None
-        self._first = 0 if first is None else first[0]
-        self._opened: dict[int, File] = {} if first is None else {first[0]: first[1]}
+        self._types, self._partitioned, self._unify = partition_types, partitioned, unify
+        self._schema: Any = schema
         self._damage: Damage = []
+        self._prunable: Any = None
+        raw = [_raw_source(one, arguments) for one in sources]
+        self._raw = RawDataset(
+            arguments.raw, raw, partitioned=partitioned, types=partition_types, unify=unify, schema=schema
+        )
+        # Objects of this process that are no path, by the number of their file.
+        objects = (one for one in sources if not isinstance(one, (str, os.PathLike, tuple)))
+        self._objects = dict(zip(self._raw.objects(), objects, strict=True))
 
     @property
     def schema(self) -> Any:
         """The pyarrow.Schema: the files' columns (see `scan`), then those of the partitions."""
         if self._schema is None:
-            first = self._lead()
-            whole = first.schema if self._is_said(first) else self._of_all_files(first)
-            names = {field.name for field in self._fields}
-            own = [field for field in whole if field.name not in names]
-            self._schema = pa.schema([*own, *self._fields], metadata=first.schema.metadata)
+            self._schema = pa.schema(self._raw)
         return self._schema
 
     @property
     def format(self) -> str:
         """The format of the file whose columns it has."""
-        return self._lead().format
+        return self._raw.format
 
     @property
     def files(self) -> list[str]:
         """The files, by path."""
-        return [str(one.source) if isinstance(one.source, str) else repr(one.source) for one in self._found]
+        objects = self._objects
+        return [
+            repr(objects[at]) if at in objects else path for at, (path, _, _) in enumerate(self._raw.found())
+        ]
 
     @property
     def partition_columns(self) -> list[str]:
         """The columns that come from the names of directories."""
-        return [field.name for field in self._fields]
+        return self._raw.partition_columns()
 
     @property
     def num_rows(self) -> int | None:
         """The number of rows, None where a file does not say it without a scan."""
-        counts = [self._open(at).num_rows for at in range(len(self._found))]
-        return None if None in counts else sum(n for n in counts if n is not None)
+        return self._raw.num_rows()
 
     @property
     def damage(self) -> Damage:
@@ -166,55 +157,39 @@ class Dataset(AsTables):
     ) -> Any:
         """The rows as a pyarrow.RecordBatchReader. A filter on partition columns leaves out whole files.
 
-        With `use_threads`, files are read side by side (a single one is, unit by unit), each a few batches
-        ahead of who takes the rows, which come in the order of the files.
+        With `use_threads`, files are read side by side, ahead of who takes the rows within a bound of memory;
+        the rows come in the order of the files. Damage is passed over, and a limit counted, on one thread.
         """
-        parsed = parse(filter)
-        schema = Fragment(self.schema).projected(columns)
-        if parsed is not None:
-            bind(parsed, self.schema)
-        if parallel_by_default(use_threads, on_error, limit):
-            ahead = self._side_by_side(columns, parsed, batch_size)
-            return pa.RecordBatchReader.from_batches(schema, ahead)
+        bound = self._bound(filter)
+        wanted = projected(self.schema, columns)
+        decoded = None if columns is None else list(columns)
+        if not bound.exact and decoded is not None:
+            decoded += [name for name in mentioned(bound.residual, self.schema) if name not in decoded]
+        rows = self._raw.scan(
+            columns=decoded,
+            predicate=bound.predicate,
+            limit=limit if bound.exact else None,
+            batch_size=batch_size,
+            on_error=on_error,
+            threads=threads_of(self._arguments) if use_threads and (bound.exact or limit is None) else 1,
+            files=self._pruned(bound),
+        )
 
         def batches() -> Iterator[Any]:
-            damage: Damage = []
-            left = limit
-            for at in self._matching(parsed):
-                if left is not None and left <= 0:
-                    break
-                try:
-                    file = self._open(at)
-                except (CorruptFileError, UnsupportedError) as error:
-                    if on_error == "raise":
-                        raise
-                    damage.append(unopened(self._found[at], error))
-                    continue
-                path = file.path
+            try:
+                for batch in rows:
+                    yield pa.record_batch(batch)
+            finally:
+                if on_error != "raise":
+                    self._damage = rows.damage()
+                rows.close()
+            if on_error != "raise" and on_damage is not None:
+                on_damage(self.damage)
 
-                def lost(items: Damage, path: str = path) -> None:
-                    damage.extend({"path": path, **item} for item in items)
-
-                reader = self._fragment(at).to_batches(
-                    file,
-                    columns,
-                    parsed,
-                    batch_size,
-                    limit=left,
-                    on_error=on_error,
-                    on_damage=lost,
-                    use_threads=use_threads,
-                )
-                for batch in reader:
-                    if left is not None:
-                        left -= batch.num_rows
-                    yield batch
-            if on_error != "raise":
-                self._damage = damage
-                if on_damage is not None:
-                    on_damage(self.damage)
-
-        return pa.RecordBatchReader.from_batches(schema, batches())
+        stream = batches()
+        if not bound.exact:
+            stream = filtered(stream, bound.residual, wanted, limit)
+        return pa.RecordBatchReader.from_batches(wanted, stream)
 
     def to_table(
         self,
@@ -234,10 +209,11 @@ class Dataset(AsTables):
 
     def count(self, filter: Filter | None = None) -> int:
         """The number of rows, or of those that pass the filter."""
-        parsed = parse(filter)
-        if parsed is not None:
-            bind(parsed, self.schema)
-        return sum(self._fragment(at).count(self._open(at), parsed) for at in self._matching(parsed))
+        bound = self._bound(filter)
+        if bound.exact:
+            return self._raw.count(bound.predicate)
+        with contextlib.closing(self.to_batches([], filter=filter)) as batches:
+            return sum(batch.num_rows for batch in batches)
 
     count_rows = count
 
@@ -253,17 +229,29 @@ class Dataset(AsTables):
         `target_bytes` is the name that `split_bytes` had, and deprecated.
         """
         split_bytes = renamed("target_bytes", target_bytes, "split_bytes", split_bytes)
-        parsed = parse(filter)
-        result = []
-        for at in self._matching(parsed):
-            fragment = self._fragment(at)
-            for split in self._open(at).splits(split_bytes):
-                result.append(replace(split, fragment=fragment))
-        return result
+        bound = self._bound(filter)
+        raw = self._raw.splits(split_bytes, predicate=bound.predicate, files=self._pruned(bound))
+        return [Split.of(one, self._arguments) for one in raw]
+
+    def planned(self, split_bytes: int, *, filter: Filter | None = None) -> list[Split]:
+        """As `splits`, but files of which a listing has told are not opened: their splits are shares, which
+        whoever reads them cuts.
+        """
+        bound = self._bound(filter)
+        return [Split.of(one, None) for one in self._raw.plan(split_bytes, predicate=bound.predicate)]
+
+    @property
+    def found(self) -> list[Any]:
+        """The files as they were found, for a Dataset of the same ones."""
+        return list(self._raw.found())
 
     def open_file(self, number: int) -> File:
         """One of `files`, opened."""
-        return self._open(number)
+        if isinstance(given := self._objects.get(number), File):
+            return given
+        path, _, known = self._raw.found()[number]
+        source = Source(self._objects.get(number, path), self._arguments.storage_options, known)
+        return File(self._raw.open(number), source, self._arguments)
 
     def to_dataset(self) -> ArrowDataset:
         """A pyarrow.dataset.Dataset: DuckDB and polars push their projections and filters into it."""
@@ -284,132 +272,63 @@ class Dataset(AsTables):
         return self.to_batches().__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        return f"<coldframe.Dataset of {len(self._found)} files: {', '.join(self.schema.names[:8])}>"
+        return f"<coldframe.Dataset of {len(self._raw)} files: {', '.join(self.schema.names[:8])}>"
 
-    def __getstate__(self) -> dict[str, Any]:
-        self.schema  # learnt once, here and not in every process  # noqa: B018
-        return {**self.__dict__, "_opened": {}, "_prunable": None, "_damage": []}
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The columns are learnt once, here and not in every process.
+        found: list[Any] = [self._objects.get(at, one) for at, one in enumerate(self._raw.found())]
+        return _again, (found, self._arguments, self._types, self._partitioned, self._unify, self.schema)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+    def _bound(self, filter: Filter | None) -> Bound:
+        parsed = parse(filter)
+        return _ALL if parsed is None else bind(parsed, self.schema)
 
-    @property
-    def arguments(self) -> OpenArguments:
-        """How its files are opened."""
-        return self._arguments
-
-    def fragments(self, filter: Filter | None = None) -> Iterator[tuple[Found, Fragment]]:
-        """The files that may have rows which pass, and what they are in the dataset."""
-        for at in self._matching(parse(filter)):
-            yield self._found[at], self._fragment(at)
-
-    def open_fragment(self, one: Found) -> File:
-        """Opens one of its files."""
-        if isinstance(one.source, File):
-            return one.source
-        return self._arguments.open(Source(one.source, self._arguments.storage_options, one.known))
-
-    def _open(self, at: int) -> File:
-        file = self._opened.get(at)
-        if file is None:
-            file = self.open_fragment(self._found[at])
-            if len(self._opened) < _KEPT_OPEN:
-                self._opened[at] = file
-        return file
-
-    def _lead(self) -> File:
-        """The first file that can be opened, or the error of the first; a pass tells of the others."""
-        failed: Exception | None = None
-        for at in range(self._first, len(self._found)):
-            try:
-                file = self._open(at)
-            except (CorruptFileError, UnsupportedError) as error:
-                failed = failed or error
-                continue
-            self._first = at
-            return file
-        raise failed or NotFoundError("no files")
-
-    def _is_said(self, first: File) -> bool:
-        """Whether the first file's columns are the table's, without a look at the others."""
-        if len(self._found) == 1 or not self._unify:
-            return True
-        given = self._arguments.options.get("schema") is not None
-        return given and bool(formats()[first.format]["capabilities"]["needs_schema"])
-
-    def _of_all_files(self, first: File) -> Any:
-        def of(at: int) -> tuple[str, Any] | None:
-            try:
-                file = self._open(at)
-                return file.path, file.schema
-            except (CorruptFileError, UnsupportedError):
-                return None  # which is raised, or told of, when the file's rows are asked for
-
-        rest = [at for at in range(len(self._found)) if at != self._first]
-        with ThreadPoolExecutor(min(_OPENERS, len(self._found))) as threads:
-            others = list(threads.map(of, rest))
-        return unified([(first.path, first.schema), *(one for one in others if one is not None)])
-
-    def _side_by_side(self, columns: Sequence[str] | None, filter: Any, batch_size: int) -> Iterator[Any]:
-        matching = self._matching(filter)
-        if not matching:
-            return
-        # The columns of one file are shared among threads where there are not enough files for all.
-        threads = self._open(matching[0])._threads()
-        alone = len(matching) == 1
-        if threads > 1 and is_remote(self._found[matching[0]].source):
-            threads = max(threads, _REMOTE_FILES)  # most of them wait
-
-        def rows(at: int) -> Iterator[Any]:
-            file = self._open(at)
-            yield from self._fragment(at).to_batches(
-                file, columns, filter, batch_size, use_threads=True, read_ahead=alone
-            )
-
-        yield from in_order((partial(rows, at) for at in matching), 1 if alone else threads)
-
-    def _fragment(self, at: int) -> Fragment:
-        return Fragment(self.schema, self._values[at], complete=not self._unify)
-
-    def _matching(self, filter: Any) -> list[int]:
-        """The files that can have rows which pass, judged by their partition alone."""
-        everything = list(range(len(self._found)))
-        if filter is None or not self._fields:
-            return everything
-        if isinstance(filter, Condition):
-            return [
-                at for at in everything if not given(filter, self.schema, dict(self._values[at])).never_true
-            ]
-        return [int(fragment.path) for fragment in self._partitions().get_fragments(filter)]
+    def _pruned(self, bound: Bound) -> list[int] | None:
+        """The files that can have rows which pass what only pyarrow evaluates; None for all."""
+        if bound.exact or not self.partition_columns:
+            return None
+        return [int(fragment.path) for fragment in self._partitions().get_fragments(bound.residual)]
 
     def _partitions(self) -> Any:
         """Pyarrow's own pruning by partition: fragments that are never opened, named by their position."""
         if self._prunable is None:
             import pyarrow.dataset as pads
+            import pyarrow.fs
 
-            format = pads.ParquetFileFormat()
-            filesystem = pyarrow.fs.LocalFileSystem()
+            format, filesystem = pads.ParquetFileFormat(), pyarrow.fs.LocalFileSystem()
+            values = (pa.record_batch(self._raw.constants(at)) for at in range(len(self._raw)))
             fragments = [
-                format.make_fragment(str(at), filesystem, partition_expression=_expression(values))
-                for at, values in enumerate(self._values)
+                format.make_fragment(str(at), filesystem, partition_expression=_expression(row))
+                for at, row in enumerate(values)
             ]
             self._prunable = pads.FileSystemDataset(fragments, self.schema, format, filesystem)
         return self._prunable
 
 
-def unopened(found: Found, error: Exception) -> dict[str, Any]:
-    """The record of a file that cannot be opened: all of it is lost."""
-    size = found.known[0] if found.known is not None else 0
-    structure = getattr(error, "structure", None) or "file"
-    whole = {"offset": 0, "length": size, "rows_lost": None, "structure": structure}
-    return {"path": str(found.source), **whole, "reason": str(error)}
+def _again(
+    found: _Sources, arguments: OpenArguments, types: Any, partitioned: bool, unify: bool, schema: Any
+) -> Dataset:
+    return Dataset(found, arguments, types, partitioned=partitioned, unify=unify, schema=schema)
 
 
-def _expression(values: tuple[tuple[str, Any], ...]) -> Any:
+def _raw_source(given: Any, arguments: OpenArguments) -> object:
+    """A source as Rust takes it: a path, what was found, an open file, or an object's handle and name."""
+    if isinstance(given, (str, os.PathLike)):
+        return os.fsdecode(given)
+    if isinstance(given, tuple):
+        return given
+    if isinstance(given, File):
+        return given._raw
+    source = Source(given, arguments.storage_options)
+    return source.handle(), repr(source)
+
+
+def _expression(values: Any) -> Any:
     import pyarrow.compute as pc
 
     whole = pc.scalar(True)
-    for name, value in values:
+    for name, column in zip(values.schema.names, values.columns, strict=True):
+        value = column[0]
         part = pc.field(name) == pc.scalar(value) if value.is_valid else pc.field(name).is_null()
         whole = whole & part
     return whole

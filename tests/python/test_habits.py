@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,7 +17,6 @@ import pytest
 from samples import SCHEMA
 
 import coldframe as cf
-from coldframe.ahead import in_order
 
 ROWS = pa.table({"id": range(3000), "s": [f"name {i % 50}" for i in range(3000)]})
 
@@ -224,24 +222,40 @@ def test_streams_are_decoded_by_several_threads_in_order(tmp_path: Path) -> None
     assert threading.active_count() <= before
 
 
-def test_streams_side_by_side_come_in_order_and_raise_in_place() -> None:
-    def stream(number: int, fails: bool = False) -> Any:
-        def items() -> Iterator[int]:
-            for i in range(20):
-                if fails and i == 7:
-                    raise cf.SchemaError("seven")
-                yield 100 * number + i
-
-        return items
-
+def test_files_side_by_side_come_in_order_and_raise_in_place(tmp_path: Path) -> None:
+    for number in range(7):
+        part = pa.table({"n": range(100 * number, 100 * number + 100)})
+        cf.write(part, tmp_path / f"{number}.orc", format="orc")
     for threads in (1, 2, 5):
-        got = list(in_order([stream(n) for n in range(7)], threads))
-        assert got == [100 * n + i for n in range(7) for i in range(20)]
-        failing = in_order([stream(0), stream(1, fails=True), stream(2)], threads)
-        seen = []
-        with pytest.raises(cf.SchemaError, match="seven"):
-            seen.extend(iter(lambda f=failing: next(f), None))
-        assert seen[:20] == list(range(20))
+        got = [row for b in cf.scan(tmp_path, threads=threads).to_batches(batch_size=7) for row in b["n"]]
+        assert [row.as_py() for row in got] == list(range(700))
+    (tmp_path / "3.orc").write_bytes(b"ORC, once")
+    for threads in (1, 2, 5):
+        failing = cf.scan(tmp_path, threads=threads).to_batches()
+        seen: list[int] = []
+        with pytest.raises(cf.CorruptFileError, match=r"3\.orc"):
+            seen.extend(row.as_py() for batch in failing for row in batch["n"])
+        assert seen == list(range(300))
+
+
+def test_split_and_plan_travel_as_bytes_without_secrets_in_sight(tmp_path: Path) -> None:
+    (tmp_path / "p=1").mkdir()
+    cf.write(ROWS, tmp_path / "p=1" / "a.orc", format="orc")
+    dataset = cf.scan(tmp_path, keys={"k": b"hush"}, storage_options={"secret_access_key": "hush"})
+    (split,) = dataset.splits()
+    assert "hush" not in repr(split)
+    again = pickle.loads(pickle.dumps(split))
+    assert again == split
+    assert hash(again) == hash(split)
+    assert again.partition == {"p": 1}
+    assert (again.arguments.keys, again.arguments.format) == ({"k": b"hush"}, "orc")
+    assert again.open().read().equals(ROWS)
+    assert again.to_batches(["p", "id"], filter="id < 2").read_all().to_pydict() == {
+        "p": [1, 1],
+        "id": [0, 1],
+    }
+    (shared,) = dataset.planned(1 << 30)
+    assert shared.to_batches(["p"]).read_all().num_rows == 3000
 
 
 def test_a_program_may_end_in_the_middle_of_a_stream(orc: Path) -> None:

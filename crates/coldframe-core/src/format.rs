@@ -7,7 +7,7 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub trait KeySource: Debug + Send + Sync {
 }
 
 /// What every format may be told when a file is opened.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct OpenOptions {
     /// Names and types where the file does not hold them (RCFile), or other ones than it holds.
     pub schema: Option<SchemaSpec>,
@@ -52,6 +52,9 @@ pub struct OpenOptions {
     pub limits: Limits,
     /// Most threads at work on a scan; `None` is what the caller has by default.
     pub threads: Option<usize>,
+    /// Whether instants count microseconds unless an option says else ([`Capabilities::unit_option`]): for consumers that know
+    /// nothing finer.
+    pub microseconds: bool,
     /// The format's own options by name; one it does not know is an error.
     pub extra: BTreeMap<String, Value>,
 }
@@ -68,6 +71,21 @@ pub const COMMON_OPTIONS: &[OptionDoc] = &[
         help: "how many threads may be at work on a read; default all processors, 1 for none but the caller's",
     },
 ];
+
+impl fmt::Debug for OpenOptions {
+    /// Of keys only the names are shown.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenOptions")
+            .field("schema", &self.schema)
+            .field("skip_checksums", &self.skip_checksums)
+            .field("keys", &self.keys.keys().collect::<Vec<_>>())
+            .field("limits", &self.limits)
+            .field("threads", &self.threads)
+            .field("microseconds", &self.microseconds)
+            .field("extra", &self.extra)
+            .finish_non_exhaustive()
+    }
+}
 
 impl OpenOptions {
     /// The key of a name: given, or asked for.

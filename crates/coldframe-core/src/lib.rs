@@ -25,6 +25,7 @@
 //! | [`proof`] | what `verify` compares |
 //! | [`contents`] | what could be read from a source beside what is asked for |
 //! | [`options`], [`writing`] | a format's own options by their types; what all writers see to |
+//! | [`process`] | what lives no longer than a process |
 //! | [`threads`] | how the columns of a unit are shared among idle threads |
 
 mod ahead;
@@ -37,6 +38,7 @@ pub mod io;
 pub mod layout;
 pub mod options;
 pub mod predicate;
+pub mod process;
 pub mod projection;
 pub mod proof;
 mod request;

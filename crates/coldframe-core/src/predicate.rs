@@ -17,6 +17,7 @@ mod coerce;
 mod condition;
 pub mod dnf;
 mod evaluate;
+mod given;
 mod instant;
 mod like;
 mod literal;

@@ -2,28 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use coldframe::{Ahead, File, Notice, OnError, OpenOptions, Piece, Scan, SchemaSpec, Split, TableScan};
+use coldframe::{Ahead, File, Notice, OnError, Piece, Scan, Split, TableScan};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyTuple};
 
-use crate::capsule::{export_schema, import_schema};
+use crate::capsule::export_schema;
 use crate::error::{from_python as foreign, to_python};
+use crate::opening::RawOpening;
 use crate::predicate::PyPredicate;
 use crate::scan::RawScan;
-use crate::{source, value};
-
-/// Decoded bytes below which another thread is not worth it.
-const PARALLEL_BYTES: u64 = 8 << 20;
-
-/// Decoded bytes that may wait for the consumer, per thread and in total.
-const WAITING_BYTES: u64 = 32 << 20;
-const MOST_WAITING_BYTES: u64 = 512 << 20;
+use crate::value;
 
 /// Part, start, end.
 type SplitRange = (u32, u64, u64);
-/// [`SplitRange`], the row count if known, and the data that travels with the split.
-type CountedParts<'py> = (u32, u64, u64, Option<u64>, Vec<PyPiece<'py>>);
 /// Data that was already read or found: an offset or a number, and bytes.
 pub(crate) type PyPiece<'py> = (u64, Bound<'py, PyBytes>);
 /// Structure, offset, length, rows if known, bytes to read.
@@ -31,42 +23,18 @@ type PlannedUnit = (String, u64, u64, Option<u64>, u64);
 
 /// Opens a file of any format.
 #[pyfunction]
-#[pyo3(signature = (source, *, format=None, storage_options=None, verify_checksums=true, keys=None, schema=None,
-    options=None, recorded=None, known=None))]
-#[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
+#[pyo3(signature = (opening, source, *, storage_options=None, recorded=None, known=None))]
 pub(crate) fn open_file(
     py: Python<'_>,
+    opening: &RawOpening,
     source: &Bound<'_, PyAny>,
-    format: Option<String>,
     storage_options: Option<BTreeMap<String, String>>,
-    verify_checksums: bool,
-    keys: Option<&Bound<'_, PyAny>>,
-    schema: Option<&Bound<'_, PyAny>>,
-    options: Option<&Bound<'_, PyAny>>,
     recorded: Option<Vec<(u64, Vec<u8>)>>,
     known: Option<crate::store::Known>,
 ) -> PyResult<RawFile> {
-    let source = source::from_python(source, &storage_options.unwrap_or_default(), known)?;
-    let (keys, key_source) = keys.map_or_else(|| Ok((BTreeMap::new(), None)), crate::keys::from_python)?;
-    let options = OpenOptions {
-        schema: schema.map(schema_spec).transpose()?,
-        skip_checksums: !verify_checksums,
-        keys,
-        key_source,
-        extra: value::options_from_python(options)?,
-        ..OpenOptions::default()
-    };
+    let source = crate::source::from_python(source, &storage_options.unwrap_or_default(), known)?;
     let recorded = recorded.unwrap_or_default().into_iter().map(|(o, b)| (o, b.into())).collect();
-    py.detach(|| coldframe::open_source(source, format.as_deref(), &options, recorded))
-        .map(RawFile)
-        .map_err(to_python)
-}
-
-fn schema_spec(schema: &Bound<'_, PyAny>) -> PyResult<SchemaSpec> {
-    match schema.cast::<PyString>() {
-        Ok(ddl) => ddl.extract().map(SchemaSpec::Ddl),
-        Err(_) => import_schema(schema).map(SchemaSpec::Arrow),
-    }
+    py.detach(|| opening.opening.open(source, recorded)).map(RawFile).map_err(to_python)
 }
 
 /// An open file.
@@ -100,12 +68,7 @@ impl RawFile {
     /// Notices for the user: a kind and a text each.
     fn notices(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
         let notices = py.detach(|| self.0.table.notices()).map_err(|e| self.raise(e))?;
-        let told = notices.into_iter().map(|notice| match notice {
-            Notice::AmbiguousDialect(text) => ("ambiguous_dialect", text),
-            Notice::EncryptedColumns(text) => ("encrypted_columns", text),
-            Notice::PartialTable(text) => ("partial_table", text),
-        });
-        Ok(told.collect())
+        Ok(notices.into_iter().map(told).collect())
     }
 
     #[getter]
@@ -142,16 +105,6 @@ impl RawFile {
 
     fn recorded<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         PyList::new(py, self.0.recorded.iter().map(|(offset, bytes)| (*offset, PyBytes::new(py, bytes))))
-    }
-
-    fn splits<'py>(&self, py: Python<'py>, target_bytes: u64) -> PyResult<Vec<CountedParts<'py>>> {
-        let made = py.detach(|| {
-            let splits = self.0.table.splits(target_bytes)?;
-            let recorded = self.0.table.recorded(&splits)?;
-            Ok(splits.into_iter().zip(recorded))
-        });
-        let splits = made.map_err(|e| self.raise(e))?;
-        Ok(splits.map(|(s, own)| (s.part, s.range.start, s.range.end, s.rows, pieces(py, own))).collect())
     }
 
     /// The split of a byte range.
@@ -192,8 +145,7 @@ impl RawFile {
                 TableScan::try_new(self.0.clone(), scan, vec![split])
             }
             None if read_ahead && scan.threads > 1 => {
-                let waiting_bytes = WAITING_BYTES.saturating_mul(scan.threads as u64).min(MOST_WAITING_BYTES);
-                let ahead = Ahead { split_bytes: PARALLEL_BYTES, waiting_bytes };
+                let ahead = Ahead::of_threads(scan.threads);
                 TableScan::try_new_parallel(self.0.clone(), scan, ahead)
             }
             None => TableScan::try_new(self.0.clone(), scan, self.0.whole()?),
@@ -244,6 +196,15 @@ impl RawFile {
     }
 }
 
+/// A notice as a kind and a text.
+pub(crate) fn told(notice: Notice) -> (&'static str, String) {
+    match notice {
+        Notice::AmbiguousDialect(text) => ("ambiguous_dialect", text),
+        Notice::EncryptedColumns(text) => ("encrypted_columns", text),
+        Notice::PartialTable(text) => ("partial_table", text),
+    }
+}
+
 pub(crate) fn pieces(py: Python<'_>, recorded: Vec<Piece>) -> Vec<PyPiece<'_>> {
     recorded.into_iter().map(|(number, bytes)| (number, PyBytes::new(py, &bytes))).collect()
 }
@@ -266,7 +227,7 @@ pub(crate) fn tick(progress: Option<&Py<PyAny>>, rows: u64) -> coldframe::Result
     .map_err(foreign)
 }
 
-fn parse_on_error(on_error: &str) -> PyResult<OnError> {
+pub(crate) fn parse_on_error(on_error: &str) -> PyResult<OnError> {
     match on_error {
         "raise" => Ok(OnError::Raise),
         "skip" => Ok(OnError::Skip),

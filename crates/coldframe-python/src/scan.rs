@@ -113,9 +113,9 @@ impl RawBatch {
 
 /// A scan that Ctrl-C ends between batches. If the consumer of the stream still holds the GIL, it also lets other
 /// Python threads run, including those that the scan itself waits for.
-struct Interruptible(TableScan);
+pub(crate) struct Interruptible<R>(pub(crate) R);
 
-impl Iterator for Interruptible {
+impl<R: RecordBatchReader + Send> Iterator for Interruptible<R> {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -127,7 +127,7 @@ impl Iterator for Interruptible {
     }
 }
 
-impl RecordBatchReader for Interruptible {
+impl<R: RecordBatchReader + Send> RecordBatchReader for Interruptible<R> {
     fn schema(&self) -> SchemaRef {
         self.0.schema()
     }

@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use coldframe_core::io::Identity;
+use coldframe_core::process::PerProcess;
 use coldframe_core::{Error, ReadAt, Result};
 use futures_util::stream::{BoxStream, StreamExt};
 use hdfs_native::client::FileStatus;
@@ -28,7 +29,7 @@ use hdfs_native::{Client, ClientBuilder, HdfsError};
 use self::upload::HdfsUpload;
 use crate::files::{Files, Listing, Mode, Reached, Stat, Upload, already_exists};
 use crate::options::{Kind, Options};
-use crate::runtime::{PerProcess, handle, kept, wait, within};
+use crate::runtime::{handle, kept, wait, within};
 
 /// Of folders that are made on the way to a file.
 const FOLDER_MODE: u32 = 0o755;

@@ -41,7 +41,8 @@ pub use coldframe_core::io::Identity;
 pub use file::LocalFile;
 pub use files::{Files, Listing, Mode, Stat, Upload, is_taken};
 pub use folder::LocalFolder;
-pub use location::Location;
+pub use location::{Location, shown};
+pub use name::{from_text, to_text};
 #[cfg(any(feature = "object-store", feature = "hdfs"))]
 pub use options::{Kind, OPTIONS, StoreOption};
 pub use store::{Store, StoreFolder};
@@ -60,6 +61,13 @@ pub fn schemes() -> Vec<&'static str> {
         },
     ];
     all.concat()
+}
+
+/// Whether a URL is of a store where folders are parts of names only, so that one listing has all below.
+pub fn is_flat(location: &OsStr) -> bool {
+    const FLAT: [&str; 12] =
+        ["s3", "s3a", "s3n", "gs", "gcs", "az", "adl", "azure", "abfs", "abfss", "wasb", "wasbs"];
+    matches!(Location::parse(location), Ok(Location::Url { scheme, .. }) if FLAT.contains(&scheme.as_str()))
 }
 
 /// The file or folder that a path or, where built in, a URL names. Errors show a path as far as it is text. `known` is what a listing

@@ -78,6 +78,20 @@ fn os_string(bytes: Vec<u8>) -> Result<OsString> {
     Ok(drive.unwrap_or(&path).into())
 }
 
+/// A URL as errors may show it: without a password, and without the query of a web server, which may be a signature.
+pub fn shown(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let is_web = scheme.ends_with("http") || scheme.ends_with("https");
+    let rest = if is_web { rest.split(['?', '#']).next().unwrap_or_default() } else { rest };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let authority = match authority.rsplit_once('@') {
+        // The container of abfss://container@account is no secret.
+        Some((user, host)) if is_web || user.contains(':') => host,
+        _ => authority,
+    };
+    format!("{scheme}://{authority}{path}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,5 +131,18 @@ mod tests {
         assert_eq!(local("file:///a%fF"), Some(PathBuf::from(&name)));
         let url: OsString = std::os::unix::ffi::OsStringExt::from_vec(b"s3://a/\xff".to_vec());
         assert!(Location::parse(&url).is_err());
+    }
+
+    #[test]
+    fn passwords_and_signatures_are_not_shown() {
+        for (url, expected) in [
+            ("https://u:hush@h/x?sig=hush", "https://h/x"),
+            ("(http://hush@h:1/x#hush", "(http://h:1/x"),
+            ("s3a://key:hush@bucket/a?b", "s3a://bucket/a?b"),
+            ("abfss://c@account.dfs.core.windows.net/a", "abfss://c@account.dfs.core.windows.net/a"),
+            ("s3://b/a@b:c", "s3://b/a@b:c"),
+        ] {
+            assert_eq!(shown(url), expected);
+        }
     }
 }

@@ -12,7 +12,7 @@ const STAND_IN: u32 = 0x0010_FE00;
 
 /// The text of a name.
 #[cfg(unix)]
-pub(crate) fn to_text(name: &OsStr) -> String {
+pub fn to_text(name: &OsStr) -> String {
     use std::os::unix::ffi::OsStrExt;
     if let Some(plain) = name.to_str().filter(|n| n.chars().all(|c| byte_of(c).is_none())) {
         return plain.to_owned();
@@ -35,7 +35,7 @@ pub(crate) fn to_text(name: &OsStr) -> String {
 
 /// The name, or path below a folder, of a text.
 #[cfg(unix)]
-pub(crate) fn from_text(text: &str) -> OsString {
+pub fn from_text(text: &str) -> OsString {
     use std::os::unix::ffi::OsStringExt;
     let mut bytes = Vec::with_capacity(text.len());
     for c in text.chars() {
@@ -53,14 +53,15 @@ fn byte_of(c: char) -> Option<u8> {
     u32::from(c).checked_sub(STAND_IN).and_then(|n| u8::try_from(n).ok()).filter(|b| *b >= 0x80)
 }
 
-/// Elsewhere names are text but for broken surrogate pairs, which cannot be told.
+/// The text of a name. Elsewhere names are text but for broken surrogate pairs, which cannot be told.
 #[cfg(not(unix))]
-pub(crate) fn to_text(name: &OsStr) -> String {
+pub fn to_text(name: &OsStr) -> String {
     name.to_string_lossy().into_owned()
 }
 
+/// The name, or path below a folder, of a text.
 #[cfg(not(unix))]
-pub(crate) fn from_text(text: &str) -> OsString {
+pub fn from_text(text: &str) -> OsString {
     text.into()
 }
 

@@ -350,7 +350,7 @@ fn told(e: &object_store::Error) -> String {
 /// One line without queries and passwords of URLs, which are secrets.
 fn shortened(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let words = line.split(' ').map(connect::shown);
+    let words = line.split(' ').map(crate::location::shown);
     words.collect::<Vec<_>>().join(" ").chars().take(300).collect()
 }
 

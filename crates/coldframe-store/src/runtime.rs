@@ -1,52 +1,13 @@
-//! The runtime that requests run on, and what lives no longer than a process.
-//!
-//! Spark's workers fork. Neither the threads of a runtime nor the connections of a client survive that: the child has the memory of both,
-//! waits for threads that it does not have, and reads answers that are its parent's. So whatever holds them belongs to a process id, and
-//! is made again where another one asks for it.
+//! The runtime that requests run on: one for each process (see [`coldframe_core::process`]).
 
-use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 #[cfg(feature = "hdfs")]
 use std::time::Duration;
 
+use coldframe_core::process::PerProcess;
 use coldframe_core::{Error, Result};
 use tokio::runtime::{Handle, Runtime};
-
-/// Something that is made once for each process that asks.
-pub(crate) struct PerProcess<T> {
-    slot: Mutex<Option<(u32, Arc<T>)>>,
-}
-
-impl<T> PerProcess<T> {
-    pub(crate) const fn new() -> Self {
-        Self { slot: Mutex::new(None) }
-    }
-
-    /// This process's own.
-    pub(crate) fn get(&self, make: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
-        let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
-        let pid = std::process::id();
-        match slot.take() {
-            Some((owner, made)) if owner == pid => {
-                *slot = Some((owner, made.clone()));
-                return Ok(made);
-            }
-            // Dropping it would wait for threads that this process does not have.
-            Some((_, stale)) => std::mem::forget(stale),
-            None => {}
-        }
-        let made = Arc::new(make()?);
-        *slot = Some((pid, made.clone()));
-        Ok(made)
-    }
-}
-
-impl<T> fmt::Debug for PerProcess<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PerProcess")
-    }
-}
 
 /// Connections of one kind that are kept for the next file of the same store.
 const KEPT: usize = 16;
@@ -109,16 +70,6 @@ pub(crate) async fn within<T>(limit: Duration, future: impl Future<Output = T>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn one_for_a_process() {
-        let slot = PerProcess::new();
-        let first = slot.get(|| Ok(1)).unwrap();
-        assert!(Arc::ptr_eq(&first, &slot.get(|| Ok(2)).unwrap()));
-        // As it is after a fork.
-        *slot.slot.lock().unwrap() = Some((0, first));
-        assert_eq!(*slot.get(|| Ok(3)).unwrap(), 3);
-    }
 
     #[test]
     fn what_is_started_can_be_waited_for_later() {

@@ -1,22 +1,55 @@
 //! One reader and writer over all formats.
 //!
-//! ```no_run
-//! use coldframe::{OpenOptions, Scan, open};
+//! ```
+//! use std::collections::BTreeMap;
+//! use std::sync::Arc;
 //!
-//! let file = open("warehouse/000000_0", None, &OpenOptions::default())?;
+//! use arrow_array::{Int64Array, RecordBatch, RecordBatchIterator, StringArray};
+//! use coldframe::store::Mode;
+//! use coldframe::{Dest, OpenOptions, Scan, WriteOptions, open, scan, write_file};
+//!
+//! # let dir = tempfile::tempdir()?;
+//! # let warehouse = dir.path().to_owned();
+//! let rows = RecordBatch::try_from_iter([
+//!     ("id", Arc::new(Int64Array::from(vec![1, 2, 3])) as _),
+//!     ("name", Arc::new(StringArray::from(vec!["a", "b", "c"])) as _),
+//! ])?;
+//! let path = warehouse.join("region=eu/part-0.orc");
+//! # std::fs::create_dir_all(path.parent().ok_or("no folder")?)?;
+//! let dest = Dest::new(&path, &BTreeMap::new(), Mode::New)?;
+//! let mut batches = RecordBatchIterator::new([Ok(rows.clone())], rows.schema());
+//! write_file(&mut batches, &dest, "orc", &WriteOptions::default(), |_| Ok(()))?;
+//!
+//! // One file, part by part.
+//! let file = open(&path, None, &OpenOptions::default())?;
 //! for split in file.table.splits(128 << 20)? {
 //!     let mut reader = file.scan(&Scan::default(), &split)?;
 //!     while let Some(batch) = reader.next_batch()? {
-//!         assert!(batch.num_rows() > 0);
+//!         assert_eq!(batch.columns(), rows.columns());
 //!     }
 //! }
-//! # Ok::<(), coldframe::Error>(())
+//!
+//! // Many files as one table; `region` is a column of it.
+//! let mut found = scan(&warehouse)?.columns(["name", "region"]).filter("id > 1 and region = 'eu'").read()?;
+//! while let Some(batch) = found.next_batch()? {
+//!     assert_eq!((batch.num_rows(), batch.num_columns()), (2, 2));
+//! }
+//!
+//! // A plan travels as bytes: who gets it reads its splits, in another process too.
+//! use coldframe::dataset::{Plan, wire::Bound};
+//! let bytes = scan(&warehouse)?.filter("id > 1").splits()?.to_bytes()?;
+//! let plan = Plan::from_bytes(&bytes, &Bound::default())?;
+//! assert_eq!(plan.read().map(|batch| batch.map_or(0, |b| b.num_rows())).sum::<usize>(), 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! A sixth format is a crate of its own and a line in [`formats`].
 
+pub mod dataset;
 mod open;
-mod parallel;
+mod opened;
+mod pool;
+mod stream;
 mod table_scan;
 mod write;
 
@@ -33,7 +66,9 @@ pub use coldframe_hbase as hbase;
 #[cfg(feature = "cfile")]
 pub use coldframe_kudu as kudu;
 pub use coldframe_store as store;
+pub use dataset::scan::scan;
 pub use open::{File, detect, open, open_source, source_of_path};
+pub use pool::stop_reading;
 pub use table_scan::{Ahead, TableScan};
 pub use write::{Dest, FileWriter, Written, write_file};
 

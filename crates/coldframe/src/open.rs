@@ -187,6 +187,9 @@ pub fn open_source(
     let identity = source.bytes().ok().map(|bytes| bytes.identity());
     let mut options = options.clone();
     options.take_common()?;
+    if let Some(name) = format.capabilities().unit_option.filter(|_| options.microseconds) {
+        options.extra.entry(name.to_owned()).or_insert_with(|| "us".into());
+    }
     if matches!(source, Source::Folder { .. }) && !recorded.is_empty() {
         let table = format.open_recorded(&source, &options, &recorded).map_err(named)?;
         return Ok(File { path, table, recorded: Arc::default(), identity, threads: options.threads });

@@ -7,7 +7,9 @@ use arrow_schema::{ArrowError, SchemaRef};
 use coldframe_core::{DamageLog, Error, Result, Scan, ScanReader, Split};
 
 use crate::File;
-use crate::parallel::Workers;
+use crate::dataset::rows::{SPLIT_BYTES, waiting_bytes};
+use crate::opened::Opened;
+use crate::stream::{Stream, open_before};
 
 /// The rows of some splits, one after another; a limit counts over all of them.
 pub struct TableScan {
@@ -18,7 +20,7 @@ pub struct TableScan {
     /// How to decode side by side, until the first batch is asked for.
     ahead: Option<Ahead>,
     /// Decode instead of `current`, which then only knows the schema.
-    workers: Option<Workers>,
+    stream: Option<Stream>,
     damage: DamageLog,
 }
 
@@ -31,6 +33,13 @@ pub struct Ahead {
     pub waiting_bytes: u64,
 }
 
+impl Ahead {
+    /// What suits so many threads.
+    pub fn of_threads(threads: usize) -> Self {
+        Self { split_bytes: SPLIT_BYTES, waiting_bytes: waiting_bytes(threads) }
+    }
+}
+
 impl TableScan {
     /// Checks names and types; no row is read.
     pub fn try_new(file: File, scan: Scan, splits: Vec<Split>) -> Result<Self> {
@@ -39,7 +48,7 @@ impl TableScan {
         // A table without splits has no rows, but a schema.
         let first = rest.pop_front().unwrap_or(Split { part: 0, range: 0..0, rows: Some(0) });
         let current = file.scan_logged(&scan, &first, damage.clone())?;
-        Ok(Self { file, scan, rest, current, ahead: None, workers: None, damage })
+        Ok(Self { file, scan, rest, current, ahead: None, stream: None, damage })
     }
 
     /// The whole table, several splits of it decoded side by side by up to [`Scan::threads`] threads, which start when the first
@@ -59,8 +68,9 @@ impl TableScan {
         if threads < 2 {
             self.rest = splits.into();
         } else {
-            let room = ahead.waiting_bytes;
-            self.workers = Some(Workers::start(&self.file, &self.scan, splits, threads, room)?);
+            let (file, scan) = (self.file.clone(), self.scan.clone());
+            let open = open_before(Opened { file, scan, splits, adaptation: None });
+            self.stream = Some(Stream::start(vec![open], threads, ahead.waiting_bytes)?);
         }
         Ok(())
     }
@@ -79,8 +89,8 @@ impl TableScan {
         if let Some(ahead) = self.ahead.take() {
             self.start(ahead)?;
         }
-        if let Some(workers) = &mut self.workers {
-            return workers.next_batch(&self.damage);
+        if let Some(stream) = &mut self.stream {
+            return stream.next_batch(&self.damage);
         }
         loop {
             if self.scan.limit == Some(0) {

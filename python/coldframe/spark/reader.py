@@ -1,9 +1,9 @@
-"""Reading: shares of files planned beside the driver by their listing, opened and read by Spark's tasks."""
+"""Reading: splits planned beside the driver by the listing of files, cut and read by Spark's tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,68 +11,27 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from coldframe._coldframe import conform_batch, formats
-from coldframe.discovery import Found, discover
+from coldframe._coldframe import RawSplit, conform_batch, plan_from_bytes, plan_to_bytes
+from coldframe._coldframe import pack as pack_sizes
 from coldframe.errors import CorruptFileError, NotFoundError, SchemaError, UnsupportedError
-from coldframe.file import OpenArguments, opened_again
-from coldframe.fragment import Fragment
-from coldframe.scanning import Dataset, unopened
-from coldframe.sources import Source
+from coldframe.file import OpenArguments, Split
+from coldframe.scanning import Dataset
 from coldframe.spark.damage import record_damage, record_unreadable
 from coldframe.spark.options import ReadOptions
 from coldframe.spark.types import arrow_schema_for
 
-OPEN_COST = 4 << 20
-"""What opening one more file counts when small splits are packed into one task (Spark's own figure)."""
-
-
-@dataclass(frozen=True)
-class Share:
-    """One of `of` equal shares of a file's splits, made by the task that reads it.
-
-    All tasks make the same splits of the same file. One that was changed since it was listed is an error.
-    """
-
-    found: Found
-    arguments: OpenArguments
-    fragment: Fragment
-    size: int
-    number: int = 0
-    of: int = 1
-
-    def splits(self, target_bytes: int) -> list[Any]:
-        """The splits of this share, with the columns of the dataset."""
-        source = Source(self.found.source, self.arguments.storage_options, self.found.known)
-        splits = self.arguments.open(source).splits(target_bytes)
-        first, last = (len(splits) * number // self.of for number in (self.number, self.number + 1))
-        return [replace(split, fragment=self.fragment) for split in splits[first:last]]
-
-
-@dataclass(frozen=True)
-class Ready:
-    """A split that planning made: of a folder that is one table, which planning has to open."""
-
-    split: Any
-    size: int
-
-    def splits(self, _: int) -> list[Any]:
-        """The split."""
-        return [self.split]
-
 
 @dataclass
-class SharesPartition(InputPartition):
-    """What one task reads."""
+class PlanPartition(InputPartition):
+    """What one task reads: splits as the bytes of a plan."""
 
-    shares: Sequence[Share | Ready]
+    plan: bytes
 
 
 class ColdframeReader(DataSourceReader):
     """Reads the columns of a Spark schema. Must not define `pushFilters` (see `source`)."""
 
-    def __init__(
-        self, options: ReadOptions, schema: StructType, found: Sequence[Found] | None = None
-    ) -> None:
+    def __init__(self, options: ReadOptions, schema: StructType, found: Sequence[Any] | None = None) -> None:
         self.options = options
         self.schema = schema
         self._found = found
@@ -86,32 +45,33 @@ class ColdframeReader(DataSourceReader):
         dataset = open_dataset(options, self._found)
         self._found = None  # what follows travels to every task
         resolve(self.schema.fieldNames(), dataset.schema.names)
-        shares = list(shares_of(dataset, options.split_bytes, options.filter))
-        return [SharesPartition(group) for group in pack(shares, options.split_bytes)]
+        splits = dataset.planned(options.split_bytes, filter=options.filter)
+        groups = pack(splits, options.split_bytes)
+        return [PlanPartition(plan_to_bytes([split.raw for split in group])) for group in groups]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of the partition's files, with exactly the schema that Spark demands."""
         # Spark makes a list without partitions into one partition of None.
-        if not isinstance(partition, SharesPartition):
+        if not isinstance(partition, PlanPartition):
             return
         target = arrow_schema_for(self.schema)
-        for share in partition.shares:
-            for split in self._splits(share):
-                yield from self._read_split(split, target)
+        for planned in plan_from_bytes(partition.plan, storage_options=self.options.storage_options):
+            for split in self._cut(planned):
+                yield from self._read_split(Split.of(split, None), target)
 
-    def _splits(self, share: Share | Ready) -> list[Any]:
+    def _cut(self, planned: RawSplit) -> list[RawSplit]:
         """The splits of a share; none of a file that cannot be opened, if that may be passed over."""
         options = self.options
         try:
-            return share.splits(options.split_bytes)
+            return planned.expand()
         except (CorruptFileError, UnsupportedError) as error:
-            if options.on_error != "skip" or not isinstance(share, Share):
+            if options.on_error != "skip" or planned.share is None:
                 raise
-            if options.damage is not None and share.number == 0:
-                record_unreadable(options.damage, unopened(share.found, error), options.storage_options)
+            if options.damage is not None and planned.share[0] == 0:
+                record_unreadable(options.damage, _unopened(planned, error), options.storage_options)
             return []
 
-    def _read_split(self, split: Any, target: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def _read_split(self, split: Split, target: pa.Schema) -> Iterator[pa.RecordBatch]:
         options = self.options
         record = None
         if options.damage is not None:
@@ -129,54 +89,38 @@ class ColdframeReader(DataSourceReader):
             yield conform_batch(batch, target)
 
 
-def find(options: ReadOptions) -> list[Found]:
-    """The files of a `load()`."""
-    return discover(
-        list(options.paths),
-        options.storage_options,
-        partitioned=True,
-        whole_directories=bool(options.options.get("acid")),
-    )
-
-
-def open_dataset(options: ReadOptions, found: Sequence[Found] | None = None) -> Dataset:
-    """The files of a `load()` as one dataset, of which one file is open.
+def open_dataset(options: ReadOptions, found: Sequence[Any] | None = None) -> Dataset:
+    """The files of a `load()` as one dataset, of which one file is open; `found` are those that were found
+    before.
 
     With DROPMALFORMED that is the first that can be opened; the others show themselves when they are read.
     """
-    found = list(find(options) if found is None else found)
-    given = OpenArguments(
-        options.format, options.storage_options, options.verify_checksums, options.keys, options.options
+    # Spark knows no nanoseconds, which do not reach the years 1 and 9999 that tables are full of.
+    arguments = OpenArguments(
+        options.format,
+        options.storage_options,
+        options.verify_checksums,
+        options.keys,
+        options.options,
+        microseconds=True,
     )
-    for at, one in enumerate(found):
-        source = Source(one.source, options.storage_options, one.known)
-        try:
-            first = given.open(source)
-        except (CorruptFileError, UnsupportedError):
-            if options.on_error != "skip":
-                raise
-            continue
-        arguments = given
-        if "timestamp_unit" in formats().get(first.format, {}).get("open", {}):
-            # Spark has no others, and nanoseconds do not reach the years 1 and 9999 that tables are full of.
-            details = {"timestamp_unit": "us", **options.options}
-            arguments = replace(given, options=details)
-            first = opened_again(first, arguments)
-        return Dataset(found, arguments, unify=options.unify, first=(at, first))
-    raise NotFoundError(f"no file of {list(options.paths)} can be opened")
+    dataset = Dataset(found or list(options.paths), arguments, unify=options.unify)
+    if options.on_error == "raise":
+        dataset.open_file(0)
+        return dataset
+    try:
+        dataset.schema  # noqa: B018
+    except (CorruptFileError, UnsupportedError) as reason:
+        raise NotFoundError(f"no file of {list(options.paths)} can be opened") from reason
+    return dataset
 
 
-def shares_of(dataset: Dataset, split_bytes: int, filter: str | None) -> Iterator[Share | Ready]:
-    """What there is to read, in parts of about `split_bytes`."""
-    for found, fragment in dataset.fragments(filter):
-        if found.known is None:  # a folder, or a web server's file
-            for split in dataset.open_fragment(found).splits(split_bytes):
-                yield Ready(replace(split, fragment=fragment), split.size or split_bytes)
-            continue
-        size = found.known[0]
-        of = max(1, -(-size // split_bytes))
-        for number in range(of):
-            yield Share(found, dataset.arguments, fragment, size // of, number, of)
+def _unopened(split: RawSplit, error: Exception) -> dict[str, Any]:
+    """The record of a file that cannot be opened: all of it is lost."""
+    size = 0 if split.known is None else split.known[0]
+    structure = getattr(error, "structure", None) or "file"
+    whole = {"offset": 0, "length": size, "rows_lost": None, "structure": structure}
+    return {"path": split.path, **whole, "reason": str(error)}
 
 
 def resolve(wanted: Sequence[str], found: Sequence[str]) -> list[str]:
@@ -197,15 +141,7 @@ def resolve(wanted: Sequence[str], found: Sequence[str]) -> list[str]:
     return names
 
 
-def pack(shares: Sequence[Share | Ready], target_bytes: int) -> list[list[Share | Ready]]:
-    """Consecutive shares together until they make up `target_bytes`."""
-    groups: list[list[Share | Ready]] = []
-    room = 0
-    for share in shares:
-        cost = share.size + OPEN_COST
-        if not groups or cost > room:
-            groups.append([])
-            room = target_bytes + OPEN_COST
-        groups[-1].append(share)
-        room -= cost
-    return groups
+def pack(splits: Sequence[Split], target_bytes: int) -> list[Sequence[Split]]:
+    """Consecutive splits together until they make up `target_bytes`."""
+    sizes = [target_bytes if split.raw.weight is None else split.raw.weight for split in splits]
+    return [splits[start:stop] for start, stop in pack_sizes(sizes, target_bytes)]

@@ -9,16 +9,15 @@ error.
 from __future__ import annotations
 
 from collections.abc import MutableMapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
 from pyspark.sql.types import StructType
 
 from coldframe._coldframe import formats
-from coldframe.discovery import Found
 from coldframe.spark.options import ReadOptions, read_options
-from coldframe.spark.reader import ColdframeReader, find, open_dataset, resolve
+from coldframe.spark.reader import ColdframeReader, open_dataset, resolve
 from coldframe.spark.types import arrow_schema_for, to_spark_schema
 from coldframe.spark.writer import ColdframeWriter, write_options
 
@@ -31,7 +30,7 @@ class ColdframeSource(DataSource):
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         self.inferred = False
-        self.found: list[Found] | None = None
+        self.found: list[Any] | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -44,8 +43,9 @@ class ColdframeSource(DataSource):
         # Kept when Spark pickles this object, so that reader() can tell a user's schema from this one, and
         # nothing is listed twice.
         self.inferred = True
-        self.found = find(options)
-        schema = open_dataset(options, self.found).schema
+        dataset = open_dataset(options)
+        self.found = dataset.found
+        schema = dataset.schema
         if options.columns is not None:
             names = resolve(options.columns, schema.names)
             schema = pa.schema([schema.field(name) for name in names])
@@ -68,8 +68,8 @@ class ColdframeSource(DataSource):
         """RCFiles have no types. Without the option `schema`, `.schema()` names the file's columns."""
         if "schema" in options.options:
             return options
-        self.found = find(options)
-        dataset = open_dataset(options, self.found)
+        dataset = open_dataset(options)
+        self.found = dataset.found
         about = formats().get(dataset.format, {})
         if not about.get("capabilities", {}).get("needs_schema") or _only_renames(schema, dataset.schema):
             return options

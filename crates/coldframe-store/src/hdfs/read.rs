@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use coldframe_core::io::{Identity, Pending};
+use coldframe_core::process::PerProcess;
 use coldframe_core::{Error, ReadAt, Result};
 use hdfs_native::client::FileStatus;
 use hdfs_native::file::FileReader;
@@ -14,7 +15,7 @@ use super::{Cluster, error, stat_of, visible};
 use crate::ends::Ends;
 use crate::files::{changed, check};
 use crate::parts::gather;
-use crate::runtime::{PerProcess, start, wait, within};
+use crate::runtime::{start, wait, within};
 
 /// Ranges of one read that are under way at once.
 const AT_ONCE: usize = 4;

@@ -179,8 +179,7 @@ def splits_of(planned: PlannedFile, table: Table, unit: str) -> Iterator[Split]:
     known: Any = None if planned.known is None else tuple(planned.known)
     for part, start, stop, rows, own in planned.parts:
         place = (part, start, stop, rows)
-        own = tuple(own)
-        yield Split(planned.file.path, table.format, *place, arguments, (), None, None, known, own)
+        yield Split(planned.file.path, table.format, *place, arguments, known=known, own=own)
 
 
 def _arguments(format: str, storage_options: StorageOptions, options: Mapping[str, Any]) -> OpenArguments:

@@ -1,0 +1,145 @@
+//! A bound filter where some columns have one known value: those of a partition, or nulls where a file lacks a column.
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{Field, Schema};
+use coldframe_encoding::Result;
+
+use super::Predicate;
+use crate::{arrow_error, projection};
+
+impl Predicate {
+    /// What is left of it for the rows of `schema` where some columns have one known value: `known` gives an array of one.
+    ///
+    /// A row passes where the whole is true, so a part that is unknown counts as false.
+    pub fn given(&self, schema: &Schema, known: &dyn Fn(&str) -> Option<ArrayRef>) -> Result<Self> {
+        let parts =
+            |parts: &[Self]| parts.iter().map(|part| part.given(schema, known)).collect::<Result<Vec<_>>>();
+        Ok(match self {
+            Self::Compare { column, .. }
+            | Self::In { column, .. }
+            | Self::Null { column, .. }
+            | Self::Like { column, .. } => {
+                let top = projection::steps(schema, column)?.first().map(|field| field.name().as_str());
+                match top.and_then(|top| Some((top, known(top)?))) {
+                    Some((top, value)) if self.holds(top, &value)? => Self::all_rows(),
+                    Some(_) => Self::no_row(),
+                    None => self.clone(),
+                }
+            }
+            Self::And(all) => {
+                let mut open = parts(all)?;
+                open.retain(|part| !part.is_all_rows());
+                let never = open.iter().any(Self::is_no_row);
+                if never { Self::no_row() } else { alone_or(open, Self::And) }
+            }
+            Self::Or(any) => {
+                let mut open = parts(any)?;
+                open.retain(|part| !part.is_no_row());
+                let always = open.iter().any(Self::is_all_rows);
+                if always { Self::all_rows() } else { alone_or(open, Self::Or) }
+            }
+        })
+    }
+
+    /// The filter that every row passes.
+    pub fn all_rows() -> Self {
+        Self::And(Vec::new())
+    }
+
+    /// The filter that no row passes.
+    pub fn no_row() -> Self {
+        Self::Or(Vec::new())
+    }
+
+    /// Whether every row passes, whatever its values.
+    pub fn is_all_rows(&self) -> bool {
+        match self {
+            Self::And(all) => all.iter().all(Self::is_all_rows),
+            Self::Or(any) => any.iter().any(Self::is_all_rows),
+            _ => false,
+        }
+    }
+
+    /// Whether no row passes, whatever its values.
+    pub fn is_no_row(&self) -> bool {
+        match self {
+            Self::And(all) => all.iter().any(Self::is_no_row),
+            Self::Or(any) => any.iter().all(Self::is_no_row),
+            _ => false,
+        }
+    }
+
+    /// A leaf's answer for one value of the column `name`.
+    fn holds(&self, name: &str, value: &ArrayRef) -> Result<bool> {
+        let schema = Schema::new(vec![Field::new(name, value.data_type().clone(), true)]);
+        let options = RecordBatchOptions::new().with_row_count(Some(value.len()));
+        let batch = RecordBatch::try_new_with_options(schema.clone().into(), vec![value.clone()], &options)
+            .map_err(arrow_error)?;
+        Ok(self.clone().bind(&schema)?.passing(&batch)?.count_set_bits() > 0)
+    }
+}
+
+/// The one part there is, or all of them together.
+fn alone_or(mut parts: Vec<Predicate>, together: impl Fn(Vec<Predicate>) -> Predicate) -> Predicate {
+    match (parts.len(), parts.pop()) {
+        (1, Some(one)) => one,
+        (_, last) => {
+            parts.extend(last);
+            together(parts)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{Int64Array, StringArray, new_null_array};
+    use arrow_schema::DataType;
+
+    use super::*;
+    use crate::predicate::parse;
+
+    fn given(text: &str, p: Option<i64>) -> Predicate {
+        let schema = Schema::new(vec![
+            Field::new("x", DataType::Int64, true),
+            Field::new("p", DataType::Int64, true),
+            Field::new("s", DataType::Utf8, true),
+        ]);
+        let value: ArrayRef = match p {
+            Some(p) => Arc::new(Int64Array::from(vec![p])),
+            None => new_null_array(&DataType::Int64, 1),
+        };
+        let s: ArrayRef = Arc::new(StringArray::from(vec!["eu"]));
+        let known = |name: &str| match name {
+            "p" => Some(value.clone()),
+            "s" => Some(s.clone()),
+            _ => None,
+        };
+        parse::condition(text).unwrap().bind(&schema).unwrap().given(&schema, &known).unwrap()
+    }
+
+    #[test]
+    fn known_parts_go() {
+        for (text, p, all, none) in [
+            ("p = 1", Some(1), true, false),
+            ("p = 1", Some(2), false, true),
+            ("p = 1", None, false, true),
+            ("not p = 1", None, false, true),
+            ("p is null", None, true, false),
+            ("P in (1, 2) and s like 'e%'", Some(2), true, false),
+            ("p = 1 and x > 3", Some(2), false, true),
+            ("p = 1 or x > 3", Some(1), true, false),
+            ("p = 1 and x > 3", Some(1), false, false),
+            ("x > 3 and not (p = 1 or x < 9)", Some(1), false, true),
+        ] {
+            let left = given(text, p);
+            assert_eq!((left.is_all_rows(), left.is_no_row()), (all, none), "{text} {p:?}: {left:?}");
+        }
+        // Nothing of what is known is asked of the rows any more.
+        let left = given("(p = 1 or x > 3) and s = 'eu' and x < 9", Some(2));
+        let mut columns = Vec::new();
+        left.columns(&mut columns);
+        assert_eq!(columns, ["x", "x"]);
+    }
+}

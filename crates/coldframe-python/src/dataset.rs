@@ -1,0 +1,302 @@
+//! Many files as one table.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Once;
+
+use coldframe::dataset::storage::os_path;
+use coldframe::dataset::table::Given;
+use coldframe::dataset::{Dataset, Found, Plan, ScanBuilder, TableOptions, discover, discovery};
+use coldframe::store::{Identity, to_text};
+use coldframe::{Predicate, Scan};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyString, PyTuple};
+
+use crate::capsule::{export_schema, import_batch, import_schema};
+use crate::error::to_python;
+use crate::file::{RawFile, parse_on_error};
+use crate::opening::RawOpening;
+use crate::predicate::PyPredicate;
+use crate::rows::{RawTableRows, warn};
+use crate::scan::RawBatch;
+use crate::source;
+use crate::split::{RawSplit, one_row, texts};
+use crate::storage::PyStorage;
+use crate::store::Known;
+
+/// Path, pairs of its folders, what a listing told of it.
+type PyFound = (OsString, Vec<(String, String)>, Option<Known>);
+
+fn found_to_python(found: &Found) -> PyFound {
+    let known = found.known.clone().map(|known| (known.len, known.modified, known.etag));
+    (os_path(&found.path), found.pairs.clone(), known)
+}
+
+fn found_from_python((path, pairs, known): (PathBuf, Vec<(String, String)>, Option<Known>)) -> Found {
+    let known = known.map(|(len, modified, etag)| Identity { len, modified, etag });
+    Found { path: to_text(path.as_os_str()), pairs, known }
+}
+
+/// What an element of the sources stands for: a path, a file that was found or is open, or (handle, name) of an object.
+fn given(source: &Bound<'_, PyAny>, opening: &RawOpening) -> PyResult<Given> {
+    if source.is_instance_of::<PyString>() {
+        return Ok(Given::Path(source.extract::<PathBuf>()?.into_os_string()));
+    }
+    if let Ok(file) = source.cast::<RawFile>() {
+        return Ok(Given::File(file.get().0.clone()));
+    }
+    let tuple = source.cast::<PyTuple>().map_err(|_| PyTypeError::new_err("expected a source"))?;
+    if tuple.len() == 3 {
+        return Ok(Given::Found(found_from_python(tuple.extract()?)));
+    }
+    let (handle, name): (Bound<'_, PyAny>, String) = tuple.extract()?;
+    let options = texts(&opening.opening, &name);
+    Ok(Given::Source(source::from_python(&handle, &options, None)?, name))
+}
+
+/// Has threads that read stop before Python ends: they may be in the middle of code of Python's.
+fn stop_at_exit(py: Python<'_>) -> PyResult<()> {
+    static REGISTERED: Once = Once::new();
+    let mut done = Ok(());
+    REGISTERED.call_once(|| {
+        done = (|| {
+            let stop = py.import("coldframe._coldframe")?.getattr("stop_reading")?;
+            py.import("atexit")?.call_method1("register", (stop,)).map(drop)
+        })();
+    });
+    done
+}
+
+/// Ends the threads that read; nothing starts them again but another read.
+#[pyfunction]
+pub(crate) fn stop_reading(py: Python<'_>) {
+    py.detach(coldframe::stop_reading);
+}
+
+/// The files that paths, patterns and folders name. `whole`: each folder is one table.
+#[pyfunction]
+#[pyo3(signature = (paths, *, storage_options=None, whole=false))]
+pub(crate) fn find_files(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    storage_options: Option<&Bound<'_, PyAny>>,
+    whole: bool,
+) -> PyResult<Vec<PyFound>> {
+    let storage = PyStorage::new(storage_options)?;
+    let found = py.detach(|| {
+        let mut all = Vec::new();
+        for path in &paths {
+            all.extend(discover(&storage, path.as_os_str(), whole)?);
+        }
+        let shown = paths.iter().take(3).map(|path| coldframe::store::shown(&path.to_string_lossy()));
+        discovery::with_bytes(all, &shown.collect::<Vec<_>>().join(", "))
+    });
+    Ok(found.map_err(to_python)?.iter().map(found_to_python).collect())
+}
+
+/// Many files as one table.
+#[pyclass(module = "coldframe._coldframe", frozen)]
+pub(crate) struct RawDataset(Dataset);
+
+impl RawDataset {
+    fn asked<T: Send>(
+        &self,
+        py: Python<'_>,
+        ask: impl FnOnce() -> coldframe::Result<T> + Send,
+    ) -> PyResult<T> {
+        let answer = py.detach(ask);
+        warn(py, &self.0)?;
+        answer.map_err(to_python)
+    }
+
+    fn request(
+        &self,
+        predicate: Option<&PyPredicate>,
+        files: Option<Vec<usize>>,
+        split_bytes: u64,
+    ) -> ScanBuilder {
+        let mut request = self.0.scan().split_bytes(split_bytes);
+        if let Some(predicate) = predicate {
+            request = request.filter(predicate.0.clone());
+        }
+        match files {
+            Some(files) => request.files(files),
+            None => request,
+        }
+    }
+}
+
+fn splits_of(plan: Plan) -> Vec<RawSplit> {
+    plan.splits.into_iter().map(RawSplit).collect()
+}
+
+#[pymethods]
+impl RawDataset {
+    #[new]
+    #[pyo3(signature = (opening, sources, *, partitioned=true, types=None, unify=true, schema=None))]
+    fn new(
+        py: Python<'_>,
+        opening: &RawOpening,
+        sources: Vec<Bound<'_, PyAny>>,
+        partitioned: bool,
+        types: Option<&Bound<'_, PyAny>>,
+        unify: bool,
+        schema: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let options = TableOptions {
+            without_partitions: !partitioned,
+            partition_types: types.map(import_schema).transpose()?,
+            first_only: !unify,
+            schema: schema.map(import_schema).transpose()?,
+            ..TableOptions::default()
+        };
+        let given = sources.iter().map(|one| given(one, opening)).collect::<PyResult<Vec<_>>>()?;
+        let opening = (*opening.opening).clone();
+        py.detach(|| Dataset::new(given, opening, options)).map(Self).map_err(to_python)
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = self.asked(py, || self.0.schema())?;
+        export_schema(py, &schema)
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    #[getter]
+    fn format(&self, py: Python<'_>) -> PyResult<&'static str> {
+        self.asked(py, || Ok(self.0.lead()?.1.table.format()))
+    }
+
+    /// The files: path, pairs of its folders, what a listing told of it.
+    fn found(&self) -> Vec<PyFound> {
+        (0..self.0.len()).filter_map(|at| self.0.found(at)).map(found_to_python).collect()
+    }
+
+    /// The numbers of the files that are objects of this process, in the order in which they were given.
+    fn objects(&self) -> Vec<usize> {
+        (0..self.0.len()).filter(|at| self.0.is_of_this_process(*at)).collect()
+    }
+
+    /// The names of the partition columns.
+    fn partition_columns(&self) -> Vec<String> {
+        self.0.partitions().iter().map(|field| field.name().clone()).collect()
+    }
+
+    /// The schema of the partition columns.
+    fn partitions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        export_schema(py, &arrow_schema::Schema::new(self.0.partitions().to_vec()))
+    }
+
+    /// A file's values of the partition columns: a batch of one row.
+    fn constants(&self, number: usize) -> PyResult<RawBatch> {
+        one_row(self.0.constants(number).to_vec())
+    }
+
+    fn open(&self, py: Python<'_>, number: usize) -> PyResult<RawFile> {
+        self.asked(py, || self.0.open(number)).map(RawFile)
+    }
+
+    /// The rows that all files say they have; None where one does not say it.
+    fn num_rows(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        self.asked(py, || {
+            let mut rows = Some(0u64);
+            for at in 0..self.0.len() {
+                rows = rows.zip(self.0.open(at)?.table.row_count()).map(|(sum, n)| sum.saturating_add(n));
+            }
+            Ok(rows)
+        })
+    }
+
+    #[pyo3(signature = (predicate=None))]
+    fn count(&self, py: Python<'_>, predicate: Option<&PyPredicate>) -> PyResult<u64> {
+        let predicate: Option<Predicate> = predicate.map(|p| p.0.clone());
+        self.asked(py, || {
+            let schema = self.0.schema()?;
+            let bound = predicate.map(|p| p.bind(&schema)).transpose()?;
+            self.0.count(bound.as_ref())
+        })
+    }
+
+    /// `files`: only those of these numbers.
+    #[pyo3(signature = (*, columns=None, predicate=None, limit=None, batch_size=65536, on_error="raise", threads=1, files=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
+    fn scan(
+        &self,
+        py: Python<'_>,
+        columns: Option<Vec<String>>,
+        predicate: Option<&PyPredicate>,
+        limit: Option<u64>,
+        batch_size: usize,
+        on_error: &str,
+        threads: usize,
+        files: Option<Vec<usize>>,
+    ) -> PyResult<RawTableRows> {
+        if batch_size == 0 {
+            return Err(PyValueError::new_err("batch_size must be at least 1, not 0"));
+        }
+        if threads > 1 {
+            stop_at_exit(py)?;
+        }
+        let mut request = self.request(predicate, files, 1);
+        request = request.batch_rows(batch_size).on_error(parse_on_error(on_error)?).threads(threads);
+        if let Some(columns) = columns {
+            request = request.columns(columns);
+        }
+        if let Some(limit) = limit {
+            request = request.limit(limit);
+        }
+        let rows = self.asked(py, || request.read())?;
+        Ok(RawTableRows::new(rows, Some(self.0.clone())))
+    }
+
+    /// Splits that files cut themselves, for which all of them are opened.
+    #[pyo3(signature = (split_bytes, *, predicate=None, files=None))]
+    fn splits(
+        &self,
+        py: Python<'_>,
+        split_bytes: u64,
+        predicate: Option<&PyPredicate>,
+        files: Option<Vec<usize>>,
+    ) -> PyResult<Vec<RawSplit>> {
+        let request = self.request(predicate, files, split_bytes);
+        self.asked(py, || request.splits()).map(splits_of)
+    }
+
+    /// Splits by what the listing told of the files: only those of which it told nothing are opened.
+    #[pyo3(signature = (split_bytes, *, predicate=None))]
+    fn plan(
+        &self,
+        py: Python<'_>,
+        split_bytes: u64,
+        predicate: Option<&PyPredicate>,
+    ) -> PyResult<Vec<RawSplit>> {
+        let request = self.request(predicate, None, split_bytes);
+        self.asked(py, || request.plan()).map(splits_of)
+    }
+
+    /// A batch of a file, however it was read, with the table's columns.
+    fn adapt(
+        &self,
+        py: Python<'_>,
+        number: usize,
+        batch: &Bound<'_, PyAny>,
+        columns: Vec<String>,
+    ) -> PyResult<RawBatch> {
+        let batch = import_batch(batch)?;
+        let adapted = self.asked(py, || {
+            let path = self.0.found(number).map(|found| found.path.clone()).unwrap_or_default();
+            let scan = Scan { columns: Some(columns), ..Scan::default() };
+            let reading = self.0.fragment(number)?.reading(batch.schema_ref(), &scan, &path)?;
+            let Some(reading) = reading else { return Ok(None) };
+            let wanted = reading.scan.columns.unwrap_or_default();
+            let places = wanted.iter().map(|name| batch.schema_ref().index_of(name));
+            let places = places.collect::<Result<Vec<_>, _>>().map_err(coldframe::arrow_error)?;
+            let narrow = batch.project(&places).map_err(coldframe::arrow_error)?;
+            reading.adaptation.adapt(&narrow).map(Some)
+        })?;
+        adapted.map(RawBatch).ok_or_else(|| PyValueError::new_err("no row passes"))
+    }
+}

@@ -1,0 +1,97 @@
+//! Where files are reached for Python: the stores of Rust, and file systems of Python for what those do not reach.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::sync::Arc;
+
+use coldframe::dataset::{Storage, Stores};
+use coldframe::store::{Identity, Location, Store, schemes};
+use coldframe::{Result, Source};
+use pyo3::prelude::*;
+
+use crate::error::from_python as foreign;
+use crate::store::PyStore;
+
+/// The name among storage options under which a file system of Python goes with a path.
+const FILESYSTEM: &str = "filesystem";
+
+/// Storage options as Python has them, and as texts.
+pub(crate) struct PyStorage {
+    given: Option<Py<PyAny>>,
+    core: Stores,
+    has_filesystem: bool,
+}
+
+impl PyStorage {
+    pub(crate) fn new(given: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let Some(given) = given.filter(|given| !given.is_none()) else {
+            return Ok(Self { given: None, core: Stores::default(), has_filesystem: false });
+        };
+        let has_filesystem = given.contains(FILESYSTEM)?;
+        let texts: Option<BTreeMap<String, String>> = if has_filesystem {
+            None
+        } else {
+            given.py().import("coldframe.sources")?.call_method1("text_options", (given,))?.extract()?
+        };
+        Ok(Self {
+            given: Some(given.clone().unbind()),
+            core: Stores(texts.unwrap_or_default()),
+            has_filesystem,
+        })
+    }
+
+    fn given(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.given.as_ref().map(|given| given.clone_ref(py))
+    }
+
+    /// Whether Rust finds a path or URL by itself.
+    fn is_of_core(&self, location: &OsStr) -> bool {
+        !self.has_filesystem
+            && match Location::parse(location) {
+                Ok(Location::Url { scheme, .. }) => schemes().contains(&scheme.as_str()),
+                _ => true,
+            }
+    }
+}
+
+impl fmt::Debug for PyStorage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.core.fmt(f)
+    }
+}
+
+impl Storage for PyStorage {
+    fn store(&self, location: &OsStr) -> Result<Store> {
+        if self.is_of_core(location) {
+            return self.core.store(location);
+        }
+        let location: OsString = location.to_owned();
+        let opened = Python::attach(|py| -> PyResult<Store> {
+            let given = self.given(py);
+            let opened = py.import("coldframe.sources")?.call_method1("open_store", (location, given))?;
+            Ok(opened.cast::<PyStore>()?.get().0.clone())
+        });
+        opened.map_err(foreign)
+    }
+
+    fn source(&self, location: &OsStr, known: Option<&Identity>) -> Result<Source> {
+        if self.is_of_core(location) {
+            return self.core.source(location, known);
+        }
+        self.store(location)?.source(known)
+    }
+
+    fn is_of_this_machine(&self, location: &OsStr) -> bool {
+        !self.has_filesystem && matches!(Location::parse(location), Ok(Location::Local(_)))
+    }
+
+    fn options(&self, location: &OsStr) -> Option<&BTreeMap<String, String>> {
+        self.is_of_core(location).then_some(&self.core.0)
+    }
+}
+
+/// As plans take it.
+pub(crate) fn shared(storage: PyStorage) -> Arc<dyn Storage> {
+    Arc::new(storage)
+}

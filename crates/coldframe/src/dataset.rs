@@ -1,0 +1,46 @@
+//! Many files as one table.
+//!
+//! ```text
+//! paths, patterns, folders, URLs ──discovery──▶ files, with their partitions' values
+//!                                                 │ columns: one schema for all
+//! request: columns, filter, limit ──scan──────────┼──▶ plan: splits, as plain data that travels ──▶ rows
+//!                                                 └──▶ rows, in the order of the files
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`table`] | the files, their one schema, what each is in the table |
+//! | [`discovery`], [`found`], `glob`, `folder` | which files there are |
+//! | [`partition`] | the values that `key=value` folders give |
+//! | [`columns`] | which column of a file is which of the table: by name, by position, by field id |
+//! | [`fragment`] | one file as a part of the table: constants, pruning by them, casts |
+//! | [`scan`] | the request, and what comes of it |
+//! | [`plan`], [`wire`] | splits, and their bytes |
+//! | [`rows`] | one pass over the rows |
+//! | [`storage`] | where files are reached |
+//! | `openings` | files opened side by side |
+
+pub mod columns;
+pub mod discovery;
+mod folder;
+pub mod found;
+pub mod fragment;
+mod glob;
+mod openings;
+pub mod partition;
+pub mod plan;
+pub mod rows;
+pub mod scan;
+pub mod storage;
+pub mod table;
+pub mod wire;
+
+pub use columns::ColumnsBy;
+pub use discovery::discover;
+pub use found::Found;
+pub use fragment::Fragment;
+pub use plan::{Opening, Part, Plan, Split, SplitFile, pack};
+pub use rows::{FileDamage, Rows};
+pub use scan::{Filter, ScanBuilder};
+pub use storage::{Storage, Stores};
+pub use table::{Dataset, Given, TableOptions};

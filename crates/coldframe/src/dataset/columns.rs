@@ -1,0 +1,193 @@
+//! Which column of a file is which of a table.
+//!
+//! ```text
+//! by name       table id, name      file NAME, id          as Spark: in any case where that is unambiguous
+//! by position   table id, name      file _col0, _col1      as Hive, for files whose columns have no names of their own
+//! by field id   table id #1, nm #2  file name #2, id #1    as Iceberg: columns keep their ids when they are renamed
+//! ```
+
+use std::collections::HashMap;
+
+use arrow_array::{Array, ArrayRef, make_array};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
+use coldframe_core::{Result, arrow_error};
+
+/// By what the columns of files are found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ColumnsBy {
+    /// By their names, whatever their case where that is unambiguous.
+    #[default]
+    Name,
+    /// By their places among the columns that the table has of its files.
+    Position,
+    /// By the ids that fields have in their metadata under this key, such as `PARQUET:field_id`; those of structs' fields too.
+    Id(String),
+}
+
+impl ColumnsBy {
+    /// For each of the table's columns the place of the file's own; `None` where the file has none. `of_files`: whether a column
+    /// comes from the files, and is not the same in all rows of one.
+    pub fn places(
+        &self,
+        table: &Schema,
+        file: &Schema,
+        of_files: impl Fn(&Field) -> bool,
+    ) -> Vec<Option<usize>> {
+        match self {
+            Self::Name => {
+                let names = Names::new(file);
+                table.fields().iter().map(|field| names.place(field.name())).collect()
+            }
+            Self::Position => {
+                let mut at = 0..file.fields().len();
+                table.fields().iter().map(|field| if of_files(field) { at.next() } else { None }).collect()
+            }
+            Self::Id(key) => {
+                let fields = file.fields().iter().enumerate();
+                let ids: HashMap<&String, usize> =
+                    fields.rev().filter_map(|(at, field)| Some((field.metadata().get(key)?, at))).collect();
+                let place = |field: &FieldRef| ids.get(field.metadata().get(key)?).copied();
+                table.fields().iter().map(place).collect()
+            }
+        }
+    }
+
+    /// A file's column with the names that the table has for the fields within: only ids tell other names apart.
+    pub fn renamed(&self, array: &ArrayRef, own: &Field, table: &Field) -> Result<ArrayRef> {
+        let Self::Id(key) = self else { return Ok(array.clone()) };
+        let wanted = kind(own.data_type(), table.data_type(), key);
+        if wanted == *array.data_type() { Ok(array.clone()) } else { retyped(array, &wanted) }
+    }
+}
+
+/// The columns of a file by name.
+struct Names<'a> {
+    exact: HashMap<&'a str, usize>,
+    /// `None` where several differ in their case alone.
+    folded: HashMap<String, Option<usize>>,
+}
+
+impl<'a> Names<'a> {
+    fn new(file: &'a Schema) -> Self {
+        let (mut exact, mut folded) = (HashMap::new(), HashMap::new());
+        for (at, field) in file.fields().iter().enumerate() {
+            exact.entry(field.name().as_str()).or_insert(at);
+            folded.entry(field.name().to_lowercase()).and_modify(|one| *one = None).or_insert(Some(at));
+        }
+        Self { exact, folded }
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        let folded = || self.folded.get(&name.to_lowercase()).copied().flatten();
+        self.exact.get(name).copied().or_else(folded)
+    }
+}
+
+/// The file's type under the names of the table's. A field whose id the table has not gets a name that it has not either.
+fn kind(own: &DataType, table: &DataType, key: &str) -> DataType {
+    let child = |own: &FieldRef, table: &FieldRef| {
+        let kind = kind(own.data_type(), table.data_type(), key);
+        FieldRef::new(own.as_ref().clone().with_data_type(kind))
+    };
+    match (own, table) {
+        (DataType::Struct(fields), DataType::Struct(wanted)) => {
+            let id = |field: &FieldRef| field.metadata().get(key).cloned();
+            let of = |field: &FieldRef| {
+                let found = wanted.iter().find(|one| id(one).is_some() && id(one) == id(field));
+                match found {
+                    Some(one) => {
+                        let named = child(field, one);
+                        FieldRef::new(named.as_ref().clone().with_name(one.name()))
+                    }
+                    None => FieldRef::new(field.as_ref().clone().with_name(format!("\0{}", field.name()))),
+                }
+            };
+            DataType::Struct(fields.iter().map(of).collect())
+        }
+        (DataType::List(own), DataType::List(table)) => DataType::List(child(own, table)),
+        (DataType::LargeList(own), DataType::LargeList(table)) => DataType::LargeList(child(own, table)),
+        (DataType::Map(own, sorted), DataType::Map(table, _)) => {
+            let entries = match (own.data_type(), table.data_type()) {
+                (DataType::Struct(pair), DataType::Struct(others)) => {
+                    let pair: Fields =
+                        pair.iter().zip(others).map(|(one, other)| child(one, other)).collect();
+                    FieldRef::new(own.as_ref().clone().with_data_type(DataType::Struct(pair)))
+                }
+                _ => own.clone(),
+            };
+            DataType::Map(entries, *sorted)
+        }
+        _ => own.clone(),
+    }
+}
+
+/// The same values as a type that differs in the names of fields alone.
+fn retyped(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
+    let children: Vec<&FieldRef> = match wanted {
+        DataType::Struct(fields) => fields.iter().collect(),
+        DataType::List(item) | DataType::LargeList(item) | DataType::Map(item, _) => vec![item],
+        _ => return Ok(array.clone()),
+    };
+    let data = array.to_data();
+    let mut below = Vec::with_capacity(children.len());
+    for (child, field) in data.child_data().iter().zip(children) {
+        below.push(retyped(&make_array(child.clone()), field.data_type())?.to_data());
+    }
+    let made = data.into_builder().data_type(wanted.clone()).child_data(below).build();
+    Ok(make_array(made.map_err(arrow_error)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::cast::AsArray;
+    use arrow_array::{Int32Array, StructArray};
+
+    use super::*;
+
+    fn schema(names: &[&str]) -> Schema {
+        Schema::new(names.iter().map(|name| Field::new(*name, DataType::Int32, true)).collect::<Vec<_>>())
+    }
+
+    fn with_id(name: &str, kind: DataType, id: u32) -> Field {
+        let metadata = HashMap::from([("id".to_owned(), id.to_string())]);
+        Field::new(name, kind, true).with_metadata(metadata)
+    }
+
+    #[test]
+    fn by_name_in_any_case_where_that_is_clear() {
+        let places =
+            |table: &[&str], file: &[&str]| ColumnsBy::Name.places(&schema(table), &schema(file), |_| true);
+        assert_eq!(places(&["id", "name", "x"], &["NAME", "id"]), [Some(1), Some(0), None]);
+        assert_eq!(places(&["a", "A", "aa"], &["A", "a", "AA", "Aa"]), [Some(1), Some(0), None]);
+    }
+
+    #[test]
+    fn by_position_among_those_of_the_files() {
+        let table = schema(&["id", "dt", "name", "more"]);
+        let file = schema(&["_col0", "_col1"]);
+        let places = ColumnsBy::Position.places(&table, &file, |field| field.name() != "dt");
+        assert_eq!(places, [Some(0), None, Some(1), None]);
+    }
+
+    #[test]
+    fn by_id_also_within_structs() {
+        let inside = |names: [(&str, u32); 2]| -> Fields {
+            names.into_iter().map(|(name, id)| with_id(name, DataType::Int32, id)).collect()
+        };
+        let (own, wanted) = (inside([("a", 3), ("gone", 9)]), inside([("b", 3), ("gone", 4)]));
+        let file = Schema::new(vec![
+            with_id("y", DataType::Struct(own.clone()), 2),
+            with_id("x", DataType::Int32, 1),
+        ]);
+        let table =
+            Schema::new(vec![with_id("x2", DataType::Int32, 1), with_id("y2", DataType::Struct(wanted), 2)]);
+        let by = ColumnsBy::Id("id".to_owned());
+        assert_eq!(by.places(&table, &file, |_| true), [Some(1), Some(0)]);
+        let ints: ArrayRef = Arc::new(Int32Array::from(vec![7]));
+        let array: ArrayRef = Arc::new(StructArray::new(own, vec![ints.clone(), ints], None));
+        let renamed = by.renamed(&array, file.field(0), table.field(1)).unwrap();
+        assert_eq!(renamed.as_struct().column_names(), ["b", "\0gone"]);
+    }
+}

@@ -1,0 +1,261 @@
+//! Which files a table has: paths, folders, patterns and URLs.
+//!
+//! ```text
+//! warehouse/t/dt=2014-01-01/000000_0          a file, with the pair dt = 2014-01-01
+//!             dt=2014-01-01/_SUCCESS          hidden: `.` or `_` in front of a name, as Hive and Spark have it
+//!             dt=2014-01-02/000000_0 (empty)  holds no rows, as a bucket of Hive's or an object that stands for a folder
+//! kudu/                                       one table: a folder that a format takes as a whole
+//! ```
+//!
+//! Files come in a stable order: as they were given, and by path within a folder or a pattern.
+
+use std::ffi::OsStr;
+
+use coldframe_core::{Error, Result};
+use coldframe_store::{Location, Stat, Store, is_flat, to_text};
+
+use super::folder::{is_one_table, is_one_table_as_listed, is_unfinished, linked_folders};
+use super::found::{Found, Pair};
+use super::glob::{fits, fixed_part, is_hidden, is_pattern, leads_through_hidden, matches};
+use super::partition::pairs_of;
+use super::storage::{Storage, not_there, os_path, shown_path};
+
+/// The files that `given` names. `whole`: each folder is one table of its format, whatever lies in it.
+pub fn discover(storage: &dyn Storage, given: &OsStr, whole: bool) -> Result<Vec<Found>> {
+    let location = Location::parse(given)?;
+    if let Location::Url { url, scheme } = &location
+        && matches!(scheme.as_str(), "http" | "https")
+    {
+        // Which cannot be listed.
+        return Ok(vec![Found { path: url.clone(), ..Found::default() }]);
+    }
+    let path = match location {
+        Location::Local(path) => to_text(path.as_os_str()),
+        Location::Url { url, .. } => url,
+    };
+    let tree = Tree::new(storage, &path, whole)?;
+    match tree.store.stat("")? {
+        Some(stat) if stat.is_folder => tree.folder("", Vec::new()),
+        Some(stat) => Ok(vec![Found { path, pairs: Vec::new(), known: Some(stat.identity()) }]),
+        None if is_pattern(&path) => of_pattern(storage, &path, whole),
+        None => Err(not_there(&path, "no such file or directory")),
+    }
+}
+
+fn of_pattern(storage: &dyn Storage, path: &str, whole: bool) -> Result<Vec<Found>> {
+    let root = fixed_part(path).map_err(|e| e.in_file(shown_path(path)))?;
+    let behind = path.get(root.len()..).unwrap_or_default();
+    let parts: Vec<&str> = behind.split('/').filter(|part| !part.is_empty()).collect();
+    let tree = Tree::new(storage, root, whole)?;
+    let mut matching = Vec::new();
+    tree.matching("", &parts, &mut matching)?;
+    if matching.is_empty() {
+        return Err(not_there(path, "no file matches"));
+    }
+    matching.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    let mut found = Vec::with_capacity(matching.len());
+    for stat in matching {
+        if !stat.is_folder {
+            found.push(tree.found(&stat));
+        } else if !parts.contains(&"**") {
+            // Which has found the files below already.
+            found.extend(tree.folder(&stat.path, pairs_of(&format!("{}/", stat.path)))?);
+        }
+    }
+    Ok(found)
+}
+
+/// What lies below a path or URL.
+struct Tree<'a> {
+    storage: &'a dyn Storage,
+    store: Store,
+    root: &'a str,
+    whole: bool,
+}
+
+impl<'a> Tree<'a> {
+    fn new(storage: &'a dyn Storage, root: &'a str, whole: bool) -> Result<Self> {
+        let store = storage.store(&os_path(if root.is_empty() { "." } else { root }))?;
+        Ok(Self { storage, store, root, whole })
+    }
+
+    /// The path or URL of what lies at a path below, in the caller's words.
+    fn url_of(&self, path: &str) -> String {
+        if self.root.is_empty() { path.to_owned() } else { self.store.url_of(path) }
+    }
+
+    fn found(&self, stat: &Stat) -> Found {
+        Found { path: self.url_of(&stat.path), pairs: pairs_of(&stat.path), known: Some(stat.identity()) }
+    }
+
+    /// The files in a folder, or the folder itself where that is one table.
+    fn folder(&self, path: &str, pairs: Vec<Pair>) -> Result<Vec<Found>> {
+        let url = self.url_of(path);
+        let flat = is_flat(OsStr::new(&url));
+        let itself = |pairs| vec![Found { path: url.clone(), pairs, known: None }];
+        if self.whole || (!flat && is_one_table(self.storage, &os_path(&url))) {
+            return Ok(itself(pairs));
+        }
+        let listed = self.below(path)?;
+        let below =
+            |stat: &Stat| stat.path.get(path.len()..).unwrap_or_default().trim_start_matches('/').to_owned();
+        let names: Vec<String> = listed.iter().map(below).collect();
+        let here = if path.is_empty() { self.store.clone() } else { self.store.below(path)? };
+        if is_unfinished(&here, &names)? {
+            let what = "a write is publishing its files, or was cut off while it did; writing there once more finishes it";
+            return Err(Error::from(std::io::Error::other(what)).in_file(shown_path(&url)));
+        }
+        if flat && is_one_table_as_listed(&self.store, path, &listed) {
+            return Ok(itself(pairs));
+        }
+        let visible = listed.iter().zip(&names).filter(|(_, name)| !leads_through_hidden(name));
+        let mut files: Vec<&Stat> = visible.map(|(stat, _)| stat).collect();
+        files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        Ok(files.into_iter().map(|stat| self.found(stat)).collect())
+    }
+
+    /// All files below a folder, through links to folders too, as Hive and pyarrow have it.
+    fn below(&self, path: &str) -> Result<Vec<Stat>> {
+        let mut all = self.store.list(path, true)?.collect::<Result<Vec<_>>>()?;
+        let root = os_path(if self.root.is_empty() { "." } else { self.root });
+        if self.storage.is_of_this_machine(&root) {
+            for linked in linked_folders(&root, path)? {
+                for stat in self.store.list(&linked, true)? {
+                    all.push(stat?);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Adds the entries below a folder whose paths match, part by part; none with a hidden part.
+    fn matching(&self, folder: &str, parts: &[&str], into: &mut Vec<Stat>) -> Result<()> {
+        let Some((part, rest)) = parts.split_first() else { return Ok(()) };
+        let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let name_of = |stat: &Stat| stat.path.get(prefix.len()..).unwrap_or_default().to_owned();
+        if *part == "**" {
+            for stat in there(self.below(folder))? {
+                let name = name_of(&stat);
+                let names: Vec<&str> = name.split('/').collect();
+                if fits(&names, parts) && !names.iter().any(|name| is_hidden(name)) {
+                    into.push(stat);
+                }
+            }
+            return Ok(());
+        }
+        if !is_pattern(part) {
+            let path = format!("{prefix}{part}");
+            if !rest.is_empty() {
+                return self.matching(&path, rest, into);
+            }
+            into.extend(self.store.stat(&path)?);
+            return Ok(());
+        }
+        for stat in there(self.store.list(folder, false).and_then(Iterator::collect::<Result<Vec<_>>>))? {
+            let name = name_of(&stat);
+            if is_hidden(&name) || !matches(part, &name) {
+                continue;
+            }
+            if rest.is_empty() {
+                into.push(stat);
+            } else if stat.is_folder {
+                self.matching(&stat.path, rest, into)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a listing gave; nothing where there is no such folder.
+fn there(listed: Result<Vec<Stat>>) -> Result<Vec<Stat>> {
+    match listed {
+        Err(e) if e.is_not_found() || is_no_folder(&e) => Ok(Vec::new()),
+        listed => listed,
+    }
+}
+
+fn is_no_folder(e: &Error) -> bool {
+    matches!(e.kind(), coldframe_core::ErrorKind::Io(e) if e.kind() == std::io::ErrorKind::NotADirectory)
+}
+
+/// What is left when empty files go: they hold no rows, and some formats cannot open them. `shown` is what was asked for.
+pub fn with_bytes(mut found: Vec<Found>, shown: &str) -> Result<Vec<Found>> {
+    if found.is_empty() {
+        return Err(Error::not_found(format!("no files to scan in {shown}")));
+    }
+    found.retain(|one| one.known.as_ref().is_none_or(|known| known.len > 0));
+    if found.is_empty() {
+        return Err(Error::not_found(format!("no files to scan: all that {shown} names are empty")));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use coldframe_store::Identity;
+
+    use super::*;
+    use crate::dataset::storage::Stores;
+
+    fn tree(files: &[&str]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = dir.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "x").unwrap();
+        }
+        dir
+    }
+
+    fn paths(dir: &tempfile::TempDir, pattern: &str) -> Vec<String> {
+        let found = discover(&Stores::default(), dir.path().join(pattern).as_os_str(), false).unwrap();
+        let root = format!("{}/", dir.path().display());
+        found.iter().map(|one| one.path.strip_prefix(&root).unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn folders_and_patterns() {
+        let dir = tree(&["dt=1/b", "dt=1/a", "dt=2/c", "dt=2/_x", ".h/a", "_t/d/a", "dt=2/.y/z", "other"]);
+        assert_eq!(paths(&dir, ""), ["dt=1/a", "dt=1/b", "dt=2/c", "other"]);
+        assert_eq!(paths(&dir, "dt=1"), ["dt=1/a", "dt=1/b"]);
+        assert_eq!(paths(&dir, "dt=*"), ["dt=1/a", "dt=1/b", "dt=2/c"]);
+        assert_eq!(paths(&dir, "**/[ac]"), ["dt=1/a", "dt=2/c"]);
+        assert_eq!(paths(&dir, "dt=?/a"), ["dt=1/a"]);
+        for nothing in ["none", "none*/x", "dt=1/a/*"] {
+            let e = discover(&Stores::default(), dir.path().join(nothing).as_os_str(), false).unwrap_err();
+            assert!(e.is_not_found(), "{e}");
+        }
+    }
+
+    #[test]
+    fn pairs_are_of_the_folders_below_the_root() {
+        let dir = tree(&["dt=1/city=a%20b/f"]);
+        let at = |below: &str| {
+            let found = discover(&Stores::default(), dir.path().join(below).as_os_str(), false).unwrap();
+            found.into_iter().flat_map(|one| one.pairs).collect::<Vec<_>>()
+        };
+        let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        assert_eq!(at(""), [pair("dt", "1"), pair("city", "a b")]);
+        assert_eq!(at("dt=1"), [pair("city", "a b")]);
+        assert_eq!(at("dt=*"), [pair("dt", "1"), pair("city", "a b")]);
+        assert_eq!(at("dt=1/*/f"), [pair("city", "a b")]);
+        assert!(at("dt=1/city=a%20b/f").is_empty());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_to_folders_are_followed_and_have_an_end() {
+        let dir = tree(&["t/a", "elsewhere/b"]);
+        std::os::unix::fs::symlink("../elsewhere", dir.path().join("t/l")).unwrap();
+        std::os::unix::fs::symlink("../t", dir.path().join("t/back")).unwrap();
+        assert_eq!(paths(&dir, "t"), ["t/a", "t/l/b"]);
+    }
+
+    #[test]
+    fn empty_files_hold_no_rows() {
+        let of = |len| Found { known: Some(Identity { len, ..Identity::default() }), ..Found::default() };
+        assert_eq!(with_bytes(vec![of(0), of(3)], "x").unwrap(), [of(3)]);
+        assert!(with_bytes(vec![of(0)], "x").unwrap_err().to_string().contains("all that x names are empty"));
+        assert!(with_bytes(Vec::new(), "x").unwrap_err().is_not_found());
+    }
+}

@@ -1,0 +1,217 @@
+//! Folders: one table as a whole, a write that was cut off, links to other folders.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use coldframe_core::io::{Entry, Folder};
+use coldframe_core::{Error, ReadAt, Result, Source};
+use coldframe_store::{Stat, Store, to_text};
+
+use super::glob::is_hidden;
+use super::storage::Storage;
+use crate::detect;
+
+/// Whether a format takes the folder at a path or URL for one table, as Kudu's does.
+pub(super) fn is_one_table(storage: &dyn Storage, location: &OsStr) -> bool {
+    let found = storage.source(location, None).and_then(|source| detect(&source));
+    matches!(found, Ok(Some(_)))
+}
+
+/// The same by what a listing says: folders of such a store are asked for as often as files.
+pub(super) fn is_one_table_as_listed(store: &Store, path: &str, files: &[Stat]) -> bool {
+    let folder = Arc::new(Listed { store: store.clone(), path: path.to_owned(), folders: by_folder(files) });
+    matches!(detect(&Source::Folder { path: store.url_of(path).into(), folder }), Ok(Some(_)))
+}
+
+type Folders = Arc<BTreeMap<String, Vec<Entry>>>;
+
+/// Files and folders by the folder that they lie in.
+fn by_folder(files: &[Stat]) -> Folders {
+    let mut folders: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
+    let mut made = BTreeSet::new();
+    for file in files {
+        let above = |path: &str| path.rsplit_once('/').map_or(String::new(), |(above, _)| above.to_owned());
+        let entry = Entry { path: file.path.clone(), len: file.len, is_folder: false };
+        folders.entry(above(&file.path)).or_default().push(entry);
+        let mut folder = above(&file.path);
+        while !folder.is_empty() && made.insert(folder.clone()) {
+            let entry = Entry { path: folder.clone(), len: 0, is_folder: true };
+            folder = above(&folder);
+            folders.entry(folder.clone()).or_default().push(entry);
+        }
+    }
+    folders.values_mut().for_each(|entries| entries.sort_unstable_by(|a, b| a.path.cmp(&b.path)));
+    Arc::new(folders)
+}
+
+/// A folder that was listed with all that is below it.
+#[derive(Debug)]
+struct Listed {
+    store: Store,
+    path: String,
+    folders: Folders,
+}
+
+impl Listed {
+    fn below(&self, path: &str) -> String {
+        match (self.path.as_str(), path) {
+            ("", path) => path.to_owned(),
+            (root, "") => root.to_owned(),
+            (root, path) => format!("{root}/{path}"),
+        }
+    }
+}
+
+impl Folder for Listed {
+    fn list(&self, path: &str) -> Result<Vec<Entry>> {
+        let folder = self.below(path);
+        let Some(entries) = self.folders.get(&folder) else {
+            return if path.is_empty() { Ok(Vec::new()) } else { Err(Error::not_found("no such directory")) };
+        };
+        let skipped = if self.path.is_empty() { 0 } else { self.path.len() + 1 };
+        let relative = |entry: &Entry| {
+            let path = entry.path.get(skipped..).unwrap_or_default().to_owned();
+            Entry { path, ..entry.clone() }
+        };
+        Ok(entries.iter().map(relative).collect())
+    }
+
+    fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
+        self.store.open(&self.below(path), None)
+    }
+
+    fn parent(&self) -> Result<Option<(Arc<dyn Folder>, String)>> {
+        if self.path.is_empty() {
+            return Ok(None);
+        }
+        let (above, name) = self.path.rsplit_once('/').unwrap_or(("", &self.path));
+        let parent =
+            Self { store: self.store.clone(), path: above.to_owned(), folders: self.folders.clone() };
+        Ok(Some((Arc::new(parent), name.to_owned())))
+    }
+}
+
+/// How names begin that a write of ours has before it publishes its files, and the record of what it will publish.
+const STAGED: &str = "_coldframe-";
+const RECORD: &str = "_coldframe-written.json";
+
+/// Whether a folder with these files shows a part of what its record says.
+pub(super) fn is_unfinished(store: &Store, files: &[String]) -> Result<bool> {
+    let is_staged = |name: &String| name.starts_with(STAGED) && name.contains('/');
+    if !files.iter().any(|name| name == RECORD) || !files.iter().any(is_staged) {
+        return Ok(false);
+    }
+    let record = store.open(RECORD, None)?;
+    let said: serde_json::Value =
+        serde_json::from_slice(&record.read(0..record.len())?).map_err(|reason| {
+            Error::from(std::io::Error::other(format!("not the record of a write: {reason}")))
+                .in_file(store.url_of(RECORD))
+        })?;
+    let Some(staged) = said.get("staged").and_then(serde_json::Value::as_str) else { return Ok(false) };
+    Ok(files.iter().any(|name| name.strip_prefix(staged).is_some_and(|rest| rest.starts_with('/'))))
+}
+
+/// The links to folders below a folder of this machine, and below those, by their paths below `root`.
+///
+/// One that leads back to a folder on the way to it has nothing new, and no end.
+pub(super) fn linked_folders(root: &OsStr, folder: &str) -> Result<Vec<String>> {
+    let mut links = Links { root: PathBuf::from(root), found: Vec::new() };
+    links.below(folder, &[])?;
+    Ok(links.found)
+}
+
+struct Links {
+    root: PathBuf,
+    found: Vec<String>,
+}
+
+impl Links {
+    /// `way` has where each link before came out, and where the next one was found.
+    fn below(&mut self, folder: &str, way: &[(PathBuf, PathBuf)]) -> Result<()> {
+        let top = if folder.is_empty() {
+            self.root.clone()
+        } else {
+            self.root.join(coldframe_store::from_text(folder))
+        };
+        let start = real(&top);
+        let mut waiting = vec![(top, folder.to_owned())];
+        while let Some((above, path)) = waiting.pop() {
+            // Whatever cannot be listed, listing the files says.
+            let Ok(entries) = std::fs::read_dir(&above) else { continue };
+            let mut folders: Vec<_> = entries.flatten().filter(|entry| entry.path().is_dir()).collect();
+            folders.sort_unstable_by_key(std::fs::DirEntry::file_name);
+            for entry in folders.iter().rev() {
+                let name = to_text(&entry.file_name());
+                if is_hidden(&name) {
+                    continue;
+                }
+                let relative = if path.is_empty() { name } else { format!("{path}/{name}") };
+                if !entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+                    waiting.push((entry.path(), relative));
+                    continue;
+                }
+                let target = real(&entry.path());
+                let mut way = way.to_vec();
+                way.push((start.clone(), real(&above)));
+                let leads_back =
+                    way.iter().any(|(first, last)| target.starts_with(first) && last.starts_with(&target));
+                if !leads_back {
+                    self.found.push(relative.clone());
+                    self.below(&relative, &way)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn real(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use coldframe_store::Mode;
+
+    use super::*;
+
+    #[test]
+    fn a_listing_answers_as_the_folder_would() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::new(dir.path().as_os_str(), &BTreeMap::new()).unwrap();
+        for path in ["t/a", "t/b/c", "t/b/d", "x"] {
+            store.put(path, b"1", &Mode::New).unwrap();
+        }
+        let files: Vec<Stat> = store.list("", true).unwrap().map(Result::unwrap).collect();
+        for path in ["", "t", "t/b"] {
+            let listed = Listed { store: store.clone(), path: path.to_owned(), folders: by_folder(&files) };
+            let real = coldframe_store::StoreFolder::new(store.below(path).unwrap());
+            assert_eq!(listed.list("").unwrap(), real.list("").unwrap(), "{path}");
+        }
+        let listed = Listed { store, path: "t".to_owned(), folders: by_folder(&files) };
+        assert_eq!(listed.list("b").unwrap()[0].path, "b/c");
+        assert_eq!(listed.open("b/c").unwrap().len(), 1);
+        let (parent, name) = listed.parent().unwrap().unwrap();
+        assert_eq!((parent.list("").unwrap().len(), name.as_str()), (2, "t"));
+        assert!(listed.list("nothing").unwrap_err().is_not_found());
+    }
+
+    #[test]
+    fn a_write_that_was_cut_off_shows() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::new(dir.path().as_os_str(), &BTreeMap::new()).unwrap();
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let both = names(&[RECORD, "_coldframe-1/a", "b"]);
+        assert!(is_unfinished(&store, &both).unwrap_err().is_not_found());
+        store.put(RECORD, br#"{"staged": "_coldframe-1", "files": {}}"#, &Mode::New).unwrap();
+        assert!(is_unfinished(&store, &both).unwrap());
+        assert!(!is_unfinished(&store, &names(&[RECORD, "_coldframe-2/a"])).unwrap());
+        assert!(!is_unfinished(&store, &names(&[RECORD, "b"])).unwrap());
+        store.put(RECORD, b"{", &Mode::Over).unwrap();
+        assert!(is_unfinished(&store, &both).unwrap_err().to_string().contains("not the record"));
+    }
+}

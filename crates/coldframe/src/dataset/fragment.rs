@@ -1,0 +1,365 @@
+//! One file as a part of a table: its columns become the table's, in the table's types; others are the same in all its rows.
+//!
+//! ```text
+//! filter ──given the constants──▶ no row: the file is not opened
+//!                               ├▶ what the file can evaluate by itself goes into its scan, and prunes there
+//!                               └▶ the rest is evaluated on what the file gives
+//! batch  ──named, with constants, cast──▶ batch of the table's columns
+//! ```
+
+use std::collections::BTreeMap;
+
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_schema::{FieldRef, Fields, Schema, SchemaRef};
+use arrow_select::filter::filter_record_batch;
+use coldframe_core::types::{Arrangement, conform, name, with_fields};
+use coldframe_core::{Error, ErrorKind, Predicate, Result, Scan, arrow_error, projection};
+
+use super::columns::ColumnsBy;
+use super::storage::shown_path;
+
+/// A table's columns, and what of them a file does not say itself.
+#[derive(Clone, Debug)]
+pub struct Fragment {
+    /// The table's columns.
+    pub schema: SchemaRef,
+    /// Columns that have one value in all rows of the file, whatever the file has under their names: arrays of one.
+    pub constants: Vec<(String, ArrayRef)>,
+    /// The value, as an array of one, of columns that the file may lack; where there is none here it is null.
+    pub defaults: Vec<(String, ArrayRef)>,
+    /// By what the file's columns are found.
+    pub by: ColumnsBy,
+    /// Whether a column of the file that the table has not is an error.
+    pub complete: bool,
+}
+
+impl Fragment {
+    /// A file that has all of the table's columns.
+    pub fn new(schema: SchemaRef) -> Self {
+        let (constants, defaults) = (Vec::new(), Vec::new());
+        Self { schema, constants, defaults, by: ColumnsBy::Name, complete: false }
+    }
+
+    fn constant(&self, name: &str) -> Option<&ArrayRef> {
+        self.constants.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    fn default_of(&self, name: &str) -> Option<&ArrayRef> {
+        self.defaults.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    /// Whether the constants alone leave a row that may pass a filter, which is bound to the table's columns.
+    pub fn may_match(&self, predicate: Option<&Predicate>) -> Result<bool> {
+        let Some(predicate) = predicate.filter(|_| !self.constants.is_empty()) else { return Ok(true) };
+        let left = predicate.given(&self.schema, &|name| self.constant(name).cloned())?;
+        Ok(!left.is_no_row())
+    }
+
+    /// The table's columns that a scan hands out.
+    pub fn projected(&self, columns: Option<&[String]>) -> Result<SchemaRef> {
+        projected(&self.schema, columns)
+    }
+
+    /// How to read a file with these columns; `None` where none of its rows passes. `path` is for errors.
+    pub fn reading(&self, file: &SchemaRef, scan: &Scan, path: &str) -> Result<Option<Reading>> {
+        let of_files = |field: &arrow_schema::Field| self.constant(field.name()).is_none();
+        let places = self.by.places(&self.schema, file, of_files);
+        let origins = Origins { fragment: self, places, file };
+        if self.complete {
+            origins.demand_no_more(path)?;
+        }
+        let output = self.projected(scan.columns.as_deref())?;
+        let Some(divided) = origins.divide(scan.predicate.as_ref())? else { return Ok(None) };
+        let decoded = match &divided.residual {
+            Some(residual) => with_columns_of(&self.schema, &output, residual)?,
+            None => output.clone(),
+        };
+        let (columns, names) = origins.adaptation(&decoded);
+        let limit = if divided.residual.is_some() { None } else { scan.limit };
+        let scan = Scan { columns: Some(names), predicate: divided.pushed, limit, ..scan.clone() };
+        Ok(Some(Reading {
+            scan,
+            adaptation: Adaptation {
+                columns,
+                decoded,
+                output,
+                residual: divided.residual,
+                by: self.by.clone(),
+                path: path.into(),
+            },
+        }))
+    }
+}
+
+/// A table's columns by name, in the order asked for; all if `None`.
+pub(super) fn projected(table: &SchemaRef, columns: Option<&[String]>) -> Result<SchemaRef> {
+    let Some(names) = columns else { return Ok(table.clone()) };
+    let of = |name: &String| {
+        let field = table.fields().iter().find(|field| field.name() == name);
+        field.cloned().ok_or_else(|| {
+            let known: Vec<String> =
+                table.fields().iter().take(20).map(|field| format!("'{}'", field.name())).collect();
+            Error::schema(format!("no column '{name}'; the columns are {}", known.join(", ")))
+        })
+    };
+    let fields = names.iter().map(of).collect::<Result<Fields>>()?;
+    Ok(Schema::new_with_metadata(fields, table.metadata().clone()).into())
+}
+
+/// The output's columns and those that a filter needs.
+fn with_columns_of(table: &Schema, output: &SchemaRef, filter: &Predicate) -> Result<SchemaRef> {
+    let mut paths = Vec::new();
+    filter.columns(&mut paths);
+    let mut fields: Vec<FieldRef> = output.fields().iter().cloned().collect();
+    for path in paths {
+        let column = projection::steps(table, path)?.into_iter().next();
+        if let Some(column) = column.filter(|column| fields.iter().all(|known| known.name() != column.name()))
+        {
+            fields.push(column.clone());
+        }
+    }
+    Ok(Schema::new_with_metadata(fields, output.metadata().clone()).into())
+}
+
+/// Where the table's columns come from in one file.
+struct Origins<'a> {
+    fragment: &'a Fragment,
+    /// For each of the table's columns.
+    places: Vec<Option<usize>>,
+    file: &'a SchemaRef,
+}
+
+/// A filter in two parts.
+struct Divided {
+    /// For the file, with its own names.
+    pushed: Option<Predicate>,
+    /// For the adapted batches.
+    residual: Option<Predicate>,
+}
+
+impl Origins<'_> {
+    /// The file's own column for one of the table's.
+    fn own(&self, name: &str) -> Option<&FieldRef> {
+        if self.fragment.constant(name).is_some() {
+            return None;
+        }
+        let at = self.fragment.schema.fields().iter().position(|field| field.name() == name)?;
+        self.file.fields().get((*self.places.get(at)?)?)
+    }
+
+    /// The value that a column has in all rows: of the partition, or as the file lacks the column.
+    fn constant(&self, field: &FieldRef) -> Option<ArrayRef> {
+        let name = field.name();
+        if let Some(value) = self.fragment.constant(name) {
+            return Some(value.clone());
+        }
+        if self.own(name).is_some() {
+            return None;
+        }
+        Some(self.fragment.default_of(name).cloned().unwrap_or_else(|| new_null_array(field.data_type(), 1)))
+    }
+
+    fn demand_no_more(&self, path: &str) -> Result<()> {
+        let known: std::collections::HashSet<usize> = self.places.iter().flatten().copied().collect();
+        let folded: std::collections::HashSet<String> =
+            self.fragment.schema.fields().iter().map(|field| field.name().to_lowercase()).collect();
+        let more = self.file.fields().iter().enumerate();
+        let more =
+            more.filter(|(at, field)| !known.contains(at) && !folded.contains(&field.name().to_lowercase()));
+        let more: Vec<String> = more.map(|(_, field)| format!("'{}'", field.name())).collect();
+        if more.is_empty() {
+            return Ok(());
+        }
+        let what = format!(
+            "columns [{}] are not among those of the first file; with unify=True they are columns of the table",
+            more.join(", ")
+        );
+        Err(Error::schema(what).in_file(shown_path(path)))
+    }
+
+    /// What the file can filter by itself, and what is left for the adapted batches; `None` where no row passes.
+    fn divide(&self, predicate: Option<&Predicate>) -> Result<Option<Divided>> {
+        let Some(predicate) = predicate else {
+            return Ok(Some(Divided { pushed: None, residual: None }));
+        };
+        let table = &self.fragment.schema;
+        let known = |name: &str| {
+            let field = table.fields().iter().find(|field| field.name() == name)?;
+            self.constant(field)
+        };
+        let left = predicate.given(table, &known)?;
+        if left.is_no_row() {
+            return Ok(None);
+        }
+        if left.is_all_rows() {
+            return Ok(Some(Divided { pushed: None, residual: None }));
+        }
+        match self.in_file(left.clone()) {
+            Ok(pushed) => Ok(Some(Divided { pushed: Some(pushed), residual: None })),
+            Err(e) if matches!(e.kind(), ErrorKind::Schema(_) | ErrorKind::Unsupported(_)) => {
+                Ok(Some(Divided { pushed: None, residual: Some(left) }))
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The filter by the file's names and types, an error where the file cannot say it.
+    fn in_file(&self, predicate: Predicate) -> Result<Predicate> {
+        let table = &self.fragment.schema;
+        let mut paths = Vec::new();
+        predicate.columns(&mut paths);
+        let mut names = BTreeMap::new();
+        for path in paths {
+            let steps = projection::steps(table, path)?;
+            let top = steps.first().map(|field| field.name().as_str()).unwrap_or_default();
+            if steps.len() > 1 && matches!(self.fragment.by, ColumnsBy::Id(_)) {
+                return Err(Error::unsupported("a filter inside a struct whose fields have other names"));
+            }
+            let own = self.own(top).ok_or_else(|| Error::schema(format!("no column `{top}`")))?;
+            names.insert(
+                path.to_owned(),
+                format!("{}{}", own.name(), path.get(top.len()..).unwrap_or_default()),
+            );
+        }
+        predicate.rename(&|path| names.get(&path).cloned().unwrap_or(path)).bind(self.file)
+    }
+
+    /// What becomes of the columns that the file gives, and which those are.
+    fn adaptation(&self, decoded: &Schema) -> (Vec<Column>, Vec<String>) {
+        let mut names: Vec<String> = Vec::new();
+        let column = |field: &FieldRef| match (self.constant(field), self.own(field.name())) {
+            (None, Some(own)) => {
+                let at = names.iter().position(|name| name == own.name()).unwrap_or_else(|| {
+                    names.push(own.name().clone());
+                    names.len() - 1
+                });
+                Column::Own(at, own.clone())
+            }
+            (constant, _) => Column::Same(constant.unwrap_or_else(|| new_null_array(field.data_type(), 1))),
+        };
+        let columns = decoded.fields().iter().map(column).collect();
+        (columns, names)
+    }
+}
+
+/// How one file is read.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// For the file itself.
+    pub scan: Scan,
+    /// For the batches that come out of it.
+    pub adaptation: Adaptation,
+}
+
+/// Where a column comes from.
+#[derive(Clone, Debug)]
+enum Column {
+    /// One of those that the file gives, by its place among them.
+    Own(usize, FieldRef),
+    /// The same value in all rows: an array of one.
+    Same(ArrayRef),
+}
+
+/// Makes a file's batches into the table's.
+#[derive(Clone, Debug)]
+pub struct Adaptation {
+    columns: Vec<Column>,
+    /// The columns that are made, and of those the ones that are handed out.
+    decoded: SchemaRef,
+    output: SchemaRef,
+    residual: Option<Predicate>,
+    by: ColumnsBy,
+    path: Box<str>,
+}
+
+impl Adaptation {
+    /// Whether rows are filtered here, which the file's own limit knows nothing of.
+    pub fn filters(&self) -> bool {
+        self.residual.is_some()
+    }
+
+    /// The columns of the batches that it makes.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.output
+    }
+
+    /// The table's columns of a batch, without the rows that the filter leaves out.
+    pub fn adapt(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let made = self.arranged(batch)?;
+        let Some(residual) = &self.residual else { return Ok(made) };
+        let passes = BooleanArray::new(residual.passing(&made)?, None);
+        let kept = filter_record_batch(&made, &passes).map_err(arrow_error)?;
+        let columns = kept.columns().iter().take(self.output.fields().len()).cloned().collect();
+        whole(&self.output, columns, kept.num_rows())
+    }
+
+    fn arranged(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let rows = batch.num_rows();
+        let mut columns = Vec::with_capacity(self.columns.len());
+        for (column, field) in self.columns.iter().zip(self.decoded.fields()) {
+            columns.push(match column {
+                Column::Own(at, own) => {
+                    let array = batch.columns().get(*at).ok_or_else(|| {
+                        Error::schema(format!("a decoded batch lacks the column `{}`", own.name()))
+                    })?;
+                    self.cast(array, own, field)?
+                }
+                Column::Same(value) => self.repeated(value, field, rows)?,
+            });
+        }
+        whole(&self.decoded, columns, rows)
+    }
+
+    /// A file's column in the table's type.
+    fn cast(&self, array: &ArrayRef, own: &FieldRef, field: &FieldRef) -> Result<ArrayRef> {
+        if array.data_type() == field.data_type() {
+            return Ok(array.clone());
+        }
+        let unfit = |reason: &Error| {
+            let what = format!(
+                "column '{}' is {} here, and not every value fits the dataset's {}: {reason}",
+                field.name(),
+                name(array.data_type()),
+                name(field.data_type()),
+            );
+            Error::schema(what).in_file(shown_path(&self.path))
+        };
+        let made = self.by.renamed(array, own, field);
+        let made = made.and_then(|array| with_fields(&array, field.data_type()));
+        made.and_then(|array| retyped(&array, field)).map_err(|e| unfit(&e))
+    }
+
+    /// One value for all rows.
+    fn repeated(&self, value: &ArrayRef, field: &FieldRef, rows: usize) -> Result<ArrayRef> {
+        if value.is_null(0) {
+            return Ok(new_null_array(field.data_type(), rows));
+        }
+        let target = Schema::new(vec![field.clone()]).into();
+        let constants = BTreeMap::from([(field.name().clone(), value.clone())]);
+        let none = RecordBatch::new_empty(Schema::empty().into());
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let none =
+            RecordBatch::try_new_with_options(none.schema(), Vec::new(), &options).map_err(arrow_error)?;
+        let made = Arrangement { target, names: None, constants }.arrange(&none)?;
+        let array = made.columns().first().cloned().unwrap_or_else(|| value.clone());
+        if array.data_type() == field.data_type() { Ok(array) } else { retyped(&array, field) }
+    }
+}
+
+/// An array in exactly a field's type, no value changed.
+fn retyped(array: &ArrayRef, field: &FieldRef) -> Result<ArrayRef> {
+    let found = arrow_schema::Field::new(field.name(), array.data_type().clone(), true);
+    let batch = whole(&Schema::new(vec![found]).into(), vec![array.clone()], array.len())?;
+    let wanted = field.as_ref().clone().with_nullable(true);
+    let made = conform(&batch, &Schema::new(vec![wanted]).into())?;
+    Ok(made.columns().first().cloned().unwrap_or_else(|| array.clone()))
+}
+
+fn whole(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(schema.clone(), columns, &options)
+        .map_err(|e| Error::schema(e.to_string()))
+}
+
+#[cfg(test)]
+mod tests;

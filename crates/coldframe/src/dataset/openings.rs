@@ -1,0 +1,132 @@
+//! Files that are opened side by side, by the pool's threads and the one who asks.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use coldframe_core::{Error, Result};
+
+use crate::pool::{Job, Work, pool};
+
+/// Files are opened by so many threads, which wait for the disk or the network.
+const OPENERS: usize = 16;
+
+type Each<T> = Box<dyn Fn(usize) -> Result<T> + Send + Sync>;
+
+struct Openings<T> {
+    count: usize,
+    open: Each<T>,
+    state: Mutex<State<T>>,
+    changed: Condvar,
+}
+
+struct State<T> {
+    next: usize,
+    at_work: usize,
+    done: Vec<Option<T>>,
+    /// The first one in order.
+    failed: Option<(usize, Error)>,
+}
+
+impl<T: Send + 'static> Openings<T> {
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next one to open.
+    fn take(&self) -> Option<usize> {
+        let mut state = self.lock();
+        if state.next >= self.count || state.failed.is_some() {
+            return None;
+        }
+        state.next += 1;
+        state.at_work += 1;
+        Some(state.next - 1)
+    }
+
+    fn work(&self, at: usize) {
+        let ended = AtEnd(self);
+        let opened = (self.open)(at);
+        let mut state = self.lock();
+        match opened {
+            Ok(opened) => {
+                if let Some(place) = state.done.get_mut(at) {
+                    *place = Some(opened);
+                }
+            }
+            Err(e) => {
+                if state.failed.as_ref().is_none_or(|(first, _)| at < *first) {
+                    state.failed = Some((at, e));
+                }
+            }
+        }
+        drop(state);
+        drop(ended);
+    }
+}
+
+/// One less is at work, also where the work panics.
+struct AtEnd<'a, T: Send + 'static>(&'a Openings<T>);
+
+impl<T: Send + 'static> Drop for AtEnd<'_, T> {
+    fn drop(&mut self) {
+        self.0.lock().at_work -= 1;
+        self.0.changed.notify_one();
+    }
+}
+
+impl<T: Send + 'static> Work for Openings<T> {
+    fn claim(self: Arc<Self>) -> Option<Job> {
+        let at = self.take()?;
+        Some(Box::new(move || self.work(at)))
+    }
+
+    fn stop(&self) {
+        self.lock().next = self.count;
+    }
+
+    fn threads(&self) -> usize {
+        OPENERS.min(self.count)
+    }
+}
+
+/// What `open` gives for each number below `count`; the error of the first that fails.
+pub(super) fn side_by_side<T: Send + 'static>(
+    count: usize,
+    open: impl Fn(usize) -> Result<T> + Send + Sync + 'static,
+) -> Result<Vec<T>> {
+    let done = (0..count).map(|_| None).collect();
+    let state = State { next: 0, at_work: 0, done, failed: None };
+    let all =
+        Arc::new(Openings { count, open: Box::new(open), state: Mutex::new(state), changed: Condvar::new() });
+    let (pool, work) = (pool()?, all.clone() as Arc<dyn Work>);
+    pool.add(work.clone());
+    (1..OPENERS.min(count)).for_each(|_| pool.wake());
+    while let Some(at) = all.take() {
+        all.work(at);
+    }
+    let mut state = all.lock();
+    while state.at_work > 0 {
+        state = all.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+    }
+    let (done, failed) = (std::mem::take(&mut state.done), state.failed.take());
+    drop(state);
+    pool.remove(&work);
+    if let Some((_, e)) = failed {
+        return Err(e);
+    }
+    let done: Option<Vec<T>> = done.into_iter().collect();
+    done.ok_or_else(|| Error::invalid("files were not opened: the program ends, or a thread was lost"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_are_opened_and_the_first_error_is_told() {
+        let found = side_by_side(100, |at| Ok(at * 2)).unwrap();
+        assert_eq!(found, (0..100).map(|at| at * 2).collect::<Vec<_>>());
+        assert!(side_by_side(0, Ok).unwrap().is_empty());
+        let e = side_by_side(50, |at| if at >= 7 { Err(Error::invalid(format!("{at}"))) } else { Ok(at) });
+        assert_eq!(e.unwrap_err().to_string(), "7");
+    }
+}

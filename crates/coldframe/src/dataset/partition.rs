@@ -1,0 +1,185 @@
+//! Partition values: the `key=value` folders between a table's root and its files.
+//!
+//! ```text
+//! dt=2014-01-01/city=a%20b/000000_0            dt: date32, city: string
+//! dt=2014-01-02/city=__HIVE_DEFAULT_PARTITION__/000000_0       a null
+//! ```
+//!
+//! Names and values are escaped as in URLs. A column is `int64` where all its values are whole numbers, `date32` where all are dates,
+//! else text; a schema may say other types.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, StringArray, new_null_array};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{DataType, Field, Schema};
+use coldframe_core::types::name;
+use coldframe_core::{Error, Result};
+use coldframe_store::from_text;
+
+use super::found::{Found, Pair};
+use super::storage::shown_path;
+
+/// The name that Hive and Spark give to the partition of null.
+pub const HIVE_NULL: &str = "__HIVE_DEFAULT_PARTITION__";
+
+/// The pairs of the folders in a path; what stands behind the last slash is no folder.
+pub fn pairs_of(path: &str) -> Vec<Pair> {
+    let Some((folders, _)) = path.rsplit_once('/') else { return Vec::new() };
+    let pairs = folders.split('/').filter_map(|folder| folder.split_once('='));
+    pairs.filter(|(key, _)| !key.is_empty()).map(|(key, value)| (unescaped(key), unescaped(value))).collect()
+}
+
+/// The text in which `%41` is `A`.
+fn unescaped(text: &str) -> String {
+    if !text.contains('%') {
+        return text.to_owned();
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut left = text.as_bytes();
+    while let Some((byte, after)) = left.split_first() {
+        let escaped = if *byte == b'%' { after.get(..2).and_then(hex) } else { None };
+        bytes.push(escaped.unwrap_or(*byte));
+        left = if escaped.is_some() { after.get(2..).unwrap_or_default() } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn hex(digits: &[u8]) -> Option<u8> {
+    let digits = std::str::from_utf8(digits).ok().filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()))?;
+    u8::from_str_radix(digits, 16).ok()
+}
+
+/// The partition columns of the files of a table: as `given` has them, else by all their values.
+pub fn fields(found: &[Found], given: Option<&Schema>) -> Result<Vec<Field>> {
+    let keys = |one: &Found| one.pairs.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>();
+    let Some(first) = found.first() else { return Ok(Vec::new()) };
+    let names = keys(first);
+    if let Some(other) = found.iter().find(|one| keys(one) != names) {
+        let told = |one: &Found| format!("{:?} ({})", keys(one), shown_path(&one.path));
+        let both = format!("{}; {}", told(first), told(other));
+        return Err(Error::schema(format!("the files do not lie in the same partition columns: {both}")));
+    }
+    let of = |(at, name): (usize, &String)| {
+        if let Some(field) = given.and_then(|schema| schema.field_with_name(name).ok()) {
+            return field.clone();
+        }
+        let values = found.iter().filter_map(|one| one.pairs.get(at)).map(|(_, value)| value.as_str());
+        let values: BTreeSet<&str> = values.filter(|value| *value != HIVE_NULL).collect();
+        Field::new(name, inferred(&values), true)
+    };
+    Ok(names.iter().enumerate().map(of).collect())
+}
+
+/// The type of a column of which these are the values.
+fn inferred(values: &BTreeSet<&str>) -> DataType {
+    if values.is_empty() {
+        DataType::Utf8
+    } else if values.iter().all(|value| is_whole_number(value)) {
+        DataType::Int64
+    } else if values.iter().all(|value| is_date(value)) {
+        DataType::Date32
+    } else {
+        DataType::Utf8
+    }
+}
+
+fn is_whole_number(value: &str) -> bool {
+    let digits = value.strip_prefix('-').unwrap_or(value);
+    (1..=18).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn is_date(value: &str) -> bool {
+    let shape = |(at, b): (usize, u8)| if matches!(at, 4 | 7) { b == b'-' } else { b.is_ascii_digit() };
+    let fits = value.len() == 10 && value.bytes().enumerate().all(shape) && !value.starts_with("0000");
+    fits && parsed(value, &DataType::Date32).is_ok()
+}
+
+/// The values of one file's partition: arrays of one value, of the columns' types.
+pub fn values(found: &Found, fields: &[Field]) -> Result<Vec<(String, ArrayRef)>> {
+    let of =
+        |((_, text), field): (&Pair, &Field)| Ok((field.name().clone(), typed(text, field, &found.path)?));
+    found.pairs.iter().zip(fields).map(of).collect()
+}
+
+fn typed(text: &str, field: &Field, path: &str) -> Result<ArrayRef> {
+    let (key, kind) = (field.name(), field.data_type());
+    if text == HIVE_NULL {
+        return Ok(new_null_array(kind, 1));
+    }
+    let raw = from_text(text);
+    if raw.to_str().is_none() {
+        let shown = raw.as_encoded_bytes().escape_ascii();
+        let what = format!("partition value {key}=\"{shown}\" is not UTF-8");
+        return Err(Error::schema(what).in_file(shown_path(path)));
+    }
+    parsed(text, kind).map_err(|reason| {
+        let what = format!("partition value {key}={text} is not a {}: {reason}", name(kind));
+        Error::schema(what).in_file(shown_path(path))
+    })
+}
+
+fn parsed(text: &str, kind: &DataType) -> Result<ArrayRef, arrow_schema::ArrowError> {
+    let text: ArrayRef = Arc::new(StringArray::from(vec![text]));
+    cast_with_options(&text, kind, &CastOptions { safe: false, ..CastOptions::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Date32Type, Int64Type};
+
+    use super::*;
+
+    fn found(pairs: &[(&str, &str)]) -> Found {
+        let pairs = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        Found { path: "t/x".to_owned(), pairs, known: None }
+    }
+
+    fn kind_of(values: &[&str]) -> DataType {
+        let all: Vec<Found> = values.iter().map(|value| found(&[("p", value)])).collect();
+        fields(&all, None).unwrap()[0].data_type().clone()
+    }
+
+    #[test]
+    fn keys_and_values_are_unescaped() {
+        let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        assert_eq!(pairs_of("dt=2014-01-01/city=a%20b/f"), [pair("dt", "2014-01-01"), pair("city", "a b")]);
+        assert_eq!(pairs_of("a/x%3D=b%3D=c/f"), [pair("x=", "b==c")]);
+        assert_eq!(pairs_of("p=%C3%A9%zz%2/f"), [pair("p", "\u{e9}%zz%2")]);
+        assert!(pairs_of("=v/f=1").is_empty());
+    }
+
+    #[test]
+    fn types_are_those_of_all_values() {
+        assert_eq!(kind_of(&["1", "02", "-3"]), DataType::Int64);
+        assert_eq!(kind_of(&["1", HIVE_NULL]), DataType::Int64);
+        assert_eq!(kind_of(&["1", "x"]), DataType::Utf8);
+        assert_eq!(kind_of(&["1234567890123456789"]), DataType::Utf8);
+        assert_eq!(kind_of(&["2014-01-01", "2016-02-29"]), DataType::Date32);
+        assert_eq!(kind_of(&["2014-13-01"]), DataType::Utf8);
+        assert_eq!(kind_of(&["2014-01-01", "1"]), DataType::Utf8);
+        assert_eq!(kind_of(&[HIVE_NULL]), DataType::Utf8);
+    }
+
+    #[test]
+    fn values_have_the_columns_types() {
+        let one = found(&[("n", "-07"), ("d", "1970-01-03"), ("s", HIVE_NULL)]);
+        let fields = fields(std::slice::from_ref(&one), None).unwrap();
+        let all = values(&one, &fields).unwrap();
+        assert_eq!(all[0].1.as_primitive::<Int64Type>().value(0), -7);
+        assert_eq!(all[1].1.as_primitive::<Date32Type>().value(0), 2);
+        assert!(all[2].1.is_null(0));
+        let e = values(&one, &[Field::new("n", DataType::Date32, true)]).unwrap_err().to_string();
+        assert!(e.starts_with("t/x: partition value n=-07 is not a date32[day]: "), "{e}");
+    }
+
+    #[test]
+    fn files_lie_in_the_same_columns() {
+        let e = fields(&[found(&[("a", "1")]), found(&[])], None).unwrap_err();
+        assert!(e.to_string().contains("do not lie in the same partition columns"), "{e}");
+        let given = Schema::new(vec![Field::new("a", DataType::Int32, true)]);
+        assert_eq!(fields(&[found(&[("a", "1")])], Some(&given)).unwrap()[0].data_type(), &DataType::Int32);
+    }
+}

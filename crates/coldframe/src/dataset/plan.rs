@@ -1,0 +1,205 @@
+//! What is to be read, as plain data: a request, and the splits that answer it.
+//!
+//! ```text
+//! driver    dataset ──▶ Plan { scan, splits } ──▶ bytes ──┐
+//!                                                         │ (see `wire`)
+//! executor  Python, JVM, Rust      rows ◀── Split ◀───────┘
+//! ```
+//!
+//! A split holds what opening its file takes: the path, how it is opened, what the listing or an earlier opening has told of it.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use coldframe_core::io::Identity;
+use coldframe_core::{OpenOptions, Piece, Result, Scan, Source};
+
+use super::fragment::Fragment;
+use super::storage::{Storage, Stores, os_path, shown_path};
+use crate::{File, open_source};
+
+/// How files are opened.
+#[derive(Clone, Debug)]
+pub struct Opening {
+    /// The format's name; `None` where the bytes say it.
+    pub format: Option<String>,
+    /// The options of the format, keys among them.
+    pub options: OpenOptions,
+    /// Where the files are reached.
+    pub storage: Arc<dyn Storage>,
+}
+
+impl Default for Opening {
+    /// Whatever the bytes say, local or in a store that needs no options.
+    fn default() -> Self {
+        Self { format: None, options: OpenOptions::default(), storage: Arc::new(Stores::default()) }
+    }
+}
+
+impl Opening {
+    /// Opens a source; `recorded` is what an earlier opening of it has read.
+    pub fn open(&self, source: Source, recorded: Vec<Piece>) -> Result<File> {
+        open_source(source, self.format.as_deref(), &self.options, recorded)
+    }
+}
+
+/// A file of a plan, as its splits know it.
+#[derive(Clone)]
+pub struct SplitFile {
+    /// Its path or URL, as text (see [`super::storage`]).
+    pub path: String,
+    /// How it is opened. The format is known where the file was opened for the plan.
+    pub opening: Arc<Opening>,
+    /// What a listing, or opening it, has told of it: another content is an error.
+    pub known: Option<Identity>,
+    /// What was read to open it.
+    pub recorded: Arc<Vec<Piece>>,
+    /// What it is in a table of many files.
+    pub fragment: Option<Fragment>,
+    /// Where it is an object of this process alone, and the path only a name for it.
+    pub source: Option<Source>,
+}
+
+impl SplitFile {
+    /// Opens it. `own`: what else is known, of the split that is to be read.
+    pub fn open(&self, own: &[Piece]) -> Result<File> {
+        let source = match &self.source {
+            Some(source) => source.clone(),
+            None => self.opening.storage.source(&os_path(&self.path), self.known.as_ref())?,
+        };
+        self.opening.open(source, self.recorded.iter().chain(own).cloned().collect())
+    }
+}
+
+impl fmt::Debug for SplitFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SplitFile")
+            .field("path", &shown_path(&self.path))
+            .field("opening", &self.opening)
+            .field("known", &self.known)
+            .field("recorded", &self.recorded.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Which part of a file a split is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// As the file itself cuts it.
+    Cut(coldframe_core::Split),
+    /// One of some equal shares of the splits of about `target` bytes that the file is cut into by who reads it. All who do so cut it in
+    /// the same way.
+    Share {
+        /// Which one, from 0 on.
+        number: u64,
+        /// How many there are.
+        of: u64,
+        /// Bytes of a split.
+        target: u64,
+    },
+}
+
+/// A part of a table that one task reads.
+#[derive(Clone, Debug)]
+pub struct Split {
+    /// Its file.
+    pub file: Arc<SplitFile>,
+    /// What of it.
+    pub part: Part,
+    /// Of a folder that is one table: what was found there that this split needs.
+    pub own: Vec<Piece>,
+}
+
+impl Split {
+    /// All splits of an open file of about `target` bytes each. `file`: what they have in common.
+    pub fn of(file: SplitFile, opened: &File, target: u64) -> Result<Vec<Self>> {
+        let named = |e| opened.named(e);
+        let cut = opened.table.splits(target).map_err(named)?;
+        let recorded = opened.table.recorded(&cut).map_err(named)?;
+        let file = Arc::new(file);
+        let of = |(cut, own)| Self { file: file.clone(), part: Part::Cut(cut), own };
+        Ok(cut.into_iter().zip(recorded).map(of).collect())
+    }
+
+    /// The length of its file in bytes; `None` where it is a part of a folder that is one table.
+    pub fn file_bytes(&self) -> Option<u64> {
+        self.file.known.as_ref().map(|known| known.len)
+    }
+
+    /// Opens its file for its rows alone: of a folder, perhaps no more can be read then.
+    pub fn open(&self) -> Result<File> {
+        self.file.open(&self.own)
+    }
+
+    /// The splits of a share, for which its file is opened; itself where it is no share.
+    pub fn cut(&self) -> Result<Vec<Self>> {
+        let Part::Share { number, of, target } = self.part else { return Ok(vec![self.clone()]) };
+        let opened = self.file.open(&[])?;
+        let opening =
+            Opening { format: Some(opened.table.format().to_owned()), ..(*self.file.opening).clone() };
+        let file = SplitFile {
+            opening: Arc::new(opening),
+            recorded: opened.recorded.clone(),
+            known: opened.identity.clone(),
+            ..(*self.file).clone()
+        };
+        let all = Self::of(file, &opened, target)?;
+        let count = all.len() as u64;
+        let at = |number: u64| u128::from(count) * u128::from(number) / u128::from(of.max(1));
+        let inside = at(number)..at(number.saturating_add(1));
+        let all = all.into_iter().enumerate();
+        Ok(all.filter(|(at, _)| inside.contains(&(*at as u128))).map(|(_, split)| split).collect())
+    }
+}
+
+/// What is asked of a table, and the splits that together hold it.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The columns that come out.
+    pub schema: SchemaRef,
+    /// The request; its filter is bound to the table's columns.
+    pub scan: Scan,
+    /// The splits, in the order of the rows.
+    pub splits: Vec<Split>,
+}
+
+/// What opening one more file counts where small splits are packed into one task: Spark's own figure.
+pub const OPEN_COST: u64 = 4 << 20;
+
+/// Groups of consecutive splits of about `target` bytes, by the splits' sizes.
+pub fn pack(sizes: impl IntoIterator<Item = u64>, target: u64) -> Vec<Range<usize>> {
+    let mut groups: Vec<Range<usize>> = Vec::new();
+    let mut room = 0;
+    for (at, size) in sizes.into_iter().enumerate() {
+        let cost = size.saturating_add(OPEN_COST);
+        match groups.last_mut().filter(|_| cost <= room) {
+            Some(group) => group.end = at + 1,
+            None => {
+                groups.push(at..at + 1);
+                room = target.saturating_add(OPEN_COST);
+            }
+        }
+        room = room.saturating_sub(cost);
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_splits_share_a_task() {
+        let packed = |sizes: &[u64], target| {
+            let groups = pack(sizes.iter().copied(), target).into_iter();
+            groups.map(|group| (group.start, group.end)).collect::<Vec<_>>()
+        };
+        assert_eq!(packed(&[1, 2, 3], 128 << 20), [(0, 3)]);
+        assert_eq!(packed(&[1, 2, 3], 1), [(0, 1), (1, 2), (2, 3)]);
+        assert_eq!(packed(&[64 << 20, 64 << 20, 1], 128 << 20), [(0, 1), (1, 3)]);
+        assert_eq!(packed(&[u64::MAX, 1, u64::MAX], 1 << 20), [(0, 1), (1, 2), (2, 3)]);
+        assert!(packed(&[], 1).is_empty());
+    }
+}

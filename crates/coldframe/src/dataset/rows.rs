@@ -1,0 +1,239 @@
+//! One pass over the rows of files, or of parts of them, in their order.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
+use coldframe_core::{Damage, DamageLog, Error, Fault, OnError, Result, Scan, Split};
+
+use crate::opened::{Opened, Reader};
+use crate::stream::{Open, Stream, open_before};
+
+/// What a thread decodes at least, where several do: bytes of a file.
+pub(crate) const SPLIT_BYTES: u64 = 8 << 20;
+
+/// Decoded bytes that may wait to be taken, for each thread and in all.
+const WAITING_BYTES: u64 = 32 << 20;
+const MOST_WAITING_BYTES: u64 = 512 << 20;
+
+/// The bytes that may wait where so many threads decode.
+pub(crate) fn waiting_bytes(threads: usize) -> u64 {
+    WAITING_BYTES.saturating_mul(threads as u64).min(MOST_WAITING_BYTES)
+}
+
+/// What was lost of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileDamage {
+    /// The file's path or URL, as text (see [`super::storage`]).
+    pub path: String,
+    /// What was lost, and why.
+    pub damage: Damage,
+}
+
+/// A file, or a part of one, before it is opened.
+pub(super) struct Unopened {
+    /// Opens it, cut into splits of about so many bytes; `None` where it has no row that is wanted.
+    pub(super) open: Box<dyn Fn(u64) -> Result<Option<Opened>> + Send + Sync>,
+    pub(super) path: String,
+    /// Its length, where a listing has told it.
+    pub(super) bytes: u64,
+}
+
+impl Unopened {
+    /// The record of a file that cannot be opened: all of it is lost.
+    fn lost(self, e: &Error) -> FileDamage {
+        let structure = Some(e.structure()).filter(|structure| !structure.is_empty());
+        let structure = structure.unwrap_or_else(|| "file".to_owned());
+        let damage = Damage { bytes: 0..self.bytes, rows_lost: None, structure, reason: e.to_string() };
+        FileDamage { path: self.path, damage }
+    }
+}
+
+/// One pass over rows.
+pub struct Rows {
+    schema: SchemaRef,
+    on_error: OnError,
+    state: State,
+    /// Of all that was read to its end, or given up.
+    damage: Vec<FileDamage>,
+    /// Of what is being read; nothing that has to do with a place in a file is pushed by threads.
+    log: DamageLog,
+}
+
+enum State {
+    /// One after the other, on the caller's thread.
+    Alone(Box<Alone>),
+    /// By the pool, once the first batch is asked for.
+    Waiting {
+        files: Vec<Unopened>,
+        threads: usize,
+    },
+    Together(Stream),
+}
+
+struct Alone {
+    files: VecDeque<Unopened>,
+    current: Option<Current>,
+    /// Rows that are still wanted.
+    left: Option<u64>,
+}
+
+/// A file that is being read.
+struct Current {
+    path: String,
+    opened: Arc<Opened>,
+    splits: VecDeque<Split>,
+    reader: Option<Reader>,
+    log: DamageLog,
+}
+
+impl Current {
+    fn new(path: String, opened: Opened, log: DamageLog) -> Self {
+        let splits = opened.splits.clone().into();
+        Self { path, opened: Arc::new(opened), splits, reader: None, log }
+    }
+
+    fn next_batch(&mut self, left: Option<u64>) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some(reader) = &mut self.reader
+                && let Some(batch) = reader.next_batch()?
+            {
+                return Ok(Some(batch));
+            }
+            let Some(split) = self.splits.pop_front() else { return Ok(None) };
+            self.reader = Some(self.opened.reader(&split, left, self.log.clone())?);
+        }
+    }
+}
+
+impl Rows {
+    /// The rows of `files` by a request: by up to `threads` threads of the pool, or on the caller's where there is one thread, a
+    /// limit, which may end anywhere, or damage to be passed over.
+    pub(super) fn new(files: Vec<Unopened>, schema: SchemaRef, scan: &Scan, threads: usize) -> Self {
+        let alone = threads < 2 || scan.limit.is_some() || scan.on_error != OnError::Raise;
+        let state = if alone {
+            State::Alone(Box::new(Alone { files: files.into(), current: None, left: scan.limit }))
+        } else {
+            State::Waiting { files, threads }
+        };
+        Self { schema, on_error: scan.on_error, state, damage: Vec::new(), log: DamageLog::default() }
+    }
+
+    /// The columns.
+    pub fn output_schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// What was lost so far.
+    pub fn damage(&self) -> Vec<FileDamage> {
+        let mut all = self.damage.clone();
+        if let State::Alone(alone) = &self.state
+            && let Some(current) = &alone.current
+        {
+            all.extend(of_file(&current.path, &current.log));
+        }
+        all
+    }
+
+    /// Where changed and passed over values are counted, as far as rows are decoded by the caller.
+    pub fn log(&self) -> &DamageLog {
+        &self.log
+    }
+
+    /// The next batch that has rows. Errors carry the file's path.
+    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        if let State::Waiting { files, threads } = &mut self.state {
+            let (files, threads) = (std::mem::take(files), *threads);
+            self.state = started(files, threads)?;
+        }
+        match &mut self.state {
+            State::Together(stream) => stream.next_batch(&self.log),
+            State::Alone(alone) => alone.next_batch(self.on_error, &mut self.damage),
+            State::Waiting { .. } => Ok(None),
+        }
+    }
+}
+
+/// Starts to read, side by side where there is work for two.
+fn started(files: Vec<Unopened>, threads: usize) -> Result<State> {
+    let files = match <[Unopened; 1]>::try_from(files) {
+        Ok([one]) => {
+            let Some(opened) = (one.open)(SPLIT_BYTES)? else { return Ok(State::nothing()) };
+            let threads = threads.min(opened.splits.len());
+            if threads < 2 {
+                let current = Some(Current::new(one.path, opened, DamageLog::default()));
+                return Ok(State::Alone(Box::new(Alone { files: VecDeque::new(), current, left: None })));
+            }
+            return Ok(State::Together(Stream::start(
+                vec![open_before(opened)],
+                threads,
+                waiting_bytes(threads),
+            )?));
+        }
+        Err(files) => files,
+    };
+    let open = |one: Unopened| Box::new(move || (one.open)(SPLIT_BYTES)) as Open;
+    let files: Vec<Open> = files.into_iter().map(open).collect();
+    Ok(State::Together(Stream::start(files, threads, waiting_bytes(threads))?))
+}
+
+impl State {
+    fn nothing() -> Self {
+        Self::Alone(Box::new(Alone { files: VecDeque::new(), current: None, left: None }))
+    }
+}
+
+impl Alone {
+    fn next_batch(&mut self, on_error: OnError, damage: &mut Vec<FileDamage>) -> Result<Option<RecordBatch>> {
+        while self.left != Some(0) {
+            if let Some(current) = &mut self.current {
+                if let Some(batch) = current.next_batch(self.left)? {
+                    return Ok(Some(self.limited(batch)));
+                }
+                damage.extend(of_file(&current.path, &current.log));
+                self.current = None;
+            }
+            let Some(file) = self.files.pop_front() else { return Ok(None) };
+            match (file.open)(u64::MAX) {
+                Ok(Some(opened)) => {
+                    self.current = Some(Current::new(file.path, opened, DamageLog::default()))
+                }
+                Ok(None) => {}
+                Err(e) if on_error != OnError::Raise && Fault::is(&e) => damage.push(file.lost(&e)),
+                Err(e) => return Err(e),
+            }
+        }
+        if let Some(current) = self.current.take() {
+            damage.extend(of_file(&current.path, &current.log));
+        }
+        Ok(None)
+    }
+
+    fn limited(&mut self, batch: RecordBatch) -> RecordBatch {
+        let Some(left) = &mut self.left else { return batch };
+        let rows = usize::try_from(*left).unwrap_or(usize::MAX).min(batch.num_rows());
+        *left -= rows as u64;
+        if rows < batch.num_rows() { batch.slice(0, rows) } else { batch }
+    }
+}
+
+fn of_file(path: &str, log: &DamageLog) -> Vec<FileDamage> {
+    let named = |damage| FileDamage { path: path.to_owned(), damage };
+    log.records().into_iter().map(named).collect()
+}
+
+impl Iterator for Rows {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let external = |e: Error| ArrowError::ExternalError(Box::new(e));
+        self.next_batch().map_err(external).transpose()
+    }
+}
+
+impl RecordBatchReader for Rows {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}

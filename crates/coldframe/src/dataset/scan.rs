@@ -1,0 +1,299 @@
+//! A request to a table: which columns, which rows, how many; what comes of it is a plan of splits, or rows.
+
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use coldframe_core::predicate::{Condition, parse};
+use coldframe_core::{OnError, Predicate, Result, Scan, threads};
+
+use super::fragment::{Fragment, projected};
+use super::plan::{Opening, Part, Plan, Split};
+use super::rows::{Rows, Unopened};
+use super::storage::os_path;
+use super::table::{Dataset, Given, TableOptions};
+use crate::File;
+use crate::opened::Opened;
+
+/// Splits of about so many bytes, where nothing else is asked for.
+pub const SPLIT_BYTES: u64 = 128 << 20;
+
+/// Files of a store elsewhere that are read at once, where the machine has fewer processors: most of them wait.
+const REMOTE_FILES: usize = 8;
+
+/// Which rows are wanted.
+#[derive(Clone, Debug)]
+pub enum Filter {
+    /// A condition in SQL: `dt >= '2014-01-01' and x is not null`.
+    Text(String),
+    /// A condition that is not bound to a schema.
+    Condition(Condition),
+    /// A filter that is bound to the table's columns.
+    Predicate(Predicate),
+}
+
+impl From<&str> for Filter {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<Condition> for Filter {
+    fn from(condition: Condition) -> Self {
+        Self::Condition(condition)
+    }
+}
+
+impl From<Predicate> for Filter {
+    fn from(predicate: Predicate) -> Self {
+        Self::Predicate(predicate)
+    }
+}
+
+/// A request to a table.
+#[derive(Clone, Debug)]
+pub struct ScanBuilder {
+    dataset: Dataset,
+    scan: Scan,
+    filter: Option<Filter>,
+    split_bytes: u64,
+    files: Option<Vec<usize>>,
+}
+
+impl Dataset {
+    /// A request for all of its rows, to be narrowed.
+    pub fn scan(&self) -> ScanBuilder {
+        ScanBuilder {
+            dataset: self.clone(),
+            scan: Scan::default(),
+            filter: None,
+            split_bytes: SPLIT_BYTES,
+            files: None,
+        }
+    }
+}
+
+/// A request for the rows of a path, a folder, a pattern or a URL: many files as one table, found and opened by their bytes.
+///
+/// [`Dataset::new`] takes several of them, options of formats and stores, and what else may be said of a table.
+pub fn scan(location: impl AsRef<OsStr>) -> Result<ScanBuilder> {
+    let given = vec![Given::Path(location.as_ref().to_owned())];
+    Ok(Dataset::new(given, Opening::default(), TableOptions::default())?.scan())
+}
+
+impl ScanBuilder {
+    /// The columns, in the order wanted; all where this is not called.
+    #[must_use]
+    pub fn columns<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.scan.columns = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// The rows that pass; exactly those.
+    #[must_use]
+    pub fn filter(mut self, filter: impl Into<Filter>) -> Self {
+        self.filter = Some(filter.into());
+        self
+    }
+
+    /// At most so many rows, counted after the filter.
+    #[must_use]
+    pub fn limit(mut self, rows: u64) -> Self {
+        self.scan.limit = Some(rows);
+        self
+    }
+
+    /// Most rows of a batch.
+    #[must_use]
+    pub fn batch_rows(mut self, rows: usize) -> Self {
+        self.scan.batch_rows = rows;
+        self
+    }
+
+    /// What to do about damage.
+    #[must_use]
+    pub fn on_error(mut self, on_error: OnError) -> Self {
+        self.scan.on_error = on_error;
+        self
+    }
+
+    /// Most threads at work; 1 is none but the caller's.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.scan.threads = threads.clamp(1, threads::MOST);
+        self
+    }
+
+    /// Splits of about so many bytes of a file.
+    #[must_use]
+    pub fn split_bytes(mut self, bytes: u64) -> Self {
+        self.split_bytes = bytes.max(1);
+        self
+    }
+
+    /// Only these of the table's files.
+    #[must_use]
+    pub fn files(mut self, numbers: Vec<usize>) -> Self {
+        self.files = Some(numbers);
+        self
+    }
+
+    /// The table that is asked.
+    pub fn dataset(&self) -> &Dataset {
+        &self.dataset
+    }
+
+    /// The request with its filter bound to the table's columns.
+    fn request(&self) -> Result<Scan> {
+        let schema = self.dataset.schema()?;
+        let bound = match &self.filter {
+            None => None,
+            Some(Filter::Text(text)) => Some(parse::condition(text)?.bind(&schema)?),
+            Some(Filter::Condition(condition)) => Some(condition.bind(&schema)?),
+            Some(Filter::Predicate(predicate)) => Some(predicate.clone().bind(&schema)?),
+        };
+        Ok(Scan { predicate: bound, ..self.scan.clone() })
+    }
+
+    /// The files that may have rows which pass.
+    fn matching(&self, scan: &Scan) -> Result<Vec<usize>> {
+        let mut matching = self.dataset.matching(scan.predicate.as_ref())?;
+        if let Some(files) = &self.files {
+            matching.retain(|at| files.contains(at));
+        }
+        Ok(matching)
+    }
+
+    /// The columns that come out.
+    pub fn schema(&self) -> Result<SchemaRef> {
+        projected(&self.dataset.schema()?, self.scan.columns.as_deref())
+    }
+
+    /// A plan by what the listing told: files are cut by those who read them. Only what no listing told of is opened.
+    pub fn plan(&self) -> Result<Plan> {
+        self.planned(false)
+    }
+
+    /// A plan of splits that files cut themselves, for which all of them are opened.
+    pub fn splits(&self) -> Result<Plan> {
+        self.planned(true)
+    }
+
+    fn planned(&self, opened: bool) -> Result<Plan> {
+        let (schema, scan) = (self.schema()?, self.request()?);
+        let mut splits = Vec::new();
+        for at in self.matching(&scan)? {
+            let known = self.dataset.found(at).and_then(|found| found.known.clone());
+            match known.filter(|_| !opened) {
+                Some(known) => {
+                    let file = Arc::new(self.dataset.split_file(at, None)?);
+                    let (of, target) = (known.len.div_ceil(self.split_bytes).max(1), self.split_bytes);
+                    let share = |number| Split {
+                        file: file.clone(),
+                        part: Part::Share { number, of, target },
+                        own: Vec::new(),
+                    };
+                    splits.extend((0..of).map(share));
+                }
+                None => {
+                    let file = self.dataset.open(at)?;
+                    let split_file = self.dataset.split_file(at, Some(&file))?;
+                    splits.extend(Split::of(split_file, &file, self.split_bytes)?);
+                }
+            }
+        }
+        Ok(Plan { schema, scan, splits })
+    }
+
+    /// The rows, in the order of the files. Nothing is read before the first batch is asked for.
+    pub fn read(&self) -> Result<Rows> {
+        let (schema, scan) = (self.schema()?, self.request()?);
+        let files = self.matching(&scan)?;
+        let mut threads = scan.threads;
+        if threads > 1 && files.first().is_some_and(|at| self.is_elsewhere(*at)) {
+            threads = threads.max(REMOTE_FILES);
+        }
+        let files = files.into_iter().map(|at| self.unopened(at, &scan)).collect::<Result<_>>()?;
+        Ok(Rows::new(files, schema, &scan, threads))
+    }
+
+    fn is_elsewhere(&self, at: usize) -> bool {
+        let storage = &self.dataset.opening().storage;
+        let found = self.dataset.found(at);
+        found.is_some_and(|found| !storage.is_of_this_machine(&os_path(&found.path)))
+    }
+
+    fn unopened(&self, at: usize, scan: &Scan) -> Result<Unopened> {
+        let found = &self.dataset.entry(at)?.found;
+        let (dataset, fragment, scan) = (self.dataset.clone(), self.dataset.fragment(at)?, scan.clone());
+        Ok(Unopened {
+            path: found.path.clone(),
+            bytes: found.known.as_ref().map_or(0, |known| known.len),
+            open: Box::new(move |target| opened(dataset.open(at)?, Some(&fragment), &scan, target)),
+        })
+    }
+}
+
+/// A file with what is to be read of it.
+fn opened(file: File, fragment: Option<&Fragment>, scan: &Scan, target: u64) -> Result<Option<Opened>> {
+    let (scan, adaptation) = match fragment {
+        None => (scan.clone(), None),
+        Some(fragment) => match fragment.reading(file.table.schema(), scan, &file.path)? {
+            Some(reading) => (reading.scan, Some(reading.adaptation)),
+            None => return Ok(None),
+        },
+    };
+    let splits = file.table.splits(target).map_err(|e| file.named(e))?;
+    Ok(Some(Opened { file, scan, splits, adaptation }))
+}
+
+impl Split {
+    /// The columns of its rows: those of the table that its file is a part of.
+    pub fn schema(&self) -> Result<SchemaRef> {
+        match &self.file.fragment {
+            Some(fragment) => Ok(fragment.schema.clone()),
+            None => Ok(self.open()?.table.schema().clone()),
+        }
+    }
+
+    /// The rows by a request whose filter is bound to its columns.
+    pub fn read(&self, scan: &Scan) -> Result<Rows> {
+        let schema = match &self.file.fragment {
+            Some(fragment) => fragment.projected(scan.columns.as_deref())?,
+            None => projected(&self.schema()?, scan.columns.as_deref())?,
+        };
+        Ok(Rows::new(vec![self.unopened(scan)], schema, &Scan { threads: 1, ..scan.clone() }, 1))
+    }
+
+    fn unopened(&self, scan: &Scan) -> Unopened {
+        let (split, scan) = (self.clone(), scan.clone());
+        Unopened {
+            path: self.file.path.clone(),
+            bytes: self.file_bytes().unwrap_or(0),
+            open: Box::new(move |_| {
+                let file = split.open()?;
+                let cut = match &split.part {
+                    Part::Cut(cut) => vec![cut.clone()],
+                    Part::Share { .. } => split.cut()?.into_iter().filter_map(|one| one.as_cut()).collect(),
+                };
+                let found = opened(file, split.file.fragment.as_ref(), &scan, u64::MAX)?;
+                Ok(found.map(|found| Opened { splits: cut, ..found }))
+            }),
+        }
+    }
+
+    fn as_cut(&self) -> Option<coldframe_core::Split> {
+        match &self.part {
+            Part::Cut(cut) => Some(cut.clone()),
+            Part::Share { .. } => None,
+        }
+    }
+}
+
+impl Plan {
+    /// The rows of all splits, in their order, by as many threads as the request says.
+    pub fn read(&self) -> Rows {
+        let files = self.splits.iter().map(|split| split.unopened(&self.scan)).collect();
+        Rows::new(files, self.schema.clone(), &self.scan, self.scan.threads)
+    }
+}

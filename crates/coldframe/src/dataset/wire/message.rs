@@ -1,0 +1,244 @@
+//! The messages of a plan. Tags are for ever: a field that goes leaves its tag behind.
+
+use coldframe_core::Result;
+use coldframe_encoding::Limits;
+use coldframe_encoding::limits::message::{self, Shape, Shaped};
+
+/// A request and the splits that answer it.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Plan {
+    /// The columns that come out, as an Arrow IPC stream.
+    #[prost(bytes = "vec", tag = "1")]
+    pub(super) schema: Vec<u8>,
+    #[prost(message, optional, tag = "2")]
+    pub(super) scan: Option<Scan>,
+    #[prost(message, repeated, tag = "3")]
+    pub(super) openings: Vec<Opening>,
+    #[prost(message, repeated, tag = "4")]
+    pub(super) tables: Vec<Table>,
+    #[prost(message, repeated, tag = "5")]
+    pub(super) files: Vec<File>,
+    #[prost(message, repeated, tag = "6")]
+    pub(super) splits: Vec<Split>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Scan {
+    /// Whether `columns` counts: none of them is another request than all of them.
+    #[prost(bool, tag = "1")]
+    pub(super) has_columns: bool,
+    #[prost(string, repeated, tag = "2")]
+    pub(super) columns: Vec<String>,
+    #[prost(message, optional, tag = "3")]
+    pub(super) predicate: Option<Predicate>,
+    #[prost(uint64, optional, tag = "4")]
+    pub(super) limit: Option<u64>,
+    #[prost(uint64, tag = "5")]
+    pub(super) batch_rows: u64,
+    /// 0 raise, 1 skip, 2 null.
+    #[prost(uint32, tag = "6")]
+    pub(super) on_error: u32,
+    #[prost(bool, tag = "7")]
+    pub(super) no_prune: bool,
+    #[prost(uint64, tag = "8")]
+    pub(super) threads: u64,
+}
+
+/// A filter: what of the other fields counts, `kind` says.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Predicate {
+    /// 1 compare, 2 in, 3 null, 4 like, 5 and, 6 or.
+    #[prost(uint32, tag = "1")]
+    pub(super) kind: u32,
+    #[prost(string, tag = "2")]
+    pub(super) column: String,
+    /// `=`, `!=`, `<`, `<=`, `>`, `>=`.
+    #[prost(string, tag = "3")]
+    pub(super) op: String,
+    #[prost(bool, tag = "4")]
+    pub(super) negated: bool,
+    /// An Arrow IPC stream of one column.
+    #[prost(bytes = "vec", tag = "5")]
+    pub(super) values: Vec<u8>,
+    #[prost(string, tag = "6")]
+    pub(super) pattern: String,
+    #[prost(message, repeated, tag = "7")]
+    pub(super) parts: Vec<Predicate>,
+}
+
+/// How files are opened.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Opening {
+    #[prost(string, optional, tag = "1")]
+    pub(super) format: Option<String>,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) storage: Vec<Text>,
+    /// An Arrow IPC stream, or a list of columns in DDL.
+    #[prost(bytes = "vec", optional, tag = "3")]
+    pub(super) schema: Option<Vec<u8>>,
+    #[prost(string, optional, tag = "4")]
+    pub(super) ddl: Option<String>,
+    #[prost(bool, tag = "5")]
+    pub(super) skip_checksums: bool,
+    #[prost(message, repeated, tag = "6")]
+    pub(super) keys: Vec<Key>,
+    #[prost(uint64, repeated, tag = "7")]
+    pub(super) limits: Vec<u64>,
+    #[prost(uint64, optional, tag = "8")]
+    pub(super) threads: Option<u64>,
+    #[prost(bool, tag = "9")]
+    pub(super) microseconds: bool,
+    /// The format's own options: a map.
+    #[prost(message, optional, tag = "10")]
+    pub(super) extra: Option<Value>,
+    /// Whether other keys are asked of somebody who does not travel: `Bound` has to bring one.
+    #[prost(bool, tag = "11")]
+    pub(super) asks_for_keys: bool,
+    /// Whether the store is reached by something that does not travel: `Bound` has to bring it.
+    #[prost(bool, tag = "12")]
+    pub(super) foreign_storage: bool,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Text {
+    #[prost(string, tag = "1")]
+    pub(super) name: String,
+    #[prost(string, tag = "2")]
+    pub(super) text: String,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Key {
+    #[prost(string, tag = "1")]
+    pub(super) name: String,
+    #[prost(bytes = "vec", tag = "2")]
+    pub(super) key: Vec<u8>,
+}
+
+/// Nested plain data: what of the other fields counts, `kind` says.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Value {
+    /// 0 null, 1 bool, 2 int, 3 uint, 4 float, 5 text, 6 bytes, 7 list, 8 map.
+    #[prost(uint32, tag = "1")]
+    pub(super) kind: u32,
+    #[prost(sint64, tag = "2")]
+    pub(super) int: i64,
+    #[prost(uint64, tag = "3")]
+    pub(super) uint: u64,
+    #[prost(double, tag = "4")]
+    pub(super) float: f64,
+    #[prost(string, tag = "5")]
+    pub(super) text: String,
+    #[prost(bytes = "vec", tag = "6")]
+    pub(super) bytes: Vec<u8>,
+    /// Of a list, and of a map by the names.
+    #[prost(message, repeated, tag = "7")]
+    pub(super) items: Vec<Value>,
+    #[prost(string, repeated, tag = "8")]
+    pub(super) names: Vec<String>,
+}
+
+/// The columns that files have in common.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Table {
+    /// As an Arrow IPC stream.
+    #[prost(bytes = "vec", tag = "1")]
+    pub(super) schema: Vec<u8>,
+    /// Values, as an Arrow IPC stream of one row, of columns that files may lack.
+    #[prost(bytes = "vec", tag = "2")]
+    pub(super) defaults: Vec<u8>,
+    /// 0 by name, 1 by position, 2 by the ids under `key`.
+    #[prost(uint32, tag = "3")]
+    pub(super) by: u32,
+    #[prost(string, tag = "4")]
+    pub(super) key: String,
+    #[prost(bool, tag = "5")]
+    pub(super) complete: bool,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct File {
+    #[prost(string, tag = "1")]
+    pub(super) path: String,
+    /// Numbers among the plan's.
+    #[prost(uint32, tag = "2")]
+    pub(super) opening: u32,
+    #[prost(uint32, optional, tag = "3")]
+    pub(super) table: Option<u32>,
+    #[prost(message, optional, tag = "4")]
+    pub(super) known: Option<Known>,
+    #[prost(message, repeated, tag = "5")]
+    pub(super) recorded: Vec<Piece>,
+    /// Values of the partition, as an Arrow IPC stream of one row.
+    #[prost(bytes = "vec", tag = "6")]
+    pub(super) constants: Vec<u8>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Known {
+    #[prost(uint64, tag = "1")]
+    pub(super) len: u64,
+    #[prost(int64, optional, tag = "2")]
+    pub(super) modified: Option<i64>,
+    #[prost(string, optional, tag = "3")]
+    pub(super) etag: Option<String>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Piece {
+    #[prost(uint64, tag = "1")]
+    pub(super) at: u64,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub(super) bytes: bytes::Bytes,
+}
+
+/// A part of a file: as it cuts itself (`part`, `start`, `end`), or a share (`number` of `of`).
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Split {
+    #[prost(uint32, tag = "1")]
+    pub(super) file: u32,
+    #[prost(uint32, tag = "2")]
+    pub(super) part: u32,
+    #[prost(uint64, tag = "3")]
+    pub(super) start: u64,
+    #[prost(uint64, tag = "4")]
+    pub(super) end: u64,
+    #[prost(uint64, optional, tag = "5")]
+    pub(super) rows: Option<u64>,
+    #[prost(message, repeated, tag = "6")]
+    pub(super) own: Vec<Piece>,
+    /// Not 0 for a share.
+    #[prost(uint64, tag = "7")]
+    pub(super) of: u64,
+    #[prost(uint64, tag = "8")]
+    pub(super) number: u64,
+    #[prost(uint64, tag = "9")]
+    pub(super) target: u64,
+}
+
+const PIECE: Shape = Shape::of::<Piece>(&[]);
+const PREDICATE: Shape = Shape::of::<Predicate>(&[(7, Shape::of::<Predicate>(&[]))]);
+const VALUE: Shape = Shape::of::<Value>(&[(7, Shape::of::<Value>(&[]))]);
+
+impl Shaped for Plan {
+    const SHAPE: Shape = Shape::of::<Self>(&[
+        (2, Shape::of::<Scan>(&[(3, PREDICATE)])),
+        (
+            3,
+            Shape::of::<Opening>(&[
+                (2, Shape::of::<Text>(&[])),
+                (6, Shape::of::<Key>(&[])),
+                (7, Shape::packed::<u64>()),
+                (10, VALUE),
+            ]),
+        ),
+        (4, Shape::of::<Table>(&[])),
+        (5, Shape::of::<File>(&[(4, Shape::of::<Known>(&[])), (5, PIECE)])),
+        (6, Shape::of::<Split>(&[(6, PIECE)])),
+    ]);
+}
+
+/// An error where a message would become more memory than its length can justify.
+pub(super) fn check(body: &[u8]) -> Result<()> {
+    message::check::<Plan>(body, &Limits::default(), body.len() as u64)
+}

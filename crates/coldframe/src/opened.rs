@@ -1,0 +1,67 @@
+//! An open file, and what is to be read of it.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use coldframe_core::{DamageLog, Result, Scan, ScanReader, Split};
+
+use crate::File;
+use crate::dataset::fragment::Adaptation;
+
+/// An open file with the parts of it that are to be read.
+pub(crate) struct Opened {
+    pub(crate) file: File,
+    pub(crate) scan: Scan,
+    pub(crate) splits: Vec<Split>,
+    /// What makes its rows those of a table that it is a part of.
+    pub(crate) adaptation: Option<Adaptation>,
+}
+
+impl Opened {
+    /// Begins to read a part, of which no more than `limit` rows are wanted. What is lost is pushed to `damage`.
+    pub(crate) fn reader(
+        self: &Arc<Self>,
+        split: &Split,
+        limit: Option<u64>,
+        damage: DamageLog,
+    ) -> Result<Reader> {
+        let rows = match self.scan.limit.and(limit) {
+            Some(left) => {
+                let scan = Scan { limit: Some(left), ..self.scan.clone() };
+                self.file.scan_logged(&scan, split, damage)?
+            }
+            None => self.file.scan_logged(&self.scan, split, damage)?,
+        };
+        Ok(Reader { opened: self.clone(), rows })
+    }
+}
+
+/// The rows of a part of an open file.
+pub(crate) struct Reader {
+    opened: Arc<Opened>,
+    rows: ScanReader,
+}
+
+impl Reader {
+    /// The next batch that has rows. Errors carry the file's path.
+    pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            let next = self.rows.next_batch().map_err(|e| self.opened.file.named(e))?;
+            let (Some(batch), Some(adaptation)) = (&next, &self.opened.adaptation) else { return Ok(next) };
+            let adapted = adaptation.adapt(batch)?;
+            if adapted.num_rows() > 0 {
+                return Ok(Some(adapted));
+            }
+        }
+    }
+
+    /// Begins to fetch the first units, where their source is one to be asked early, and does not wait for them.
+    pub(crate) fn prime(&mut self) {
+        self.rows.prime();
+    }
+
+    /// Whether the bytes of what comes next are worth asking for early.
+    pub(crate) fn asks_early(&self) -> bool {
+        self.rows.asks_early()
+    }
+}

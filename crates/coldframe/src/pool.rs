@@ -1,0 +1,212 @@
+//! The threads of this process that read: one pool for all streams.
+//!
+//! ```text
+//! stream of a table   ──▶ job, job, ..  ──┐        ┌──▶ thread
+//! stream of one file  ──▶ job, job, ..  ──┴─ pool ─┴──▶ thread     each takes the first job of the stream whose turn it is
+//! ```
+//!
+//! A job never waits for another one: what has no room for its rows is put back and taken up later (see [`crate::stream`]). So a
+//! stream that nobody reads from holds no thread, and a bounded number of them serves all.
+//!
+//! Threads start when there is work, and end when there is none for a while. A process that was forked has a pool of its own.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use coldframe_core::process::PerProcess;
+use coldframe_core::{Result, threads};
+
+/// How long a thread waits for work before it ends.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// Something to do, to its end or until it would have to wait.
+pub(crate) type Job = Box<dyn FnOnce() + Send>;
+
+/// Something that has jobs.
+pub(crate) trait Work: Send + Sync {
+    /// The next job, if there is one now and may be one more at work.
+    fn claim(self: Arc<Self>) -> Option<Job>;
+
+    /// Nobody wants more of it.
+    fn stop(&self);
+
+    /// Most threads that it may have.
+    fn threads(&self) -> usize;
+}
+
+/// The threads.
+pub(crate) struct Pool {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    works: Vec<Arc<dyn Work>>,
+    /// Whose turn it is.
+    turn: usize,
+    threads: usize,
+    idle: usize,
+    /// Of the idle ones those that were woken and have not looked around yet.
+    woken: usize,
+    at_work: usize,
+}
+
+impl State {
+    fn claim(&mut self) -> Option<Job> {
+        let count = self.works.len();
+        for ahead in 0..count {
+            let at = (self.turn + ahead) % count;
+            if let Some(job) = self.works.get(at).and_then(|work| work.clone().claim()) {
+                self.turn = (at + 1) % count;
+                return Some(job);
+            }
+        }
+        None
+    }
+
+    /// Most threads that all of it may have: no more than the machine has processors, unless one was asked to have more.
+    fn most(&self) -> usize {
+        let asked = self.works.iter().map(|work| work.threads()).max().unwrap_or(0);
+        asked.max(threads::all()).min(threads::MOST)
+    }
+}
+
+/// The pool of this process.
+pub(crate) fn pool() -> Result<Arc<Pool>> {
+    static POOL: PerProcess<Pool> = PerProcess::new();
+    POOL.get(|| Ok(Pool { state: Mutex::default(), changed: Condvar::new() }))
+}
+
+impl Pool {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the jobs of `work` done, too.
+    pub(crate) fn add(&self, work: Arc<dyn Work>) {
+        self.lock().works.push(work);
+    }
+
+    /// Lets go of it. Jobs that are under way end by themselves.
+    pub(crate) fn remove(&self, work: &Arc<dyn Work>) {
+        self.lock().works.retain(|one| !Arc::ptr_eq(one, work));
+    }
+
+    /// There is a job more. Whoever calls this holds no lock that claiming a job takes.
+    pub(crate) fn wake(self: &Arc<Self>) {
+        let mut state = self.lock();
+        if state.idle > state.woken {
+            state.woken += 1;
+            self.changed.notify_one();
+        } else if state.threads < state.most() {
+            let pool = self.clone();
+            let name = "coldframe-read".to_owned();
+            // Where the system has no more threads, those who wait for rows decode them.
+            if thread::Builder::new().name(name).spawn(move || pool.run()).is_ok() {
+                state.threads += 1;
+            }
+        }
+    }
+
+    fn run(&self) {
+        let mut state = self.lock();
+        let mut waited = false;
+        loop {
+            if let Some(job) = state.claim() {
+                waited = false;
+                state.at_work += 1;
+                drop(state);
+                // A stream tells of the panics of its jobs; any other would end the thread unseen.
+                drop(catch_unwind(AssertUnwindSafe(job)));
+                state = self.lock();
+                state.at_work -= 1;
+                continue;
+            }
+            if waited {
+                state.threads -= 1;
+                return;
+            }
+            state.idle += 1;
+            let (back, timeout) =
+                self.changed.wait_timeout(state, IDLE).unwrap_or_else(PoisonError::into_inner);
+            state = back;
+            state.idle -= 1;
+            state.woken = state.woken.saturating_sub(1);
+            // Once more, since a job may have come at the same time.
+            waited = timeout.timed_out();
+        }
+    }
+
+    /// Stops all that is under way, and waits until no thread is at work, but not for ever.
+    fn stop(&self, patience: Duration) {
+        let works = std::mem::take(&mut self.lock().works);
+        works.iter().for_each(|work| work.stop());
+        let end = Instant::now() + patience;
+        while self.lock().at_work > 0 && Instant::now() < end {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Stops reading in all threads of this process: for programs that end, where a thread may be in the middle of code of theirs.
+pub fn stop_reading() {
+    if let Ok(pool) = pool() {
+        pool.stop(Duration::from_secs(60));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    struct Count {
+        left: AtomicUsize,
+        done: AtomicUsize,
+        threads: usize,
+    }
+
+    impl Work for Count {
+        fn claim(self: Arc<Self>) -> Option<Job> {
+            let less = |left: usize| left.checked_sub(1);
+            self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).ok()?;
+            Some(Box::new(move || {
+                self.done.fetch_add(1, Ordering::Relaxed);
+                assert!(self.done.load(Ordering::Relaxed) != 7, "a job that panics");
+            }))
+        }
+
+        fn stop(&self) {
+            self.left.store(0, Ordering::Relaxed);
+        }
+
+        fn threads(&self) -> usize {
+            self.threads
+        }
+    }
+
+    #[test]
+    fn all_jobs_of_all_works_are_done_and_a_panic_ends_no_thread() {
+        let pool = pool().unwrap();
+        let works = [300, 10, 1]
+            .map(|left| Arc::new(Count { left: left.into(), done: AtomicUsize::new(0), threads: 3 }));
+        for work in &works {
+            pool.add(work.clone());
+        }
+        for _ in 0..3 {
+            pool.wake();
+        }
+        let end = Instant::now() + Duration::from_secs(20);
+        while works.iter().map(|work| work.done.load(Ordering::Relaxed)).sum::<usize>() < 311 {
+            assert!(Instant::now() < end, "the jobs were not done");
+            thread::sleep(Duration::from_millis(1));
+        }
+        for work in works {
+            pool.remove(&(work as Arc<dyn Work>));
+        }
+    }
+}

@@ -1,0 +1,517 @@
+//! The rows of many files in their order, decoded by the pool's threads.
+//!
+//! ```text
+//! file 0 ── split 0 ── reader ──▶ batches ──┐
+//!        └─ split 1 ── reader ──▶ batches ──┤   slots, in the order of files and splits
+//! file 1 ── split 0 ── queued               ┴──▶ who takes them
+//! ```
+//!
+//! Threads take jobs in the order of their slots, whatever file they are of. What was decoded before its turn is bounded by bytes:
+//! a reader whose batch has no room is put aside, and goes on when there is some. The slot in front only waits for its own rows,
+//! which are being taken; where no thread is at work on it, whoever takes the rows decodes them. So it always goes on.
+//!
+//! Errors come out in their place: all rows before them have been handed out by then.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use coldframe_core::{Damage, DamageLog, Error, Result};
+
+use crate::opened::{Opened, Reader};
+use crate::pool::{Job, Pool, Work, pool};
+
+/// Opens a file when its turn comes; `None` where it has no row that is wanted.
+pub(crate) type Open = Box<dyn Fn() -> Result<Option<Opened>> + Send + Sync>;
+
+/// A file that is open already, for a stream.
+pub(crate) fn open_before(opened: Opened) -> Open {
+    let opened = Mutex::new(Some(opened));
+    Box::new(move || Ok(opened.lock().unwrap_or_else(PoisonError::into_inner).take()))
+}
+
+/// A file, and a split of it.
+type Place = (usize, usize);
+
+/// Slots that are decoded and wait for their turn, beside the bound of bytes: of files without rows there may be many.
+const MOST_SLOTS: usize = 1024;
+
+/// What there is to do for a slot.
+enum Task {
+    Open,
+    Read(Arc<Opened>),
+    /// Go on with a split.
+    Resume(Box<Begun>),
+}
+
+/// A split that is being read.
+struct Begun {
+    reader: Reader,
+    damage: DamageLog,
+}
+
+/// A reader whose next batch has no room.
+struct Parked {
+    begun: Box<Begun>,
+    batch: RecordBatch,
+    bytes: u64,
+}
+
+/// The rows of a split.
+#[derive(Default)]
+struct Slot {
+    batches: VecDeque<(RecordBatch, u64)>,
+    /// What was lost, or what was wrong; nothing follows.
+    end: Option<Result<Vec<Damage>>>,
+}
+
+/// The bytes that wait to be taken.
+struct Room {
+    of_front: u64,
+    of_others: BTreeMap<Place, u64>,
+    sum_of_others: u64,
+    most: u64,
+}
+
+impl Room {
+    fn new(most: u64) -> Self {
+        Self { of_front: 0, of_others: BTreeMap::new(), sum_of_others: 0, most }
+    }
+
+    /// Takes room for `bytes` of a slot, if there is some. One batch may be larger than all of it.
+    fn enter(&mut self, is_front: bool, place: Place, bytes: u64) -> bool {
+        let already = if is_front { self.of_front } else { self.sum_of_others };
+        if already > 0 && already.saturating_add(bytes) > self.most {
+            return false;
+        }
+        if is_front {
+            self.of_front += bytes;
+        } else {
+            *self.of_others.entry(place).or_default() += bytes;
+            self.sum_of_others += bytes;
+        }
+        true
+    }
+
+    /// `bytes` of the slot in front were taken.
+    fn leave(&mut self, bytes: u64) {
+        self.of_front = self.of_front.saturating_sub(bytes);
+    }
+
+    /// Another slot is in front.
+    fn front(&mut self, place: Place) {
+        self.of_front = self.of_others.remove(&place).unwrap_or_default();
+        self.sum_of_others = self.sum_of_others.saturating_sub(self.of_front);
+    }
+}
+
+struct State {
+    /// The first file that nobody has begun.
+    next_file: usize,
+    /// Of open files, the splits that nobody has begun.
+    rest: BTreeMap<usize, (Arc<Opened>, usize)>,
+    /// How many splits an open file has.
+    counts: BTreeMap<usize, usize>,
+    ready: BTreeMap<Place, Task>,
+    parked: BTreeMap<Place, Parked>,
+    slots: BTreeMap<Place, Slot>,
+    /// Slots without an end.
+    unfinished: usize,
+    front: Place,
+    at_work: usize,
+    room: Room,
+    stopped: bool,
+}
+
+struct Shared {
+    files: Vec<Open>,
+    threads: usize,
+    state: Mutex<State>,
+    /// Something has changed for the one who takes the rows.
+    changed: Condvar,
+}
+
+impl State {
+    /// Puts what may be begun among what is ready: enough that no thread is without work, and always the slot in front. Gives how
+    /// many there are more.
+    fn top_up(&mut self, files: usize, threads: usize) -> usize {
+        let before = self.ready.len();
+        while self.unfinished < 2 * threads && self.slots.len() < MOST_SLOTS && self.begin(files) {}
+        // Where others fill the window, the one in front has to be begun all the same.
+        while !self.slots.contains_key(&self.front) && self.begin(files) {}
+        self.ready.len().saturating_sub(before)
+    }
+
+    /// Begins the next slot.
+    fn begin(&mut self, files: usize) -> bool {
+        let (place, task) = if let Some(mut first) = self.rest.first_entry() {
+            let file = *first.key();
+            let (opened, next) = first.get_mut();
+            let place = (file, *next);
+            let task = Task::Read(opened.clone());
+            *next += 1;
+            if *next >= opened.splits.len() {
+                first.remove();
+            }
+            (place, task)
+        } else if self.next_file < files {
+            let place = (self.next_file, 0);
+            self.next_file += 1;
+            (place, Task::Open)
+        } else {
+            return false;
+        };
+        self.slots.insert(place, Slot::default());
+        self.unfinished += 1;
+        self.ready.insert(place, task);
+        true
+    }
+
+    fn end(&mut self, place: Place, end: Result<Vec<Damage>>) {
+        if let Some(slot) = self.slots.get_mut(&place)
+            && slot.end.is_none()
+        {
+            slot.end = Some(end);
+            self.unfinished -= 1;
+        }
+    }
+
+    /// Lets those go on for whose rows there is room now. Gives how many.
+    fn unpark(&mut self) -> usize {
+        let mut woken = 0;
+        while let Some((place, parked)) = self.parked.first_key_value() {
+            let (place, bytes) = (*place, parked.bytes);
+            if !self.room.enter(place == self.front, place, bytes) {
+                break;
+            }
+            if let Some(Parked { begun, batch, bytes }) = self.parked.remove(&place) {
+                if let Some(slot) = self.slots.get_mut(&place) {
+                    slot.batches.push_back((batch, bytes));
+                }
+                self.ready.insert(place, Task::Resume(begun));
+                woken += 1;
+            }
+        }
+        woken
+    }
+
+    /// The slot in front has nothing more. Gives whether there is another.
+    fn advance(&mut self, files: usize) -> bool {
+        self.slots.remove(&self.front);
+        let (file, split) = self.front;
+        let count = self.counts.get(&file).copied().unwrap_or(0);
+        self.front = if split + 1 < count {
+            (file, split + 1)
+        } else {
+            self.counts.remove(&file);
+            (file + 1, 0)
+        };
+        self.room.front(self.front);
+        self.front.0 < files
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Works at a slot until it has ended or there is no room for more. With `direct`, the first batch is given back and not put
+    /// into the slot: for the one who takes the rows.
+    fn work(&self, place: Place, task: Task, direct: bool) -> Option<RecordBatch> {
+        let done = catch_unwind(AssertUnwindSafe(|| self.proceed(place, task, direct)));
+        let mut state = self.lock();
+        state.at_work -= 1;
+        let batch = match done {
+            Ok(Ok(batch)) => batch,
+            Ok(Err(e)) => {
+                state.end(place, Err(e));
+                None
+            }
+            Err(_) => {
+                state.end(place, Err(Error::invalid("a reading thread ended before its split did")));
+                None
+            }
+        };
+        drop(state);
+        self.changed.notify_one();
+        batch
+    }
+
+    fn proceed(&self, place: Place, task: Task, direct: bool) -> Result<Option<RecordBatch>> {
+        let Some(mut begun) = self.begin(place, task)? else { return Ok(None) };
+        loop {
+            let Some(batch) = begun.reader.next_batch()? else {
+                let lost = begun.damage.records();
+                self.lock().end(place, Ok(lost));
+                return Ok(None);
+            };
+            let mut state = self.lock();
+            if state.stopped {
+                return Ok(None);
+            }
+            if direct {
+                state.ready.insert(place, Task::Resume(begun));
+                return Ok(Some(batch));
+            }
+            let (bytes, is_front) = (bytes_of(&batch), state.front == place);
+            if !state.room.enter(is_front, place, bytes) {
+                state.parked.insert(place, Parked { begun, batch, bytes });
+                return Ok(None);
+            }
+            if let Some(slot) = state.slots.get_mut(&place) {
+                slot.batches.push_back((batch, bytes));
+            }
+            drop(state);
+            if is_front {
+                self.changed.notify_one();
+            }
+        }
+    }
+
+    /// The reader of a slot; `None` where it has no rows.
+    fn begin(&self, place: Place, task: Task) -> Result<Option<Box<Begun>>> {
+        let opened = match task {
+            Task::Resume(begun) => return Ok(Some(begun)),
+            Task::Read(opened) => opened,
+            Task::Open => {
+                let opened = self.files.get(place.0).map(|open| open()).transpose()?.flatten();
+                let Some(opened) = opened.filter(|opened| !opened.splits.is_empty()) else {
+                    self.lock().end(place, Ok(Vec::new()));
+                    return Ok(None);
+                };
+                let opened = Arc::new(opened);
+                if opened.splits.len() > 1 {
+                    let mut state = self.lock();
+                    state.counts.insert(place.0, opened.splits.len());
+                    state.rest.insert(place.0, (opened.clone(), 1));
+                    let more = state.top_up(self.files.len(), self.threads);
+                    drop(state);
+                    wake(more);
+                }
+                opened
+            }
+        };
+        let begun = begun(&opened, place)?;
+        if begun.reader.asks_early() {
+            self.prime_next();
+        }
+        Ok(Some(begun))
+    }
+
+    /// Asks for the bytes of the split that comes next while this one is decoded.
+    fn prime_next(&self) {
+        let next = {
+            let mut state = self.lock();
+            let next = state.ready.iter().find(|(_, task)| matches!(task, Task::Read(_))).map(|(at, _)| *at);
+            next.and_then(|place| Some((place, state.ready.remove(&place)?)))
+        };
+        let Some((place, Task::Read(opened))) = next else { return };
+        let begun = begun(&opened, place);
+        let mut state = self.lock();
+        match begun {
+            Ok(begun) => {
+                state.ready.insert(place, Task::Resume(begun));
+            }
+            Err(e) => state.end(place, Err(e)),
+        }
+    }
+
+    /// Decodes the slot in front where no thread does; else waits for the one that does. A batch that comes of it is the `Err`.
+    fn work_or_wait<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, State>,
+        front: Place,
+    ) -> Result<MutexGuard<'s, State>, RecordBatch> {
+        let task = if state.at_work < self.threads { state.ready.remove(&front) } else { None };
+        let Some(task) = task else {
+            return Ok(self.changed.wait(state).unwrap_or_else(PoisonError::into_inner));
+        };
+        state.at_work += 1;
+        drop(state);
+        match self.work(front, task, true) {
+            Some(batch) => {
+                wake(1);
+                Err(batch)
+            }
+            None => Ok(self.lock()),
+        }
+    }
+}
+
+/// A split whose first bytes were asked for.
+fn begun(opened: &Arc<Opened>, place: Place) -> Result<Box<Begun>> {
+    let damage = DamageLog::default();
+    let split = opened.splits.get(place.1).ok_or_else(|| Error::invalid("a split that the file has not"))?;
+    let mut reader = opened.reader(split, None, damage.clone())?;
+    reader.prime();
+    Ok(Box::new(Begun { reader, damage }))
+}
+
+/// There are `more` jobs.
+fn wake(more: usize) {
+    if more > 0
+        && let Ok(pool) = pool()
+    {
+        (0..more).for_each(|_| pool.wake());
+    }
+}
+
+impl Work for Shared {
+    fn claim(self: Arc<Self>) -> Option<Job> {
+        let mut state = self.lock();
+        if state.stopped || state.at_work >= self.threads {
+            return None;
+        }
+        let (place, task) = state.ready.pop_first()?;
+        state.at_work += 1;
+        drop(state);
+        Some(Box::new(move || drop(self.work(place, task, false))))
+    }
+
+    fn stop(&self) {
+        let mut state = self.lock();
+        state.stopped = true;
+        let ready = std::mem::take(&mut state.ready);
+        let parked = std::mem::take(&mut state.parked);
+        let slots = std::mem::take(&mut state.slots);
+        drop(state);
+        // What is freed may be much, and code of the caller's.
+        drop((ready, parked, slots));
+        self.changed.notify_all();
+    }
+
+    fn threads(&self) -> usize {
+        self.threads
+    }
+}
+
+/// The rows of files, one after the other.
+pub(crate) struct Stream {
+    shared: Arc<Shared>,
+    work: Arc<dyn Work>,
+    pool: Arc<Pool>,
+    ended: bool,
+}
+
+impl Stream {
+    /// Has files read by up to `threads` threads; `most_waiting` decoded bytes may wait for their turn.
+    pub(crate) fn start(files: Vec<Open>, threads: usize, most_waiting: u64) -> Result<Self> {
+        let state = State {
+            next_file: 0,
+            rest: BTreeMap::new(),
+            counts: BTreeMap::new(),
+            ready: BTreeMap::new(),
+            parked: BTreeMap::new(),
+            slots: BTreeMap::new(),
+            unfinished: 0,
+            front: (0, 0),
+            at_work: 0,
+            room: Room::new(most_waiting),
+            stopped: false,
+        };
+        let ended = files.is_empty();
+        let shared = Arc::new(Shared { files, threads, state: Mutex::new(state), changed: Condvar::new() });
+        let (pool, work) = (pool()?, shared.clone() as Arc<dyn Work>);
+        pool.add(work.clone());
+        let more = shared.lock().top_up(shared.files.len(), threads);
+        wake(more);
+        Ok(Self { shared, work, pool, ended })
+    }
+
+    /// The next batch in the order of the files.
+    pub(crate) fn next_batch(&mut self, damage: &DamageLog) -> Result<Option<RecordBatch>> {
+        let shared = self.shared.clone();
+        let files = shared.files.len();
+        let mut state = shared.lock();
+        while !self.ended {
+            if state.stopped {
+                drop(state);
+                return Err(self.stopped());
+            }
+            let front = state.front;
+            let Some(slot) = state.slots.get_mut(&front) else {
+                let more = state.top_up(files, shared.threads);
+                drop(state);
+                wake(more);
+                state = shared.lock();
+                continue;
+            };
+            if let Some((batch, bytes)) = slot.batches.pop_front() {
+                state.room.leave(bytes);
+                let more = state.unpark();
+                drop(state);
+                wake(more);
+                return Ok(Some(batch));
+            }
+            match slot.end.take() {
+                Some(Ok(lost)) => {
+                    lost.into_iter().for_each(|one| damage.push(one));
+                    self.ended = !state.advance(files);
+                    let more = state.unpark() + state.top_up(files, shared.threads);
+                    drop(state);
+                    wake(more);
+                    state = shared.lock();
+                }
+                Some(Err(e)) => {
+                    self.ended = true;
+                    drop(state);
+                    self.work.stop();
+                    return Err(e);
+                }
+                None => {
+                    state = match shared.work_or_wait(state, front) {
+                        Ok(state) => state,
+                        Err(batch) => return Ok(Some(batch)),
+                    }
+                }
+            }
+        }
+        drop(state);
+        self.pool.remove(&self.work);
+        Ok(None)
+    }
+
+    #[cold]
+    fn stopped(&mut self) -> Error {
+        self.ended = true;
+        Error::invalid("reading was stopped: the program ends")
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.work.stop();
+        self.pool.remove(&self.work);
+    }
+}
+
+/// The bytes of the rows alone: batches of one unit may be parts of the same memory.
+fn bytes_of(batch: &RecordBatch) -> u64 {
+    let of = |column: &ArrayRef| {
+        column.to_data().get_slice_memory_size().unwrap_or_else(|_| column.get_array_memory_size())
+    };
+    batch.columns().iter().map(of).fold(0, |sum, bytes| sum.saturating_add(bytes as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What waits is bounded, but the slot in front only waits for its own rows, and one batch may be larger than the room.
+    #[test]
+    fn rows_wait_for_room() {
+        let mut room = Room::new(100);
+        assert!(room.enter(false, (0, 1), 90));
+        assert!(room.enter(true, (0, 0), 70));
+        assert!(!room.enter(true, (0, 0), 50) && !room.enter(false, (0, 2), 20));
+        room.leave(70);
+        assert!(room.enter(true, (0, 0), 50));
+        // The rows of the next slot are the front's now, and no longer in the way of those behind it.
+        room.front((0, 1));
+        assert!(room.enter(false, (0, 2), 20));
+        room.leave(90);
+        assert!(room.enter(true, (0, 1), 1000) && !room.enter(true, (0, 1), 1));
+    }
+}
