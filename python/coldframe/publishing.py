@@ -28,7 +28,7 @@ from typing import Any
 from coldframe._coldframe import Store, StoreEntry
 from coldframe.errors import ColdframeError, NotFoundError
 
-__all__ = ["Publication", "begin", "is_unfinished"]
+__all__ = ["Publication", "begin"]
 
 STAGED = "_coldframe-"
 RECORD = "_coldframe-written.json"
@@ -137,14 +137,6 @@ def _recorded(store: Store) -> dict[str, Any]:
     except ValueError as reason:
         raise FileExistsError(f"{store.url_of(RECORD)}: not the record of a write: {reason}") from reason
     return found if isinstance(found, dict) else {}
-
-
-def is_unfinished(store: Store, names: Sequence[str]) -> bool:
-    """Whether a folder that contains `names` shows only a part of what its record lists."""
-    if RECORD not in names or not any(name.startswith(STAGED) and "/" in name for name in names):
-        return False
-    staged = f"{_recorded(store).get('staged')}/"
-    return any(name.startswith(staged) for name in names)
 
 
 def _finish_another(store: Store) -> None:
