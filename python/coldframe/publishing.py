@@ -22,7 +22,6 @@ import contextlib
 import json
 import os
 import uuid
-from collections.abc import Sequence
 from typing import Any
 
 from coldframe._coldframe import Store, StoreEntry
