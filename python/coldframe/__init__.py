@@ -31,6 +31,7 @@ from coldframe.errors import (
 if TYPE_CHECKING:
     from coldframe.dataset import ArrowDataset
     from coldframe.file import File, Split, open
+    from coldframe.found_tables import FoundTable, tables
     from coldframe.hudi import HudiMetadata, open_hudi_metadata
     from coldframe.scanning import Dataset, scan
     from coldframe.writing import detect, read_schema, read_table, write
@@ -44,6 +45,7 @@ __all__ = [
     "EncryptedColumnWarning",
     "ExtensionTypeWarning",
     "File",
+    "FoundTable",
     "HudiMetadata",
     "KeyUnavailableError",
     "NotFoundError",
@@ -58,6 +60,7 @@ __all__ = [
     "read_schema",
     "read_table",
     "scan",
+    "tables",
     "write",
 ]
 
@@ -67,6 +70,7 @@ _MODULES = {
     "ArrowDataset": "dataset",
     "Dataset": "scanning",
     "File": "file",
+    "FoundTable": "found_tables",
     "HudiMetadata": "hudi",
     "Split": "file",
     "detect": "writing",
@@ -75,6 +79,7 @@ _MODULES = {
     "read_schema": "writing",
     "read_table": "writing",
     "scan": "scanning",
+    "tables": "found_tables",
     "write": "writing",
 }
 

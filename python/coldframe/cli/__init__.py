@@ -9,13 +9,14 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
 
 from coldframe import __version__
 from coldframe._coldframe import formats
-from coldframe.cli import completion, diff, integrity, keys, output, reading, rescue, sizes
+from coldframe.cli import completion, diff, integrity, keys, output, reading, rescue, sizes, sql
 from coldframe.cli.pager import paged
 from coldframe.errors import ColdframeError, CorruptFileError
 
@@ -37,6 +38,8 @@ _PAGED = frozenset(
         "index",
         "inspect",
         "diff",
+        "summarize",
+        "tables",
     }
 )
 
@@ -57,6 +60,8 @@ first steps:
   coldframe sizes events.orc                          which column takes the bytes?
   coldframe get cf/3f2a77 row-17                      one row, by its key
   coldframe diff old.rc new.parquet --by id           the same rows?
+  coldframe tables hadoop-disks/                      which tables lie here?
+  coldframe sql "select count(*) from 'events.orc'"   any query, by DuckDB
   coldframe convert 'events/*.rc'  all.parquet --where "dt >= '2014-01-01'"
   coldframe migrate hdfs-dump/ new/ --to parquet      a whole estate, on Spark
   coldframe audit new/                                is it still what was verified?
@@ -91,8 +96,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         output.complain(str(error))
         return DAMAGED
     except (ColdframeError, ValueError, OSError, TypeError) as error:
-        output.complain(str(error))
+        output.complain(_as_options(str(error)))
         return FAILED
+
+
+def _as_options(message: str) -> str:
+    """A message that names an argument of `open` as the command line has it."""
+    return re.sub(r"\bby table=(?:\"<id>\")?: ", "by --option table=NAME: ", message)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
@@ -121,6 +131,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     keys.add_parsers(commands)
     sizes.add_parsers(commands)
     diff.add_parsers(commands)
+    sql.add_parsers(commands)
     integrity.add_parsers(commands)
     rescue.add_parsers(commands)
     _add_migrate(commands, wanted=bool(arguments) and arguments[0] == "migrate")

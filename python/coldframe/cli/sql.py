@@ -1,0 +1,322 @@
+"""The commands sql, summarize and tables: DuckDB over files and tables of all formats.
+
+DuckDB finds Parquet, CSV and JSON by itself. What a query names beside those is opened here and given to it
+as a dataset, into which it pushes the columns and the filters of the query.
+"""
+
+from __future__ import annotations
+
+import argparse
+import decimal
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from coldframe import writing
+from coldframe._coldframe import formats
+from coldframe._coldframe import tables as tables_held
+from coldframe.cli import output
+from coldframe.cli.declared import declared_options
+from coldframe.cli.grid import print_grid
+from coldframe.cli.options import (
+    STDIN,
+    Commands,
+    add_command,
+    add_open_options,
+    open_arguments,
+    pairs,
+    rows_of_sources,
+)
+from coldframe.cli.parquet_side import is_parquet
+from coldframe.cli.reading import rows_of
+from coldframe.cli.sinks import write_rows
+from coldframe.errors import NotFoundError, unsupported
+from coldframe.found_tables import FoundTable, tables
+from coldframe.sources import open_store, scheme_of
+
+__all__ = ["Session", "add_parsers"]
+
+FORMS = ["table", "csv", "json", "jsonl", "arrow", "parquet"]
+
+
+def add_parsers(commands: Commands) -> None:
+    """Adds sql, summarize and tables."""
+    parser = add_command(
+        commands,
+        "sql",
+        "query files and tables with SQL, by DuckDB",
+        """coldframe sql "select channel, count(*) from 'warehouse/sales' group by 1"
+coldframe sql "select * from 'tserver/events' limit 5"      # a table of a Kudu directory or an HBase root
+coldframe sql --in warehouse "select * from sales join customers using (id)" --format csv
+coldframe sql --in hbase/                                   # asks for queries; .tables, .exit""",
+    )
+    parser.add_argument("query", nargs="?", help="one or several statements; without, they are asked for")
+    parser.add_argument(
+        "--in",
+        dest="places",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="a directory whose tables have their names in queries; may be repeated",
+    )
+    parser.add_argument(
+        "--format", dest="form", choices=FORMS, default="table", help="the form of the rows (default table)"
+    )
+    parser.add_argument(
+        "-o", "--output", default="-", metavar="FILE", help="where the rows go (default: standard output)"
+    )
+    add_open_options(parser, prints_rows=True)
+    parser.set_defaults(run=sql)
+
+    parser = add_command(
+        commands,
+        "summarize",
+        "show smallest, largest, distinct and missing values of each column, by DuckDB",
+        """coldframe summarize events.orc
+coldframe summarize warehouse/sales --json""",
+    )
+    parser.add_argument("source", help="a file, a pattern or a directory; may be a URL")
+    add_open_options(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=summarize)
+
+    parser = add_command(
+        commands,
+        "tables",
+        "list the tables below a directory: of HBase, Kudu, Hive and Hudi",
+        """coldframe tables hadoop-disks/
+coldframe tables hadoop-disks/ --as tables > tables.toml   # to look over, for `migrate` and `sql --in`""",
+    )
+    parser.add_argument("source", help="a directory; may be a URL")
+    parser.add_argument(
+        "--as",
+        dest="form",
+        choices=["list", "tables"],
+        default="list",
+        help="tables: as entries of tables.toml",
+    )
+    parser.add_argument("--no-rows", action="store_true", help="do not open the tables to ask for their rows")
+    parser.add_argument(
+        "--storage-option", action="append", default=[], metavar="KEY=VALUE", help="credentials and endpoints"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=list_tables)
+
+
+def list_tables(args: argparse.Namespace) -> int:
+    """One line a table. Exit code 2 where there is none."""
+    storage = pairs(args.storage_option, "--storage-option") or None
+    with output.waiting("tables"):
+        found = tables(args.source, storage_options=storage, rows=not args.no_rows)
+    if args.json:
+        names = ("name", "format", "path", "files", "bytes", "rows", "options", "problem")
+        print(output.as_json([{name: getattr(one, name) for name in names} for one in found]))
+    elif args.form == "tables":
+        print("\n\n".join(one.to_toml() for one in found))
+    else:
+        rows = [
+            [one.name, one.format, one.files, output.size_text(one.bytes), one.rows, one.path]
+            for one in found
+        ]
+        output.print_table(["table", "format", "files", "size", "rows", "path"], rows)
+        for one in found:
+            if one.problem is not None:
+                output.complain(f"{one.name}: {one.problem}")
+    if not found:
+        output.complain(f"{args.source}: no tables of any of the formats")
+    return 0 if found else 2
+
+
+def summarize(args: argparse.Namespace) -> None:
+    """A line a column."""
+    args.places, args.form, args.output = [], "json" if args.json else "table", "-"
+    session = Session(args)
+    with output.waiting("summarize"):
+        _show(session.run(f"summarize '{args.source.replace(chr(39), chr(39) * 2)}'"), args.form, "-")
+
+
+def sql(args: argparse.Namespace) -> None:
+    """Runs a query, those of standard input, or those that somebody types."""
+    session = Session(args)
+    if args.query is not None:
+        session.show_all(args.query)
+    elif not sys.stdin.isatty():
+        session.show_all(sys.stdin.read())
+    else:
+        from coldframe.cli.prompt import ask
+
+        ask(session)
+
+
+class Session:
+    """A connection to DuckDB that finds what its queries name."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        try:
+            import duckdb
+        except ImportError as missing:
+            raise unsupported("sql: DuckDB is not installed: pip install 'coldframe[duckdb]'") from missing
+        self._duckdb = duckdb
+        self._connection = duckdb.connect()
+        self._args = args
+        self._arguments = open_arguments(args)
+        self._storage = self._arguments["storage_options"]
+        self._known: set[str] = set()
+        self.tables: dict[str, FoundTable] = {}
+        """By the names that they have in queries."""
+        for place in args.places:
+            for one in tables(place, storage_options=self._storage, rows=False):
+                self.tables.setdefault(one.name, one)
+
+    def show_all(self, text: str) -> None:
+        """Runs statements one after the other, and shows the rows of each."""
+        try:
+            statements = self._connection.extract_statements(text)
+        except self._duckdb.Error as error:
+            raise ValueError(str(error)) from error
+        for statement in statements:
+            with output.waiting("sql"):
+                rows = self.run(statement.query)
+            _show(rows, self._args.form, self._args.output)
+
+    def run(self, statement: str) -> Any:
+        """The rows of one statement as a pyarrow.RecordBatchReader; None where it has none."""
+        for name in mentioned(statement, self.tables):
+            self._find(name)
+        try:
+            relation = self._connection.sql(statement)
+            return None if relation is None else pa.RecordBatchReader.from_stream(relation)
+        except self._duckdb.Error as error:
+            raise ValueError(self._advice(str(error))) from error
+
+    def _find(self, name: str) -> None:
+        """Gives DuckDB what a query calls by a name, unless DuckDB reads that itself."""
+        if name in self._known:
+            return
+        if (table := self.tables.get(name)) is not None:
+            rows = table.open(storage_options=self._storage)
+        else:
+            found = self._of_path(name)
+            if found is None:
+                return
+            rows = found
+        self._known.add(name)
+        self._connection.register(name, rows.to_dataset())
+
+    def _of_path(self, path: str) -> Any:
+        """The rows that a path, pattern or URL names; None of what is none of ours."""
+        if path == STDIN:
+            return rows_of_sources([path], self._arguments)
+        try:
+            entry = None if scheme_of(path) in ("http", "https") else open_store(path, self._storage).stat()
+        except (NotFoundError, OSError, ValueError):
+            return None
+        if entry is None and not re.search(r"[*?\[]", path) and scheme_of(path) not in ("http", "https"):
+            return self._of_directory(path)
+        ours = None if entry is None else writing.detect(path, storage_options=self._storage)
+        if entry is not None and ours is None and not entry.is_folder:
+            return None
+        if ours is None and re.search(r"\.(parquet|csv|json|jsonl|ndjson)$", path):
+            return None
+        if ours is None and entry is not None and is_parquet(path, self._storage):
+            self._register_parquet(path)
+            return None
+        if ours is not None and formats()[ours]["capabilities"]["tables"] and "table" not in self._arguments:
+            held = tables_held(path, format=ours, storage_options=self._storage)
+            if len(held) > 1:
+                raise NotFoundError(f"{path}: a directory of several tables; name one: {_names(path, held)}")
+        declared = declared_options(path, None, self._arguments, self._storage)
+        return rows_of_sources([path], {**declared, **self._arguments})
+
+    def _of_directory(self, path: str) -> Any:
+        """A table of a directory that holds several, behind the directory's name: `tserver/events`."""
+        folder, _, table = path.rstrip("/").rpartition("/")
+        if not folder or not table:
+            return None
+        try:
+            entry = open_store(folder, self._storage).stat()
+        except (NotFoundError, OSError, ValueError):
+            return None
+        if entry is None or not entry.is_folder:
+            return None
+        format = writing.detect(folder, storage_options=self._storage)
+        if format is None or not formats()[format]["capabilities"]["tables"]:
+            return None
+        held = tables_held(folder, format=format, storage_options=self._storage)
+        if table not in {name for pair in held for name in pair}:
+            raise NotFoundError(f"{folder}: no table {table!r}; there are {_names(folder, held)}")
+        return rows_of_sources([folder], {**self._arguments, "table": table})
+
+    def _register_parquet(self, folder: str) -> None:
+        quoted = folder.rstrip("/").replace("'", "''")
+        view = '"' + folder.replace('"', '""') + '"'
+        self._known.add(folder)
+        self._connection.execute(
+            f"create temp view {view} as select * from read_parquet('{quoted}/**/*.parquet', "
+            "hive_partitioning = true)"
+        )
+
+    def _advice(self, error: str) -> str:
+        """DuckDB's error, and what can be named instead of what it does not know."""
+        if "does not exist" not in error or "Table with name" not in error:
+            return error
+        first = error.splitlines()[0]
+        if self.tables:
+            return f"{first} The tables are: {', '.join(sorted(self.tables))}"
+        return f"{first} Name a file or directory in quotes, or give the tables' directory by --in"
+
+
+def _names(folder: str, held: Sequence[tuple[str, str]]) -> str:
+    """The tables of a directory as a query names them."""
+    return ", ".join(f"'{folder.rstrip('/')}/{name}'" for _, name in held)
+
+
+_WORDS = re.compile(
+    r"""(?P<skip>--[^\n]*|/\*.*?\*/)|'(?P<text>(?:[^']|'')*)'|"(?P<quoted>(?:[^"]|"")*)"|(?P<word>[\w$:]+)|(?P<mark>\S)""",
+    re.DOTALL,
+)
+# What stands before the name of a table.
+_BEFORE = frozenset({"from", "join", "summarize", "describe", "pivot", "unpivot", "into", "table", ","})
+
+
+def mentioned(statement: str, known: Mapping[str, Any]) -> Iterator[str]:
+    """The names in a statement that may be tables: those that are known, and what is quoted behind FROM."""
+    before = ""
+    seen: set[str] = set()
+    for found in _WORDS.finditer(statement):
+        if found["skip"] is not None:
+            continue
+        text = found["text"]
+        name = text.replace("''", "'") if text is not None else found["quoted"] or found["word"]
+        is_table = before in _BEFORE and found["word"] is None and name is not None
+        if name is not None and name not in seen and (is_table or name in known):
+            seen.add(name)
+            yield name
+        before = (found["word"] or found["mark"] or "").lower()
+
+
+def _show(reader: Any, form: str, dest: str) -> None:
+    """The rows of a statement."""
+    if reader is None:
+        return
+    if form == "table":
+        if dest != "-":
+            raise ValueError("--output is for --format csv, json, jsonl, arrow and parquet")
+        print_grid(reader.schema.names, (row for batch in reader for row in rows_of(batch)))
+    elif form == "json":
+        if dest != "-":
+            raise ValueError("--output is for --format csv, jsonl, arrow and parquet")
+        names = reader.schema.names
+        rows = (map(_plain, row) for batch in reader for row in rows_of(batch))
+        print(output.as_json([dict(zip(names, row, strict=True)) for row in rows]))
+    else:
+        write_rows(reader, dest, form)
+
+
+def _plain(value: Any) -> Any:
+    """DuckDB's sums of integers are decimals in Arrow: as JSON they are numbers."""
+    is_whole = isinstance(value, decimal.Decimal) and value.as_tuple().exponent == 0
+    return int(value) if is_whole else value

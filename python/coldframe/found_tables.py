@@ -1,0 +1,122 @@
+"""The tables that lie below a directory: of HBase, Kudu and Hudi, and folders of Hive, ACID's among them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from coldframe._coldframe import formats
+from coldframe.errors import ColdframeError
+from coldframe.file import File, open
+from coldframe.scanning import Dataset, scan
+
+if TYPE_CHECKING:
+    from coldframe.pipeline.source.tables import Table
+
+__all__ = ["FoundTable", "tables"]
+
+
+@dataclass(frozen=True)
+class FoundTable:
+    """A table that `tables` found."""
+
+    name: str
+    format: str
+    path: str
+    """The directory or file to open; several tables may lie in one directory, and `options` name this one."""
+    files: int
+    """Of a directory that is one table or holds several, 1."""
+    bytes: int
+    """Of a directory that holds several, its equal share."""
+    rows: int | None
+    """As the files say it; None where they do not, or where nobody asked."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What `open` or `scan` needs besides the path."""
+    problem: str | None = None
+    """Why it could not be opened to ask for its rows."""
+    place: str = ""
+    """Where it lies below the directory that was looked at."""
+    is_whole: bool = False
+    """Whether it is one file, or a directory that its format takes as a whole."""
+
+    def open(self, *, storage_options: Mapping[str, Any] | None = None) -> File | Dataset:
+        """The table: a File where a file or directory is one, else a Dataset."""
+        if self.is_whole:
+            return open(self.path, storage_options=storage_options, **self.options)
+        return scan(self.path, storage_options=storage_options, **self.options)
+
+    def to_toml(self) -> str:
+        """Its entry of tables.toml."""
+        lines = [f"[tables.{json.dumps(self.name)}]", f"path = {json.dumps(self.place or '.')}"]
+        values = {key: value for key, value in self.options.items() if not isinstance(value, Mapping)}
+        lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+        if formats()[self.format]["capabilities"]["needs_schema"] and "schema" not in self.options:
+            lines.append('# schema = "id bigint, name string"   # the files do not say their columns')
+        for key, value in self.options.items():
+            if isinstance(value, Mapping):
+                lines.append(f"[tables.{json.dumps(self.name)}.{key}]")
+                lines += [f"{json.dumps(inner)} = {json.dumps(one)}" for inner, one in value.items()]
+        return "\n".join(lines)
+
+
+def tables(
+    source: str | os.PathLike[str],
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    rows: bool = True,
+) -> list[FoundTable]:
+    """The tables that lie below a directory, by name; those `migrate` would make of it.
+
+    Args:
+        source: a path or URL. Its tables.toml, if it has one, names tables and says how they are opened.
+        storage_options: as for `open`.
+        rows: open each table and ask it for its number of rows.
+    """
+    from coldframe.pipeline.file_access import root_of
+    from coldframe.pipeline.options import Options
+    from coldframe.pipeline.source.survey import look
+
+    root = root_of(source)
+    options = Options(untyped=True, source_storage_options=storage_options)
+    _, found = look(root, None, options)
+    return [_described(root, table, storage_options, rows) for table in found if len(table.files)]
+
+
+def _described(root: str, table: Table, storage_options: Mapping[str, Any] | None, rows: bool) -> FoundTable:
+    first = table.files[0]
+    number = len(table.files)
+    path = (
+        first.path
+        if number == 1 and (first.is_folder or not table.partition_fields)
+        else f"{root}/{table.place}".removesuffix("/.")
+    )
+    if number > 1 and not os.path.isdir(path) and "://" not in path:
+        path = root
+    whole = FoundTable(
+        table.name,
+        table.format,
+        path,
+        number,
+        sum(file.share for file in table.files),
+        None,
+        dict(table.options),
+        place=_below(root, first.path) if first.is_folder else table.place,
+        is_whole=number == 1 and (first.is_folder or not table.partition_fields),
+    )
+    if not rows:
+        return whole
+    try:
+        return _replaced(whole, rows=whole.open(storage_options=storage_options).num_rows)
+    except (ColdframeError, OSError, ValueError) as error:
+        return _replaced(whole, problem=str(error))
+
+
+def _below(root: str, path: str) -> str:
+    return path[len(root) :].strip("/") if "://" in path else os.path.relpath(path, root)
+
+
+def _replaced(one: FoundTable, **changes: Any) -> FoundTable:
+    return FoundTable(**{**vars(one), **changes})

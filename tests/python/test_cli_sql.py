@@ -1,0 +1,173 @@
+"""SQL over files and tables of all formats, and the list of the tables of a directory."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import coldframe as cf
+from coldframe.cli import main
+from coldframe.cli.sql import mentioned
+
+pytest.importorskip("duckdb")
+
+DATA = Path(__file__).parents[1] / "data"
+ROWS = pa.table({"id": range(1000), "s": [f"name {i % 7}" for i in range(1000)]})
+
+
+@pytest.fixture(scope="module")
+def estate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The disks of a small cluster: partitions of ORC, RCFiles, a Kudu directory, an ACID table."""
+    root = tmp_path_factory.mktemp("estate")
+    for part in (1, 2):
+        (root / "sales" / f"p={part}").mkdir(parents=True)
+        cf.write(ROWS, root / "sales" / f"p={part}" / "part-0.orc", format="orc")
+    (root / "raw").mkdir()
+    cf.write(ROWS, root / "raw" / "000000_0", format="rcfile", serde="text")
+    (root / "tables.toml").write_text(
+        '[tables.events]\npath = "raw"\nschema = "id bigint, s string"\nserde = "text"\n'
+    )
+    shutil.copytree(DATA / "kudu" / "files" / "file_blocks", root / "tserver")
+    shutil.copytree(DATA / "hive" / "files" / "changes", root / "changes")
+    pq.write_to_dataset(ROWS, root.parent / "lake_of_sql", partition_cols=["s"])
+    return root
+
+
+def query(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, object]]:
+    assert main(["sql", *arguments, "--format", "json"]) == 0
+    found: list[dict[str, object]] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_paths_are_tables(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sales, file = estate / "sales", estate / "sales" / "p=1" / "part-0.orc"
+    found = query(capsys, f"select p, count(*) as n from '{sales}' where id >= 900 group by p order by p")
+    assert found == [{"p": 1, "n": 100}, {"p": 2, "n": 100}]
+    assert query(capsys, f"select max(id) as m from '{file}'") == [{"m": 999}]
+    assert query(capsys, f"select count(*) as n from '{sales}/*/*.orc' a join '{file}' b using (id)") == [
+        {"n": 2000}
+    ]
+    events = cf.open(estate / "tserver", table="events").num_rows
+    assert query(capsys, f"select count(*) as n from '{estate}/tserver/events'") == [{"n": events}]
+    changes = cf.open(estate / "changes").read().num_rows
+    assert query(capsys, f"select count(*) as n from '{estate}/changes'") == [{"n": changes}]
+    # As tables.toml says; and what is Parquet is DuckDB's own.
+    assert query(capsys, f"select sum(id) as n from '{estate}/raw/000000_0'") == [{"n": 499500}]
+    assert query(capsys, f"select count(*) as n from '{estate.parent}/lake_of_sql'") == [{"n": 1000}]
+
+
+def test_tables_of_a_directory_have_names(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "select count(*) as n from sales join events using (id)"
+    assert query(capsys, "--in", str(estate), text) == [{"n": 2000}]
+    assert query(capsys, "--in", str(estate), 'select count(*) as n from "tserver.numbers"') == [{"n": 378}]
+
+
+def test_columns_and_filters_reach_the_reader(
+    estate: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[object, object]] = []
+    real = cf.File.to_batches
+
+    def to_batches(self: cf.File, columns: object = None, **options: object) -> object:
+        asked.append((columns, options.get("filter")))
+        return real(self, columns, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(cf.File, "to_batches", to_batches)
+    path = estate / "sales" / "p=1" / "part-0.orc"
+    assert query(capsys, f"select count(id) as n from '{path}' where id < 10") == [{"n": 10}]
+    assert asked
+    assert all(columns == ["id"] and filter is not None for columns, filter in asked)
+
+
+def test_statements_and_forms(
+    estate: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = estate / "sales" / "p=1" / "part-0.orc"
+    assert (
+        main(["sql", f"create table t as from '{file}'; select count(*) as n from t", "--format", "csv"]) == 0
+    )
+    assert capsys.readouterr().out == '"Count"\n1000\n"n"\n1000\n'
+    assert main(["sql", f"from '{file}' limit 2"]) == 0
+    assert capsys.readouterr().out == "id\ts\n0\tname 0\n1\tname 1\n"
+    dest = tmp_path / "rows.parquet"
+    assert main(["sql", f"from '{file}'", "--format", "parquet", "-o", str(dest)]) == 0
+    assert pq.read_table(dest).num_rows == 1000
+    capsys.readouterr()
+    monkeypatch.setattr("sys.stdin", io.StringIO("select 42 as a"))
+    assert main(["sql"]) == 0
+    assert capsys.readouterr().out == "a\n42\n"
+    assert main(["summarize", str(file), "--json"]) == 0
+    by_name = {row["column_name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert (by_name["id"]["min"], by_name["id"]["max"]) == ("0", "999")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("selec", "syntax error"),
+        ("from nothing", "give the tables' directory by --in"),
+        ("from 'ESTATE/tserver/none'", "there are 'ESTATE/tserver/events', 'ESTATE/tserver/numbers'"),
+        ("from 'ESTATE/tserver'", "name one: 'ESTATE/tserver/events'"),
+    ],
+)
+def test_an_error_says_the_next_step(
+    text: str, said: str, estate: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sql", text.replace("ESTATE", str(estate))]) == 2
+    assert said.replace("ESTATE", str(estate)) in capsys.readouterr().err
+
+
+def test_several_tables_are_told_apart_by_an_option(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["head", str(estate / "tserver")]) == 2
+    assert "say which by --option table=NAME: events, numbers" in capsys.readouterr().err
+
+
+def test_names_in_statements() -> None:
+    known = {"sales": 1, "a.b": 1}
+    assert list(mentioned("select 'x' from 'y''z' a, \"q\" -- 'no'\n join sales", known)) == [
+        "y'z",
+        "q",
+        "sales",
+    ]
+    assert list(mentioned("select * from t where s = 'from' and x in ('a', 'b')", {})) == ["b"]
+    assert list(mentioned('select * from "a.b" /* sales */', known)) == ["a.b"]
+
+
+def test_the_tables_of_a_directory(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = {one.name: one for one in cf.tables(estate)}
+    assert {name: (one.format, one.rows) for name, one in found.items()} == {
+        "changes": ("orc", None),
+        "events": ("rcfile", None),
+        "sales": ("orc", 2000),
+        "tserver.events": ("kudu", 119),
+        "tserver.numbers": ("kudu", 378),
+    }
+    assert found["sales"].bytes == sum(path.stat().st_size for path in (estate / "sales").rglob("*.orc"))
+    for name, rows in (("events", 1000), ("sales", 2000), ("tserver.events", 119)):
+        assert found[name].open().to_table().num_rows == rows
+    assert main(["tables", str(estate)]) == 0
+    assert capsys.readouterr().out.splitlines()[0].split("\t") == [
+        *("table", "format", "files", "size", "rows", "path"),
+    ]
+    assert main(["tables", str(estate), "--json", "--no-rows"]) == 0
+    assert {one["name"] for one in json.loads(capsys.readouterr().out)} == set(found)
+
+
+def test_the_list_is_a_tables_toml(estate: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(estate, copy)
+    before = {one.name: one.open().to_table().num_rows for one in cf.tables(copy)}
+    assert main(["tables", str(copy), "--as", "tables"]) == 0
+    (copy / "tables.toml").write_text(capsys.readouterr().out)
+    assert {one.name: one.open().to_table().num_rows for one in cf.tables(copy)} == before
+    empty = tmp_path / "empty"
+    os.mkdir(empty)
+    assert main(["tables", str(empty)]) == 2
+    assert "no tables" in capsys.readouterr().err
