@@ -23,6 +23,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ import pyarrow as pa
 import coldframe as cf
 from coldframe.pipeline import dry_run, migrate
 from coldframe.pipeline.options import Options
+from coldframe.pipeline.records import MergeOutcome, Outcome
 from coldframe.pipeline.scheduling import InProcess
 from coldframe.pipeline.work.convert import Task
 from coldframe.pipeline.work.merging import MergeTask
@@ -42,7 +44,7 @@ class Copying(InProcess):
     """Converts each distinct content once, and copies the result from then on."""
 
     def __init__(self) -> None:
-        self._made: dict[bytes, tuple[bytes, dict[str, Any]]] = {}
+        self._made: dict[bytes, tuple[bytes, Outcome]] = {}
 
     def run(self, works: Iterator[Any]) -> Iterator[Any]:
         """Returns outcomes like those of real tasks."""
@@ -54,35 +56,31 @@ class Copying(InProcess):
             else:
                 yield work.run()
 
-    def _copied(self, work: Task, staged: str) -> dict[str, Any]:
+    def _copied(self, work: Task, staged: str) -> Outcome:
         # Iceberg's files contain the values of their partition.
         content = Path(work.source).read_bytes() + repr(work.constants).encode()
         if content not in self._made:
             outcome = work.run()
-            written = Path(outcome["files"][0]["staged"])
+            written = Path(outcome.files[0].staged)
             self._made[content] = (written.read_bytes(), outcome)
             written.unlink()
         written_bytes, outcome = self._made[content]
         os.makedirs(os.path.dirname(staged), exist_ok=True)
         Path(staged).write_bytes(written_bytes)
-        file = {**outcome["files"][0], "staged": staged}
-        return {**outcome, "key": work.key, "number": work.number, "files": [file]}
+        file = replace(outcome.files[0], staged=staged)
+        return replace(outcome, key=work.key, number=work.number, files=(file,))
 
-    def _merged(self, merge: MergeTask) -> dict[str, Any]:
+    def _merged(self, merge: MergeTask) -> MergeOutcome:
         """Pretends that the rows of all files are in the one that is copied."""
         outcomes = [self._copied(task, merge.staged) for task in merge.tasks]
-        size, of = os.path.getsize(merge.staged), sum(outcome["rows"] for outcome in outcomes)
-        first = 0
+        size, of = os.path.getsize(merge.staged), sum(outcome.rows for outcome in outcomes)
+        name, first = f"{merge.stem}-{merge.tasks[0].key[:12]}", 0
+        merged = []
         for outcome in outcomes:
-            place = {
-                "bytes": size,
-                "first": first,
-                "of": of,
-                "name": f"{merge.stem}-{merge.tasks[0].key[:12]}",
-            }
-            outcome["files"][0].update(place)
-            first += outcome["rows"]
-        return {"sources": outcomes}
+            file = replace(outcome.files[0], bytes=size, first=first, of=of, name=name)
+            merged.append(replace(outcome, files=(file,)))
+            first += outcome.rows
+        return MergeOutcome(tuple(merged))
 
 
 def make(root: Path, files: int) -> None:

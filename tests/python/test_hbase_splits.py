@@ -117,7 +117,7 @@ def test_a_directory_is_looked_at_behind_its_last_byte_and_not_by_each_task(
         after.append(len(done))
         return real(*given)
 
-    def counting(self: Task) -> dict[str, Any]:
+    def counting(self: Task) -> Any:
         outcome = run(self)
         done.append(self.number)
         return outcome
@@ -139,7 +139,7 @@ def test_a_directory_that_changes_while_it_is_read_is_not_converted(
     log = estate.source / "hbase" / OTHER_LOG
     run, done = Task.run, []
 
-    def changing(self: Task) -> dict[str, Any]:
+    def changing(self: Task) -> Any:
         outcome = run(self)
         done.append(self.number)
         if len(done) == (1 if when == "first" else 6):
@@ -191,7 +191,7 @@ def kill_behind_two_parts(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> li
     converted: list[int] = []
     real, keep = Task.run, Journal.keep_units
 
-    def counting(self: Task) -> dict[str, Any]:
+    def counting(self: Task) -> Any:
         converted.append(self.number)
         return real(self)
 

@@ -16,7 +16,7 @@ from coldframe.file import Split
 from coldframe.pipeline import audit, dry_run
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.grouping import grouped
-from coldframe.pipeline.records import PlannedFile, SourceFile
+from coldframe.pipeline.records import Failure, PlannedFile, SourceFile
 from coldframe.pipeline.state.journal import Journal, read_state
 from coldframe.pipeline.target import sinks
 from coldframe.pipeline.target.destination import Destination
@@ -333,7 +333,7 @@ def test_what_kills_a_worker_is_found_by_halves() -> None:
     assert [[task.key for task in half.tasks] for half in halves] == [["0", "1"], ["2", "3", "4"]]
     single = halves[0].apart()[0]
     assert single.apart() == []
-    assert [one["error"] for one in single.given_up("gone")["sources"]] == ["gone"]
+    assert [one.failure for one in single.given_up("gone").outcomes] == [Failure("gone")]
 
 
 # Cut.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import pickle
 import tracemalloc
@@ -17,13 +16,13 @@ from estates import Estate
 from coldframe._coldframe import Store
 from coldframe.pipeline import migrate
 from coldframe.pipeline.plan import plan_files
-from coldframe.pipeline.records import SourceFile
+from coldframe.pipeline.records import Committed, Part, SourceFile, dumps, loads
 from coldframe.pipeline.scheduling import InProcess, Threads
 from coldframe.pipeline.source import inventory
 from coldframe.pipeline.source.inventory import source_rows
 from coldframe.pipeline.source.store_entries import FolderFiles, Kept, Shelf
 from coldframe.pipeline.source.store_listing import _list_flat
-from coldframe.pipeline.state.ledger import Entry, Ledger, Part
+from coldframe.pipeline.state.ledger import Ledger
 from coldframe.pipeline.state.scratch import Rows, Scratch, names
 
 
@@ -41,7 +40,7 @@ class Travelling(InProcess):
     def run(self, works: Iterator[Any]) -> Iterator[Any]:
         for work in works:
             self.kinds.append(type(work).__name__)
-            yield json.loads(json.dumps(pickle.loads(pickle.dumps(work)).run()))
+            yield loads(dumps(pickle.loads(pickle.dumps(work)).run()))
 
 
 def test_many_folders_and_files_are_looked_into_by_those_who_do_the_work(
@@ -142,8 +141,8 @@ def test_rows_are_sorted_found_replaced_and_taken_out_while_they_are_read() -> N
 def test_a_ledger_knows_tables_and_their_files() -> None:
     ledger = Ledger(Scratch())
 
-    def entry(source: str, table: str, *finals: str) -> Entry:
-        return Entry("k", source, table, tuple(Part("s", final, 1, 2) for final in finals))
+    def entry(source: str, table: str, *finals: str) -> Committed:
+        return Committed("k", source, table, tuple(Part("s", final, 1, 2) for final in finals))
 
     for number in range(1500):
         ledger.put(entry(f"t/{number:04d}", "t", f"t/{number}.parquet"))

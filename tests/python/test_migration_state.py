@@ -16,8 +16,9 @@ import pytest
 from estates import Estate, torn
 
 from coldframe.errors import ColdframeError, UnsupportedError
+from coldframe.pipeline.records import Committed, Details, Part
 from coldframe.pipeline.state import journal
-from coldframe.pipeline.state.journal import Entry, Journal, Part, read_state
+from coldframe.pipeline.state.journal import Journal, read_state
 from coldframe.pipeline.target import destination
 from coldframe.pipeline.target.destination import Destination, rename_without_overwrite
 from coldframe.pipeline.work import convert
@@ -448,7 +449,7 @@ def names(root: Path) -> list[str]:
     return sorted(path.name for path in (root / "t").rglob("*") if path.is_file())
 
 
-def staged(book: Journal, version: str, number: int = 3) -> Entry:
+def staged(book: Journal, version: str, number: int = 3) -> Committed:
     parts = []
     for at in range(number):
         path = Path(book.staging) / f"{version}-{at}"
@@ -456,7 +457,7 @@ def staged(book: Journal, version: str, number: int = 3) -> Entry:
         path.write_text(f"{version} {at}\n")
         size = path.stat().st_size
         parts.append(Part(book.destination.name_of(str(path)), f"t/p={at}/{version}", 1, size))
-    return Entry(version, "source", "t", tuple(parts), (), {"damage": [], "rows": number})
+    return Committed(version, "source", "t", tuple(parts), (), Details(rows=number))
 
 
 def test_a_part_that_is_lost_in_a_commit_undoes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -538,8 +539,8 @@ def test_the_journal_in_short_says_the_same(tmp_path: Path, monkeypatch: pytest.
         book.keep_schema("s", "abc")
         for number in range(5):
             entry = staged(book, f"v{number}", 1)
-            book.commit([Entry(**{**vars(entry), "source": f"source{number}"})])
-        book.hold([Entry(**{**vars(staged(book, "w", 1)), "source": "waiting"})])
+            book.commit([Committed(**{**vars(entry), "source": f"source{number}"})])
+        book.hold([Committed(**{**vars(staged(book, "w", 1)), "source": "waiting"})])
         book.begin_fresh()
         book.end()
         before = list(book.state.events())

@@ -252,13 +252,14 @@ def test_a_kill_between_copy_and_deletion(s3: S3, tmp_path: Path) -> None:
 
 
 def test_of_two_drivers_the_later_one_goes_on(s3: S3, tmp_path: Path) -> None:
+    from coldframe.pipeline.state.events import KnownTable
     from coldframe.pipeline.state.journal import Journal
 
     root = f"s3://data/{tmp_path.name}"
     first = Journal(StoreDestination(root, s3.options))
     first.__enter__()
     with Journal(StoreDestination(root, s3.options)) as second:
-        second.keep_table("t", {"name": "t", "to": "parquet", "unit": "us"})
+        second.keep_table(KnownTable("t", "t", "parquet", "us"))
         with pytest.raises(cf.ColdframeError, match="another driver"):
             first.end()
         second.end()
@@ -325,9 +326,10 @@ def test_a_source_that_is_replaced_while_it_is_read(
     target = Place(f"s3://data/{tmp_path.name}/dst", s3.options)
     original = convert._convert
 
-    def meddled(task: convert.Task, staged: str, outcome: dict[str, Any]) -> None:
-        original(task, staged, outcome)
+    def meddled(*given: Any) -> Any:
+        outcome = original(*given)
         source.orc("t/0", {"a": range(10, 20)})
+        return outcome
 
     with monkeypatch.context() as patch:
         patch.setattr(convert, "_convert", meddled)

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 from estates import Estate
 
-from coldframe.pipeline.state.journal import STAGING, Entry, Journal, Part
+from coldframe.pipeline.records import Committed, Part
+from coldframe.pipeline.state.journal import STAGING, Journal
 from coldframe.pipeline.target import delta
 from coldframe.pipeline.target.destination import Destination, Found
 
@@ -41,12 +42,12 @@ class Together(Destination):
         return super().stat(name)
 
 
-def entries(place: Together, run: str) -> list[Entry]:
+def entries(place: Together, run: str) -> list[Committed]:
     made = []
     for number in range(AT_ONCE):
         part = Part(f"{STAGING}/000001/{run}-{number}", f"t/{run}-{number}", 1, 1)
         place.write(part.staged, b"x")
-        made.append(Entry(run, f"t/{number}", "t", (part,)))
+        made.append(Committed(run, f"t/{number}", "t", (part,)))
     return made
 
 

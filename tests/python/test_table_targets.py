@@ -17,7 +17,7 @@ import pytest
 from deleting import delete_by_vector, delete_positions
 
 from coldframe.errors import ColdframeError, SchemaError
-from coldframe.pipeline.state.journal import Entry, Part
+from coldframe.pipeline.records import Committed, Part
 from coldframe.pipeline.target.committed import CommittedTable
 from coldframe.pipeline.target.destination import Destination
 
@@ -44,7 +44,7 @@ class Lake:
         schema: pa.Schema = SCHEMA,
         p: pa.Scalar | None = None,
         v: Any = None,
-    ) -> Entry:
+    ) -> Committed:
         path = self.root / "t" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         columns: dict[str, list[Any]] = {field.name: [None] * len(ids) for field in schema}
@@ -55,11 +55,11 @@ class Lake:
         pq.write_table(pa.table({**columns, "id": ids}, schema=schema), path)
         checks = {"columns": {field.name: {"nulls": 0} for field in schema}}
         part = Part("", f"t/{name}", len(ids), path.stat().st_size, checks, True)
-        return Entry(name, name, "t", (part,))
+        return Committed(name, name, "t", (part,))
 
     def register(
         self,
-        *entries: Entry,
+        *entries: Committed,
         schema: pa.Schema = SCHEMA,
         name: str = "t",
         path: str = "t",
@@ -216,7 +216,7 @@ def test_a_table_that_reads_otherwise_is_not_verified(lake: Lake) -> None:
     first = lake.file("a.parquet", [1, 2])
     more = Part("", "t/a.parquet", 3, first.parts[0].bytes, {"columns": {}}, True)
     with pytest.raises(ColdframeError, match=r"reads 2 rows of the table, verified were 3"):
-        lake.register(Entry("a", "a", "t", (more,)))
+        lake.register(Committed("a", "a", "t", (more,)))
 
 
 def test_a_column_that_changed_its_type_is_refused(tmp_path: Path) -> None:

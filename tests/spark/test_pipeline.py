@@ -388,17 +388,18 @@ def test_what_is_written_wrong_is_not_committed(tmp_path: Path) -> None:
     for sink, verified in ((ParquetSink(), True), (LyingSink(), False)):
         task = Task("k", 0, split, schema, None, (), str(tmp_path / "staged.parquet"), sink, "raise", "us")
         outcome, other = run_task(task), run_task(task)
-        assert ("error" not in outcome) is verified
-        assert len(outcome["files"]) == verified
+        assert (outcome.failure is None) is verified
+        assert len(outcome.files) == verified
         if verified:
-            assert Path(outcome["files"][0]["staged"]).exists()
-            assert outcome["files"] != other["files"]  # each attempt has its own
+            assert Path(outcome.files[0].staged).exists()
+            assert outcome.files != other.files  # each attempt has its own
         else:
             assert [path.name for path in tmp_path.glob("staged-*")] == left
         left = [path.name for path in tmp_path.glob("staged-*")]
         if not verified:
-            assert "column a: checksum" in outcome["error"]
-            assert outcome["error"].startswith("VerificationError")
+            assert outcome.failure is not None
+            assert "column a: checksum" in outcome.failure.error
+            assert outcome.failure.error.startswith("VerificationError")
 
 
 def test_a_dead_worker_costs_its_file_only(

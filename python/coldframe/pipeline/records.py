@@ -1,22 +1,70 @@
-"""What travels from room to room: a source file, and what becomes of it."""
+"""What travels from room to room: frozen, and each with one form in JSON.
+
+    SourceFile   what lies in the source                                     source/
+    PlannedFile  what it says of itself, and the splits that it is read by   plan/
+    Task         one split, to be converted and verified anywhere            work/ (its class is there)
+    Outcome      what came back of a task: files that are staged, or why not
+    StagedFile   a file of the target that no reader sees yet
+    Committed    a source whose files have their final names                 state/
+
+Outcomes come back from executors by `dumps` and `loads`. What the journal has of `Outcome` and `Committed` is
+the same form: docs/migration-state.md describes it, and what earlier versions wrote is read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+import json
+import os
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict
 from urllib.parse import unquote
 
+import pyarrow as pa
+
+from coldframe._coldframe import ColdframeError, CorruptFileError
 from coldframe.pipeline.file_access import StorageOptions
 
+Json: TypeAlias = dict[str, object]
+"""What a record is in JSON. Who reads one goes through its `from_json`."""
 Recorded = Sequence[tuple[int, bytes]]
 """What was read to open something, for opening it again."""
-
-
 Cause = Literal["failed", "changed", "damaged"]
 """Why a source was not converted. Damaged: its own bytes are wrong, and nobody changed them meanwhile; only
 such a one may be quarantined. Failed: all else, from a full disk to values that have no form in the table.
 """
+
+
+class Damage(TypedDict):
+    """A stretch of a file that could not be read, as the core tells of it."""
+
+    offset: int
+    length: int
+    rows_lost: int | None
+    structure: str
+    reason: str
+
+
+class ColumnCheck(TypedDict, total=False):
+    """The fingerprint of a column."""
+
+    nulls: int
+    min: str | None
+    max: str | None
+    checksum: str
+
+
+class Checks(TypedDict, total=False):
+    """The fingerprint of rows, as the core gives it; empty where nothing was verified."""
+
+    rows: int
+    row_checksum: str
+    columns: dict[str, ColumnCheck]
+
+
+# ---- of the source
 
 
 @dataclass(frozen=True)
@@ -34,7 +82,7 @@ class SourceFile:
     etag: str | None = None
     """What its store calls this content, where it does."""
     storage_options: StorageOptions = field(default=None, repr=False, compare=False)
-    """How its store is reached."""
+    """How its store is reached. They hold secrets, and are in no JSON."""
     tables: int = 1
     """How many tables a directory holds, of which this is one."""
 
@@ -62,17 +110,101 @@ class Unread:
     reason: str
 
 
-Part = tuple[int, int, int, int | None, Recorded]
-"""Of a source file: part, start, stop, its rows where they are known, and what travels with the split."""
+def is_partition(folder: str) -> bool:
+    """Whether a directory's name is `key=value`."""
+    return bool(_split_key(folder)[0])
+
+
+def _split_key(folder: str) -> tuple[str, str]:
+    key, equals, value = folder.partition("=")
+    return (key, value) if equals else ("", "")
 
 
 @dataclass
+class Listing:
+    """What lies directly in some directories. It grows while they are looked into."""
+
+    files: list[SourceFile] = field(default_factory=list)
+    folders: list[str] = field(default_factory=list)
+    unread: list[Unread] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    hidden: int = 0
+    hidden_names: list[str] = field(default_factory=list)
+
+    def add(self, file: SourceFile | Unread) -> None:
+        """One more thing that was looked at."""
+        if isinstance(file, Unread):
+            self.unread.append(file)
+        else:
+            self.files.append(file)
+
+    def to_json(self) -> Json:
+        """How a store is reached stays here."""
+        files = [list(vars(file).values())[:-1] for file in self.files]
+        unread = [[one.relative, one.reason] for one in self.unread]
+        return {**vars(self), "files": files, "unread": unread}
+
+    @staticmethod
+    def from_json(json: Mapping[str, Any]) -> Listing:
+        """The reverse of `to_json`."""
+        files = [SourceFile(*row) for row in json["files"]]
+        return Listing(**{**json, "files": files, "unread": [Unread(*row) for row in json["unread"]]})
+
+
+# ---- of the plan
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why something could not be done with a source."""
+
+    error: str
+    cause: Cause = "failed"
+
+    @staticmethod
+    def of(error: Exception) -> Failure:
+        """What an error says, and where it is a fault of this program where that is."""
+        if isinstance(error, CorruptFileError):
+            return Failure(describe(error), "damaged")
+        if isinstance(error, ColdframeError | pa.ArrowException | OSError):
+            return Failure(describe(error))
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        return Failure(f"{describe(error)} (at {os.path.basename(last.filename)}:{last.lineno})")
+
+    def to_json(self) -> Json:
+        """As outcomes have it."""
+        said: Json = {"error": self.error}
+        if self.cause != "failed":
+            said[self.cause] = True
+        return said
+
+    @staticmethod
+    def from_json(json: Mapping[str, Any]) -> Failure | None:
+        """The reverse of `to_json`; None where nothing failed. Damage counts only where the file stayed the
+        one that was planned.
+        """
+        if json.get("error") is None:
+            return None
+        cause: Cause = "changed" if json.get("changed") else "damaged" if json.get("damaged") else "failed"
+        return Failure(str(json["error"]), cause)
+
+
+def describe(error: BaseException) -> str:
+    """The error's kind and message."""
+    return f"{type(error).__name__}: {error}"
+
+
+PlannedSplit = tuple[int, int, int, int | None, Recorded]
+"""Of a source file: part, start, stop, its rows where they are known, and what travels with the split."""
+
+
+@dataclass(frozen=True)
 class PlannedFile:
     """A source file that is to be converted."""
 
     file: SourceFile
     key: str
-    parts: Sequence[Part] = ()
+    parts: Sequence[PlannedSplit] = ()
     schema: str = ""
     """The name of its columns: see `schema_id`."""
     names: tuple[str, ...] | None = None
@@ -82,16 +214,274 @@ class PlannedFile:
     """What its store says it is, compared when it is opened again."""
     masked: bool = False
     """Encrypted columns of it are as their mask left them, since there is no key."""
-    error: str | None = None
-    changed: bool = False
-    """It is not the file any more that the inventory saw."""
 
 
-def is_partition(folder: str) -> bool:
-    """Whether a directory's name is `key=value`."""
-    return bool(_split_key(folder)[0])
+@dataclass(frozen=True)
+class OpenedFile:
+    """What a source file said of itself when it was opened: see `PlannedFile`; or why it could not be."""
+
+    relative: str
+    parts: Sequence[PlannedSplit] = ()
+    schema: str = ""
+    names: tuple[str, ...] | None = None
+    rows: int | None = None
+    known: tuple[Any, ...] | None = None
+    masked: bool = False
+    failure: Failure | None = None
+
+    def planned(self, file: SourceFile, key: str) -> PlannedFile:
+        """The plan for this file."""
+        return PlannedFile(file, key, self.parts, self.schema, self.names, self.rows, self.known, self.masked)
+
+    def to_json(self) -> Json:
+        """Bytes that travel with a split are base64."""
+        parts = [
+            [*one[:4], [[at, base64.b64encode(some).decode()] for at, some in one[4]]] for one in self.parts
+        ]
+        failure = None if self.failure is None else self.failure.to_json()
+        return {**vars(self), "parts": parts, "failure": failure}
+
+    @staticmethod
+    def from_json(json: Mapping[str, Any]) -> OpenedFile:
+        """The reverse of `to_json`."""
+        parts = [
+            (part, start, stop, rows, tuple((at, base64.b64decode(some)) for at, some in own))
+            for part, start, stop, rows, own in json["parts"]
+        ]
+        names, known = (None if json[key] is None else tuple(json[key]) for key in ("names", "known"))
+        failure = None if json["failure"] is None else Failure.from_json(json["failure"])
+        return OpenedFile(**{**json, "parts": parts, "names": names, "known": known, "failure": failure})
 
 
-def _split_key(folder: str) -> tuple[str, str]:
-    key, equals, value = folder.partition("=")
-    return (key, value) if equals else ("", "")
+@dataclass(frozen=True)
+class Opened:
+    """Files of a table that were opened, and their columns by name, as text."""
+
+    files: tuple[OpenedFile, ...]
+    schemas: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> Json:
+        """Each file's."""
+        return {"files": [file.to_json() for file in self.files], "schemas": dict(self.schemas)}
+
+    @staticmethod
+    def from_json(json: Mapping[str, Any]) -> Opened:
+        """The reverse of `to_json`."""
+        return Opened(tuple(OpenedFile.from_json(file) for file in json["files"]), json["schemas"])
+
+
+# ---- of the work
+
+
+@dataclass(frozen=True)
+class StagedFile:
+    """A file that a task wrote, or what of one a source has its rows in."""
+
+    staged: str
+    rows: int
+    bytes: int
+    """Of the whole file, as are the checksum and whether it was read back."""
+    sha256: str | None
+    checks: Checks = field(default_factory=lambda: Checks())
+    """The fingerprint of this source's rows in it."""
+    verified: bool = False
+    first: int = 0
+    """Of a file that several sources share: the number of the first row that is this one's,"""
+    of: int = 0
+    """how many rows the file has (0: it is this source's alone),"""
+    name: str = ""
+    """and what its name begins with."""
+
+    def to_json(self) -> Json:
+        """As outcomes have it; nothing is said of sharing where nothing is shared."""
+        unsaid = () if self.of else ("first", "of", "name")
+        return {key: value for key, value in vars(self).items() if key not in unsaid}
+
+    @staticmethod
+    def from_json(json: Mapping[str, Any]) -> StagedFile:
+        """The reverse of `to_json`."""
+        return StagedFile(**json)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came back of a task."""
+
+    key: str
+    """Of its source, and its number among the source's tasks."""
+    number: int
+    files: tuple[StagedFile, ...] = ()
+    rows: int = 0
+    damage: tuple[Damage, ...] = ()
+    verified: bool = False
+    passed_over: Mapping[str, int] = field(default_factory=dict)
+    """What could be read beside these rows, and was not asked for."""
+    losses: Mapping[str, int] = field(default_factory=dict)
+    """Values that were changed on the way, by how."""
+    digest: str | None = None
+    """What a later run knows the source by, where this task was asked for it."""
+    seconds: float = 0.0
+    failure: Failure | None = None
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """Itself: what comes back of a merge has several."""
+        return (self,)
+
+    def to_json(self) -> Json:
+        """As it travels, and as the journal has it."""
+        said: Json = {key: value for key, value in vars(self).items() if key not in ("digest", "failure")}
+        said |= {"files": [file.to_json() for file in self.files], "damage": list(self.damage)}
+        if self.digest is not None:
+            said["digest"] = self.digest
+        return {**said, **({} if self.failure is None else self.failure.to_json())}
+
+    @staticmethod
+    def from_json(json: Mapping[str, Any]) -> Outcome:
+        """The reverse of `to_json`."""
+        return Outcome(
+            str(json["key"]),
+            int(json["number"]),
+            tuple(StagedFile.from_json(file) for file in json["files"]),
+            json.get("rows", 0),
+            tuple(json.get("damage", ())),
+            json.get("verified", False),
+            json.get("passed_over", {}),
+            json.get("losses", {}),
+            json.get("digest"),
+            json.get("seconds", 0.0),
+            Failure.from_json(json),
+        )
+
+
+@dataclass(frozen=True)
+class MergeOutcome:
+    """What came back of sources that were to become one file."""
+
+    outcomes: tuple[Outcome, ...]
+
+    def to_json(self) -> Json:
+        """Each source's."""
+        return {"sources": [outcome.to_json() for outcome in self.outcomes]}
+
+    @staticmethod
+    def from_json(json: Mapping[str, Any]) -> MergeOutcome:
+        """The reverse of `to_json`."""
+        return MergeOutcome(tuple(Outcome.from_json(outcome) for outcome in json["sources"]))
+
+
+# ---- of the target
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file of the target, or what of one a source has its rows in: see `StagedFile`."""
+
+    staged: str
+    final: str
+    rows: int
+    bytes: int
+    checks: Checks = field(default_factory=lambda: Checks())
+    verified: bool = False
+    sha256: str | None = None
+    first: int = 0
+    of: int = 0
+
+    @property
+    def share(self) -> int:
+        """Its bytes, by the rows that are this source's."""
+        return self.bytes * self.rows // self.of if self.of else self.bytes
+
+
+@dataclass(frozen=True)
+class Details:
+    """What is known of a source that was converted; None or empty what early versions did not write down."""
+
+    identity: str | None = None
+    digest: str | None = None
+    """What the source was when it was converted: see `identity`."""
+    passed_over: Mapping[str, int] | None = None
+    losses: Mapping[str, int] = field(default_factory=dict)
+    bytes: int = 0
+    """Of the source."""
+    rows: int = 0
+    damage: tuple[Damage, ...] = ()
+    verified: bool = False
+    seconds: float = 0.0
+    """That its tasks took, together."""
+    schema: str = ""
+    """The names of the columns that it had, and of those that it was written with."""
+    written: str = ""
+    quarantine: str | None = None
+    """Where a copy of it lies, relative to the target's root."""
+
+    def to_json(self) -> Json:
+        """As the journal has it."""
+        said = {key: value for key, value in vars(self).items() if value is not None}
+        return {**said, "damage": list(self.damage)}
+
+    @staticmethod
+    def from_json(json: Mapping[str, Any]) -> Details:
+        """The reverse of `to_json`. What a later version says besides is not known here."""
+        known = {key: value for key, value in json.items() if key in Details.__dataclass_fields__}
+        return Details(**{**known, "damage": tuple(known.get("damage", ()))})
+
+
+@dataclass(frozen=True)
+class Committed:
+    """A source file that has been converted; all paths are relative to the target's root."""
+
+    key: str
+    source: str
+    table: str
+    parts: tuple[Part, ...]
+    replaces: tuple[str, ...] = ()
+    details: Details = field(default_factory=Details)
+    generation: int = 0
+    """How many times the target was begun afresh before it."""
+
+    @property
+    def shared_file(self) -> str:
+        """The file of the target that it shares with other sources; empty where it shares none."""
+        return next((part.final for part in self.parts if part.of), "")
+
+    def to_json(self) -> Json:
+        """As the journal has it."""
+        return {
+            **vars(self),
+            "parts": [vars(part) for part in self.parts],
+            "replaces": list(self.replaces),
+            "details": self.details.to_json(),
+        }
+
+    @staticmethod
+    def from_json(json: Mapping[str, Any]) -> Committed:
+        """The reverse of `to_json`."""
+        parts = tuple(Part(**part) for part in json["parts"])
+        details = Details.from_json(json["details"])
+        return Committed(**{**json, "parts": parts, "replaces": tuple(json["replaces"]), "details": details})
+
+
+# ---- between processes
+
+
+class Record(Protocol):
+    """What an executor gives back."""
+
+    def to_json(self) -> Json: ...
+
+
+_READERS: Mapping[str, Callable[[Mapping[str, Any]], Record]] = {
+    kind.__name__: kind.from_json for kind in (Listing, Opened, Outcome, MergeOutcome)
+}
+
+
+def dumps(record: Record) -> str:
+    """A record that an executor gives back, as text."""
+    return json.dumps([type(record).__name__, record.to_json()], default=str)
+
+
+def loads(text: str) -> Record:
+    """The reverse of `dumps`."""
+    name, body = json.loads(text)
+    return _READERS[name](body)

@@ -11,7 +11,6 @@ under way go again; what an orphaned worker still writes bears the name of its o
 
 from __future__ import annotations
 
-import json
 import pickle
 import threading
 import time
@@ -25,12 +24,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import pyarrow as pa
 
 from coldframe._coldframe import ColdframeError
+from coldframe.pipeline.records import Record, dumps, loads
 from coldframe.pipeline.session import forget, is_alive, parallelism
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Outcome = dict[str, Any]
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 JOBS_PER_CORE = 2
 """Jobs under way for each core: while one is handed out, another one works."""
@@ -48,7 +49,7 @@ WORK_SCHEMA = "work binary"
 OUTCOME_SCHEMA = "outcome string"
 
 
-class Work(Protocol):
+class Work(Protocol[R_co]):
     """Something to be done anywhere. It travels by pickle. What is many pieces has `apart`, which gives two
     halves: what a worker died of is looked for among them.
     """
@@ -57,17 +58,17 @@ class Work(Protocol):
     def bytes(self) -> int:
         """What it costs: bytes of the source, about."""
 
-    def run(self) -> Outcome:
-        """Does it. What goes wrong is in the outcome, which JSON can hold: nothing is raised."""
+    def run(self) -> R_co:
+        """Does it. What goes wrong is in the outcome, a record: nothing is raised."""
 
-    def given_up(self, reason: str) -> Outcome:
+    def given_up(self, reason: str) -> R_co:
         """The outcome where nobody could do it."""
 
 
 class Scheduler(Protocol):
     """Has work done somewhere, and gives outcomes as they come back, in any order."""
 
-    def run(self, works: Iterator[Any]) -> Iterator[Outcome]: ...
+    def run(self, works: Iterator[Work[R]]) -> Iterator[R]: ...
 
 
 class InProcess:
@@ -83,7 +84,7 @@ class InProcess:
             raise ValueError(f"threads must be at least 1, not {threads}")
         self._threads = threads
 
-    def run(self, works: Iterator[Any]) -> Iterator[Outcome]:
+    def run(self, works: Iterator[Work[R]]) -> Iterator[R]:
         """Outcomes as they come back. No piece is asked for before there is a thread to do it."""
         if self._threads == 1:
             for work in works:
@@ -96,8 +97,8 @@ class InProcess:
             # An interrupt does not wait for pieces that have not begun.
             threads.shutdown(cancel_futures=True)
 
-    def _side_by_side(self, threads: ThreadPoolExecutor, works: Iterator[Any]) -> Iterator[Outcome]:
-        flying: set[Future[Outcome]] = set()
+    def _side_by_side(self, threads: ThreadPoolExecutor, works: Iterator[Work[R]]) -> Iterator[R]:
+        flying: set[Future[R]] = set()
         while True:
             while len(flying) < self._threads and (work := next(works, None)) is not None:
                 flying.add(threads.submit(work.run))
@@ -108,17 +109,14 @@ class InProcess:
                 yield future.result()
 
 
-T = TypeVar("T")
-
-
 SIDE_BY_SIDE = 256
 """Requests to a store that are under way at once: one takes it ten milliseconds, and us nothing."""
 
 
-def in_threads(calls: Iterable[Callable[[], T]], count: int) -> Iterator[T]:
+def in_threads(calls: Iterable[Callable[[], R]], count: int) -> Iterator[R]:
     """What calls give, in their order; some are under way, and the next ones are not asked for before."""
     with ThreadPoolExecutor(count) as threads:
-        flying: deque[Future[T]] = deque()
+        flying: deque[Future[R]] = deque()
         for call in calls:
             flying.append(threads.submit(call))
             if len(flying) >= 2 * count:
@@ -133,7 +131,7 @@ class Threads:
     def __init__(self, count: int) -> None:
         self._count = count
 
-    def run(self, works: Iterator[Any]) -> Iterator[Outcome]:
+    def run(self, works: Iterator[Work[R]]) -> Iterator[R]:
         """Outcomes in the order of the work, of which only some is under way."""
         return in_threads((work.run for work in works), self._count)
 
@@ -148,7 +146,7 @@ class _Bundle:
 class _Answer:
     """What became of a job: outcomes, or why there are none."""
 
-    outcomes: Sequence[Outcome] = ()
+    outcomes: Sequence[Any] = ()
     failure: str | None = None
     jvm_gone: bool = False
 
@@ -164,7 +162,7 @@ class SparkScheduler:
         self._restarts = 0
         self._looked, self._window = 0.0, 1
 
-    def run(self, works: Iterator[Any]) -> Iterator[Outcome]:
+    def run(self, works: Iterator[Work[R]]) -> Iterator[R]:
         """The outcomes, as the jobs come back."""
         again: deque[_Bundle] = deque()
         bundles = _bundles(works)
@@ -241,7 +239,7 @@ def _once_more(bundle: _Bundle, answer: _Answer) -> Iterator[_Bundle]:
             yield _Bundle((work,), bundle.attempt + 1)
 
 
-def _given_up(bundle: _Bundle, answer: _Answer) -> Iterator[Outcome]:
+def _given_up(bundle: _Bundle, answer: _Answer) -> Iterator[Any]:
     if answer.jvm_gone or len(bundle.works) > 1 or bundle.attempt < ATTEMPTS:
         return
     for work in bundle.works:
@@ -271,14 +269,14 @@ def _bundles(works: Iterator[Any]) -> Iterator[_Bundle]:
         yield _Bundle(tuple(bundle))
 
 
-def _run_job(spark: SparkSession, works: Sequence[Any]) -> list[Outcome]:
+def _run_job(spark: SparkSession, works: Sequence[Any]) -> list[Record]:
     with warnings.catch_warnings():
         # PySpark warns of the newest pandas, which has no part in this.
         warnings.simplefilter("ignore", FutureWarning)
         rows = spark.createDataFrame([(bytearray(pickle.dumps(work)),) for work in works], WORK_SCHEMA)
         # All in one task, whatever the session's number of partitions is.
         answers = rows.coalesce(1).mapInArrow(run_rows, OUTCOME_SCHEMA)
-        outcomes = [json.loads(row.outcome) for row in answers.collect()]
+        outcomes = [loads(row.outcome) for row in answers.collect()]
     if len(outcomes) != len(works):
         raise RuntimeError(f"{len(works)} pieces of work gave {len(outcomes)} outcomes")
     return outcomes
@@ -289,4 +287,4 @@ def run_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for pickled in batch.column(0):
             outcome = pickle.loads(pickled.as_py()).run()
-            yield pa.RecordBatch.from_pydict({"outcome": [json.dumps(outcome, default=str)]})
+            yield pa.RecordBatch.from_pydict({"outcome": [dumps(outcome)]})

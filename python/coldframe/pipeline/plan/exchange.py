@@ -16,10 +16,9 @@ from fnmatch import fnmatchcase
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.layouts import unreadable
 from coldframe.pipeline.plan.table_work import Due, TableWork, due_of
-from coldframe.pipeline.records import SourceFile
+from coldframe.pipeline.records import Committed, SourceFile
 from coldframe.pipeline.source.inventory import Inventory
 from coldframe.pipeline.state.journal import Journal
-from coldframe.pipeline.state.ledger import Entry
 from coldframe.pipeline.state.scratch import Rows
 from coldframe.pipeline.target.targets import Target
 
@@ -59,9 +58,9 @@ class Absence:
                 yield due_of(source_of(entry), entry, self.of(source) or UNKNOWN)
 
 
-def source_of(entry: Entry) -> SourceFile:
+def source_of(entry: Committed) -> SourceFile:
     """A source that is not there, as far as it is known."""
-    return SourceFile(entry.source, entry.source, entry.details.get("bytes", 0), 0, None)
+    return SourceFile(entry.source, entry.source, entry.details.bytes, 0, None)
 
 
 @dataclass
@@ -149,7 +148,7 @@ def _brake(work: TableWork, journal: Journal, options: Options, absence: Absence
     table = work.table
     if any(fnmatchcase(one, pattern) for pattern in options.dropped for one in (table.name, table.path)):
         return ""
-    before = sum(int(entry.details.get("bytes", 0)) for entry in journal.done.of_table(table.path))
+    before = sum(entry.details.bytes for entry in journal.done.of_table(table.path))
     there = sum(file.size for files in (table.files, table.damaged) for file in files)
     there += sum(due.file.size for due in work.stays)
     lost = 1 - there / before if before else 0.0 if there else 1.0

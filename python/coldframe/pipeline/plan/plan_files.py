@@ -23,14 +23,13 @@ from coldframe.file import OpenArguments, Split, has_masked_columns
 from coldframe.pipeline.file_access import StorageOptions
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.table_work import Due, Fail, TableWork
-from coldframe.pipeline.records import PlannedFile, Recorded, SourceFile
+from coldframe.pipeline.records import Failure, Opened, OpenedFile, PlannedFile, Recorded, SourceFile
 from coldframe.pipeline.report.progress import Progress
 from coldframe.pipeline.scheduling import Scheduler, Threads
 from coldframe.pipeline.source.directory_logs import SharedByTables
 from coldframe.pipeline.source.identity import CHANGED, is_unchanged
 from coldframe.pipeline.source.tables import TYPELESS, Table
 from coldframe.pipeline.state.scratch import Rows
-from coldframe.pipeline.work.convert import cause_of, reported
 from coldframe.sources import is_remote
 from coldframe.spark.types import plain_schema
 from coldframe.widening import unified
@@ -91,41 +90,45 @@ class PlanTask:
     recorded: Recorded = field(default=(), repr=False)
     """What is known of a directory with several tables."""
 
-    def run(self) -> dict[str, Any]:
-        """Opens them. One that cannot be opened has its error, and does not stop the others."""
-        schemas: dict[str, str] = {}
-        known: dict[Any, str] = {}
-        return {"files": [self._plan(file, schemas, known) for file in self.files], "schemas": schemas}
+    def run(self) -> Opened:
+        """Opens them. One that cannot be opened has its failure, and does not stop the others."""
+        columns = _Columns(self.unit)
+        return Opened(tuple(self._plan(file, columns) for file in self.files), columns.by_name)
 
-    def given_up(self, reason: str) -> dict[str, Any]:
+    def given_up(self, reason: str) -> Opened:
         """The outcome where no worker lived long enough to give one."""
-        return {"files": [{"relative": file[1], "error": reason} for file in self.files], "schemas": {}}
+        return Opened(tuple(OpenedFile(file[1], failure=Failure(reason)) for file in self.files))
 
-    def _plan(
-        self, file: tuple[str, str, str, bool], schemas: dict[str, str], known: dict[Any, str]
-    ) -> dict[str, Any]:
+    def _plan(self, file: tuple[str, str, str, bool], columns: _Columns) -> OpenedFile:
         path, relative, identity, is_folder = file
-        found: dict[str, Any] = {"relative": relative}
-        # Whatever is wrong with it is its own: an option of the entry that is none of its format, too.
-        with reported(found):
-            opened = self._open(path)
-            names = _names_for(opened.schema, self.format, self.given)
-            found["names"] = names
-            schema = opened.schema
-            exact = schema.serialize().to_pybytes() + repr(names).encode()
-            if exact not in known:
-                known[exact] = self._keep(schema, names, schemas)
-            found["schema"] = known[exact]
-            splits = opened.splits(self.split_bytes)
-            found["parts"] = [(one.part, one.start, one.stop, one.rows, one.own) for one in splits]
-            found["masked"] = has_masked_columns(opened)
-            found["rows"], found["known"] = opened.num_rows, splits[0].known if splits else None
+        try:
+            found = self._look(path, relative, columns)
+        except Exception as error:
+            # Whatever is wrong with it is its own: an option of the entry that is none of its format, too.
+            found = OpenedFile(relative, failure=Failure.of(error))
         # What was learnt above and what the inventory saw must be of one file. A directory is looked at
-        # behind its last byte (see `looks`), and here only where that tells why something is wrong.
-        look = "error" in found or not is_folder
+        # behind its last byte (see `directory_checks`), and here only where that tells why something is
+        # wrong.
+        look = found.failure is not None or not is_folder
         if look and not is_unchanged(path, identity, self.storage_options):
-            found.update(changed=True, error=f"{relative}: {CHANGED}")
+            return replace(found, failure=Failure(f"{relative}: {CHANGED}", "changed"))
         return found
+
+    def _look(self, path: str, relative: str, columns: _Columns) -> OpenedFile:
+        opened = self._open(path)
+        schema = opened.schema
+        names = _names_for(schema, self.format, self.given)
+        name = columns.keep(schema, names)
+        splits = opened.splits(self.split_bytes)
+        return OpenedFile(
+            relative,
+            [(one.part, one.start, one.stop, one.rows, one.own) for one in splits],
+            name,
+            names,
+            opened.num_rows,
+            splits[0].known if splits else None,
+            has_masked_columns(opened),
+        )
 
     def _open(self, path: str) -> coldframe.File:
         options = open_options(self.format, self.given, self.unit)
@@ -140,14 +143,30 @@ class PlanTask:
                 "entry says which files it is for"
             ) from error
 
-    def _keep(self, schema: pa.Schema, names: Sequence[str] | None, schemas: dict[str, str]) -> str:
-        """The name of a file's columns, in the plain types that a table has."""
+
+class _Columns:
+    """The columns of files in the plain types that a table has, each kept once."""
+
+    def __init__(self, unit: str) -> None:
+        self._unit = unit
+        self.by_name: dict[str, str] = {}
+        """Serialised, by a name that follows from them."""
+        self._known: dict[bytes, str] = {}
+
+    def keep(self, schema: pa.Schema, names: Sequence[str] | None) -> str:
+        """The name of a file's columns; `names` are other names for them."""
+        exact = schema.serialize().to_pybytes() + repr(names).encode()
+        if exact not in self._known:
+            self._known[exact] = self._keep(schema, names)
+        return self._known[exact]
+
+    def _keep(self, schema: pa.Schema, names: Sequence[str] | None) -> str:
         if names is not None:
             schema = pa.schema([field.with_name(name) for field, name in zip(schema, names, strict=True)])
-        plain = plain_schema(schema, timestamp_unit=self.unit)
+        plain = plain_schema(schema, timestamp_unit=self._unit)
         _demand_distinct(plain)
         name = schema_id(plain)
-        schemas[name] = encoded(plain)
+        self.by_name[name] = encoded(plain)
         return name
 
 
@@ -323,21 +342,19 @@ def plan_table(
         shared=shared,
     )
     for outcome in doer.run(tasks):
-        for name, schema in outcome["schemas"].items():
+        for name, schema in outcome.schemas.items():
             if name not in work.schemas:
                 work.schemas[name] = decoded(schema)
-        for found in outcome["files"]:
-            due = dues.get(found.pop("relative"))
+        for found in outcome.files:
+            due = dues.get(found.relative)
             if due is None:
                 raise AssertionError("a file was planned that nobody asked for")
             if progress is not None:
-                progress.advance(work.table.name, due.file.share, int(found.get("rows") or 0))
-            if found.get("error") is not None:
-                fail(work, due.file, found["error"], cause_of(found))
+                progress.advance(work.table.name, due.file.share, found.rows or 0)
+            if found.failure is not None:
+                fail(work, due.file, found.failure.error, found.failure.cause)
                 continue
-            planned = PlannedFile(due.file, due.key, **found)
-            names = None if planned.names is None else tuple(planned.names)
-            work.planned.append(replace(planned, names=names))
+            work.planned.append(found.planned(due.file, due.key))
 
 
 def lacking(table: Table, files: Iterable[SourceFile], unit: str) -> list[str]:

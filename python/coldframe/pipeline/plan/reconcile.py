@@ -20,13 +20,12 @@ from coldframe.pipeline.plan.exchange import Absence, Exchange, source_of
 from coldframe.pipeline.plan.layouts import nested
 from coldframe.pipeline.plan.plan_files import key_maker
 from coldframe.pipeline.plan.table_work import Due, TableWork, Works, due_of
-from coldframe.pipeline.records import SourceFile
+from coldframe.pipeline.records import Committed, SourceFile
 from coldframe.pipeline.report.model import FileReport
 from coldframe.pipeline.source.identity import is_same_source
 from coldframe.pipeline.source.inventory import Inventory
 from coldframe.pipeline.source.tables import Table
-from coldframe.pipeline.state.journal import Entry, Journal
-from coldframe.pipeline.state.ledger import shared_file
+from coldframe.pipeline.state.journal import Journal
 from coldframe.pipeline.state.stored_files import StoredFiles
 from coldframe.pipeline.target.sinks import ParquetSink
 from coldframe.pipeline.target.targets import Target
@@ -153,15 +152,17 @@ def _has_spoilt(work: TableWork, journal: Journal) -> bool:
 
 def _gone_table(path: str, journal: Journal) -> Table:
     """A table of which there is nothing left in the source."""
-    about = journal.state.tables.get(path, {})
-    name = str(about.get("name", path.replace("/", ".")))
-    return Table(name, path, str(about.get("format", "gone")), None)
+    known = journal.state.tables.get(path)
+    if known is None:
+        return Table(path.replace("/", "."), path, "gone", None)
+    return Table(known.name, path, known.format or "gone", None)
 
 
 def _half_dropped(journal: Journal, target: Target, live: Live) -> Iterator[Table]:
     """Tables that still list files of ours, although the journal has dropped every source of theirs."""
     for path, files in journal.state.registered.items():
-        if journal.done.sources_of(path) or journal.state.tables.get(path, {}).get("to") != target.name:
+        known = journal.state.tables.get(path)
+        if journal.done.sources_of(path) or known is None or known.to != target.name:
             continue
         table = _gone_table(path, journal)
         if files and live(table) is not None:
@@ -178,13 +179,13 @@ class _Sharing:
         self.stored = StoredFiles(journal.destination, "")
         """Of the table that is looked at."""
 
-    def leave(self, entry: Entry | None) -> None:
+    def leave(self, entry: Committed | None) -> None:
         """A source's rows have to leave the file, which others share with it."""
-        self.gone.add(shared_file(entry))
+        self.gone.add("" if entry is None else entry.shared_file)
 
-    def lost(self, entry: Entry, journal: Journal, live: set[str] | None) -> bool:
+    def lost(self, entry: Committed, journal: Journal, live: set[str] | None) -> bool:
         """See `_lost`; each shared file is looked at once for sources that come one after the other."""
-        name = shared_file(entry)
+        name = entry.shared_file
         if not name:
             return _lost(entry, journal, self.stored, live)
         if self._last[0] != name:
@@ -195,7 +196,7 @@ class _Sharing:
 def _sort(
     work: TableWork,
     file: SourceFile,
-    before: Entry | None,
+    before: Committed | None,
     journal: Journal,
     keys: _Keys,
     live: set[str] | None,
@@ -213,7 +214,7 @@ def _sort(
     )
     now = not state.fresh or (before is not None and before.generation == state.generation)
     # What is held together with others is published together with them.
-    together = usable and bool(shared_file(waiting))
+    together = usable and waiting is not None and bool(waiting.shared_file)
     again = before is not None and keys.fits(before.key, file) and _is_same(file, before)
     same = again and now and not together
     if before is not None and same and not sharing.lost(before, journal, live):
@@ -230,13 +231,13 @@ def _sort(
     return before is not None and bool(before.parts)
 
 
-def _is_same(file: SourceFile, entry: Entry) -> bool:
+def _is_same(file: SourceFile, entry: Committed) -> bool:
     """Whether a source of the same key is the one that was converted: see `identity`."""
-    identity, digest = entry.details.get("identity"), str(entry.details.get("digest", ""))
+    identity, digest = entry.details.identity, entry.details.digest or ""
     return is_same_source(file.path, file.identity, identity, digest, file.storage_options)
 
 
-def _lost(entry: Entry, journal: Journal, stored: StoredFiles, live: set[str] | None) -> bool:
+def _lost(entry: Committed, journal: Journal, stored: StoredFiles, live: set[str] | None) -> bool:
     """Whether a file of the target is gone, or has another size. One that a Delta or Iceberg table does not
     list any more was taken out by others, on purpose.
     """

@@ -9,11 +9,10 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from coldframe.pipeline.file_access import StorageOptions
-from coldframe.pipeline.records import Cause, PlannedFile, SourceFile
+from coldframe.pipeline.records import Cause, Committed, PlannedFile, SourceFile
 from coldframe.pipeline.report.model import FileReport, FileReports, TableReport
 from coldframe.pipeline.source.inventory import packing
 from coldframe.pipeline.source.tables import Table
-from coldframe.pipeline.state.ledger import Entry, shared_file
 from coldframe.pipeline.state.scratch import Rows, Scratch, names
 
 
@@ -36,10 +35,12 @@ class Due:
     """Of what stays as it is in the target: why this run cannot convert it."""
 
 
-def due_of(file: SourceFile, entry: Entry, why: str = "") -> Due:
+def due_of(file: SourceFile, entry: Committed, why: str = "") -> Due:
     """A source that was converted."""
-    schema, written = str(entry.details.get("schema", "")), str(entry.details.get("written", ""))
-    return Due(file, entry.key, schema, written, bool(entry.parts), shared_file(entry), why=why)
+    details = entry.details
+    return Due(
+        file, entry.key, details.schema, details.written, bool(entry.parts), entry.shared_file, why=why
+    )
 
 
 @dataclass
@@ -76,8 +77,6 @@ class TableWork:
     """Whether what is converted is held until all of the table is: files are replaced or taken out."""
     half_dropped: bool = False
     """Whether a run that took out all of it was killed before the table's own log said so."""
-    left: int = 0
-    """How many files are still to be converted."""
 
     def refuse(self, due: Due, reason: str) -> None:
         """A file is not converted in this run."""

@@ -32,16 +32,17 @@ import pyarrow.parquet as pq
 import coldframe
 from coldframe._coldframe import ColdframeError, RawFingerprint
 from coldframe.pipeline.file_access import StorageOptions, reading, sha256
+from coldframe.pipeline.records import Committed, Part, describe
 from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.safe_list import SafeList
 from coldframe.pipeline.report.table_check import Standing, kind_of, standing
 from coldframe.pipeline.report.verdict import Reason, Verdict, judge_audit
 from coldframe.pipeline.scheduling import in_threads
-from coldframe.pipeline.state.journal import STATE, Entry, Part, State
+from coldframe.pipeline.state.journal import STATE, State
 from coldframe.pipeline.target.destination import Destination
 from coldframe.pipeline.target.sinks import Sink
 from coldframe.pipeline.target.targets import find_target
-from coldframe.pipeline.work.convert import as_stored, describe, fingerprint
+from coldframe.pipeline.work.convert import as_stored, fingerprint
 
 _THREADS = 4
 KIND_OF_FAULT = {
@@ -195,7 +196,7 @@ def _tables(state: State) -> Iterator[str]:
 
 def _standing(destination: Destination, state: State, path: str) -> Standing:
     about = kind_of(state, path)
-    return standing(destination, state, about["to"], about["name"], path)
+    return standing(destination, state, about.to, about.name, path)
 
 
 def _is_there(part: Part, table: Standing) -> bool:
@@ -205,13 +206,13 @@ def _is_there(part: Part, table: Standing) -> bool:
     return there and listed
 
 
-def _sink_of(state: State, entry: Entry) -> Sink:
+def _sink_of(state: State, entry: Committed) -> Sink:
     about = kind_of(state, entry.table)
-    return find_target(about["to"], unit=about["unit"]).sink
+    return find_target(about.to, unit=about.unit).sink
 
 
 def _judge(
-    destination: Destination, sink: Sink, inside: Sequence[tuple[Entry, Part]], *, deep: bool
+    destination: Destination, sink: Sink, inside: Sequence[tuple[Committed, Part]], *, deep: bool
 ) -> Fault | None:
     """What is wrong with a file, in which these have rows. That it is there with its size is known."""
     entry, part = inside[0]
@@ -221,7 +222,7 @@ def _judge(
 
 
 def _faults(
-    destination: Destination, sink: Sink, inside: Sequence[tuple[Entry, Part]], deep: bool
+    destination: Destination, sink: Sink, inside: Sequence[tuple[Committed, Part]], deep: bool
 ) -> Iterator[tuple[str, str, str | None]]:
     _, part = inside[0]
     path, options = destination.path(part.final), destination.storage_options
@@ -245,7 +246,7 @@ def _faults(
 
 
 def _unlike(
-    sink: Sink, path: str, inside: Sequence[tuple[Entry, Part]], storage_options: StorageOptions
+    sink: Sink, path: str, inside: Sequence[tuple[Committed, Part]], storage_options: StorageOptions
 ) -> Iterator[tuple[str, str, str | None]]:
     """Of a file that sources share, each one's rows are compared with what was read of it."""
     schema, batches = sink.open(path, storage_options)

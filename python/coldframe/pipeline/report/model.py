@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from coldframe.pipeline.records import Unread
+from coldframe.pipeline.records import Committed, Damage, Json, Unread
 from coldframe.pipeline.report.verdict import (
     Reason,
     RunFacts,
@@ -19,7 +19,6 @@ from coldframe.pipeline.report.verdict import (
 )
 from coldframe.pipeline.source.findings import Findings, MetastoreReport
 from coldframe.pipeline.source.inventory import Inventory
-from coldframe.pipeline.state.ledger import Entry
 from coldframe.pipeline.state.scratch import Rows, Scratch
 
 FINE = ("converted", "empty")
@@ -30,15 +29,13 @@ MOST_NAMED = 1000
 """Of a list in report.json; files.jsonl has all files."""
 
 
-def _few(
-    name: str, items: Rows[Any] | list[Any], shown: Callable[[Any], Any] = lambda item: item
-) -> dict[str, Any]:
+def _few(name: str, items: Rows[Any] | list[Any], shown: Callable[[Any], Any] = lambda item: item) -> Json:
     """A list for report.json, and how many there are where it is cut."""
     more = {f"{name}_count": len(items)} if len(items) > MOST_NAMED else {}
     return {name: [shown(item) for item in items[:MOST_NAMED]], **more}
 
 
-def _counted(name: str, findings: Findings) -> dict[str, Any]:
+def _counted(name: str, findings: Findings) -> Json:
     """The same of what was only kept as far as it is shown."""
     more = {f"{name}_count": len(findings)} if len(findings) > len(findings.shown) else {}
     return {name: findings.to_json(), **more}
@@ -59,7 +56,7 @@ class FileReport:
     bytes_out: int = 0
     outputs: list[str] = field(default_factory=list)
     verified: bool = False
-    damage: list[dict[str, Any]] = field(default_factory=list)
+    damage: list[Damage] = field(default_factory=list)
     error: str | None = None
     quarantine: str | None = None
     """Where a copy of it lies, relative to the target's root."""
@@ -75,25 +72,25 @@ class FileReport:
     """Of a directory: cells that could be read, and were not asked for; None where nobody counted."""
 
     @staticmethod
-    def of_entry(entry: Entry, size: int, *, earlier: bool = False) -> FileReport:
+    def of_entry(entry: Committed, size: int, *, earlier: bool = False) -> FileReport:
         """The report of a committed file."""
         details = entry.details
         return FileReport(
             entry.source,
-            "salvaged" if details["damage"] else "converted",
+            "salvaged" if details.damage else "converted",
             size,
-            details["rows"],
+            details.rows,
             sum(part.share for part in entry.parts),
             [part.final for part in entry.parts],
-            details["verified"],
-            details["damage"],
+            details.verified,
+            list(details.damage),
             None,
-            details.get("quarantine"),
+            details.quarantine,
             earlier,
-            details.get("seconds", 0.0),
-            details.get("losses", {}),
-            details.get("digest", ""),
-            details.get("passed_over"),
+            details.seconds,
+            dict(details.losses),
+            details.digest or "",
+            None if details.passed_over is None else dict(details.passed_over),
         )
 
     @property
@@ -101,7 +98,7 @@ class FileReport:
         """What decides whether it may be listed as safe to delete."""
         return SourceFacts(self.status, self.verified, bool(self.digest), self.losses)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """A line of files.jsonl."""
         return {**vars(self), "rows_lost": self.rows_lost}
 
@@ -109,7 +106,7 @@ class FileReport:
     def rows_lost(self) -> int | None:
         """How many rows its damage cost; None where that cannot be known."""
         lost = [item.get("rows_lost") for item in self.damage]
-        return None if None in lost else sum(int(rows) for rows in lost if rows is not None)
+        return None if None in lost else sum(rows for rows in lost if rows is not None)
 
 
 @dataclass
@@ -235,7 +232,7 @@ class TableReport:
     """Sources that have a part of the table only, by what they say of themselves."""
     metastore: Findings = field(default_factory=Findings)
     """What a Hive metastore says otherwise than was found."""
-    metadata: dict[str, Any] = field(default_factory=dict)
+    metadata: Json = field(default_factory=dict)
     """Of Delta or Iceberg: version or snapshot."""
     error: str | None = None
     """Why the files could not be made a Delta or Iceberg table."""
@@ -289,6 +286,12 @@ class TableReport:
             found.add(file)
         return found
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many files were found, and how many have each status."""
+        statuses = self.totals.statuses
+        return {"found": len(self.files), **{status: statuses[status] for status in STATUSES}}
+
     def count(self, *statuses: str) -> int:
         """How many files have one of the statuses."""
         totals = self.totals
@@ -321,7 +324,7 @@ class TableReport:
         """Bytes of the target."""
         return self.totals.bytes_out
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Its part of report.json."""
         return {
             "name": self.name,
@@ -332,10 +335,7 @@ class TableReport:
             "bytes_in": self.bytes_in,
             "bytes_out": self.bytes_out,
             **self.verdict.to_json(),
-            "counts": {
-                "found": len(self.files),
-                **{status: self.totals.statuses[status] for status in STATUSES},
-            },
+            "counts": self.counts,
             "seconds": round(self.seconds, 3),
             **_few("missing", self.missing),
             **_few("foreign", self.foreign),
@@ -369,7 +369,7 @@ class Report:
     left_out: list[LeftOut] = field(default_factory=list)
     """What directories hold beside what was asked for."""
     on_vanished: str = "fail"
-    timeline: dict[str, Any] = field(default_factory=dict)
+    timeline: Json = field(default_factory=dict)
     """Bytes of the source and rows by time: see `progress.Timeline`."""
     safe_to_delete: int = 0
     """How many sources `safe-to-delete.txt` lists."""
@@ -449,7 +449,7 @@ class Report:
             counts.update(table.totals.statuses)
         return {status: counts[status] for status in STATUSES if counts[status]}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """report.json."""
         return {
             "source": self.source,

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.grouping import grouped
 from coldframe.pipeline.plan.plan_files import lacking
 from coldframe.pipeline.plan.table_work import TableWork
-from coldframe.pipeline.records import Cause, SourceFile
+from coldframe.pipeline.records import Cause, Committed, Json, SourceFile
 from coldframe.pipeline.report.verdict import Reason, judge_preview
 from coldframe.pipeline.source.findings import Findings, MetastoreReport, metastore_lines
 from coldframe.pipeline.source.inventory import Inventory
-from coldframe.pipeline.state.ledger import Entry, Ledger
+from coldframe.pipeline.state.ledger import Ledger
 
 
 @dataclass
@@ -53,7 +52,7 @@ class TablePreview:
         }
         return [Reason(kind, count) for kind, count in counts.items() if count]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """For programs."""
         return {**vars(self), "metastore": self.metastore.to_json()}
 
@@ -107,7 +106,7 @@ class Preview:
             _describe(work, table, options, done.file_shared_by)
         _expect(self, done.each())
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """For programs."""
         return {
             **{name: value for name, value in vars(self).items() if not name.startswith("_")},
@@ -130,12 +129,12 @@ def new_preview(works: Sequence[TableWork], inventory: Inventory, target: str, t
     )
 
 
-def _expect(found: Preview, done: Iterable[Entry]) -> None:
+def _expect(found: Preview, done: Iterable[Committed]) -> None:
     """Time and size by what earlier runs took."""
     read = seconds = written = 0.0
     for entry in done:
-        read += entry.details["bytes"]
-        seconds += entry.details["seconds"]
+        read += entry.details.bytes
+        seconds += entry.details.seconds
         written += sum(part.share for part in entry.parts)
     if read:
         size = sum(table.bytes for table in found.tables)

@@ -22,10 +22,10 @@ from typing import Any
 
 from coldframe._coldframe import ColdframeError, SchemaError
 from coldframe.pipeline.file_access import StorageOptions, pieces
-from coldframe.pipeline.records import SourceFile
+from coldframe.pipeline.records import Committed, SourceFile
 from coldframe.pipeline.scheduling import SIDE_BY_SIDE, in_threads
 from coldframe.pipeline.source.identity import digest_now, identity_of, is_proof
-from coldframe.pipeline.state.journal import HOME, Entry, State
+from coldframe.pipeline.state.journal import HOME, State
 from coldframe.pipeline.target.destination import Destination
 from coldframe.sources import is_remote, open_store
 
@@ -136,9 +136,9 @@ def check(
     """The lines that do not hold any more, and why: by the source as it is now, or by the journal."""
     root = str(listed.about.get("source", ""))
     trees = {
-        str(entry.details.get("digest"))
+        entry.details.digest
         for entry in state.done.each()
-        if str(entry.details.get("digest", "")).startswith("tree:")
+        if entry.details.digest is not None and entry.details.digest.startswith("tree:")
     }
 
     def looks() -> Iterator[Callable[[], tuple[Line, str | None]]]:
@@ -149,7 +149,7 @@ def check(
             if told is not None:
                 yield functools.partial(_as_told, line, told)
             else:
-                known = None if entry is None else entry.details.get("identity")
+                known = None if entry is None else entry.details.identity
                 yield functools.partial(_look, line, known, storage_options)
 
     for line, why in in_threads(looks(), _THREADS):
@@ -161,13 +161,13 @@ def _as_told(line: Line, why: str) -> tuple[Line, str | None]:
     return line, why
 
 
-def _told(line: Line, entry: Entry | None, trees: set[str]) -> str | None:
+def _told(line: Line, entry: Committed | None, trees: set[str]) -> str | None:
     """What is wrong with a line by the journal alone."""
     if line.digest.startswith("tree:"):
         return None if line.digest in trees else "the journal has no such source any more"
     if entry is None:
         return "the journal has no such source any more"
-    if entry.details.get("digest") != line.digest:
+    if entry.details.digest != line.digest:
         return "the journal has another digest of it"
     return None
 

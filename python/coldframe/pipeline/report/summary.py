@@ -11,9 +11,7 @@ def summary(report: Report) -> str:
     """The outcome in a few lines."""
     lines: list[str] = []
     for table in report.tables:
-        counts = ", ".join(
-            f"{count} {status}" for status, count in table.to_json()["counts"].items() if count
-        )
+        counts = ", ".join(f"{count} {status}" for status, count in table.counts.items() if count)
         sizes = f"{size_text(table.bytes_in)} -> {size_text(table.bytes_out)}"
         outcome = f"{table.rows:,} rows, {sizes}, {table.verdict.text}"
         lines.append(f"{table.name} ({table.format}): {counts}; {outcome}")

@@ -11,7 +11,7 @@ files that nobody compared: with `on_foreign_changes="append"` that is known, el
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from coldframe.pipeline.report.target_facts import (
@@ -23,6 +23,7 @@ from coldframe.pipeline.report.target_facts import (
     look,
 )
 from coldframe.pipeline.report.verdict import Reason
+from coldframe.pipeline.state.events import KnownTable
 from coldframe.pipeline.state.journal import State
 from coldframe.pipeline.target.destination import Destination
 from coldframe.pipeline.target.live import LiveFile
@@ -107,8 +108,6 @@ def _unreadable(facts: TargetFacts, file: LiveFile) -> tuple[str, str] | None:
     return None
 
 
-def kind_of(state: State, path: str) -> Mapping[str, str]:
-    """What a table was written as: `to`, `name` and the unit of its timestamps."""
-    about = state.tables.get(path, {})
-    named = {key: str(value) for key, value in about.items()}
-    return {"to": "parquet", "name": path, "unit": "us", **named}
+def kind_of(state: State, path: str) -> KnownTable:
+    """What a table was written as."""
+    return state.tables.get(path) or KnownTable(path, path, "parquet", "us")

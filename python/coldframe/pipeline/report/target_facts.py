@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from coldframe.pipeline.plan.plan_files import decoded
+from coldframe.pipeline.records import Part
 from coldframe.pipeline.source.inventory import is_hidden
-from coldframe.pipeline.state.journal import Part, State
+from coldframe.pipeline.state.journal import State
 from coldframe.pipeline.state.scratch import Rows, Scratch
 from coldframe.pipeline.state.stored_files import StoredFiles
 from coldframe.pipeline.target.destination import Destination
@@ -132,7 +133,7 @@ def _of_table(facts: TargetFacts, state: State) -> Difference | None:
 
 def _columns(path: str, state: State) -> set[str]:
     """The names of the columns that files of a table were written with, in small letters."""
-    written = {str(entry.details.get("written", "")) for entry in state.done.of_table(path) if entry.parts}
+    written = {entry.details.written for entry in state.done.of_table(path) if entry.parts}
     known = (decoded(state.schemas[name]) for name in written if name in state.schemas)
     return {name.lower() for schema in known for name in schema.names}
 

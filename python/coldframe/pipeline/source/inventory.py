@@ -18,7 +18,7 @@ from typing import Any
 import coldframe
 from coldframe._coldframe import ColdframeError, NotFoundError, formats
 from coldframe.pipeline.file_access import StorageOptions
-from coldframe.pipeline.records import SourceFile, Unread
+from coldframe.pipeline.records import Listing, SourceFile, Unread
 from coldframe.pipeline.scheduling import Scheduler, Threads
 from coldframe.pipeline.source.identity import identity_of, identity_of_file
 from coldframe.pipeline.source.selection import Selection
@@ -187,13 +187,13 @@ def take_inventory(
         tasks = (FolderTask(root, tuple(folders[at : at + size]), selection or Selection()) for at in starts)
         below_them: list[str] = []
         for found in doer.run(tasks):
-            for row in found["files"]:
-                inventory.add(SourceFile(_path(root, row[0]), *row))
-            inventory.unread += [Unread(*one) for one in found["unread"]]
-            inventory.hide(found["hidden_names"], found["hidden"])
-            for place in found["left_out"]:
+            for file in found.files:
+                inventory.add(file)
+            inventory.unread += found.unread
+            inventory.hide(found.hidden_names, found.hidden)
+            for place in found.left_out:
                 inventory.left_out.append(place)
-            below_them += found["folders"]
+            below_them += found.folders
         folders = sorted(below_them)
     inventory.unread.sort(key=lambda one: one.relative)
     return inventory
@@ -228,38 +228,19 @@ class FolderTask:
     selection: Selection
     bytes: int = 16 << 20
 
-    def run(self) -> dict[str, Any]:
+    def run(self) -> Listing:
         """Lists them, and looks at each file."""
-        found = Found()
+        found = Listing()
         for folder in self.folders:
             _list(self.root, folder, self.selection, found)
-        return vars(found)
+        return found
 
-    def given_up(self, reason: str) -> dict[str, Any]:
+    def given_up(self, reason: str) -> Listing:
         """Nobody came back from there."""
-        return vars(Found(unread=[[folder, reason] for folder in self.folders]))
+        return Listing(unread=[Unread(folder, reason) for folder in self.folders])
 
 
-@dataclass
-class Found:
-    """Of plain values, so that it travels."""
-
-    files: list[list[Any]] = field(default_factory=list)
-    """What a SourceFile has after its path."""
-    folders: list[str] = field(default_factory=list)
-    unread: list[list[str]] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
-    hidden: int = 0
-    hidden_names: list[str] = field(default_factory=list)
-
-    def add(self, file: SourceFile | Unread) -> None:
-        if isinstance(file, Unread):
-            self.unread.append([file.relative, file.reason])
-        else:
-            self.files.append(list(_plain(file)))
-
-
-def _list(root: str, folder: str, selection: Selection, found: Found) -> None:
+def _list(root: str, folder: str, selection: Selection, found: Listing) -> None:
     path = _path(root, folder)
     if folder != ROOT and _is_table(path):
         if selection.takes(folder):

@@ -53,8 +53,8 @@ def _remembered(tables: Sequence[Table], state: State) -> Iterator[tuple[tuple[s
     """Paths and names in the target, by place and format."""
     nameless: set[str] = set()
     for path, about in state.tables.items():
-        if "format" in about:
-            yield (str(about["place"]), str(about["format"])), (path, str(about["name"]))
+        if about.place is not None and about.format is not None:
+            yield (about.place, about.format), (path, about.name)
         else:
             nameless.add(path)
     # Early versions did not write down what a table was made of: what they made of its files says so.
@@ -63,7 +63,7 @@ def _remembered(tables: Sequence[Table], state: State) -> Iterator[tuple[tuple[s
             before = state.done.look_up(file.relative)
             if before is not None and before.table in nameless:
                 nameless.discard(before.table)
-                name = str(state.tables[before.table]["name"])
+                name = state.tables[before.table].name
                 yield (table.place, table.format), (before.table, name)
                 break
 

@@ -14,13 +14,13 @@ import itertools
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from coldframe import _coldframe
 from coldframe._coldframe import ColdframeError, NotFoundError, Store, StoreEntry
 from coldframe.listing import FileEntry, Files, Listed, is_flat
 from coldframe.pipeline.file_access import StorageOptions
-from coldframe.pipeline.records import SourceFile, Unread
+from coldframe.pipeline.records import Listing, SourceFile, Unread
 from coldframe.pipeline.scheduling import Scheduler, Threads
 from coldframe.pipeline.source.identity import of_entries, of_entry
 from coldframe.pipeline.source.inventory import (
@@ -28,7 +28,6 @@ from coldframe.pipeline.source.inventory import (
     SEVERAL,
     TABLES_FILE,
     THREADS,
-    Found,
     Inventory,
     is_hidden,
     new_inventory,
@@ -72,16 +71,16 @@ class LookTask:
     storage_options: StorageOptions = field(repr=False)
     bytes: int = 16 << 20
 
-    def run(self) -> dict[str, Any]:
+    def run(self) -> Listing:
         """Looks at each."""
-        found = Found()
+        found = Listing()
         for url, entry in self.files:
             found.add(_look(url, entry, self.storage_options))
-        return vars(found)
+        return found
 
-    def given_up(self, reason: str) -> dict[str, Any]:
+    def given_up(self, reason: str) -> Listing:
         """Nobody came back from there."""
-        return vars(Found(unread=[[entry.path, reason] for _, entry in self.files]))
+        return Listing(unread=[Unread(entry.path, reason) for _, entry in self.files])
 
 
 def take_listed(
@@ -122,10 +121,10 @@ def take_listed(
 
     walked = files()
     for outcome in doer.run(LookTask(some, storage_options) for some in _together(walked, size)):
-        for row in outcome["files"]:
-            of_it: Any = (tree.store.url_of(row[0]), *row, storage_options)
-            inventory.add(SourceFile(*of_it))
-        inventory.unread += [Unread(*one) for one in outcome["unread"]]
+        for file in outcome.files:
+            # From executors they come without: it holds secrets.
+            inventory.add(replace(file, storage_options=storage_options))
+        inventory.unread += outcome.unread
     inventory.unread.sort(key=lambda one: one.relative)
     return inventory
 

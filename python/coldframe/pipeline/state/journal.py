@@ -32,25 +32,25 @@ import socket
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import IO, Any, TypeVar
+from typing import IO, TypeVar
 
 from coldframe._coldframe import ColdframeError, UnsupportedError
+from coldframe.pipeline.records import Committed, Json, Part
 from coldframe.pipeline.scheduling import in_threads
-from coldframe.pipeline.state.ledger import Entry, Ledger, Part
+from coldframe.pipeline.state import events
+from coldframe.pipeline.state.events import Event, KnownTable, Unit
+from coldframe.pipeline.state.ledger import Ledger
 from coldframe.pipeline.state.scratch import Scratch
 from coldframe.pipeline.state.stored_files import StoredFiles
 from coldframe.pipeline.target.destination import Destination
-
-__all__ = ["HOME", "Entry", "Journal", "Part", "State", "read_state"]
 
 HOME = "_coldframe"
 STATE = f"{HOME}/state"
 STAGING = f"{HOME}/staging"
 COMPACT = 64
 """Segments after which the journal is written in short."""
-_ABOUT = ("name", "to", "unit", "place", "format")
 T = TypeVar("T")
 R = TypeVar("R")
 _SEGMENT = re.compile(r"(\d{12})(\.base)?\.jsonl\Z")
@@ -67,13 +67,11 @@ class State:
         """Source files that are converted, but not published yet."""
         self.schemas: dict[str, str] = {}
         """Columns that files have or were written with, serialised, by a name that follows from them."""
-        self.tables: dict[str, dict[str, Any]] = {}
-        """What each table was written as: its name, `to` and the unit of its timestamps, by its path; and
-        what of the source it is: place and format, which early versions did not write down.
-        """
+        self.tables: dict[str, KnownTable] = {}
+        """What each table was written as, and what of the source it is, by its path."""
         self.registered: dict[str, set[str]] = {}
         """The files that our commits left in a Delta or Iceberg table, whatever others did since;"""
-        self.registering: dict[str, dict[str, Any]] = {}
+        self.registering: dict[str, events.Registering] = {}
         """and the commit that was about to be made."""
         self.epoch = 0
         """How many runs there were."""
@@ -82,81 +80,87 @@ class State:
         self.generation = 0
         """How many times everything was begun afresh; `fresh`: and is not through with it."""
         self.fresh = False
-        self.units: dict[str, dict[int, dict[str, Any]]] = {}
-        """Parts that are converted of sources that are not: the events, by source and number."""
-        self.begun: dict[str, Entry] = {}
+        self.units: dict[str, dict[int, Unit]] = {}
+        """Parts that are converted of sources that are not, by source and number."""
+        self.begun: dict[str, Committed] = {}
         """Entries whose publishing was begun, by their source; `dropping`: what was about to be deleted."""
-        self.dropping: dict[str, Entry] = {}
+        self.dropping: dict[str, Committed] = {}
 
     def begin_fresh(self) -> None:
         """What was done before counts as not done. One that was killed goes on."""
         if not self.fresh:
             self.generation, self.fresh = self.generation + 1, True
 
-    def apply(self, event: dict[str, Any]) -> None:
+    def apply(self, event: Event) -> None:
         """One event of the journal."""
-        kind = event["event"]
-        if kind == "run":
-            self.epoch = event["epoch"]
-        elif kind == "end":
-            self.ended = event["at"]
-        elif kind == "schema":
-            self.schemas[event["name"]] = event["schema"]
-        elif kind == "table":
-            self.tables[event["path"]] = {key: event[key] for key in _ABOUT if key in event}
-        elif kind == "lists":
-            self.registered[event["table"]] = set(event["files"])
-        elif kind == "register":
-            self.registering[event["table"]] = event
-        elif kind == "registered":
-            about = self.registering.pop(event["table"])
-            if event["made"]:
-                files = self.registered.setdefault(event["table"], set())
-                files.difference_update(about["remove"])
-                files.update(about["add"])
-        elif kind == "fresh":
-            self.generation, self.fresh = event["generation"], event["open"]
-        elif kind in ("hold", "begin", "is"):
-            entry = Entry.from_json(event["entry"])
-            self.units.pop(entry.source, None)
-            if kind == "begin":
-                self.begun[entry.source] = entry
-            else:
-                (self.held if kind == "hold" else self.done).put(entry)
-        elif kind == "unit":
-            self.units.setdefault(event["source"], {})[event["number"]] = event
-        elif kind == "done":
-            self.done.put(self.begun.pop(event["source"]))
-            self.held.pop(event["source"])
-        elif kind == "drop":
-            gone = self.done.pop(event["source"])
-            if gone is not None:
-                self.dropping[gone.source] = gone
-        elif kind == "dropped":
-            self.dropping.pop(event["source"], None)
-        elif kind == "forget":
-            self.begun.pop(event["source"], None)
-            self.units.pop(event["source"], None)
-            self.held.pop(event["source"])
-            if event.get("done"):
-                self.done.pop(event["source"])
-        else:
-            raise ColdframeError(f"the journal has an event {kind!r} that this version does not know")
+        match event:
+            case events.RunBegun():
+                self.epoch = event.epoch
+            case events.RunEnded():
+                self.ended = event.at
+            case events.KnownSchema():
+                self.schemas[event.name] = event.schema
+            case events.KnownTable():
+                self.tables[event.path] = event
+            case events.Lists():
+                self.registered[event.table] = set(event.files)
+            case events.Registering():
+                self.registering[event.table] = event
+            case events.Registered():
+                self._settle_registering(event)
+            case events.Fresh():
+                self.generation, self.fresh = event.generation, event.open
+            case events.Unit():
+                self.units.setdefault(event.source, {})[event.number] = event
+            case events.Held():
+                self.units.pop(event.entry.source, None)
+                self.held.put(event.entry)
+            case events.Begun():
+                self.units.pop(event.entry.source, None)
+                self.begun[event.entry.source] = event.entry
+            case events.Is():
+                self.units.pop(event.entry.source, None)
+                self.done.put(event.entry)
+            case events.Done():
+                self.done.put(self.begun.pop(event.source))
+                self.held.pop(event.source)
+            case events.Dropping():
+                gone = self.done.pop(event.source)
+                if gone is not None:
+                    self.dropping[gone.source] = gone
+            case events.Dropped():
+                self.dropping.pop(event.source, None)
+            case events.Forgotten():
+                self._forget(event)
 
-    def events(self) -> Iterator[dict[str, Any]]:
+    def _settle_registering(self, event: events.Registered) -> None:
+        about = self.registering.pop(event.table)
+        if event.made:
+            files = self.registered.setdefault(event.table, set())
+            files.difference_update(about.remove)
+            files.update(about.add)
+
+    def _forget(self, event: events.Forgotten) -> None:
+        self.begun.pop(event.source, None)
+        self.units.pop(event.source, None)
+        self.held.pop(event.source)
+        if event.done:
+            self.done.pop(event.source)
+
+    def events(self) -> Iterator[Event]:
         """What makes the same state out of an empty one."""
-        yield {"event": "run", "epoch": self.epoch}
-        yield {"event": "fresh", "generation": self.generation, "open": self.fresh}
-        for path, table in self.tables.items():
-            yield {"event": "table", "path": path, **table}
+        yield events.RunBegun(self.epoch)
+        yield events.Fresh(self.generation, self.fresh)
+        yield from self.tables.values()
         for path, files in self.registered.items():
-            yield {"event": "lists", "table": path, "files": sorted(files)}
+            yield events.Lists(path, tuple(sorted(files)))
         yield from self.registering.values()
         for name, schema in self.schemas.items():
-            yield {"event": "schema", "name": name, "schema": schema}
-        for kind, entries in (("is", self.done), ("hold", self.held)):
-            for entry in entries.each():
-                yield {"event": kind, "entry": entry.to_json()}
+            yield events.KnownSchema(name, schema)
+        for entry in self.done.each():
+            yield events.Is(entry)
+        for entry in self.held.each():
+            yield events.Held(entry)
         for units in self.units.values():
             yield from units.values()
 
@@ -180,7 +184,7 @@ def read_state(destination: Destination) -> tuple[State, int]:
     for name in files:
         for line, text in enumerate(destination.lines(f"{STATE}/{name}"), 1):
             try:
-                state.apply(json.loads(text))
+                state.apply(events.from_json(json.loads(text)))
             except (ValueError, KeyError, TypeError) as reason:
                 place = f"{destination.root}/{STATE}/{name}, line {line}"
                 raise ColdframeError(f"{place}: {type(reason).__name__}: {reason}") from reason
@@ -198,7 +202,7 @@ class Journal:
         self.run = ""
         """What this run is called in commits of Delta and Iceberg."""
         self._number = 0
-        self._late: list[dict[str, Any]] = []
+        self._late: list[Event] = []
         """Events that the next segment may take along: what they say shows in the files as well."""
         self._lock: IO[str] | None = None
 
@@ -245,55 +249,51 @@ class Journal:
     def keep_schema(self, name: str, schema: str) -> None:
         """Remembers columns, for files that come later."""
         if name not in self.state.schemas:
-            self._later({"event": "schema", "name": name, "schema": schema})
+            self._later(events.KnownSchema(name, schema))
 
-    def keep_table(self, path: str, about: dict[str, str]) -> None:
-        """Remembers what a table is written as, and of what it is made: see `State.tables`."""
-        if self.state.tables.get(path) != about:
-            self._later({"event": "table", "path": path, **about})
+    def keep_table(self, table: KnownTable) -> None:
+        """Remembers what a table is written as, and of what it is made."""
+        if self.state.tables.get(table.path) != table:
+            self._later(table)
 
     def announce(self, table: str, add: Iterable[str], remove: Iterable[str]) -> None:
         """Says which commit is about to be made to a Delta or Iceberg table: it bears this run's name."""
-        event = {"event": "register", "table": table, "run": self.run}
-        self._append({**event, "add": sorted(add), "remove": sorted(remove)})
+        self._append(events.Registering(table, self.run, tuple(sorted(add)), tuple(sorted(remove))))
 
     def settle(self, table: str, *, made: bool) -> None:
         """Whether the commit that was announced was made."""
         if table in self.state.registering:
-            self._later({"event": "registered", "table": table, "made": made})
+            self._later(events.Registered(table, made))
 
     def begin_fresh(self) -> None:
         """From here on, what was done before counts as not done. One that was killed goes on."""
         if not self.state.fresh:
-            self._append({"event": "fresh", "generation": self.state.generation + 1, "open": True})
+            self._append(events.Fresh(self.state.generation + 1, open=True))
 
     def end_fresh(self) -> None:
         """Everything was tried once: what could not be done again stays as it was."""
         if self.state.fresh:
-            self._append({"event": "fresh", "generation": self.state.generation, "open": False})
+            self._append(events.Fresh(self.state.generation, open=False))
 
-    def keep_units(self, units: Iterable[dict[str, Any]]) -> None:
+    def keep_units(self, units: Iterable[Unit]) -> None:
         """Keeps converted parts of large files in staging, over kills too, until the others are converted."""
-        self._append(*({"event": "unit", **unit} for unit in units))
+        self._append(*units)
 
-    def hold(self, entries: Iterable[Entry]) -> None:
+    def hold(self, entries: Iterable[Committed]) -> None:
         """Keeps converted files in staging, over kills too, until they are committed."""
-        self._append(*({"event": "hold", "entry": entry.to_json()} for entry in entries))
+        self._append(*map(events.Held, entries))
 
     def forget(self, source: str) -> None:
         """Lets go of what is held of a source, and of no use any more."""
-        self._later({"event": "forget", "source": source})
+        self._later(events.Forgotten(source))
 
-    def commit(self, entries: Sequence[Entry], drops: Sequence[str] = ()) -> None:
+    def commit(self, entries: Sequence[Committed], drops: Sequence[str] = ()) -> None:
         """Gives the parts of source files their final names, and takes out what they replace and what of
         `drops`, sources that are gone, there is.
         """
         before = {source: self.done[source] for source in drops if source in self.done}
         begun = [replace(entry, replaces=self._replaced(entry)) for entry in entries]
-        self._append(
-            *({"event": "begin", "entry": entry.to_json()} for entry in begun),
-            *({"event": "drop", "source": source} for source in before),
-        )
+        self._append(*map(events.Begun, begun), *map(events.Dropping, before))
         self._finish(begun, before.values())
 
     def clear_staging(self) -> None:
@@ -316,7 +316,7 @@ class Journal:
         if len(names) < COMPACT:
             return
         self._append()
-        self.destination.write(f"{STATE}/{self._number:012d}.base.jsonl", _each_line(self.state.events()))
+        self.destination.write(f"{STATE}/{self._number:012d}.base.jsonl", _lines_of(self.state.events()))
         base = f"{STATE}/{self._number:012d}.base.jsonl"
         for name in names:
             found = _SEGMENT.match(name.rsplit("/", 1)[-1])
@@ -329,7 +329,7 @@ class Journal:
 
     def end(self) -> None:
         """Says that the run came to its end; a driver that is fenced gets no further than this."""
-        self._append({"event": "end", "at": time.time()})
+        self._append(events.RunEnded(time.time()))
 
     def write_manifest(self) -> str:
         """One line for each file of the tables; of those that sources share one for each source."""
@@ -342,7 +342,7 @@ class Journal:
         found = self.destination.stat(name)
         return found is not None and found.size == size
 
-    def _replaced(self, entry: Entry) -> tuple[str, ...]:
+    def _replaced(self, entry: Committed) -> tuple[str, ...]:
         before = self.done.get(entry.source)
         return () if before is None else tuple(part.final for part in before.parts)
 
@@ -351,22 +351,22 @@ class Journal:
             return False
         return next(iter(self.destination.lines(name)), b"").startswith(b'{"event": "run"')
 
-    def _later(self, event: dict[str, Any]) -> None:
+    def _later(self, event: Event) -> None:
         self.state.apply(event)
         self._late.append(event)
 
-    def _append(self, *events: dict[str, Any]) -> None:
+    def _append(self, *new: Event) -> None:
         """One more segment. Its number is the fence."""
         late, self._late = self._late, []
-        if not late and not events:
+        if not late and not new:
             return
         name = f"{STATE}/{self._number + 1:012d}.jsonl"
-        if not self.destination.create(name, _lines([*late, *events])):
+        if not self.destination.create(name, b"".join(_lines_of([*late, *new]))):
             raise ColdframeError(
                 f"{self.destination.root}: another driver has taken this migration over; this one stops"
             )
         self._number += 1
-        for event in events:
+        for event in new:
             self.state.apply(event)
 
     def _demand_state(self) -> None:
@@ -384,23 +384,18 @@ class Journal:
     def _take_over(self) -> None:
         for _ in range(10):
             self.state, self._number = read_state(self.destination)
-            run = {
-                "event": "run",
-                "epoch": self.state.epoch + 1,
-                "id": uuid.uuid4().hex,
-                "host": socket.gethostname(),
-                "pid": os.getpid(),
-                "started": time.time(),
-            }
-            if self.destination.create(f"{STATE}/{self._number + 1:012d}.jsonl", _lines([run])):
+            name = uuid.uuid4().hex
+            epoch = self.state.epoch + 1
+            run = events.RunBegun(epoch, name, socket.gethostname(), os.getpid(), time.time())
+            if self.destination.create(f"{STATE}/{self._number + 1:012d}.jsonl", b"".join(_lines_of([run]))):
                 self._number += 1
                 self.state.apply(run)
-                self.run = str(run["id"])
+                self.run = name
                 return
         raise ColdframeError(f"{self.destination.root}: another driver goes on writing its journal")
 
     def _recover(self) -> None:
-        whole: list[Entry] = []
+        whole: list[Committed] = []
         begun = list(self.state.begun.values())
         # Sources may share a file: it is looked for once.
         places = dict.fromkeys(
@@ -427,7 +422,7 @@ class Journal:
         # In this order: a driver that is not quite dead may rename it in between.
         return any(self.is_whole(name, size) for name in (staged, final))
 
-    def _finish(self, entries: Sequence[Entry], dropped: Iterable[Entry]) -> None:
+    def _finish(self, entries: Sequence[Committed], dropped: Iterable[Committed]) -> None:
         """Publishes and deletes what a segment has announced. Doing so twice changes nothing."""
         dropped = list(dropped)
         parts = {part.final: part for entry in entries for part in entry.parts}
@@ -442,9 +437,9 @@ class Journal:
             self._each(self.destination.delete, old)
             self.destination.settle(old)
         for entry in entries:
-            self._later({"event": "done", "source": entry.source})
+            self._later(events.Done(entry.source))
         for entry in dropped:
-            self._later({"event": "dropped", "source": entry.source})
+            self._later(events.Dropped(entry.source))
 
     def _each(self, act: Callable[[T], R], things: Iterable[T]) -> list[R]:
         """Does something with each thing, many side by side. An error comes when the others are done."""
@@ -462,7 +457,7 @@ class Journal:
                 f"{self.destination.path(part.final)}: a file of others has this name"
             ) from reason
 
-    def _undo(self, entry: Entry) -> None:
+    def _undo(self, entry: Committed) -> None:
         """Takes back what a killed commit had published; where the older version went with it, the source is
         not done any more.
         """
@@ -474,27 +469,27 @@ class Journal:
         if lost and before is not None and not self._keep_replaced:
             for part in before.parts:
                 self.destination.delete(part.final)
-        self._later({"event": "forget", "source": entry.source, "done": lost})
+        self._later(events.Forgotten(entry.source, done=lost))
 
 
-def _staged(units: dict[int, dict[str, Any]]) -> Iterator[tuple[str, int]]:
+def _staged(units: Mapping[int, Unit]) -> Iterator[tuple[str, int]]:
     """The staged files of the parts of a source, and their lengths."""
     for unit in units.values():
-        for file in unit["outcome"]["files"]:
-            yield file["staged"], file["bytes"]
+        for file in unit.outcome.files:
+            yield file.staged, file.bytes
 
 
-def _manifest_line(entry: Entry, part: Part) -> dict[str, Any]:
+def _manifest_line(entry: Committed, part: Part) -> Json:
     """A file as it is now; the place of a source's rows only where others' are beside them."""
     unsaid = {"staged", "final"} if part.of else {"staged", "final", "first", "of"}
     said = {name: value for name, value in vars(part).items() if name not in unsaid}
     return {"table": entry.table, "source": entry.source, "file": part.final, **said}
 
 
-def _lines(events: Iterable[dict[str, Any]]) -> bytes:
-    return b"".join(_each_line(events))
+def _lines_of(some: Iterable[Event]) -> Iterator[bytes]:
+    return _each_line(map(events.to_json, some))
 
 
-def _each_line(events: Iterable[dict[str, Any]]) -> Iterator[bytes]:
-    for event in events:
-        yield (json.dumps(event) + "\n").encode()
+def _each_line(lines: Iterable[Json]) -> Iterator[bytes]:
+    for line in lines:
+        yield (json.dumps(line) + "\n").encode()

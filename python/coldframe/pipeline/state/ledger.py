@@ -9,62 +9,13 @@ from __future__ import annotations
 import marshal
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
+from coldframe.pipeline.records import Committed, Part
 from coldframe.pipeline.state.scratch import Scratch, key_of, text_of
 
 
-@dataclass(frozen=True)
-class Part:
-    """A file of the target, or what of one a source has its rows in."""
-
-    staged: str
-    final: str
-    rows: int
-    bytes: int
-    """Of the whole file, as are the checksum and whether it was read back."""
-    checks: dict[str, Any] = field(default_factory=dict)
-    """The fingerprint of this source's rows in it."""
-    verified: bool = False
-    sha256: str | None = None
-    first: int = 0
-    """Of a file that several sources share: the number of the first row that is this one's,"""
-    of: int = 0
-    """and how many rows the file has; 0: it is this source's alone."""
-
-    @property
-    def share(self) -> int:
-        """Its bytes, by the rows that are this source's."""
-        return self.bytes * self.rows // self.of if self.of else self.bytes
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A source file that has been converted; all paths are relative to the target's root."""
-
-    key: str
-    source: str
-    table: str
-    parts: tuple[Part, ...]
-    replaces: tuple[str, ...] = ()
-    details: dict[str, Any] = field(default_factory=dict)
-    """What the report says of it: bytes and rows read, damage; the columns it had and was written with."""
-    generation: int = 0
-    """How many times the target was begun afresh before it."""
-
-    def to_json(self) -> dict[str, Any]:
-        """As events have it."""
-        return {**vars(self), "parts": [vars(part) for part in self.parts], "replaces": list(self.replaces)}
-
-    @staticmethod
-    def from_json(entry: dict[str, Any]) -> Entry:
-        """The reverse of `to_json`."""
-        parts = tuple(Part(**part) for part in entry["parts"])
-        return Entry(**{**entry, "parts": parts, "replaces": tuple(entry["replaces"])})
-
-
-class Ledger(Mapping[str, Entry]):
+class Ledger(Mapping[str, Committed]):
     """Entries by their sources, in the order of these. Small sources may share a file of the target."""
 
     def __init__(self, scratch: Scratch) -> None:
@@ -74,7 +25,7 @@ class Ledger(Mapping[str, Entry]):
         self._parts: Counter[str] = Counter()
         self._sources: Counter[str] = Counter()
 
-    def put(self, entry: Entry) -> None:
+    def put(self, entry: Committed) -> None:
         """Adds an entry, in place of the one that its source had."""
         source = key_of(entry.source)
         if self._length and self._scratch.get(self._entries, source) is not None:
@@ -91,12 +42,12 @@ class Ledger(Mapping[str, Entry]):
         self._sources[entry.table] += 1
         self._length += 1
 
-    def look_up(self, source: str) -> Entry | None:
+    def look_up(self, source: str) -> Committed | None:
         """The entry of a source."""
         body = self._scratch.get(self._entries, key_of(source)) if self._length else None
-        return None if body is None else Entry.from_json(marshal.loads(body))
+        return None if body is None else Committed.from_json(marshal.loads(body))
 
-    def pop(self, source: str) -> Entry | None:
+    def pop(self, source: str) -> Committed | None:
         """Takes an entry out; None where there is none."""
         entry = self.look_up(source)
         if entry is not None:
@@ -108,7 +59,7 @@ class Ledger(Mapping[str, Entry]):
             self._length -= 1
         return entry
 
-    def _release(self, entry: Entry, part: Part) -> None:
+    def _release(self, entry: Committed, part: Part) -> None:
         final = key_of(part.final)
         if part.of:
             self._scratch.delete(self._members, _member(part))
@@ -120,7 +71,7 @@ class Ledger(Mapping[str, Entry]):
         self._scratch.delete(self._finals, final)
         self._parts[entry.table] -= 1
 
-    def of_table(self, table: str) -> Iterator[Entry]:
+    def of_table(self, table: str) -> Iterator[Committed]:
         """The entries of a table, by its path."""
         prefix = key_of(table) + b"\0"
         for key, _ in self._scratch.rows(self._tables, prefix):
@@ -151,7 +102,7 @@ class Ledger(Mapping[str, Entry]):
         _, _, users, rows = marshal.loads(body)
         return users, rows
 
-    def sharing(self, name: str) -> Iterator[tuple[Entry, Part]]:
+    def sharing(self, name: str) -> Iterator[tuple[Committed, Part]]:
         """Whose rows lie in a file that sources share, in the order of the rows."""
         for _, source in self._scratch.rows(self._members, key_of(name) + b"\0"):
             entry = self[text_of(source)]
@@ -159,7 +110,8 @@ class Ledger(Mapping[str, Entry]):
 
     def file_shared_by(self, source: str) -> str:
         """The file of the target that a source shares with others; empty where it shares none."""
-        return shared_file(self.look_up(source))
+        entry = self.look_up(source)
+        return "" if entry is None else entry.shared_file
 
     def tables(self) -> list[str]:
         """The paths of the tables that have files in the target."""
@@ -173,12 +125,12 @@ class Ledger(Mapping[str, Entry]):
         """How many files of the target a table has."""
         return self._parts[table]
 
-    def each(self) -> Iterator[Entry]:
+    def each(self) -> Iterator[Committed]:
         """All entries, in the order of their sources."""
         for _, body in self._scratch.rows(self._entries):
-            yield Entry.from_json(marshal.loads(body))
+            yield Committed.from_json(marshal.loads(body))
 
-    def __getitem__(self, source: str) -> Entry:
+    def __getitem__(self, source: str) -> Committed:
         entry = self.look_up(source)
         if entry is None:
             raise KeyError(source)
@@ -202,7 +154,7 @@ class TableEntries:
     ledger: Ledger
     table: str
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[Committed]:
         return self.ledger.of_table(self.table)
 
 
@@ -210,10 +162,5 @@ def _member(part: Part) -> bytes:
     return key_of(part.final) + b"\0%012d" % part.first
 
 
-def shared_file(entry: Entry | None) -> str:
-    """The same, by the source's entry."""
-    return next((part.final for part in entry.parts if part.of), "") if entry is not None else ""
-
-
-def _of_table(entry: Entry) -> bytes:
+def _of_table(entry: Committed) -> bytes:
     return key_of(entry.table) + b"\0" + key_of(entry.source)

@@ -11,8 +11,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from coldframe._coldframe import ColdframeError
-from coldframe.pipeline.records import is_partition
-from coldframe.pipeline.state.journal import Entry
+from coldframe.pipeline.records import Committed, is_partition
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 Counts = Mapping[tuple[Any, ...], int]
@@ -40,7 +39,7 @@ class CommittedTable:
     schema: pa.Schema | None
     """Of the files; None where files are only taken out of the table."""
     partitions: Sequence[pa.Field]
-    entries: Iterable[Entry]
+    entries: Iterable[Committed]
     """They are asked for more than once, and need not be in memory: there may be millions."""
     run: str = ""
     """What the run that registers it is called, and its number."""

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -21,12 +20,24 @@ from coldframe.pipeline.plan.exchange import source_of
 from coldframe.pipeline.plan.grouping import folder_of
 from coldframe.pipeline.plan.plan_files import encoded, schema_id
 from coldframe.pipeline.plan.table_work import Due, Fail, TableWork, due_of
-from coldframe.pipeline.records import Cause, PlannedFile, SourceFile
+from coldframe.pipeline.records import (
+    Cause,
+    Committed,
+    Damage,
+    Details,
+    Failure,
+    Outcome,
+    Part,
+    PlannedFile,
+    SourceFile,
+)
 from coldframe.pipeline.report.model import FileReport
 from coldframe.pipeline.source.identity import CHANGED, content_digest
-from coldframe.pipeline.state.journal import Entry, Journal, Part
-from coldframe.pipeline.state.ledger import Ledger, shared_file
-from coldframe.pipeline.work.convert import cause_of, losses
+from coldframe.pipeline.state.events import Unit
+from coldframe.pipeline.state.journal import Journal
+from coldframe.pipeline.state.ledger import Ledger
+from coldframe.pipeline.work.convert import losses
+from coldframe.pipeline.work.in_flight import Underway
 
 BATCH = 1000
 """Source files that are committed together, at most: they share a segment of the journal and the waits for
@@ -35,17 +46,6 @@ BATCH_SECONDS = 2.0
 """and how long the first of them waits for the others."""
 AT_ONCE = 1000
 """Held files that are published in one commit, and sources that are taken out in one."""
-
-
-@dataclass
-class Underway:
-    """A source file whose tasks are running."""
-
-    work: TableWork
-    planned: PlannedFile
-    outcomes: dict[int, dict[str, Any]] = field(default_factory=dict)
-    changed: bool = False
-    """It is a directory, and another one than was planned."""
 
 
 class TornFile(ColdframeError):
@@ -61,15 +61,15 @@ class Committer:
         *,
         extension: str,
         fail: Fail,
-        salvaged: Callable[[TableWork, PlannedFile, list[Any]], str | None],
+        salvaged: Callable[[TableWork, PlannedFile, Sequence[Damage]], str | None],
     ) -> None:
         """`salvaged` is told of damage that cost rows, and gives where a copy of the file lies."""
         self._journal = journal
         self._extension = extension
         self._fail = fail
         self._salvaged = salvaged
-        self._ready: list[tuple[TableWork, Entry, FileReport]] = []
-        self._units: list[dict[str, Any]] = []
+        self._ready: list[tuple[TableWork, Committed, FileReport]] = []
+        self._units: list[Unit] = []
         self._names: dict[int, tuple[pa.Schema, str]] = {}
         self._since = 0.0
 
@@ -77,48 +77,44 @@ class Committer:
         """All tasks of a source file are back. What follows from that is done by `settle`."""
         work, planned = one.work, one.planned
         outcomes = [one.outcomes[number] for number in sorted(one.outcomes)]
-        files = [file for outcome in outcomes for file in outcome["files"]]
         wrong = self._wrong(one, outcomes)
         if wrong is not None:
-            for file in files:
-                destination = self._journal.destination
-                destination.delete(destination.name_of(file["staged"]))
-            self._units = [unit for unit in self._units if unit["source"] != planned.file.relative]
+            destination = self._journal.destination
+            for file in (file for outcome in outcomes for file in outcome.files):
+                destination.delete(destination.name_of(file.staged))
+            self._units = [unit for unit in self._units if unit.source != planned.file.relative]
             if planned.file.relative in self._journal.state.units:
                 self._journal.forget(planned.file.relative)
-            self._fail(work, planned.file, *wrong)
+            self._fail(work, planned.file, wrong.error, wrong.cause)
             return
         entry = self._entry(work, planned, outcomes)
-        damage = entry.details["damage"]
-        if damage:
-            entry.details["quarantine"] = self._salvaged(work, planned, damage)
+        if entry.details.damage:
+            copy = self._salvaged(work, planned, entry.details.damage)
+            entry = replace(entry, details=replace(entry.details, quarantine=copy))
         self._note()
-        self._units = [unit for unit in self._units if unit["source"] != entry.source]
+        self._units = [unit for unit in self._units if unit.source != entry.source]
         self._ready.append((work, entry, FileReport.of_entry(entry, planned.file.share)))
 
-    def _wrong(self, one: Underway, outcomes: Sequence[dict[str, Any]]) -> tuple[str, Cause] | None:
+    def _wrong(self, one: Underway, outcomes: Sequence[Outcome]) -> Failure | None:
         """Why a source is not converted; None where it is."""
         planned = one.planned
         if one.changed:
-            return f"{planned.file.path}: {CHANGED}", "changed"
-        failed = [outcome for outcome in outcomes if "error" in outcome]
+            return Failure(f"{planned.file.path}: {CHANGED}", "changed")
+        failed = [outcome.failure for outcome in outcomes if outcome.failure is not None]
         if not failed:
             # A source that shares a file with others was judged before its rows went there.
-            shared = any("of" in file for outcome in outcomes for file in outcome["files"])
+            shared = any(file.of for outcome in outcomes for file in outcome.files)
             return None if shared else losses(planned.file.relative, planned.rows, outcomes)
-        causes = {cause_of(outcome) for outcome in failed}
+        causes = {failure.cause for failure in failed}
         # One part that failed by itself is enough: the others' damage does not explain it.
         cause: Cause = "changed" if "changed" in causes else "failed" if "failed" in causes else "damaged"
-        return "; ".join(dict.fromkeys(outcome["error"] for outcome in failed)), cause
+        return Failure("; ".join(dict.fromkeys(failure.error for failure in failed)), cause)
 
-    def keep(self, one: Underway, number: int) -> None:
+    def keep(self, one: Underway, outcome: Outcome) -> None:
         """One of several tasks of a source file is back: a later run need not do it again."""
-        outcome = one.outcomes[number]
-        if "error" not in outcome:
+        if outcome.failure is None:
             self._note()
-            name_of = self._journal.destination.name_of
-            files = [{**file, "staged": name_of(file["staged"])} for file in outcome["files"]]
-            self._units.append({**self._about(one, number), "outcome": {**outcome, "files": files}})
+            self._units.append(self._unit(one, _moved(outcome, self._journal.destination.name_of)))
 
     def settle(self) -> None:
         """Commits, or holds, what is ready, if that is enough or has waited long enough. Sources that share a
@@ -189,33 +185,30 @@ class Committer:
             except TornFile as torn:
                 work.report.error = str(torn)
 
-    def kept(self, one: Underway) -> dict[int, dict[str, Any]]:
+    def kept(self, one: Underway) -> dict[int, Outcome]:
         """Outcomes of an earlier run that count for this one: of the same source, cut and written alike."""
         units = self._journal.state.units.get(one.planned.file.relative, {})
         found = {}
         for number, unit in units.items():
-            if number < len(one.planned.parts) and self._about(one, number).items() <= unit.items():
-                files = [
-                    {**file, "staged": self._journal.destination.path(file["staged"])}
-                    for file in unit["outcome"]["files"]
-                ]
-                found[number] = {**unit["outcome"], "files": files}
+            if number < len(one.planned.parts) and unit.counts_for(self._unit(one, unit.outcome)):
+                found[number] = _moved(unit.outcome, self._journal.destination.path)
         if units and not found:
             self._journal.forget(one.planned.file.relative)
         return found
 
-    def _about(self, one: Underway, number: int) -> dict[str, Any]:
-        """What the journal has of a part of a source, beside its outcome."""
-        return {
-            "source": one.planned.file.relative,
-            "key": one.planned.key,
-            "identity": one.planned.file.identity,
-            "number": number,
-            # What travels with it is part of the source, which the identity names.
-            "part": list(one.planned.parts[number][:4]),
-            "written": self._keep(one.work.schema),
-            "generation": self._journal.state.generation,
-        }
+    def _unit(self, one: Underway, outcome: Outcome) -> Unit:
+        """What the journal has of a part of a source."""
+        part, start, stop, rows, _ = one.planned.parts[outcome.number]
+        return Unit(
+            source=one.planned.file.relative,
+            key=one.planned.key,
+            identity=one.planned.file.identity,
+            number=outcome.number,
+            part=(part, start, stop, rows),
+            written=self._keep(one.work.schema),
+            generation=self._journal.state.generation,
+            outcome=outcome,
+        )
 
     def _leaves_rows(self, work: TableWork, source: str) -> bool:
         """Whether a source's earlier result lies in a file that others are about to leave."""
@@ -232,43 +225,51 @@ class Committer:
         entry = self._journal.done.get(source)
         return entry is not None and work.is_outdated(due_of(source_of(entry), entry))
 
-    def _entry(self, work: TableWork, planned: PlannedFile, outcomes: Sequence[dict[str, Any]]) -> Entry:
-        journal = self._journal
+    def _entry(self, work: TableWork, planned: PlannedFile, outcomes: Sequence[Outcome]) -> Committed:
+        epoch = self._journal.state.epoch
         folder = folder_of(planned.file, work.table.path)
         own = f"{stem_of(planned.file.relative)}-{planned.key[:12]}"
         parts: list[Part] = []
         for outcome in outcomes:
-            for more, file in enumerate(outcome["files"]):
+            for more, file in enumerate(outcome.files):
                 # The run's number makes the name one that no other attempt at this file has, at any time.
-                name = f"{file.get('name', own)}-{journal.state.epoch:04d}-{outcome['number']:04d}"
-                name += f"-{more}" if more else ""
-                about = {key: file.get(key, 0) for key in ("rows", "bytes", "first", "of")}
+                name = f"{file.name or own}-{epoch:04d}-{outcome.number:04d}{f'-{more}' if more else ''}"
                 parts.append(
                     Part(
-                        staged=journal.destination.name_of(file["staged"]),
-                        final=f"{folder}/{name}.{self._extension}",
-                        checks=file["checks"],
-                        verified=file["verified"],
-                        sha256=file["sha256"],
-                        **about,
+                        self._journal.destination.name_of(file.staged),
+                        f"{folder}/{name}.{self._extension}",
+                        file.rows,
+                        file.bytes,
+                        file.checks,
+                        file.verified,
+                        file.sha256,
+                        file.first,
+                        file.of,
                     )
                 )
-        details = {
-            "identity": planned.file.identity,
-            "digest": _digest(planned.file, outcomes),
-            "passed_over": _summed(outcomes, "passed_over"),
-            "losses": {**_summed(outcomes, "losses"), **_of_columns(work, planned, outcomes)},
-            "bytes": planned.file.size,
-            "rows": sum(outcome["rows"] for outcome in outcomes),
-            "damage": [lost for outcome in outcomes for lost in outcome["damage"]],
-            "verified": all(outcome["verified"] for outcome in outcomes),
-            "seconds": round(sum(outcome["seconds"] for outcome in outcomes), 3),
-            "schema": self._keep(work.schemas[planned.schema]),
-            "written": self._keep(work.schema),
-        }
-        generation = journal.state.generation
-        return Entry(
-            planned.key, planned.file.relative, work.table.path, tuple(parts), (), details, generation
+        return Committed(
+            planned.key,
+            planned.file.relative,
+            work.table.path,
+            tuple(parts),
+            details=self._details(work, planned, outcomes),
+            generation=self._journal.state.generation,
+        )
+
+    def _details(self, work: TableWork, planned: PlannedFile, outcomes: Sequence[Outcome]) -> Details:
+        losses = _summed(outcome.losses for outcome in outcomes)
+        return Details(
+            identity=planned.file.identity,
+            digest=_digest(planned.file, outcomes),
+            passed_over=_summed(outcome.passed_over for outcome in outcomes),
+            losses={**losses, **_of_columns(work, planned, outcomes)},
+            bytes=planned.file.size,
+            rows=sum(outcome.rows for outcome in outcomes),
+            damage=tuple(lost for outcome in outcomes for lost in outcome.damage),
+            verified=all(outcome.verified for outcome in outcomes),
+            seconds=round(sum(outcome.seconds for outcome in outcomes), 3),
+            schema=self._keep(work.schemas[planned.schema]),
+            written=self._keep(work.schema),
         )
 
     def _keep(self, schema: pa.Schema | None) -> str:
@@ -282,30 +283,35 @@ class Committer:
         return known[1]
 
 
-def _summed(outcomes: Sequence[dict[str, Any]], name: str) -> dict[str, int]:
+def _moved(outcome: Outcome, move: Callable[[str], str]) -> Outcome:
+    """With other names for its files: the journal's are relative to the target's root."""
+    return replace(outcome, files=tuple(replace(file, staged=move(file.staged)) for file in outcome.files))
+
+
+def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """Counts of all parts of a source."""
     found: Counter[str] = Counter()
-    for outcome in outcomes:
-        found.update(outcome.get(name, {}))
+    for some in counts:
+        found.update(some)
     return {key: count for key, count in found.items() if count}
 
 
-def _of_columns(work: TableWork, planned: PlannedFile, outcomes: Sequence[dict[str, Any]]) -> dict[str, int]:
+def _of_columns(work: TableWork, planned: PlannedFile, outcomes: Sequence[Outcome]) -> dict[str, int]:
     """Values that are lost with whole columns: one for each row."""
-    rows = sum(outcome["rows"] for outcome in outcomes)
+    rows = sum(outcome.rows for outcome in outcomes)
     partitions = {field.name.lower() for field in work.table.partition_fields}
     dropped = [name for name in work.schemas[planned.schema].names if name.lower() in partitions]
     found = {"partition-columns": rows * len(dropped), "masked-columns": rows * planned.masked}
     return {how: count for how, count in found.items() if count}
 
 
-def _digest(file: SourceFile, outcomes: Sequence[dict[str, Any]]) -> str:
+def _digest(file: SourceFile, outcomes: Sequence[Outcome]) -> str:
     """What a later run knows the source by: see `identity`. Empty where it could not be taken."""
     if file.is_folder:
         return f"tree:{file.identity}"
     if file.etag:
         return f"etag:{file.etag}"
-    found = next((str(outcome["digest"]) for outcome in outcomes if "digest" in outcome), "")
+    found = next((outcome.digest for outcome in outcomes if outcome.digest is not None), "")
     if found or outcomes:
         return found
     # A file without rows has no task.
@@ -315,12 +321,12 @@ def _digest(file: SourceFile, outcomes: Sequence[dict[str, Any]]) -> str:
         return ""
 
 
-def batches(work: TableWork, journal: Journal) -> Iterator[tuple[list[Entry], list[str]]]:
+def batches(work: TableWork, journal: Journal) -> Iterator[tuple[list[Committed], list[str]]]:
     """What is held of a table and what is to be taken out, in commits: what has to do with one file of the
     target is in one.
     """
     drops = dict.fromkeys(work.drops)
-    entries: dict[str, Entry] = {}
+    entries: dict[str, Committed] = {}
     dropped: dict[str, None] = {}
 
     def take(source: str) -> None:
@@ -354,8 +360,8 @@ def batches(work: TableWork, journal: Journal) -> Iterator[tuple[list[Entry], li
         yield list(entries.values()), list(dropped)
 
 
-def _beside(ledger: Ledger, entry: Entry | None) -> list[str]:
-    name = shared_file(entry)
+def _beside(ledger: Ledger, entry: Committed | None) -> list[str]:
+    name = "" if entry is None else entry.shared_file
     return [other.source for other, _ in ledger.sharing(name)] if name else []
 
 

@@ -10,10 +10,9 @@ import contextlib
 import json
 import os
 import time
-import traceback
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +20,7 @@ import pyarrow as pa
 from coldframe._coldframe import ColdframeError, CorruptFileError, RawFingerprint, RawShape
 from coldframe.file import raw_scan
 from coldframe.pipeline.file_access import StorageOptions, discard
-from coldframe.pipeline.records import Cause
+from coldframe.pipeline.records import Checks, Damage, Failure, Outcome, StagedFile
 from coldframe.pipeline.source.identity import CHANGED, content_digest, is_unchanged
 from coldframe.pipeline.target.sinks import Sink
 from coldframe.pipeline.work.stated import Witness
@@ -64,33 +63,35 @@ class Task:
     """How the stores of source and target are reached. They hold secrets, which travel with the task only."""
     target_options: StorageOptions = field(default=None, repr=False)
 
-    def run(self) -> dict[str, Any]:
+    def run(self) -> Outcome:
         """See `run_task`."""
         return run_task(self)
 
-    def given_up(self, reason: str) -> dict[str, Any]:
+    def given_up(self, reason: str) -> Outcome:
         """The outcome where no worker lived long enough to give one."""
-        return {"key": self.key, "number": self.number, "files": [], "seconds": 0.0, "error": reason}
+        return Outcome(self.key, self.number, failure=Failure(reason))
 
 
-def run_task(task: Task) -> dict[str, Any]:
-    """Converts one split. The outcome has `error` where that failed, and the `files` that were written.
+def run_task(task: Task) -> Outcome:
+    """Converts one split. The outcome has the files that were written, or why that failed.
 
     Each attempt writes under a name of its own, those of Spark's too: none can overwrite what another one has
     written.
     """
     started = time.monotonic()
-    outcome: dict[str, Any] = {"key": task.key, "number": task.number, "files": []}
-    with reported(outcome):
+    outcome = Outcome(task.key, task.number)
+    written: list[str] = []
+    try:
         demand_unchanged(task)
-        _convert(task, attempt(task.staged), outcome)
-        take_digest(task, outcome)
-    tell_change(task, outcome)
-    if "error" in outcome:
-        discard_files(outcome["files"], task.target_options)
-        outcome["files"] = []
-    outcome["seconds"] = round(time.monotonic() - started, 3)
-    return outcome
+        outcome = _convert(task, attempt(task.staged), written)
+        outcome = replace(outcome, digest=digest_of_source(task))
+    except Exception as error:
+        outcome = replace(outcome, failure=Failure.of(error))
+    outcome = tell_change(task, outcome)
+    if outcome.failure is not None:
+        discard_files(written, task.target_options)
+        outcome = replace(outcome, files=())
+    return replace(outcome, seconds=round(time.monotonic() - started, 3))
 
 
 def attempt(staged: str) -> str:
@@ -99,33 +100,11 @@ def attempt(staged: str) -> str:
     return f"{base}-{uuid.uuid4().hex[:8]}{ending}"
 
 
-@contextlib.contextmanager
-def reported(outcome: dict[str, Any]) -> Iterator[None]:
-    """What goes wrong is the outcome's `error`, and nothing is raised."""
-    try:
-        yield
-    except CorruptFileError as error:
-        outcome.update(error=describe(error), damaged=True)
-    except (ColdframeError, pa.ArrowException, OSError) as error:
-        outcome["error"] = describe(error)
-    except Exception as error:
-        # A fault of this program: say where, and let the other files go on.
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        outcome["error"] = f"{describe(error)} (at {os.path.basename(last.filename)}:{last.lineno})"
-
-
-def cause_of(outcome: Mapping[str, Any]) -> Cause:
-    """Of an outcome that has an error. Damage counts only where the file stayed the one that was planned."""
-    if outcome.get("changed"):
-        return "changed"
-    return "damaged" if outcome.get("damaged") else "failed"
-
-
-def discard_files(files: Iterable[dict[str, Any]], storage_options: StorageOptions) -> None:
+def discard_files(staged: Iterable[str], storage_options: StorageOptions) -> None:
     """Deletes what an attempt has written. Where even that cannot be done, the next run does it."""
-    for file in files:
+    for path in staged:
         with contextlib.suppress(ColdframeError, OSError):
-            discard(file["staged"], storage_options)
+            discard(path, storage_options)
 
 
 def demand_unchanged(task: Task) -> None:
@@ -134,25 +113,20 @@ def demand_unchanged(task: Task) -> None:
         raise OSError(f"{task.source}: {CHANGED}")
 
 
-def take_digest(task: Task, outcome: dict[str, Any]) -> None:
+def digest_of_source(task: Task) -> str | None:
     """What a later run knows the source by, if this task is asked for it."""
-    if task.digest:
-        outcome["digest"] = content_digest(task.source, task.source_options)
+    return content_digest(task.source, task.source_options) if task.digest else None
 
 
-def tell_change(task: Task, outcome: dict[str, Any]) -> None:
+def tell_change(task: Task, outcome: Outcome) -> Outcome:
     """After the last byte: whatever else was found, it may be that of two files."""
-    if not _unchanged(task):
-        outcome.update(changed=True, error=f"{task.source}: {CHANGED}")
+    if _unchanged(task):
+        return outcome
+    return replace(outcome, failure=Failure(f"{task.source}: {CHANGED}", "changed"))
 
 
 def _unchanged(task: Task) -> bool:
     return not task.identity or is_unchanged(task.source, task.identity, task.source_options)
-
-
-def describe(error: BaseException) -> str:
-    """The error's kind and message."""
-    return f"{type(error).__name__}: {error}"
 
 
 class VerificationError(ColdframeError):
@@ -175,9 +149,10 @@ class Decoding:
         self.rows = raw_scan(task.split, batch_size=BATCH_ROWS, on_error=task.on_error)
 
     @property
-    def damage(self) -> list[dict[str, Any]]:
+    def damage(self) -> tuple[Damage, ...]:
         """What was lost so far."""
-        return self.rows.damage()
+        found: list[Any] = self.rows.damage()
+        return tuple(found)
 
     @property
     def passed_over(self) -> dict[str, int]:
@@ -189,7 +164,7 @@ class Decoding:
         """Values that were changed on the way; complete behind the last row."""
         return self.rows.changes()
 
-    def demand(self, rows: int, observed: dict[str, dict[str, Any]]) -> None:
+    def demand(self, rows: int, observed: Any) -> None:
         """After the last batch: a reader that loses rows, or gives other values than are stated, is not
         believed. Where rows are lost, what the file states is of more than what was decoded.
         """
@@ -211,42 +186,63 @@ def constant(value: Any, kind: pa.DataType) -> pa.Array:
     return pa.repeat(value, 1) if value.is_valid else pa.nulls(1, kind)
 
 
-def _convert(task: Task, staged: str, outcome: dict[str, Any]) -> None:
-    outcome.update(rows=0, damage=[], verified=task.verify)
+def _convert(task: Task, staged: str, written: list[str]) -> Outcome:
+    """Writes the rows of a split. `written` gets the paths of all files before one of them is read back:
+    where that fails, all are taken back.
+    """
     decoding = Decoding(task)
-    try:
-        converted = task.sink.convert(
-            decoding.rows, decoding.shape, staged, task.target_options, task.file_bytes
-        )
-    finally:
-        outcome["damage"] = decoding.damage
+    converted = task.sink.convert(decoding.rows, decoding.shape, staged, task.target_options, task.file_bytes)
     folder = os.path.dirname(staged)
-    # All of them before one is read: where that fails, all are taken back.
-    files: list[dict[str, Any]] = [{"staged": f"{folder}/{found['name']}"} for found in converted["files"]]
-    outcome["files"] += files
-    for found, file in zip(converted["files"], files, strict=True):
-        checks = found["print"].to_json() if task.verify else {}
-        file.update(verified=False, rows=found["rows"], checks=checks)
-        file.update(bytes=found["bytes"], sha256=found["sha256"])
-        finish_file(task, found["print"], file)
-        outcome["rows"] += found["rows"]
-    decoding.demand(outcome["rows"], converted["observed"])
-    outcome.update(passed_over=decoding.passed_over, losses=decoding.losses)
+    written += [f"{folder}/{found['name']}" for found in converted["files"]]
+    files = tuple(
+        finish_file(
+            task,
+            found["print"],
+            StagedFile(
+                path,
+                found["rows"],
+                found["bytes"],
+                found["sha256"],
+                checks_of(found["print"]) if task.verify else Checks(),
+            ),
+        )
+        for path, found in zip(written, converted["files"], strict=True)
+    )
+    rows = sum(file.rows for file in files)
+    decoding.demand(rows, converted["observed"])
+    return Outcome(
+        task.key,
+        task.number,
+        files,
+        rows,
+        decoding.damage,
+        task.verify,
+        decoding.passed_over,
+        decoding.losses,
+    )
 
 
-def finish_file(task: Task, read: RawFingerprint, file: dict[str, Any]) -> None:
+def checks_of(found: RawFingerprint) -> Checks:
+    """A fingerprint in JSON."""
+    given: Any = found.to_json()
+    checks: Checks = given
+    return checks
+
+
+def finish_file(task: Task, read: RawFingerprint, file: StagedFile) -> StagedFile:
     """Reads a written file back."""
-    if task.verify:
-        # Rows that are the same have the same columns; where they are not, the columns are told.
-        differences: list[str] = []
-        for rows_only in (True, False):
-            written = _read_back(task, file["staged"], rows_only)
-            differences = read.differences(written) or differences
-            if not differences:
-                break
-        if differences:
-            raise VerificationError("what was written differs from what was read: " + "; ".join(differences))
-        file["verified"] = True
+    if not task.verify:
+        return file
+    # Rows that are the same have the same columns; where they are not, the columns are told.
+    differences: list[str] = []
+    for rows_only in (True, False):
+        written = _read_back(task, file.staged, rows_only)
+        differences = read.differences(written) or differences
+        if not differences:
+            break
+    if differences:
+        raise VerificationError("what was written differs from what was read: " + "; ".join(differences))
+    return replace(file, verified=True)
 
 
 def _read_back(task: Task, staged: str, rows_only: bool) -> RawFingerprint:
@@ -257,25 +253,25 @@ def _read_back(task: Task, staged: str, rows_only: bool) -> RawFingerprint:
         raise VerificationError(f"what was written cannot be read: {error}") from error
 
 
-def losses(source: str, stated: int | None, outcomes: Sequence[dict[str, Any]]) -> tuple[str, Cause] | None:
+def losses(source: str, stated: int | None, outcomes: Sequence[Outcome]) -> Failure | None:
     """What is wrong with a source as a whole whose every part is right in itself."""
-    rows = sum(outcome["rows"] for outcome in outcomes)
-    damage = [lost for outcome in outcomes for lost in outcome["damage"]]
+    rows = sum(outcome.rows for outcome in outcomes)
+    damage = [lost for outcome in outcomes for lost in outcome.damage]
     if damage and not rows:
         first = damage[0]
         reason = f"none of its rows could be saved; {first['structure']}: {first['reason']}"
-        return f"CorruptFileError: {reason}", "damaged"
+        return Failure(f"CorruptFileError: {reason}", "damaged")
     if not damage and stated is not None and rows != stated:
-        return f"VerificationError: {source} declares {stated} rows, but {rows} were decoded", "failed"
+        return Failure(f"VerificationError: {source} declares {stated} rows, but {rows} were decoded")
     return None
 
 
-def fingerprint(sink: Sink, path: str, storage_options: StorageOptions = None) -> dict[str, Any]:
+def fingerprint(sink: Sink, path: str, storage_options: StorageOptions = None) -> Checks:
     """The fingerprint of a file of the target, as its entry in the manifest has it."""
     return as_stored(sink.read(path, storage_options=storage_options))
 
 
-def as_stored(found: RawFingerprint) -> dict[str, Any]:
+def as_stored(found: RawFingerprint) -> Checks:
     """A fingerprint as the journal gives it back."""
-    stored: dict[str, Any] = json.loads(json.dumps(found.to_json()))
+    stored: Checks = json.loads(json.dumps(found.to_json()))
     return stored

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from coldframe.pipeline.records import SourceFile
 from coldframe.pipeline.source.identity import is_unchanged
-from coldframe.pipeline.work.committing import Underway
+from coldframe.pipeline.work.in_flight import Underway
 
 _THREADS = 8
 
@@ -26,7 +26,7 @@ class _Directory:
     """By the look that is under way."""
 
 
-class Looks:
+class DirectoryChecks:
     """Looks of the driver, beside its loop: one at a time at each directory."""
 
     def __init__(self, finish: Callable[[Underway], None]) -> None:
@@ -36,7 +36,7 @@ class Looks:
         self._directories: dict[str, _Directory] = {}
         self._flying: dict[Future[bool], _Directory] = {}
 
-    def __enter__(self) -> Looks:
+    def __enter__(self) -> DirectoryChecks:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.plan_files import lacking
 from coldframe.pipeline.plan.table_work import TableWork
-from coldframe.pipeline.records import SourceFile
+from coldframe.pipeline.records import SourceFile, describe
 from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.model import LeftOut
 from coldframe.pipeline.report.table_check import standing
@@ -19,7 +19,6 @@ from coldframe.pipeline.state.ledger import TableEntries
 from coldframe.pipeline.target.committed import CommittedTable
 from coldframe.pipeline.target.destination import Destination
 from coldframe.pipeline.target.targets import Target
-from coldframe.pipeline.work.convert import describe
 
 
 def register(works: Sequence[TableWork], journal: Journal, target: Target, options: Options) -> None:
@@ -59,7 +58,7 @@ def _settle_killed(work: TableWork, journal: Journal, target: Target) -> None:
     about = journal.state.registering.get(work.table.path)
     if about is not None and target.runs is not None:
         runs = target.runs(journal.destination, work.table.name, work.table.path)
-        journal.settle(work.table.path, made=about["run"] in runs)
+        journal.settle(work.table.path, made=about.run in runs)
 
 
 def look_again(works: Sequence[TableWork], journal: Journal, target: Target, options: Options) -> None:

@@ -17,17 +17,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from coldframe._coldframe import RawDecoded, RawFingerprint, RawTarget, decode
+from coldframe._coldframe import RawFingerprint, RawTarget, decode
+from coldframe.pipeline.records import Checks, Failure, MergeOutcome, Outcome, StagedFile
 from coldframe.pipeline.work.convert import (
     Decoding,
     Task,
     attempt,
+    checks_of,
     demand_unchanged,
+    digest_of_source,
     discard_files,
     finish_file,
     losses,
-    reported,
-    take_digest,
     tell_change,
 )
 
@@ -46,13 +47,13 @@ class MergeTask:
         """Of the sources."""
         return sum(task.bytes for task in self.tasks)
 
-    def run(self) -> dict[str, Any]:
+    def run(self) -> MergeOutcome:
         """See `run_merge`."""
         return run_merge(self)
 
-    def given_up(self, reason: str) -> dict[str, Any]:
+    def given_up(self, reason: str) -> MergeOutcome:
         """The outcome where no worker lived long enough to give one."""
-        return {"sources": [task.given_up(reason) for task in self.tasks]}
+        return MergeOutcome(tuple(task.given_up(reason) for task in self.tasks))
 
     def apart(self) -> Sequence[Any]:
         """Two halves, so that the source that kills workers is found; none of a single one."""
@@ -61,73 +62,106 @@ class MergeTask:
         return [replace(self, tasks=half) for half in halves]
 
 
-def run_merge(merge: MergeTask) -> dict[str, Any]:
+def run_merge(merge: MergeTask) -> MergeOutcome:
     """Converts the sources. The outcome has that of each, as `run_task` gives it."""
-    task = merge.tasks[0]
-    file: dict[str, Any] = {"staged": attempt(merge.staged), "verified": False}
-    whole: dict[str, Any] = {}
-    merged = _Merging(merge, file["staged"])
-    with reported(whole):
+    staged = attempt(merge.staged)
+    merged = _Merging(merge, staged)
+    try:
         for one in merge.tasks:
             merged.add(one)
-        if merged.target is not None:
-            written = merged.target.finish()
-            file.update(bytes=written["bytes"], sha256=written["sha256"])
-            finish_file(task, merged.print, file)
-    if "error" in whole:
-        discard_files([file], task.target_options)
-        for outcome in merged.outcomes:
-            outcome.setdefault("error", whole["error"])
-        seen = {outcome["key"] for outcome in merged.outcomes}
-        merged.outcomes += [one.given_up(whole["error"]) for one in merge.tasks if one.key not in seen]
-        return {"sources": merged.outcomes}
-    inside = [outcome for outcome in merged.outcomes if "checks" in outcome]
-    digest = hashlib.sha256("\n".join(outcome["key"] for outcome in inside).encode()).hexdigest()
-    for outcome in inside:
-        mine = {"rows": outcome["rows"], "checks": outcome.pop("checks")}
-        first = outcome.pop("first")
-        if len(inside) > 1:
-            mine.update(first=first, of=merged.count, name=f"{merge.stem}-{digest[:12]}")
-        outcome["files"].append({**file, **mine})
-        outcome["verified"] = file["verified"]
-    return {"sources": merged.outcomes}
+        file = merged.finish()
+    except Exception as error:
+        discard_files([staged], merge.tasks[0].target_options)
+        return merged.failed(Failure.of(error))
+    return merged.outcome(file)
+
+
+@dataclass(frozen=True)
+class _Inside:
+    """The rows of a source in the file: the number of the first one, and their fingerprint."""
+
+    first: int
+    checks: Checks
 
 
 class _Merging:
     """The file that the sources go into, one after the other, and what became of each."""
 
     def __init__(self, merge: MergeTask, staged: str) -> None:
-        self._task, self._staged = merge.tasks[0], staged
-        self.outcomes: list[dict[str, Any]] = []
-        self.target: RawTarget | None = None
+        self._merge, self._task, self._staged = merge, merge.tasks[0], staged
+        self._outcomes: list[Outcome] = []
+        self._inside: dict[str, _Inside] = {}
+        """Of the sources that have rows in the file, by their keys."""
+        self._target: RawTarget | None = None
         """Begun with the first row."""
-        self.print = RawFingerprint(self._task.schema)
+        self._print = RawFingerprint(self._task.schema)
         """Of all rows together, and how many there are."""
-        self.count = 0
+        self._count = 0
 
     def add(self, task: Task) -> None:
+        """Decodes one more source, and writes its rows if all of it is right."""
         started = time.monotonic()
-        outcome: dict[str, Any] = {"key": task.key, "number": task.number, "files": []}
-        decoded: RawDecoded | None = None
-        with reported(outcome):
+        outcome, decoded = Outcome(task.key, task.number), None
+        try:
             demand_unchanged(task)
             decoding = Decoding(task)
             decoded = decode(decoding.rows, decoding.shape)
             decoding.demand(decoded.rows, decoded.observed())
-            outcome.update(rows=decoded.rows, damage=decoding.damage, verified=task.verify)
-            outcome.update(passed_over=decoding.passed_over, losses=decoding.losses)
-            take_digest(task, outcome)
-            lost = losses(task.source, task.rows, [outcome])
-            if lost is not None:
-                outcome.update(error=lost[0], damaged=lost[1] == "damaged")
-        tell_change(task, outcome)
-        outcome["seconds"] = round(time.monotonic() - started, 3)
-        self.outcomes.append(outcome)
-        if "error" in outcome or decoded is None or not decoded.rows:
+            outcome = replace(
+                outcome,
+                rows=decoded.rows,
+                damage=decoding.damage,
+                verified=task.verify,
+                passed_over=decoding.passed_over,
+                losses=decoding.losses,
+                digest=digest_of_source(task),
+            )
+            outcome = replace(outcome, failure=losses(task.source, task.rows, [outcome]))
+        except Exception as error:
+            outcome = replace(outcome, failure=Failure.of(error))
+        outcome = tell_change(task, outcome)
+        self._outcomes.append(replace(outcome, seconds=round(time.monotonic() - started, 3)))
+        if outcome.failure is not None or decoded is None or not decoded.rows:
             return
-        outcome.update(first=self.count, checks=decoded.print.to_json() if task.verify else {})
-        self.count += decoded.rows
-        self.print.join(decoded.print)
-        if self.target is None:
-            self.target = task.sink.begin(task.schema, self._staged, task.target_options)
-        self.target.add(decoded)
+        self._inside[task.key] = _Inside(self._count, checks_of(decoded.print) if task.verify else Checks())
+        self._count += decoded.rows
+        self._print.join(decoded.print)
+        if self._target is None:
+            self._target = task.sink.begin(task.schema, self._staged, task.target_options)
+        self._target.add(decoded)
+
+    def finish(self) -> StagedFile | None:
+        """Ends the file and reads it back; None where no source has a row."""
+        if self._target is None:
+            return None
+        written = self._target.finish()
+        file = StagedFile(self._staged, self._count, written["bytes"], written["sha256"])
+        return finish_file(self._task, self._print, file)
+
+    def outcome(self, file: StagedFile | None) -> MergeOutcome:
+        """Each source's, with its rows of the file."""
+        digest = hashlib.sha256("\n".join(self._inside).encode()).hexdigest()
+        name = f"{self._merge.stem}-{digest[:12]}"
+        outcomes: list[Outcome] = []
+        for outcome in self._outcomes:
+            inside = self._inside.get(outcome.key)
+            if inside is not None and file is not None:
+                mine = replace(file, rows=outcome.rows, checks=inside.checks)
+                if len(self._inside) > 1:
+                    mine = replace(mine, first=inside.first, of=self._count, name=name)
+                outcome = replace(outcome, files=(mine,), verified=file.verified)
+            outcomes.append(outcome)
+        return MergeOutcome(tuple(outcomes))
+
+    def failed(self, failure: Failure) -> MergeOutcome:
+        """What is wrong with the file fails every source that has no failure of its own, and is no damage of
+        theirs.
+        """
+        failure = Failure(failure.error)
+        outcomes = [
+            outcome if outcome.failure is not None else replace(outcome, failure=failure)
+            for outcome in self._outcomes
+        ]
+        seen = {outcome.key for outcome in outcomes}
+        outcomes += [one.given_up(failure.error) for one in self._merge.tasks if one.key not in seen]
+        return MergeOutcome(tuple(outcomes))

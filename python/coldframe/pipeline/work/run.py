@@ -9,22 +9,30 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from coldframe._coldframe import ColdframeError
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.table_work import TableWork
-from coldframe.pipeline.records import Cause, PlannedFile, SourceFile
+from coldframe.pipeline.records import (
+    Cause,
+    Damage,
+    MergeOutcome,
+    Outcome,
+    PlannedFile,
+    SourceFile,
+    describe,
+)
 from coldframe.pipeline.report.model import FileReport, TableReport
 from coldframe.pipeline.report.progress import Progress, Timeline
 from coldframe.pipeline.scheduling import Scheduler
 from coldframe.pipeline.source.identity import is_unchanged
 from coldframe.pipeline.source.tables import Table
+from coldframe.pipeline.state.events import KnownTable
 from coldframe.pipeline.state.journal import HOME, Journal
 from coldframe.pipeline.target.targets import Target
-from coldframe.pipeline.work.committing import Committer, Underway
-from coldframe.pipeline.work.convert import describe
-from coldframe.pipeline.work.directory_checks import Looks
+from coldframe.pipeline.work.committing import Committer
+from coldframe.pipeline.work.directory_checks import DirectoryChecks
+from coldframe.pipeline.work.in_flight import InFlight, Underway
 from coldframe.pipeline.work.tasks import Conversion
 
 
@@ -45,11 +53,11 @@ class Run:
             work.report.allowed = frozenset(self.options.allow_loss)
             self._report_unreadable(work)
             if work.table.files:
-                self.journal.keep_table(work.table.path, self._about(work.table))
+                self.journal.keep_table(self._known(work.table))
 
-    def _about(self, table: Table) -> dict[str, str]:
-        about = {"name": table.name, "to": self.target.name, "unit": self.options.timestamp_unit}
-        return {**about, "place": table.place, "format": table.format}
+    def _known(self, table: Table) -> KnownTable:
+        unit = self.options.timestamp_unit
+        return KnownTable(table.path, table.name, self.target.name, unit, table.place, table.format)
 
     def _report_unreadable(self, work: TableWork) -> None:
         for file in work.table.empty:
@@ -71,7 +79,7 @@ class Run:
                 failed.error = f"{error}; no copy of it could be kept: {describe(reason)}"
         work.files.append(failed)
 
-    def _salvaged(self, work: TableWork, planned: PlannedFile, damage: list[Any]) -> str | None:
+    def _salvaged(self, work: TableWork, planned: PlannedFile, damage: Sequence[Damage]) -> str | None:
         if self.options.on_error != "quarantine":
             return None
         try:
@@ -80,11 +88,13 @@ class Run:
             work.report.tell("no_copy", detail=f"{planned.file.relative}: {describe(error)}")
             return None
 
-    def _quarantine(self, report: TableReport, file: SourceFile, error: str | None, damage: list[Any]) -> str:
+    def _quarantine(
+        self, report: TableReport, file: SourceFile, error: str | None, damage: Sequence[Damage]
+    ) -> str:
         """A copy of the file, and what is known of its damage beside it; the source is not touched."""
         place = f"{HOME}/quarantine/{file.relative}"
         self.journal.destination.copy_in(file.path, place, file.storage_options)
-        details = {"source": file.path, "table": report.name, "error": error, "damage": damage}
+        details = {"source": file.path, "table": report.name, "error": error, "damage": list(damage)}
         content = json.dumps(details, indent=2, default=str).encode()
         self.journal.destination.write(f"{place}.damage.json", content)
         return place
@@ -98,26 +108,19 @@ class Run:
             fail=self.fail,
             salvaged=self._salvaged,
         )
-        for work in works:
-            work.left = len(work.planned)
-        self.progress.start(
-            sum(bool(work.left) for work in works),
-            sum(work.left for work in works),
-            sum(one.file.share for work in works for one in work.planned),
-        )
-        under_way: dict[str, Underway] = {}
+        flight = InFlight(works)
+        size = sum(one.file.share for work in works for one in work.planned)
+        self.progress.start(flight.tables, flight.files, size)
 
         def finish(one: Underway) -> None:
             committer.finish(one)
-            one.work.left -= 1
-            if one.work.careful and not one.work.left:
+            if flight.finish(one) and one.work.careful:
                 committer.publish(one.work)
 
-        conversion = Conversion(
-            self.options, self.target, self.journal.destination, journal, committer, under_way
-        )
-        with Looks(finish) as looks:
-            self._take(self.scheduler.run(conversion.tasks(works, looks.finish)), under_way, committer, looks)
+        conversion = Conversion(self.options, self.target, journal.destination, journal, committer, flight)
+        with DirectoryChecks(finish) as checks:
+            answers = self.scheduler.run(conversion.tasks(works, checks.finish))
+            self._take(answers, flight, committer, checks)
         for work in works:
             if work.careful and not work.planned:
                 committer.publish(work)
@@ -125,30 +128,28 @@ class Run:
 
     def _take(
         self,
-        answers: Iterator[dict[str, Any]],
-        under_way: dict[str, Underway],
+        answers: Iterator[Outcome | MergeOutcome],
+        flight: InFlight,
         committer: Committer,
-        looks: Looks,
+        checks: DirectoryChecks,
     ) -> None:
         """Takes what comes back, until all of it is."""
         for answer in answers:
             # Sources that share a file of the target come together.
-            for outcome in answer.get("sources", [answer]):
-                one = under_way.get(outcome["key"])
-                if one is None or outcome["number"] in one.outcomes:
-                    # Another attempt at what was accepted already.
+            for outcome in answer.outcomes:
+                one = flight.take(outcome)
+                if one is None:
                     continue
-                one.outcomes[outcome["number"]] = outcome
                 self._tell(one, outcome)
-                if len(one.outcomes) == len(one.planned.parts):
-                    looks.finish(under_way.pop(outcome["key"]))
+                if one.is_back:
+                    checks.finish(one)
                 else:
-                    committer.keep(one, outcome["number"])
-            looks.settle()
+                    committer.keep(one, outcome)
+            checks.settle()
             committer.settle()
-        looks.settle(wait_for_all=True)
+        checks.settle(wait_for_all=True)
 
-    def _tell(self, one: Underway, outcome: dict[str, Any]) -> None:
-        size, rows = one.planned.file.share // len(one.planned.parts), int(outcome.get("rows", 0))
-        self.timeline.add(size, rows)
-        self.progress.advance(one.work.table.name, size, rows)
+    def _tell(self, one: Underway, outcome: Outcome) -> None:
+        size = one.planned.file.share // len(one.planned.parts)
+        self.timeline.add(size, outcome.rows)
+        self.progress.advance(one.work.table.name, size, outcome.rows)

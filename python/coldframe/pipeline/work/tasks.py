@@ -10,12 +10,14 @@ from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.grouping import grouped
 from coldframe.pipeline.plan.plan_files import partition_values, splits_of
 from coldframe.pipeline.plan.table_work import TableWork
-from coldframe.pipeline.records import PlannedFile
+from coldframe.pipeline.records import MergeOutcome, Outcome, PlannedFile
+from coldframe.pipeline.scheduling import Work
 from coldframe.pipeline.state.journal import Journal
 from coldframe.pipeline.target.destination import Destination
 from coldframe.pipeline.target.targets import Target
-from coldframe.pipeline.work.committing import Committer, Underway, stem_of
+from coldframe.pipeline.work.committing import Committer, stem_of
 from coldframe.pipeline.work.convert import Task
+from coldframe.pipeline.work.in_flight import InFlight, Underway
 from coldframe.pipeline.work.merging import MergeTask
 
 
@@ -28,41 +30,32 @@ class Conversion:
     destination: Destination
     journal: Journal
     committer: Committer
-    under_way: dict[str, Underway]
-    """Files whose tasks are given out, by their keys."""
+    flight: InFlight
 
     def tasks(
         self, works: Sequence[TableWork], finish: Callable[[Underway], None]
-    ) -> Iterator[Task | MergeTask]:
+    ) -> Iterator[Work[Outcome | MergeOutcome]]:
         """The tasks, one after the other; `finish` is told of those that need none, or no more."""
         for work in works:
             for group in grouped(
                 work.planned, self.options.target_file_bytes, self.journal.done.file_shared_by
             ):
-                for planned in group:
-                    self.under_way[planned.key] = Underway(work, planned)
+                begun = [self.flight.begin(work, planned) for planned in group]
                 if len(group) > 1:
                     yield self._merge(work, group)
-                elif group[0].parts:
-                    yield from self._each(work, group[0], finish)
                 else:
-                    # A file without rows.
-                    finish(self.under_way.pop(group[0].key))
-                    self.committer.settle()
+                    yield from self._each(begun[0], finish)
 
-    def _each(
-        self, work: TableWork, planned: PlannedFile, finish: Callable[[Underway], None]
-    ) -> Iterator[Task]:
-        """The parts of a file that no earlier run has converted."""
-        one = self.under_way[planned.key]
-        if len(planned.parts) > 1:
+    def _each(self, one: Underway, finish: Callable[[Underway], None]) -> Iterator[Task]:
+        """The parts of a file that no earlier run has converted. A file without rows has none."""
+        if len(one.planned.parts) > 1:
             one.outcomes.update(self.committer.kept(one))
-            if len(one.outcomes) == len(planned.parts):
-                finish(self.under_way.pop(planned.key))
-                self.committer.settle()
-                return
+        if one.is_back:
+            finish(one)
+            self.committer.settle()
+            return
         done = frozenset(one.outcomes)
-        yield from (task for task in self._of(work, planned) if task.number not in done)
+        yield from (task for task in self._of(one.work, one.planned) if task.number not in done)
 
     def _merge(self, work: TableWork, group: Sequence[PlannedFile]) -> MergeTask:
         tasks = tuple(task for planned in group for task in self._of(work, planned))

@@ -1,0 +1,260 @@
+"""The events of the journal, and their one form in JSON: docs/migration-state.md says what each means.
+
+What earlier versions wrote is read: keys that they did not have are optional here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeAlias
+
+from coldframe._coldframe import ColdframeError
+from coldframe.pipeline.records import Committed, Json, Outcome
+
+
+@dataclass(frozen=True)
+class RunBegun:
+    """A run began."""
+
+    kind: ClassVar = "run"
+    epoch: int
+    """How many runs there were, with this one."""
+    id: str | None = None
+    host: str | None = None
+    pid: int | None = None
+    started: float | None = None
+
+
+@dataclass(frozen=True)
+class RunEnded:
+    """A run came to its end."""
+
+    kind: ClassVar = "end"
+    at: float
+
+
+@dataclass(frozen=True)
+class KnownSchema:
+    """Columns, serialised, by a name that follows from them."""
+
+    kind: ClassVar = "schema"
+    name: str
+    schema: str
+
+
+@dataclass(frozen=True)
+class KnownTable:
+    """How a table is written, and which directory and format of the source it comes from."""
+
+    kind: ClassVar = "table"
+    path: str
+    name: str
+    to: str
+    unit: str
+    """Of its timestamps."""
+    place: str | None = None
+    format: str | None = None
+
+
+@dataclass(frozen=True)
+class Lists:
+    """The files that commits of the migration left in a Delta or Iceberg table."""
+
+    kind: ClassVar = "lists"
+    table: str
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Registering:
+    """A commit to a Delta or Iceberg table is about to be made."""
+
+    kind: ClassVar = "register"
+    table: str
+    run: str
+    add: tuple[str, ...]
+    remove: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Registered:
+    """Whether it was made."""
+
+    kind: ClassVar = "registered"
+    table: str
+    made: bool
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """Entries of older generations count as not done while it is open."""
+
+    kind: ClassVar = "fresh"
+    generation: int
+    open: bool
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A part of a large source is converted, and waits in staging for the others."""
+
+    kind: ClassVar = "unit"
+    source: str
+    key: str
+    identity: str
+    number: int
+    part: tuple[int, int, int, int | None]
+    """See `PlannedSplit`. What travels with it is part of the source, which the identity names."""
+    written: str
+    """The name of the columns that it was written with."""
+    generation: int
+    outcome: Outcome
+
+    def counts_for(self, other: Unit) -> bool:
+        """Whether everything but the outcome is the same."""
+        return replace(self, outcome=other.outcome) == other
+
+
+@dataclass(frozen=True)
+class Held:
+    """A source is converted; its parts wait in staging until all of its table can be published."""
+
+    kind: ClassVar = "hold"
+    entry: Committed
+
+
+@dataclass(frozen=True)
+class Begun:
+    """Its parts are about to get their final names, and what they replace is about to be deleted."""
+
+    kind: ClassVar = "begin"
+    entry: Committed
+
+
+@dataclass(frozen=True)
+class Done:
+    """Both have happened."""
+
+    kind: ClassVar = "done"
+    source: str
+
+
+@dataclass(frozen=True)
+class Is:
+    """Stands for `Begun` and `Done` where the journal is written in short."""
+
+    kind: ClassVar = "is"
+    entry: Committed
+
+
+@dataclass(frozen=True)
+class Dropping:
+    """A source is gone: its parts are about to be deleted."""
+
+    kind: ClassVar = "drop"
+    source: str
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """They are deleted."""
+
+    kind: ClassVar = "dropped"
+    source: str
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """What was held or begun of a source, or units of it, is of no use."""
+
+    kind: ClassVar = "forget"
+    source: str
+    done: bool | None = None
+    """Whether the earlier result is lost, too."""
+
+
+Event: TypeAlias = (
+    RunBegun
+    | RunEnded
+    | KnownSchema
+    | KnownTable
+    | Lists
+    | Registering
+    | Registered
+    | Fresh
+    | Unit
+    | Held
+    | Begun
+    | Done
+    | Is
+    | Dropping
+    | Dropped
+    | Forgotten
+)
+
+
+def to_json(event: Event) -> Json:
+    """An event as a line of the journal has it."""
+    said = {name: value for name, value in vars(event).items() if value is not None}
+    if isinstance(event, Held | Begun | Is):
+        said["entry"] = event.entry.to_json()
+    elif isinstance(event, Unit):
+        said["outcome"] = event.outcome.to_json()
+    return {"event": event.kind, **said}
+
+
+def from_json(json: Mapping[str, Any]) -> Event:
+    """The reverse of `to_json`."""
+    kind = json["event"]
+    reader = _READERS.get(kind)
+    if reader is None:
+        raise ColdframeError(f"the journal has an event {kind!r} that this version does not know")
+    return reader(json)
+
+
+def _plain(made: Callable[..., Event], *keys: str) -> Callable[[Mapping[str, Any]], Event]:
+    """Of events whose values are as JSON has them: the first keys are there, the others may be."""
+
+    def read(json: Mapping[str, Any]) -> Event:
+        return made(
+            **{key.rstrip("?"): json.get(key[:-1]) if key.endswith("?") else json[key] for key in keys}
+        )
+
+    return read
+
+
+def _unit(json: Mapping[str, Any]) -> Unit:
+    part, start, stop, rows = json["part"]
+    return Unit(
+        json["source"],
+        json["key"],
+        json["identity"],
+        json["number"],
+        (part, start, stop, rows),
+        json["written"],
+        json["generation"],
+        Outcome.from_json(json["outcome"]),
+    )
+
+
+_READERS: Mapping[str, Callable[[Mapping[str, Any]], Event]] = {
+    "run": _plain(RunBegun, "epoch", "id?", "host?", "pid?", "started?"),
+    "end": _plain(RunEnded, "at"),
+    "schema": _plain(KnownSchema, "name", "schema"),
+    "table": _plain(KnownTable, "path", "name", "to", "unit", "place?", "format?"),
+    "lists": lambda json: Lists(json["table"], tuple(json["files"])),
+    "register": lambda json: Registering(
+        json["table"], json["run"], tuple(json["add"]), tuple(json["remove"])
+    ),
+    "registered": _plain(Registered, "table", "made"),
+    "fresh": _plain(Fresh, "generation", "open"),
+    "unit": _unit,
+    "hold": lambda json: Held(Committed.from_json(json["entry"])),
+    "begin": lambda json: Begun(Committed.from_json(json["entry"])),
+    "done": _plain(Done, "source"),
+    "is": lambda json: Is(Committed.from_json(json["entry"])),
+    "drop": _plain(Dropping, "source"),
+    "dropped": _plain(Dropped, "source"),
+    "forget": _plain(Forgotten, "source", "done?"),
+}

@@ -1,0 +1,64 @@
+"""What is in flight: the one owner of sources whose tasks are given out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from coldframe.pipeline.plan.table_work import TableWork
+from coldframe.pipeline.records import Outcome, PlannedFile
+
+
+@dataclass
+class Underway:
+    """A source file whose tasks are running."""
+
+    work: TableWork
+    planned: PlannedFile
+    outcomes: dict[int, Outcome] = field(default_factory=dict)
+    changed: bool = False
+    """It is a directory, and another one than was planned."""
+
+    @property
+    def is_back(self) -> bool:
+        """Whether all of its tasks are back."""
+        return len(self.outcomes) == len(self.planned.parts)
+
+
+class InFlight:
+    """The sources of a run, from the first task that is given out until each is finished."""
+
+    def __init__(self, works: Sequence[TableWork]) -> None:
+        self._sources: dict[str, Underway] = {}
+        """By their keys."""
+        self._left = {work.table.path: len(work.planned) for work in works}
+        """How many sources of each table are not finished."""
+
+    @property
+    def tables(self) -> int:
+        """How many tables have sources that are not finished."""
+        return sum(count > 0 for count in self._left.values())
+
+    @property
+    def files(self) -> int:
+        """How many sources are not finished."""
+        return sum(self._left.values())
+
+    def begin(self, work: TableWork, planned: PlannedFile) -> Underway:
+        """The tasks of a source are about to be given out."""
+        one = self._sources[planned.key] = Underway(work, planned)
+        return one
+
+    def take(self, outcome: Outcome) -> Underway | None:
+        """A task is back; None where it is another attempt at what was accepted already."""
+        one = self._sources.get(outcome.key)
+        if one is None or outcome.number in one.outcomes:
+            return None
+        one.outcomes[outcome.number] = outcome
+        return one
+
+    def finish(self, one: Underway) -> bool:
+        """A source is through; whether it was the last one of its table."""
+        self._sources.pop(one.planned.key, None)
+        self._left[one.work.table.path] -= 1
+        return not self._left[one.work.table.path]
