@@ -36,6 +36,7 @@ from coldframe.pipeline.plan.reconcile import compare
 from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.audit import Audit
 from coldframe.pipeline.report.files import write_report
+from coldframe.pipeline.report.last_look import look_again, tell_partial, write_safe_list
 from coldframe.pipeline.report.left_out import look_for_left_out
 from coldframe.pipeline.report.metastore import hold, hold_preview
 from coldframe.pipeline.report.model import Report
@@ -48,10 +49,11 @@ from coldframe.pipeline.source.selection import select
 from coldframe.pipeline.source.survey import look, roots_of
 from coldframe.pipeline.source.tables import TableSpec
 from coldframe.pipeline.source.unmatched import unmatched
-from coldframe.pipeline.state.journal import HOME, Journal, read_state
+from coldframe.pipeline.state.journal import Journal, read_state
+from coldframe.pipeline.target.destination import HOME
 from coldframe.pipeline.target.store_destination import open_destination
 from coldframe.pipeline.target.targets import find_target
-from coldframe.pipeline.work import finishing
+from coldframe.pipeline.work.registering import register
 from coldframe.pipeline.work.run import Run
 
 if TYPE_CHECKING:
@@ -179,15 +181,15 @@ def migrate(
         plan_tables(works, journal.state, target, options, scheduler=scheduler, fail=run.fail)
         run.convert(works)
         journal.end_fresh()
-        finishing.register(works, journal, target, options)
-        finishing.look_again(works, journal, target, options)
-        finishing.tell_partial(works, options.timestamp_unit)
+        register(works, journal, target, options)
+        look_again(works, journal, target, options)
+        tell_partial(works, options.timestamp_unit)
         if registered is not None:
             report.metastore = hold(registered, works, inventory, options)
         report.timeline = run.timeline.to_json()
         left_out = look_for_left_out(works, options)
         report.left_out = [one for found in left_out.values() for one in found]
-        report.safe_to_delete = finishing.write_safe_list(works, destination, source, left_out, options)
+        report.safe_to_delete = write_safe_list(works, destination, source, left_out, options)
         report.started, report.seconds = started, round(time.time() - started, 3)
         journal.end()
         journal.clear_staging()

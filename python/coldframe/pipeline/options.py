@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from coldframe.pipeline.file_access import StorageOptions
-from coldframe.pipeline.report.verdict import LOSSES
 from coldframe.pipeline.source.selection import Selection
 
 LEAVABLE = {
@@ -22,6 +21,13 @@ LEAVABLE = {
     "tablets": "tablets",
 }
 """What of a directory may be left behind by name, and what the core calls it."""
+LOSSES: Mapping[str, str] = {
+    "digits-below-microseconds": "digits below a microsecond were cut",
+    "malformed-text": "text that is not UTF-8 has U+FFFD",
+    "masked-columns": "encrypted columns have no key, and are as their mask left them",
+    "partition-columns": "a file's column has the name of a partition, and was left out",
+}
+"""Changes of values that can be told, and allowed by name (`--allow-loss`)."""
 _CHOICES = {
     "on_error": ("raise", "skip", "quarantine"),
     "on_vanished": ("fail", "keep", "remove"),
@@ -45,7 +51,7 @@ class Options:
     leave_behind: tuple[str, ...] = ()
     """What of directories need not be in the target for them to be safe to delete: see `left_out`."""
     allow_loss: tuple[str, ...] = ()
-    """Changes of values that need not keep a source off the list: see `verdict.LOSSES`."""
+    """Changes of values that need not keep a source off the list: see `LOSSES`."""
     untyped: bool = False
     timestamp_unit: str = "us"
     split_bytes: int = 128 << 20

@@ -28,7 +28,7 @@ from coldframe.pipeline.report.progress import Progress
 from coldframe.pipeline.scheduling import Scheduler, Threads
 from coldframe.pipeline.source.directory_logs import SharedByTables
 from coldframe.pipeline.source.identity import CHANGED, is_unchanged
-from coldframe.pipeline.source.tables import TYPELESS, Table
+from coldframe.pipeline.source.tables import TYPELESS, OpenOptions, Table
 from coldframe.pipeline.state.scratch import Rows
 from coldframe.sources import is_remote
 from coldframe.spark.types import plain_schema
@@ -41,7 +41,7 @@ _SAYS_MORE = re.compile(r"\b(binary|decimal|numeric|dec)\b", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"_col\d+\Z")
 
 
-def key_maker(table: Table, settings: dict[str, Any]) -> Callable[[SourceFile], str]:
+def key_maker(table: Table, settings: Mapping[str, str]) -> Callable[[SourceFile], str]:
     """Gives the identity of a piece of work: the same file, unchanged, into the same target: one key."""
     options, made, place = (
         json.dumps(one, sort_keys=True, default=str) for one in (dict(table.options), settings, table.path)
@@ -60,7 +60,7 @@ def key_maker(table: Table, settings: dict[str, Any]) -> Callable[[SourceFile], 
     return key
 
 
-def open_options(format: str, given: Mapping[str, Any], unit: str) -> dict[str, Any]:
+def open_options(format: str, given: Mapping[str, Any], unit: str) -> OpenOptions:
     """How a table's files are opened: `given` are the options of its entry."""
     options = dict(given)
     if format not in TYPELESS:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.exchange import Absence, Exchange, source_of
@@ -40,7 +39,7 @@ CODECS = ("zstd", "snappy", "gzip", "none")
 """Of Parquet. Which one a file was written with makes no difference to its rows."""
 
 
-def settings_of(options: Options, target: Target, table: Table, codec: str = CODECS[0]) -> dict[str, Any]:
+def settings_of(options: Options, target: Target, table: Table, codec: str = CODECS[0]) -> dict[str, str]:
     """What makes two conversions of one file different. Early versions counted the codec among it."""
     sink = target.sink
     if type(sink) is ParquetSink:

@@ -24,7 +24,6 @@ import functools
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,7 +31,7 @@ import pyarrow.parquet as pq
 import coldframe
 from coldframe._coldframe import ColdframeError, RawFingerprint
 from coldframe.pipeline.file_access import StorageOptions, reading, sha256
-from coldframe.pipeline.records import Committed, Part, describe
+from coldframe.pipeline.records import Committed, Json, Part, describe
 from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.safe_list import SafeList
 from coldframe.pipeline.report.table_check import Standing, kind_of, standing
@@ -88,7 +87,7 @@ class Audit:
     """What is wrong with tables as a whole."""
     journal: bool = True
     """Whether there was a journal to compare with;"""
-    tables: list[dict[str, Any]] = field(default_factory=list)
+    tables: list[Json] = field(default_factory=list)
     """and what there was of each table: its own log, and the rows that it says it has."""
 
     def __post_init__(self) -> None:
@@ -174,7 +173,7 @@ class Audit:
         """0: all is as it was verified; 1: something is not."""
         return self.verdict.exit_code
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """For programs."""
         return {
             **{name: value for name, value in vars(self).items() if not name.startswith("_")},

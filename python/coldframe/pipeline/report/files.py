@@ -9,8 +9,7 @@ from coldframe.pipeline.report.figures import rows_lost_text
 from coldframe.pipeline.report.model import Report
 from coldframe.pipeline.report.pages import page
 from coldframe.pipeline.report.table_page import table_page
-from coldframe.pipeline.state.journal import HOME
-from coldframe.pipeline.target.destination import Destination
+from coldframe.pipeline.target.destination import HOME, Destination
 
 PAGES = f"{HOME}/report"
 RUNS = f"{HOME}/runs.jsonl"

@@ -13,9 +13,9 @@ list.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from coldframe import _coldframe
 from coldframe._coldframe import ColdframeError
@@ -32,11 +32,24 @@ _COUNTED = frozenset({"versions", "times", "columns", "regions", "edits"})
 _UNITS = {"regions": "folders of regions", "edits": "regions"}
 
 
+class Content(TypedDict, total=False):
+    """Something that a directory holds, as `_coldframe.contents` tells of it."""
+
+    kind: str
+    of: str
+    name: str
+    visible: bool
+    taken: bool | None
+    count: int | None
+    unit: str | None
+    note: str | None
+
+
 @dataclass
 class _Item:
     """Something that a directory holds, by all requests that went to it."""
 
-    about: Mapping[str, Any]
+    about: Content
     taken: bool | None
     count: int | None
 
@@ -95,14 +108,20 @@ def _of_directory(
         )
 
 
-def _contents(work: TableWork, file: SourceFile, options: Options) -> list[dict[str, Any]]:
+def _contents(work: TableWork, file: SourceFile, options: Options) -> list[Content]:
     given = open_options(work.table.format, work.table.options, options.timestamp_unit)
-    ways: dict[str, Any] = {key: given.pop(key) for key in ("verify_checksums", "keys") if key in given}
-    ways.update(format=work.table.format, storage_options=text_options(file.storage_options))
-    return _coldframe.contents(file.path, options=given, **ways)
+    found: list[Any] = _coldframe.contents(
+        file.path,
+        format=work.table.format,
+        storage_options=text_options(file.storage_options),
+        verify_checksums=given.pop("verify_checksums", True),
+        keys=given.pop("keys", None),
+        options=given,
+    )
+    return found
 
 
-def _taken(one: Mapping[str, Any], report: FileReport | None) -> tuple[bool | None, int | None]:
+def _taken(one: Content, report: FileReport | None) -> tuple[bool | None, int | None]:
     """Whether a request takes something, and how many cells it passed over where reading tells that."""
     taken = one["taken"]
     if taken is not None or one["kind"] not in _COUNTED or report is None or report.passed_over is None:

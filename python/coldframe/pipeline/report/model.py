@@ -65,7 +65,7 @@ class FileReport:
     seconds: float = 0.0
     """That its tasks took, together."""
     losses: dict[str, int] = field(default_factory=dict)
-    """Values that were changed on the way, by how: see `verdict.LOSSES`."""
+    """Values that were changed on the way, by how: see `options.LOSSES`."""
     digest: str = ""
     """What the source was when it was converted: see `identity`."""
     passed_over: dict[str, int] | None = None

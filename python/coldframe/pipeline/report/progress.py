@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TextIO
 
+from coldframe.pipeline.records import Json
+
 LINE_SECONDS = 30.0
 """Between two lines of a log."""
 MOST_BUCKETS = 240
@@ -54,7 +56,7 @@ class Timeline:
         self.bytes[place] += size
         self.rows[place] += rows
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """For the report."""
         return {"step_seconds": self.step, "bytes": self.bytes, "rows": self.rows}
 

@@ -22,11 +22,11 @@ from typing import Any
 
 from coldframe._coldframe import ColdframeError, SchemaError
 from coldframe.pipeline.file_access import StorageOptions, pieces
-from coldframe.pipeline.records import Committed, SourceFile
+from coldframe.pipeline.records import Committed, Json, SourceFile
 from coldframe.pipeline.scheduling import SIDE_BY_SIDE, in_threads
 from coldframe.pipeline.source.identity import digest_now, identity_of, is_proof
-from coldframe.pipeline.state.journal import HOME, State
-from coldframe.pipeline.target.destination import Destination
+from coldframe.pipeline.state.journal import State
+from coldframe.pipeline.target.destination import HOME, Destination
 from coldframe.sources import is_remote, open_store
 
 SAFE = f"{HOME}/safe-to-delete.txt"
@@ -104,7 +104,7 @@ def _time(nanoseconds: int) -> str:
 class SafeList:
     """A list as it was read."""
 
-    about: dict[str, Any]
+    about: Json
     lines: tuple[Line, ...]
     is_whole: bool
     """Whether its end is there."""

@@ -24,7 +24,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
+
+from coldframe.pipeline.options import LOSSES
+from coldframe.pipeline.records import Json
 
 Grade = Literal["failed", "unproven", "partial", "note"]
 
@@ -195,7 +198,7 @@ class Reason:
         words = f"{self.count:,} {kind.one if self.count == 1 else kind.many}"
         return f"{words}: {self.detail}" if self.detail else words
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """For report.json."""
         return {"kind": self.kind, "count": self.count, "text": self.text, "grade": self.grade}
 
@@ -241,7 +244,7 @@ class _Verdict:
         why = "; ".join(reason.text for reason in self.why)
         return f"{self.word}: {why}" if why else self.word
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """For programs."""
         return {
             "verdict": self.name,
@@ -350,13 +353,6 @@ class RunFacts:
 
 
 _VANISHED = {"fail": "vanished", "keep": "kept", "remove": "removed"}
-LOSSES: Mapping[str, str] = {
-    "digits-below-microseconds": "digits below a microsecond were cut",
-    "malformed-text": "text that is not UTF-8 has U+FFFD",
-    "masked-columns": "encrypted columns have no key, and are as their mask left them",
-    "partition-columns": "a file's column has the name of a partition, and was left out",
-}
-"""Changes of values that can be told, and allowed by name (`--allow-loss`)."""
 
 
 def judge_table(facts: TableFacts, allowed: frozenset[str] = frozenset()) -> Verdict:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+
+from coldframe.pipeline.records import Json
 
 MOST_SHOWN = 1000
 """Findings that are kept as such; of more it is known how many there are."""
@@ -37,7 +38,7 @@ class Finding:
         place = " ".join(part for part in (self.table, self.partition) if part)
         return f"{place}: {self.text}" if place else self.text
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """For report.json."""
         return {key: value for key, value in vars(self).items() if value not in ("", None)}
 
@@ -63,7 +64,7 @@ class Findings:
     def __len__(self) -> int:
         return self.count
 
-    def to_json(self) -> list[dict[str, Any]]:
+    def to_json(self) -> list[Json]:
         """For report.json."""
         return [finding.to_json() for finding in self.shown]
 
@@ -101,6 +102,6 @@ class MetastoreReport:
             f"{self.agreed:,} of {self.compared:,} numbers of rows agree"
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Its part of report.json."""
         return {**vars(self), "findings": self.findings.to_json(), "findings_count": len(self.findings)}

@@ -10,7 +10,7 @@ from typing import Any
 
 import coldframe
 from coldframe._coldframe import ColdframeError, SchemaError
-from coldframe.pipeline.records import SourceFile
+from coldframe.pipeline.records import Json, SourceFile
 from coldframe.pipeline.source.tables import TYPELESS, Table
 
 _SERDES = ("text", "binary")
@@ -69,7 +69,7 @@ def _open(file: SourceFile, **options: Any) -> coldframe.File:
 
 def _readings(file: SourceFile, schema: str) -> list[str]:
     """The first row that the two SerDes read differently, or the first one, as comments."""
-    rows: dict[str, list[dict[str, Any]]] = {}
+    rows: dict[str, list[Json]] = {}
     for serde in _SERDES:
         # Bytes that are no text are an error of that reading.
         with contextlib.suppress(ColdframeError):

@@ -26,7 +26,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -61,6 +61,10 @@ _PARTITION_TYPES: Mapping[str, pa.DataType] = {
     "date": pa.date32(),
     "timestamp": pa.timestamp("us"),
 }
+
+
+OpenOptions: TypeAlias = dict[str, Any]
+"""Keyword arguments of `coldframe.open`."""
 
 
 @dataclass(frozen=True)

@@ -44,9 +44,8 @@ from coldframe.pipeline.state.events import Event, KnownTable, Unit
 from coldframe.pipeline.state.ledger import Ledger
 from coldframe.pipeline.state.scratch import Scratch
 from coldframe.pipeline.state.stored_files import StoredFiles
-from coldframe.pipeline.target.destination import Destination
+from coldframe.pipeline.target.destination import HOME, Destination
 
-HOME = "_coldframe"
 STATE = f"{HOME}/state"
 STAGING = f"{HOME}/staging"
 COMPACT = 64

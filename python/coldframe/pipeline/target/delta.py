@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from coldframe._coldframe import SchemaError
 from coldframe.pipeline.file_access import reading
+from coldframe.pipeline.records import Json
 from coldframe.pipeline.scheduling import in_threads
 from coldframe.pipeline.target import delta_protocol as protocol
 from coldframe.pipeline.target.committed import CommittedTable, DataFile, partition_texts
@@ -32,7 +33,7 @@ RUN = "coldframe.run"
 APP = "coldframe"
 
 
-def register(destination: Destination, table: CommittedTable, foreign: str = "refuse") -> dict[str, Any]:
+def register(destination: Destination, table: CommittedTable, foreign: str = "refuse") -> Json:
     """Makes the log say what the journal says. Doing so twice changes nothing.
 
     A version adds and removes exactly the difference to the one before, and no path in both: Spark takes a
@@ -99,7 +100,7 @@ def register(destination: Destination, table: CommittedTable, foreign: str = "re
     return _read_back(destination, table, [one.path for one in change.added])
 
 
-def _create(destination: Destination, table: CommittedTable, actions: Mapping[str, Any]) -> dict[str, Any]:
+def _create(destination: Destination, table: CommittedTable, actions: Mapping[str, Any]) -> Json:
     """The first version of a table."""
     from deltalake.transaction import create_table_with_add_actions
 
@@ -255,7 +256,7 @@ def runs(destination: Destination, name: str, path: str) -> set[str]:
     return set() if table is None else {str(one[RUN]) for one in table.history() if RUN in one}
 
 
-def _read_back(destination: Destination, table: CommittedTable, added: Sequence[str]) -> dict[str, Any]:
+def _read_back(destination: Destination, table: CommittedTable, added: Sequence[str]) -> Json:
     """Counts rows as a reader of the table finds them: its log, and the footers of what was added to it."""
     found = open_table(destination, table.path)
     if table.schema is not None:
@@ -278,7 +279,7 @@ def _footers(destination: Destination, names: Sequence[str]) -> Iterator[tuple[s
     return in_threads((functools.partial(look, name) for name in names), destination.at_once)
 
 
-def _actions(destination: Destination, table: CommittedTable) -> dict[str, Any]:
+def _actions(destination: Destination, table: CommittedTable) -> Mapping[str, Any]:
     from deltalake.transaction import AddAction
 
     # What others took out of the table and deleted is not added again.

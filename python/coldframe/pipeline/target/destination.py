@@ -28,6 +28,8 @@ from typing import IO
 from coldframe.pipeline.file_access import StorageOptions, below, pieces
 from coldframe.sources import is_remote
 
+HOME = "_coldframe"
+"""The folder of the migration's own in what it writes to."""
 _RENAME_NOREPLACE = 1
 _AT_FDCWD = -100
 

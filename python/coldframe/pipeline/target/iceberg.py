@@ -18,9 +18,9 @@ from typing import Any
 import pyarrow as pa
 
 from coldframe._coldframe import SchemaError
-from coldframe.pipeline.state.journal import HOME
+from coldframe.pipeline.records import Json
 from coldframe.pipeline.target.committed import CommittedTable, Counts
-from coldframe.pipeline.target.destination import Destination
+from coldframe.pipeline.target.destination import HOME, Destination
 from coldframe.pipeline.target.iceberg_log import live_entries
 from coldframe.pipeline.target.iceberg_schema import bring_columns
 from coldframe.pipeline.target.live import LiveFile, LiveTable
@@ -74,7 +74,7 @@ def _remote_catalog(destination: Destination, path: str) -> Any:
     return SqlCatalog("coldframe", uri=uri, warehouse=destination.root, **properties)
 
 
-def register(destination: Destination, table: CommittedTable, foreign: str = "refuse") -> dict[str, Any]:
+def register(destination: Destination, table: CommittedTable, foreign: str = "refuse") -> Json:
     """Makes the table's newest snapshot hold the files of the journal. Doing so twice changes nothing.
 
     One transaction adds and removes exactly the difference. Each snapshot of ours carries a digest of the
@@ -86,9 +86,7 @@ def register(destination: Destination, table: CommittedTable, foreign: str = "re
         return _register(_url(destination), found.open(), table, foreign, found.keep)
 
 
-def _register(
-    root: str, catalog: Any, table: CommittedTable, foreign: str, keep: Callable[[], None]
-) -> dict[str, Any]:
+def _register(root: str, catalog: Any, table: CommittedTable, foreign: str, keep: Callable[[], None]) -> Json:
     catalog.create_namespace_if_not_exists(NAMESPACE)
     identifier = _identifier(catalog, table.name, table.path)
     exists = catalog.table_exists(identifier)
@@ -242,7 +240,7 @@ def _identifier(catalog: Any, name: str, path: str) -> tuple[str, str]:
     return NAMESPACE, plain
 
 
-def _facts(identifier: tuple[str, str], current: Any) -> dict[str, Any]:
+def _facts(identifier: tuple[str, str], current: Any) -> Json:
     snapshot = current.current_snapshot()
     return {
         "iceberg table": ".".join(identifier),

@@ -18,8 +18,7 @@ from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile, OutputStrea
 
 from coldframe._coldframe import ColdframeError, NotFoundError, Store, StoreEntry
 from coldframe.pipeline.file_access import StorageOptions
-from coldframe.pipeline.state.journal import HOME
-from coldframe.pipeline.target.destination import Destination
+from coldframe.pipeline.target.destination import HOME, Destination
 from coldframe.ranged import RangedFile
 from coldframe.sources import open_store
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,6 +26,23 @@ used again. With four times as many it takes a tenth longer.
 """
 
 
+class WrittenFile(TypedDict):
+    """A file that was written, as `_coldframe.convert` tells of it."""
+
+    name: str
+    rows: int
+    bytes: int
+    sha256: str
+    print: RawFingerprint
+
+
+class Converted(TypedDict):
+    """What `_coldframe.convert` gives: the files, and what the source's columns were like."""
+
+    files: list[WrittenFile]
+    observed: Any
+
+
 class Sink(Protocol):
     """A file format as target."""
 
@@ -40,7 +57,7 @@ class Sink(Protocol):
         path: str,
         storage_options: StorageOptions = None,
         most_bytes: int = 0,
-    ) -> dict[str, Any]:
+    ) -> Converted:
         """Writes the rows of a part of a source, as `_coldframe.convert` does: files that are on disk, or in
         their store, when it returns. The first one is at `path`.
 
@@ -83,11 +100,11 @@ class _WrittenByCore:
         path: str,
         storage_options: StorageOptions = None,
         most_bytes: int = 0,
-    ) -> dict[str, Any]:
+    ) -> Converted:
         """See `Sink.convert`."""
         format, options = self._written_as()
         folder, name = os.path.split(path)
-        return _coldframe.convert(
+        converted: Any = _coldframe.convert(
             rows,
             shape,
             open_store(folder, storage_options),
@@ -96,6 +113,8 @@ class _WrittenByCore:
             options=options,
             most_bytes=most_bytes or None,
         )
+        found: Converted = converted
+        return found
 
     def begin(self, schema: pa.Schema, path: str, storage_options: StorageOptions = None) -> RawTarget:
         """See `Sink.begin`."""

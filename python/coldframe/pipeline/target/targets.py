@@ -7,15 +7,15 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from coldframe._coldframe import UnsupportedError, formats
+from coldframe.pipeline.records import Json
 from coldframe.pipeline.target.committed import CommittedTable
 from coldframe.pipeline.target.destination import Destination
 from coldframe.pipeline.target.live import LiveTable
 from coldframe.pipeline.target.sinks import ColdframeSink, ParquetSink, Sink
 
-Register = Callable[[Destination, CommittedTable, str], dict[str, Any]]
+Register = Callable[[Destination, CommittedTable, str], Json]
 """The target, table, what to do where others have written to it (`"refuse"` or `"append"`) -> what
 the report says of the table's metadata.
 """

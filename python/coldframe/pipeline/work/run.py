@@ -28,7 +28,8 @@ from coldframe.pipeline.scheduling import Scheduler
 from coldframe.pipeline.source.identity import is_unchanged
 from coldframe.pipeline.source.tables import Table
 from coldframe.pipeline.state.events import KnownTable
-from coldframe.pipeline.state.journal import HOME, Journal
+from coldframe.pipeline.state.journal import Journal
+from coldframe.pipeline.target.destination import HOME
 from coldframe.pipeline.target.targets import Target
 from coldframe.pipeline.work.committing import Committer
 from coldframe.pipeline.work.directory_checks import DirectoryChecks

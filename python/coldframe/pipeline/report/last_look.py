@@ -1,64 +1,21 @@
-"""The end of a run: tables are registered, and what lies there is looked at once more."""
+"""The end of a run: what lies in the target is looked at once more, and what is safe to delete is listed."""
 
 from __future__ import annotations
 
 import datetime
-import functools
 from collections.abc import Iterator, Mapping, Sequence
 
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.plan_files import lacking
 from coldframe.pipeline.plan.table_work import TableWork
-from coldframe.pipeline.records import SourceFile, describe
+from coldframe.pipeline.records import SourceFile
 from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.model import LeftOut
 from coldframe.pipeline.report.table_check import standing
 from coldframe.pipeline.report.verdict import COMPARED, Verdict, may_be_listed
 from coldframe.pipeline.state.journal import Journal
-from coldframe.pipeline.state.ledger import TableEntries
-from coldframe.pipeline.target.committed import CommittedTable
 from coldframe.pipeline.target.destination import Destination
 from coldframe.pipeline.target.targets import Target
-
-
-def register(works: Sequence[TableWork], journal: Journal, target: Target, options: Options) -> None:
-    """Delta and Iceberg: the finished files become a version of the table, which is read back."""
-    if target.register is None:
-        return
-    for work in works:
-        path = work.table.path
-        takes_out = bool(work.drops) or work.half_dropped
-        if work.report.error is not None or (work.schema is None and not takes_out):
-            continue
-        entries = TableEntries(journal.done, path)
-        if next(iter(entries), None) is None and not takes_out:
-            continue
-        try:
-            _settle_killed(work, journal, target)
-            committed = CommittedTable(
-                work.table.name,
-                path,
-                work.schema,
-                work.table.partition_fields,
-                entries,
-                run=journal.run,
-                epoch=journal.state.epoch,
-                known=frozenset(journal.state.registered.get(path, ())),
-                announce=functools.partial(journal.announce, path),
-                committed=functools.partial(journal.settle, path, made=True),
-            )
-            work.report.metadata = target.register(journal.destination, committed, options.on_foreign_changes)
-        except Exception as error:
-            # The files are right and stay; another run, or another target, can make a table of them.
-            work.report.error = f"{target.name}: {describe(error)}"
-
-
-def _settle_killed(work: TableWork, journal: Journal, target: Target) -> None:
-    """A run that was killed while it registered: the table itself says whether it came to it."""
-    about = journal.state.registering.get(work.table.path)
-    if about is not None and target.runs is not None:
-        runs = target.runs(journal.destination, work.table.name, work.table.path)
-        journal.settle(work.table.path, made=about.run in runs)
 
 
 def look_again(works: Sequence[TableWork], journal: Journal, target: Target, options: Options) -> None:
