@@ -41,6 +41,7 @@ lint: $(VENV)/.built-dev $(VENV)/.dev
 	$(BIN)/ruff format --check $(PYTHON_FILES)
 	$(BIN)/mypy
 	$(BIN)/python tests/lint/circles.py
+	$(BIN)/python tests/lint/rooms.py
 	$(BIN)/python tests/lint/dependencies.py
 	$(BIN)/python tests/lint/features.py
 	fuzz/run --lock

@@ -1,0 +1,189 @@
+"""Tells where Python leaves the house as it is drawn (CONTRIBUTING.md).
+
+    python tests/lint/rooms.py [ROOT]    prints each place; exit 1 if any
+
+- A room of the migration imports no room above it. `ORDER` has them from the lowest to the highest.
+- Between rooms travel records, not dictionaries: `dict[str, Any]` stands in modules at JSON's edge only.
+- Python has no rule of a format in it: a format's name is written down in a few files of data.
+- A file stays below `LONGEST` lines.
+
+What is excepted, is so by name: the lists below grow shorter. An exception that nothing needs any more is an
+error, too.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+PIPELINE = "python/coldframe/pipeline"
+ORDER = (
+    "file_access",
+    "session",
+    "records",
+    "scheduling",
+    "target",
+    "state",
+    "source.selection",
+    "options",
+    "source",
+    # What everybody tells the report stands below those who tell it.
+    "report.verdict",
+    "report.progress",
+    "report.model",
+    "plan",
+    "work",
+    "report",
+    "__init__",
+)
+"""Rooms and modules of the pipeline. Of a module in a room its own line counts, if it has one."""
+ENTRY = frozenset({"__main__"})
+"""Scripts: nothing imports them, and they alone may import the command line."""
+MOVED = frozenset({"run", "destination", "journal"})
+"""Old names of modules, deprecated."""
+
+FORMATS = frozenset({"orc", "rcfile", "hfile", "cfile", "kudu", "hbase", "redfile", "hudi", "acid"})
+DATA = frozenset(
+    {
+        "python/coldframe/__init__.py",  # the name of a module
+        "python/coldframe/cli/migrate.py",  # the targets' names
+        "python/coldframe/pipeline/target/targets.py",
+        "python/coldframe/spark/source.py",  # a data source of Spark is a class with a name
+    }
+)
+"""Files that may have names of formats in them."""
+NAMED_STILL: frozenset[str] = frozenset(
+    {
+        "python/coldframe/hudi.py",
+        "python/coldframe/scanning.py",
+        "python/coldframe/spark/reader.py",
+        "python/coldframe/pipeline/source/inventory.py",
+        "python/coldframe/pipeline/source/store_listing.py",
+        "python/coldframe/pipeline/source/registered.py",
+    }
+)
+"""Files whose rule of a format is to go into that format."""
+
+EDGE = frozenset({"source/tables.py"})
+"""Modules where what a user says in JSON or TOML comes in: keyword arguments of `coldframe.open`."""
+UNTYPED_STILL = frozenset({"work/stated.py", "target/sinks.py"})
+"""Modules that have `dict[str, Any]` besides."""
+
+LONGEST = 600
+LONG_STILL = frozenset({"python/coldframe/file.py"})
+
+
+def rank(module: str) -> int | None:
+    """The place of a module in the order, by its longest line there; None where it has none."""
+    parts = module.split(".")
+    for length in range(len(parts), 0, -1):
+        name = ".".join(parts[:length])
+        if name in ORDER:
+            return ORDER.index(name)
+    return None
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """The modules that a file names, also for type checkers only, and the lines."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield node.module, node.lineno
+            yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
+
+
+def upward(root: Path) -> Iterator[str]:
+    """Imports from a lower room of the pipeline to a higher one, and to what stands on top of it."""
+    base = root / PIPELINE
+    known = {module_of(path, base) for path in base.rglob("*.py")}
+    for path in sorted(base.rglob("*.py")):
+        module, where = module_of(path, base), path.relative_to(root)
+        if module in ENTRY | MOVED:
+            continue
+        mine = rank(module)
+        if mine is None:
+            yield f"{where}: has no place in the order of rooms"
+            continue
+        seen: set[tuple[str, int]] = set()
+        for name, line in imports(ast.parse(path.read_text())):
+            if name == "coldframe.cli" or name.startswith("coldframe.cli."):
+                yield f"{where}:{line}: imports {name}, which stands on top of the pipeline"
+            to = name.removeprefix("coldframe.pipeline.")
+            if to == name or to not in known or (to, line) in seen:
+                continue
+            seen.add((to, line))
+            other = rank(to)
+            if other is not None and other > mine:
+                yield f"{where}:{line}: imports {to}, which is in a higher room"
+
+
+def module_of(path: Path, base: Path) -> str:
+    """A file's name as a module below the pipeline; a room's own file has the room's name."""
+    parts = path.relative_to(base).with_suffix("").parts
+    return ".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)
+
+
+def dictionaries(root: Path) -> Iterator[str]:
+    """`dict[str, Any]` in the pipeline."""
+    base = root / PIPELINE
+    needed = set()
+    for path in sorted(base.rglob("*.py")):
+        name = path.relative_to(base).as_posix()
+        lines = [
+            node.lineno
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Subscript) and ast.unparse(node) in ("dict[str, Any]", "Dict[str, Any]")
+        ]
+        needed.update([name] if lines else [])
+        if name not in EDGE | UNTYPED_STILL:
+            yield from (f"{PIPELINE}/{name}:{line}: dict[str, Any]; make it a record" for line in lines)
+    yield from (
+        f"{name} has no dict[str, Any] any more: take it off the list"
+        for name in (EDGE | UNTYPED_STILL) - needed
+    )
+
+
+def formats(root: Path) -> Iterator[str]:
+    """Names of formats in Python's code."""
+    needed = set()
+    for path in sorted((root / "python").rglob("*.py")):
+        name = path.relative_to(root).as_posix()
+        found = [
+            (node.lineno, node.value)
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in FORMATS
+        ]
+        needed.update([name] if found else [])
+        if name not in DATA | NAMED_STILL:
+            yield from (f'{name}:{line}: "{word}": ask the format instead' for line, word in found)
+    yield from (
+        f"{name} names no format any more: take it off the list" for name in (DATA | NAMED_STILL) - needed
+    )
+
+
+def sizes(root: Path) -> Iterator[str]:
+    """Files that are too long."""
+    needed = set()
+    for path in sorted([*(root / "python").rglob("*.py"), *root.glob("crates/*/src/**/*.rs")]):
+        name = path.relative_to(root).as_posix()
+        lines = path.read_text().count("\n")
+        if lines > LONGEST:
+            needed.add(name)
+            if name not in LONG_STILL:
+                yield f"{name}: {lines} lines; {LONGEST} are enough"
+    yield from (f"{name} is not too long any more: take it off the list" for name in LONG_STILL - needed)
+
+
+def main(root: Path) -> int:
+    """Prints what is wrong below `root`; how much that is."""
+    found = [*upward(root), *dictionaries(root), *formats(root), *sizes(root)]
+    for one in found:
+        print(one)
+    return len(found)
+
+
+if __name__ == "__main__":
+    sys.exit(1 if main(Path(sys.argv[1] if len(sys.argv) > 1 else ".")) else 0)

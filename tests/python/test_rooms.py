@@ -1,0 +1,72 @@
+"""The check that Python stands as the house is drawn: what it has to see, and what it must not."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+spec = importlib.util.spec_from_file_location("rooms", ROOT / "tests" / "lint" / "rooms.py")
+assert spec is not None
+assert spec.loader is not None
+rooms = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(rooms)
+
+PIPELINE = "python/coldframe/pipeline/"
+
+
+def found(root, files):
+    """What is wrong with a tree of these files, without the exceptions that it has no need of."""
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    said = [*rooms.upward(root), *rooms.dictionaries(root), *rooms.formats(root), *rooms.sizes(root)]
+    return [one for one in said if "take it off" not in one]
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (
+            {"source/a.py": "from coldframe.pipeline.work.b import B", "work/b.py": "B = 1"},
+            "source/a.py:1: imports work.b, which is in a higher room",
+        ),
+        (
+            {"plan/a.py": "def f():\n    from coldframe.pipeline.report import pages", "report/pages.py": ""},
+            "plan/a.py:2: imports report.pages, which is in a higher room",
+        ),
+        ({"work/a.py": "import coldframe.cli.options"}, "work/a.py:1: imports coldframe.cli.options"),
+        ({"attic/a.py": ""}, "attic/a.py: has no place in the order of rooms"),
+        ({"plan/a.py": "def f(x: list[dict[str, Any]]): ..."}, "plan/a.py:1: dict[str, Any]"),
+        ({"plan/a.py": "if kind == 'orc': ..."}, 'plan/a.py:1: "orc": ask the format'),
+        ({"plan/a.py": "x = 1\n" * 601}, "plan/a.py: 601 lines"),
+    ],
+)
+def test_what_it_has_to_see(tmp_path, files, said):
+    (one,) = found(tmp_path, {PIPELINE + name: text for name, text in files.items()})
+    assert said in one
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"work/a.py": "from coldframe.pipeline.plan.b import B", "plan/b.py": "B = 1"},
+        {"plan/a.py": "from coldframe.pipeline.report.model import M", "report/model.py": "M = 1"},
+        {"options.py": "from coldframe.pipeline.source.selection import S", "source/selection.py": "S = 1"},
+        {"__main__.py": "from coldframe.cli.migrate import run"},
+        {"source/tables.py": "X = dict[str, Any]"},
+        {"plan/a.py": '''"""Of `"orc"` files."""'''},
+    ],
+)
+def test_what_it_must_not(tmp_path, files):
+    assert not found(tmp_path, {PIPELINE + name: text for name, text in files.items()})
+
+
+def test_an_exception_that_nothing_needs_is_told(tmp_path):
+    (tmp_path / "python").mkdir()
+    assert any("work/stated.py has no dict" in one for one in rooms.dictionaries(tmp_path))
+
+
+def test_this_tree(capsys):
+    assert rooms.main(ROOT) == 0, capsys.readouterr().out
