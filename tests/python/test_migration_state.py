@@ -20,7 +20,7 @@ from coldframe.pipeline.records import Committed, Details, Part
 from coldframe.pipeline.state import journal
 from coldframe.pipeline.state.journal import Journal, read_state
 from coldframe.pipeline.target import destination
-from coldframe.pipeline.target.destination import Destination, rename_without_overwrite
+from coldframe.pipeline.target.destination import Destination
 from coldframe.pipeline.work import convert
 
 
@@ -508,28 +508,39 @@ def test_a_driver_that_was_taken_for_dead_is_fenced(tmp_path: Path, monkeypatch:
     assert set(names(tmp_path / "x")) == {"other2"}
 
 
-def test_no_file_is_renamed_over_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for plain in (False, True):
-        if plain:
-            # A file system, or a system, without the one step.
-            monkeypatch.setattr(
-                "coldframe.pipeline.target.destination.ctypes.CDLL", lambda *_, **__: object()
-            )
-        (tmp_path / "a").write_text("a")
-        (tmp_path / "b").write_text("b")
-        with pytest.raises(FileExistsError):
-            rename_without_overwrite(str(tmp_path / "a"), str(tmp_path / "b"))
-        assert (tmp_path / "b").read_text() == "b"
-        rename_without_overwrite(str(tmp_path / "a"), str(tmp_path / "c"))
-        with pytest.raises(FileNotFoundError):
-            rename_without_overwrite(str(tmp_path / "a"), str(tmp_path / "d"))
-        (tmp_path / "c").unlink()
-        place = Destination(str(tmp_path / "d"))
-        assert place.create("x/1", b"one") is True
-        assert place.create("x/1", b"two") is False
-        assert place.read("x/1") == b"one"
-        assert [found.name for found in place.list()] == ["x/1"]
-        shutil.rmtree(tmp_path / "d")
+def test_no_file_is_renamed_over_another(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(name)
+    place = Destination(str(tmp_path))
+    with pytest.raises(FileExistsError):
+        place.publish("a", "b")
+    assert (tmp_path / "b").read_text() == "b"
+    place.publish("a", "c")
+    assert not (tmp_path / "a").exists()
+    assert (tmp_path / "c").read_text() == "a"
+    with pytest.raises(FileNotFoundError):
+        place.publish("a", "d")
+    with pytest.raises(FileNotFoundError):
+        place.publish("a", "b")
+    # A file that happens to have the same bytes is another one.
+    (tmp_path / "e").write_text("a")
+    with pytest.raises(FileExistsError):
+        place.publish("c", "e")
+    assert (tmp_path / "c").exists()
+    # On a file system without the one step, a kill came between the link and the unlink.
+    os.link(tmp_path / "c", tmp_path / "f")
+    place.publish("c", "f")
+    assert not (tmp_path / "c").exists()
+    assert (tmp_path / "f").read_text() == "a"
+    place = Destination(str(tmp_path / "d"))
+    assert place.create("x/1", b"one") is True
+    assert place.create("x/1", b"two") is False
+    assert place.read("x/1") == b"one"
+    assert [found.name for found in place.list()] == ["x/1"]
+    # Below a file there is nothing.
+    assert list(place.list("x/1")) == []
+    assert place.stat("x/1/2") is None
+    assert place.delete("x/1/2") is False
 
 
 def test_the_journal_in_short_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

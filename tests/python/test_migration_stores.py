@@ -25,7 +25,7 @@ from coldframe.pipeline.source import store_listing
 from coldframe.pipeline.source.registered import collect
 from coldframe.pipeline.source.selection import Selection
 from coldframe.pipeline.source.store_listing import LookTask, take_listed
-from coldframe.pipeline.target.store_destination import StoreDestination
+from coldframe.pipeline.target.destination import StoreDestination
 from coldframe.sources import open_store
 
 pytestmark = pytest.mark.slow

@@ -50,8 +50,7 @@ from coldframe.pipeline.source.survey import look, roots_of
 from coldframe.pipeline.source.tables import TableSpec
 from coldframe.pipeline.source.unmatched import unmatched
 from coldframe.pipeline.state.journal import Journal, read_state
-from coldframe.pipeline.target.destination import HOME
-from coldframe.pipeline.target.store_destination import open_destination
+from coldframe.pipeline.target.destination import HOME, open_destination
 from coldframe.pipeline.target.targets import find_target
 from coldframe.pipeline.work.registering import register
 from coldframe.pipeline.work.run import Run

@@ -61,7 +61,7 @@ def discard(path: str, storage_options: StorageOptions = None) -> None:
 
 
 def below(path: str, storage_options: StorageOptions = None) -> Iterator[str]:
-    """The files of a folder of a store, by their paths relative to it; of a file `""`."""
+    """The files of a folder, by their paths relative to it; of a file `""`."""
     store = open_store(path, storage_options)
     found = store.stat()
     if found is None:

@@ -8,7 +8,7 @@ from typing import Any
 from unittest import mock
 
 from coldframe import pipeline
-from coldframe.pipeline.target.store_destination import open_destination
+from coldframe.pipeline.target.destination import open_destination
 from coldframe.pipeline.work import committing, convert, merging
 
 OPERATIONS = frozenset(

@@ -1,4 +1,4 @@
-"""The one place through which the driver touches what it writes to: here a directory, in `stored` a store.
+"""The one place through which the driver touches what it writes to: a directory, HDFS, or an object store.
 
     list, stat, read, lines what lies there
     create                  a file that is not there yet, whole or not at all; False where there is one
@@ -6,32 +6,43 @@
     publish                 a staged file under its final name; never over another file
     delete                  a file, if it is there
     copy_in                 a file or directory of elsewhere
-    lock                    one holder at a time, on one host
+    lock                    one holder at a time
 
-Names are relative to the root and have slashes. What is whole on return is on disk, too. Temporary files end
-in `.new`, and `sweep` deletes those that a kill has left.
+Names are relative to the root and have slashes. What is whole on return is on disk, too. The core's stores do
+the work; they differ in what they promise:
+
+    directory        create and publish: rename without overwriting; lock: of the file system, on one host
+    HDFS             the same renames; no lock
+    object stores    create: put-if-absent; publish: conditional copy on the server, then delete; no lock
+
+Where there is no lock, the journal's numbers fence: a driver that another one has replaced stops at its next
+segment, before it touches a table. A store that takes the condition of a put and does not keep to it is
+refused before anything is written.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import errno
 import fcntl
+import io
 import os
-import stat
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import IO
+from itertools import zip_longest
+from typing import IO, Any
 
+from coldframe._coldframe import ColdframeError, NotFoundError
+from coldframe.errors import unsupported
 from coldframe.pipeline.file_access import StorageOptions, below, pieces
-from coldframe.sources import is_remote
+from coldframe.pipeline.scheduling import SIDE_BY_SIDE
+from coldframe.sources import is_of_core, is_remote, open_store, scheme_of
 
 HOME = "_coldframe"
 """The folder of the migration's own in what it writes to."""
-_RENAME_NOREPLACE = 1
-_AT_FDCWD = -100
+_TEMPORARY = ".coldframe-"
+"""How the names begin under which stores have what is not whole yet."""
+_WITH_FOLDERS = ("hdfs", "viewfs")
 
 
 @dataclass(frozen=True)
@@ -44,6 +55,11 @@ class Found:
     """In milliseconds since 1970."""
 
 
+def open_destination(root: str, storage_options: Mapping[str, Any] | None = None) -> Destination:
+    """The destination at a path or URL."""
+    return StoreDestination(root, storage_options) if is_remote(root) else Destination(root)
+
+
 class Destination:
     """A directory on a file system that the driver and all executors mount."""
 
@@ -54,6 +70,7 @@ class Destination:
 
     def __init__(self, root: str) -> None:
         self.root = os.path.abspath(root)
+        self._store = open_store(self.root, None)
 
     def path(self, name: str) -> str:
         """Where a file lies, for those who read and write it themselves."""
@@ -65,75 +82,105 @@ class Destination:
 
     def list(self, folder: str = "") -> Iterator[Found]:
         """All files below a folder; none where there is no such folder."""
-        top = self.path(folder) if folder else self.root
-        for at, folders, names in os.walk(top):
-            folders.sort()
-            for name in sorted(names):
-                path = os.path.join(at, name)
-                with contextlib.suppress(FileNotFoundError):
-                    yield _found(self.name_of(path), os.lstat(path))
+        try:
+            for some in self._store.list(folder, recursive=True):
+                for one in some:
+                    yield Found(one.path, one.size, one.modified or 0)
+        except NotFoundError:
+            return
+        except OSError:
+            # A file of that name has nothing below it.
+            if self.stat(folder) is None:
+                raise
 
     def stat(self, name: str) -> Found | None:
         """A file; None where there is none."""
-        try:
-            found = os.stat(self.path(name))
-        except (FileNotFoundError, NotADirectoryError):
+        found = self._store.stat(name)
+        if found is None or found.is_folder:
             return None
-        return None if stat.S_ISDIR(found.st_mode) else _found(name, found)
+        return Found(name, found.size, found.modified or 0)
 
     def has(self, folder: str) -> bool:
         """Whether there is a file in a folder."""
         return next(self.list(folder), None) is not None
 
+    def is_empty(self) -> bool:
+        """Whether there is no file: a run that was killed at once has left directories, and nothing else."""
+        return not self.has("")
+
     def read(self, name: str) -> bytes:
         """The whole content."""
-        with open(self.path(name), "rb") as file:
-            return file.read()
+        with _as_missing():
+            return self._store.read(name)
 
     def lines(self, name: str) -> Iterator[bytes]:
         """The lines of a text, one after the other."""
-        with open(self.path(name), "rb") as file:
-            yield from file
+        with _as_missing():
+            rest = b""
+            for piece in pieces(self.path(name), self.storage_options):
+                *whole, rest = (rest + piece).split(b"\n")
+                yield from whole
+            if rest:
+                yield rest
 
     def create(self, name: str, content: bytes) -> bool:
         """Whether this call made the file. Of two that try at once exactly one does."""
-        temporary = self._temporary(name, content)
         try:
-            rename_without_overwrite(temporary, self.path(name))
+            self._store.put(name, content)
         except FileExistsError:
-            os.unlink(temporary)
-            return False
+            # A request whose answer was lost is sent again, and finds what it has made itself. No two drivers
+            # write the same to one name: whoever takes over begins with a line of its own.
+            return self.read(name) == content
         self.settle([name])
         return True
 
     def write(self, name: str, content: bytes | Iterable[bytes]) -> None:
         """Puts a file in place of what there was; long ones in pieces."""
-        os.replace(self._temporary(name, content), self.path(name))
+        upload = self._store.create(name, mode="over")
+        try:
+            for piece in (content,) if isinstance(content, bytes) else content:
+                upload.write(piece)
+            upload.finish()
+        finally:
+            upload.abandon()
         self.settle([name])
 
     def publish(self, staged: str, name: str) -> None:
-        """Gives a staged file its final name; FileExistsError where a file has that name."""
-        path = self.path(name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        rename_without_overwrite(self.path(staged), path)
+        """Gives a staged file its final name; FileExistsError where another file has that name."""
+        with _as_missing():
+            try:
+                self._store.publish(staged, name)
+            except FileExistsError:
+                # A kill came between two steps, or an answer was lost.
+                if not self._are_same(staged, name):
+                    raise
+                self._store.delete(staged)
 
     def delete(self, name: str) -> bool:
-        """Whether there was such a file."""
+        """Whether there was such a file, where the store says so."""
         try:
-            os.unlink(self.path(name))
-        except (FileNotFoundError, NotADirectoryError):
+            self._store.delete(name)
+        except NotFoundError:
+            return False
+        except OSError:
+            # Below a file there is none.
+            if self.stat(name) is not None:
+                raise
             return False
         return True
 
     def copy_in(self, path: str, name: str, storage_options: StorageOptions = None) -> None:
         """Copies a file or directory of elsewhere, with all that is in it, in place of what there was."""
-        for one in below(path, storage_options) if is_remote(path) else _below(path):
+        for one in below(path, storage_options):
             source = path if not one else f"{path}/{one}"
             self.write(f"{name}/{one}" if one else name, pieces(source, storage_options))
 
-    def is_empty(self) -> bool:
-        """Whether there is no file: a run that was killed at once has left directories, and nothing else."""
-        return not self.has("")
+    def sweep(self, folder: str) -> None:
+        """Deletes temporary files that a kill has left."""
+        for found in list(self.list(folder)):
+            last = found.name.rpartition("/")[2]
+            if last.endswith(".new") or last.startswith(_TEMPORARY):
+                self.delete(found.name)
 
     def lock(self, name: str) -> IO[str] | None:
         """Holds a lock until the answer is closed; None where another one holds it."""
@@ -157,57 +204,74 @@ class Destination:
                 finally:
                     os.close(descriptor)
 
-    def sweep(self, folder: str) -> None:
-        """Deletes temporary files that a kill has left."""
-        for found in list(self.list(folder)):
-            if found.name.endswith(".new"):
-                self.delete(found.name)
-
     def prune(self, folder: str) -> None:
-        """Deletes the empty directories below a folder, and itself. A store has none."""
+        """Deletes the empty directories below a folder, and itself."""
         for at, _, _ in os.walk(self.path(folder), topdown=False):
             with contextlib.suppress(OSError):
                 os.rmdir(at)
 
-    def _temporary(self, name: str, content: bytes | Iterable[bytes]) -> str:
-        path = self.path(name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        temporary = f"{path}.{uuid.uuid4().hex[:8]}.new"
-        with open(temporary, "xb") as out:
-            for piece in (content,) if isinstance(content, bytes) else content:
-                out.write(piece)
-            out.flush()
-            os.fsync(out.fileno())
-        return temporary
+    def _are_same(self, staged: str, name: str) -> bool:
+        """Whether both names are of one file: a file system without the one step has a link and an unlink."""
+        return os.path.samefile(self.path(staged), self.path(name))
 
 
-def _found(name: str, about: os.stat_result) -> Found:
-    return Found(name, about.st_size, about.st_mtime_ns // 1_000_000)
+class StoreDestination(Destination):
+    """HDFS or an object store."""
 
+    at_once = SIDE_BY_SIDE
 
-def _below(path: str) -> Iterator[str]:
-    """The files of a directory, by their paths relative to it; of a file `""`."""
-    if not os.path.isdir(path):
-        yield ""
-        return
-    for at, _, names in os.walk(path):
-        for name in names:
-            yield os.path.relpath(os.path.join(at, name), path).replace(os.sep, "/")
+    def __init__(self, root: str, storage_options: Mapping[str, Any] | None = None) -> None:
+        scheme = scheme_of(root)
+        if not is_of_core(root) or scheme in ("http", "https"):
+            raise unsupported(
+                f"migrating into {root}: its store cannot create a file only where there is none, which is "
+                "what keeps two runs apart; expected a directory, HDFS, S3, Google or Azure"
+            )
+        self.root = root.rstrip("/")
+        self.storage_options = dict(storage_options) if storage_options else None
+        self._store = open_store(self.root, self.storage_options)
+        self._has_folders = scheme in _WITH_FOLDERS
 
+    def path(self, name: str) -> str:
+        """The URL of a file."""
+        return self._store.url_of(name) if name else f"{self._store.url}/"
 
-def rename_without_overwrite(old: str, new: str) -> None:
-    """One atomic step, or FileExistsError. File systems that have none get a link and an unlink."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    rename = getattr(libc, "renameat2", None)
-    if rename is not None:
-        if rename(_AT_FDCWD, os.fsencode(old), _AT_FDCWD, os.fsencode(new), _RENAME_NOREPLACE) == 0:
+    def name_of(self, path: str) -> str:
+        """The reverse of `path`."""
+        return path.removeprefix(self.path(""))
+
+    def lock(self, name: str) -> IO[str] | None:
+        """Makes sure that the journal can fence; what is to be closed is nothing."""
+        self._store.check_exclusive(f"{name}.{uuid.uuid4().hex[:8]}.new")
+        return io.StringIO()
+
+    def settle(self, names: Iterable[str]) -> None:
+        """What a store has said to be done is done."""
+
+    def prune(self, folder: str) -> None:
+        """Deletes the empty directories below a folder, and itself; object stores have none."""
+        if not self._has_folders:
             return
-        code = ctypes.get_errno()
-        if code not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
-            raise OSError(code, os.strerror(code), new if code == errno.EEXIST else old)
-    if os.path.exists(new) and os.path.samefile(old, new):
-        # A kill came between the two steps below.
-        os.unlink(old)
-        return
-    os.link(old, new, follow_symlinks=False)
-    os.unlink(old)
+        with contextlib.suppress(ColdframeError, OSError):
+            for one in [one for some in self._store.list(folder) for one in some if one.is_folder]:
+                self.prune(one.path)
+            self._store.delete(folder)
+
+    def _are_same(self, staged: str, name: str) -> bool:
+        """Whether two files have the same bytes: a kill came between the copy and the deletion."""
+        first, second = self.stat(staged), self.stat(name)
+        if first is None:
+            raise FileNotFoundError(self.path(staged))
+        if second is None or first.size != second.size:
+            return False
+        ours = (pieces(self.path(one), self.storage_options) for one in (staged, name))
+        return all(a == b for a, b in zip_longest(*ours))
+
+
+@contextlib.contextmanager
+def _as_missing() -> Iterator[None]:
+    """What is not there, in the words of Python."""
+    try:
+        yield
+    except NotFoundError as gone:
+        raise FileNotFoundError(str(gone)) from gone
