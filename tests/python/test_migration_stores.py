@@ -18,6 +18,7 @@ from servers import S3, Hdfs
 import coldframe as cf
 from coldframe.hive.tables import HivePartition, HiveTable
 from coldframe.pipeline import audit, migrate
+from coldframe.pipeline.records import dumps, loads
 from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.model import Report
 from coldframe.pipeline.scheduling import InProcess
@@ -159,7 +160,7 @@ class Elsewhere(InProcess):
         for work in works:
             if isinstance(work, LookTask):
                 self.looked.append(len(work.files))
-            yield json.loads(json.dumps(pickle.loads(pickle.dumps(work)).run()))
+            yield loads(dumps(pickle.loads(pickle.dumps(work)).run()))
 
 
 @pytest.mark.parametrize("way", ["s3-local", "hdfs-hdfs"])
