@@ -120,6 +120,9 @@ def _split_key(folder: str) -> tuple[str, str]:
     return (key, value) if equals else ("", "")
 
 
+_OF_FILE = tuple(name for name in SourceFile.__dataclass_fields__ if name != "storage_options")
+
+
 @dataclass
 class Listing:
     """What lies directly in some directories. It grows while they are looked into."""
@@ -140,14 +143,14 @@ class Listing:
 
     def to_json(self) -> Json:
         """How a store is reached stays here."""
-        files = [list(vars(file).values())[:-1] for file in self.files]
+        files = [[getattr(file, name) for name in _OF_FILE] for file in self.files]
         unread = [[one.relative, one.reason] for one in self.unread]
         return {**vars(self), "files": files, "unread": unread}
 
     @staticmethod
     def from_json(json: Mapping[str, Any]) -> Listing:
         """The reverse of `to_json`."""
-        files = [SourceFile(*row) for row in json["files"]]
+        files = [SourceFile(**dict(zip(_OF_FILE, row, strict=True))) for row in json["files"]]
         return Listing(**{**json, "files": files, "unread": [Unread(*row) for row in json["unread"]]})
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
+from coldframe.pipeline.records import Json
 from coldframe.pipeline.report.figures import rows_lost_text
 from coldframe.pipeline.report.model import Report
 from coldframe.pipeline.report.pages import page
@@ -37,7 +37,7 @@ def write_report(report: Report, destination: Destination) -> None:
             destination.delete(found.name)
 
 
-def _earlier_runs(destination: Destination) -> list[dict[str, Any]]:
+def _earlier_runs(destination: Destination) -> list[Json]:
     """The runs before this one; a line that a power cut has torn is none."""
     if destination.stat(RUNS) is None:
         return []
@@ -52,7 +52,7 @@ def _earlier_runs(destination: Destination) -> list[dict[str, Any]]:
     return runs
 
 
-def _run(report: Report) -> dict[str, Any]:
+def _run(report: Report) -> Json:
     """A line of runs.jsonl."""
     verdict = report.verdict
     problems = [file for table in report.tables for file in table.problems]

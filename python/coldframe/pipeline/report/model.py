@@ -375,7 +375,7 @@ class Report:
     """How many sources `safe-to-delete.txt` lists."""
     metastore: MetastoreReport | None = None
     """How a Hive metastore was compared, where that was asked for."""
-    runs: list[dict[str, Any]] = field(default_factory=list)
+    runs: list[Json] = field(default_factory=list)
     """The runs into this target, this one last: lines of runs.jsonl."""
     started: float = 0.0
     seconds: float = 0.0
