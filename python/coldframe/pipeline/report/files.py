@@ -39,10 +39,12 @@ def write_report(report: Report, destination: Destination) -> None:
 
 def _earlier_runs(destination: Destination) -> list[Json]:
     """The runs before this one; a line that a power cut has torn is none."""
-    if destination.stat(RUNS) is None:
+    try:
+        lines = list(destination.lines(RUNS))
+    except FileNotFoundError:
         return []
     runs = []
-    for line in destination.lines(RUNS):
+    for line in lines:
         try:
             run = json.loads(line)
         except ValueError:
