@@ -270,6 +270,23 @@ def test_a_program_may_end_in_the_middle_of_a_stream(orc: Path) -> None:
     assert done.stderr == ""
 
 
+def test_a_forked_process_has_threads_of_its_own(orc: Path) -> None:
+    """As Spark's workers are forked: the child has none of the threads that its parent reads with."""
+    program = (
+        "import os, sys, coldframe as cf; d = cf.scan([sys.argv[1]] * 20, threads=4); "
+        "r = d.to_batches(batch_size=10); r.read_next_batch(); pid = os.fork(); n = d.to_table().num_rows; "
+        "os._exit(n != 60_000) if pid == 0 else print(os.waitpid(pid, 0)[1], n)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program, str(orc)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert (done.stdout, done.stderr) == ("0 60000\n", "")
+
+
 def test_importing_brings_no_library_that_only_some_need() -> None:
     heavy = ("pandas", "pyarrow.compute", "pyarrow.dataset", "pyspark")
     code = (
