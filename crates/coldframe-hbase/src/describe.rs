@@ -2,9 +2,9 @@
 
 use coldframe_core::{Result, Value};
 
-use crate::alive::Region;
 use crate::layout::policy::{Family, attributes};
 use crate::open::Found;
+use crate::regions::alive::Region;
 
 /// Everything that descriptors, regions and snapshots say.
 pub(crate) fn metadata(found: &Found) -> Result<Value> {

@@ -12,8 +12,8 @@ use coldframe_core::{
 use crate::contents::contents;
 use crate::open::tables;
 use crate::options::OPEN_OPTIONS;
-use crate::packed;
 use crate::root;
+use crate::splits::packed;
 use crate::table::HBaseTable;
 
 /// Root directories, the folders of tables in them, snapshots.

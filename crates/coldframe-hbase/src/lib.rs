@@ -13,14 +13,12 @@
 //! |---|---|
 //! | `layout` | messages, names, what families keep |
 //! | `root` | where things lie, in any store |
-//! | `alive`, `doubt` | which regions are alive; which may be, where a description is lost |
-//! | `files` | the store files of a region: which count, where they are, their order |
-//! | `edits`, `log_index` | what only write-ahead logs hold; where it stands in them |
-//! | `phoenix` | row keys, qualifiers and values of tables that Phoenix wrote |
-//! | `wide`, `decimal` | what a wide table consists of; decimal numbers as text |
+//! | `regions` | which regions are alive; their store files |
+//! | `wal` | what only write-ahead logs hold |
+//! | `columns` | what a wide table consists of, Phoenix's tables too |
 //! | `scan` | units of rows, the merge of their cells, which of them are seen |
 //! | `lookup` | rows by their keys |
-//! | `splits`, `packed` | parts that are read by themselves; what travels with them |
+//! | `splits` | parts that are read by themselves |
 //! | `meta`, `open` | what hbase:meta says; the table that is asked for |
 //! | `table`, `format`, `options` | a table of regions |
 //! | `contents` | what a directory has beside what is asked for |
@@ -28,32 +26,24 @@
 //!
 //! `docs/formats/hbase.md` describes the directory as HBase leaves it.
 
-mod alive;
+mod columns;
 mod contents;
-mod decimal;
 mod describe;
-mod doubt;
-mod edits;
-mod files;
 mod format;
-mod found;
 mod inspect;
 mod layout;
-mod log_index;
 mod lookup;
 mod meta;
 mod open;
 mod options;
-mod packed;
-mod phoenix;
 mod propose;
+mod regions;
 mod root;
 mod scan;
-mod side_by_side;
 mod splits;
 mod table;
 mod verify;
-mod wide;
+mod wal;
 
 pub use format::HBaseFormat;
 pub use layout::names::TableName;

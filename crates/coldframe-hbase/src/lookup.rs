@@ -13,15 +13,15 @@ use bytes::Bytes;
 use coldframe_core::{DamageLog, Error, OnError, Result, arrow_error};
 use coldframe_hfile::{CellSink, Plain, RowOrder, RowQuery};
 
-use crate::alive::Region;
-use crate::edits::{self, Edits};
-use crate::files::OpenRegion;
 use crate::open::{Asking, Found};
 use crate::options::{Options, View};
+use crate::regions::alive::Region;
+use crate::regions::files::OpenRegion;
 use crate::scan::feed::Cells;
 use crate::scan::merge::{Scanning, of_held};
 use crate::scan::plan::{RegionPlan, Rows, each_batch};
 use crate::splits;
+use crate::wal::edits::{self, Edits};
 
 /// Rows of the batches that look-ups make.
 const BATCH_ROWS: usize = 65536;

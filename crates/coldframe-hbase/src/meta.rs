@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use arrow_array::{Array, BinaryArray, RecordBatch};
 use coldframe_core::{Error, Limits, Plan, Result};
 
-use crate::alive::{self, Region};
 use crate::layout::messages;
 use crate::layout::names::TableName;
 use crate::layout::proto::RegionInfo;
+use crate::regions::alive::{self, Region};
 use crate::scan::plan::each_batch;
 
 /// The regions of a table that hbase:meta knows.

@@ -9,21 +9,21 @@ use coldframe_core::{Damage, DamageLog, Error, ErrorContext, Fault, Limits, OnEr
 use coldframe_hfile::{RowOrder, View, schema_of};
 use md5::{Digest, Md5};
 
-use crate::alive::{self, Region};
-use crate::doubt::{self, Judged};
-use crate::edits::Logs;
-use crate::files::Shared;
 use crate::layout::messages;
 use crate::layout::names::{META_REGION, TableName};
 use crate::layout::policy;
 use crate::layout::proto::{SnapshotDescription, SnapshotManifest, TableSchema};
 use crate::meta::{Decided, Listed};
 use crate::options::{Options, View as OfCells};
+use crate::regions::alive::{self, Region};
+use crate::regions::doubt::{self, Judged};
+use crate::regions::files::Shared;
 use crate::root::{Opened, Root, SNAPSHOTS, join};
 use crate::scan::merge::Scanning;
 use crate::scan::mob::MobFiles;
 use crate::scan::plan::{RegionPlan, Rows, Source};
 use crate::scan::sight::Asked;
+use crate::wal::edits::Logs;
 
 /// How it is known which regions are alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use coldframe_core::options::{boolean, integer, text, unexpected};
 use coldframe_core::{Error, OpenOptions, OptionDoc, Result, Value};
 use coldframe_hfile::Options as FileOptions;
 
+use crate::columns::wide::{self, WideTable};
 use crate::layout::names::TableName;
-use crate::wide::{self, WideTable};
 
 /// The options of `open`.
 pub(crate) const OPEN_OPTIONS: &[OptionDoc] = &[

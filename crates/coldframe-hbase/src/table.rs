@@ -12,14 +12,14 @@ use coldframe_core::{
 };
 use coldframe_hfile::{RowOrder, RowQuery};
 
-use crate::alive::Region;
 use crate::describe;
 use crate::lookup::{Lookups, RowScan};
 use crate::open::{Asking, Found};
 use crate::options::View;
-use crate::packed::{self, Only};
+use crate::regions::alive::Region;
 use crate::scan::plan::{RegionPlan, Rows};
 use crate::splits;
+use crate::splits::packed::{self, Only};
 
 /// Regions that are looked at when a table is opened, whether they need logs that are not there.
 const LOOKED_AT: usize = 4;

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use coldframe_core::{Error, ErrorContext, Result};
 use coldframe_hfile::{BlockReader, BlockRef, CellLayout, Entry, IndexCursor, RowOrder};
 
-use crate::edits;
-use crate::files::StoreFile;
+use crate::regions::files::StoreFile;
+use crate::wal::edits;
 
 /// A block, and the rows that it may have.
 #[derive(Clone, Debug)]

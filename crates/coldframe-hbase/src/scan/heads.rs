@@ -15,7 +15,7 @@ use coldframe_core::{Error, Result};
 use coldframe_hfile::{Cell, RowOrder};
 
 use super::feed::Origin;
-use crate::edits;
+use crate::wal::edits;
 
 /// The next cell of a file, and where it begins and ends in its block.
 #[derive(Debug)]

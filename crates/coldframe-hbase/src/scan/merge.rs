@@ -26,8 +26,8 @@ use super::lost::{self, LostRows};
 use super::mob::{self, MobFiles};
 use super::pivot::Wide;
 use super::sight::{Asked, Sight};
+use crate::columns::wide::WideTable;
 use crate::layout::policy::Family;
-use crate::wide::WideTable;
 
 /// What the units of a scan share.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl Scanning {
 pub(crate) struct DecodeRows {
     pub(crate) scanning: Arc<Scanning>,
     /// For each file its blocks, whose bytes come in this order.
-    pub(crate) files: Vec<(Arc<crate::files::StoreFile>, Vec<Piece>)>,
+    pub(crate) files: Vec<(Arc<crate::regions::files::StoreFile>, Vec<Piece>)>,
     pub(crate) lower: Vec<u8>,
     pub(crate) upper: Option<Vec<u8>>,
     /// Whether damage of blocks that begin before the unit is this one's to record.

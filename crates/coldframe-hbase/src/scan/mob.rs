@@ -15,8 +15,8 @@ use coldframe_core::{Error, ErrorContext, Result};
 use coldframe_hfile::kinds::PUT;
 use coldframe_hfile::{Cell, HFile, Tags};
 
-use crate::files::Shared;
 use crate::layout::names::{FileAt, TableName, is_one_name};
+use crate::regions::files::Shared;
 use crate::root::name_of;
 
 /// The tag of a cell whose value is elsewhere.

@@ -12,9 +12,9 @@ use coldframe_core::salvage::without_rows;
 use coldframe_core::{Damage, DamageLog, Error, OnError, Result, arrow_error};
 use coldframe_hfile::{Cell, Values};
 
-use crate::decimal::decimal_text;
-use crate::phoenix::{self, KeyPart, PhoenixValues};
-use crate::wide::{REST, ROW, Stored, WideTable};
+use crate::columns::decimal::decimal_text;
+use crate::columns::phoenix::{self, KeyPart, PhoenixValues};
+use crate::columns::wide::{REST, ROW, Stored, WideTable};
 
 /// Bytes of values after which a batch is handed out.
 const BATCH_BYTES: usize = 32 << 20;

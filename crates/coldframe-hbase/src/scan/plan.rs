@@ -15,9 +15,9 @@ use coldframe_core::{OnError, PassedOver, Plan, Result, Unit};
 use super::feed::{Feed, Piece};
 use super::lost::{self, LostRows};
 use super::merge::{DecodeRows, Scanning};
-use crate::alive::Region;
-use crate::edits::{Edits, Logs};
-use crate::files::{LostFile, Shared, StoreFile};
+use crate::regions::alive::Region;
+use crate::regions::files::{LostFile, Shared, StoreFile};
+use crate::wal::edits::{Edits, Logs};
 
 /// Bytes on disk after which a unit ends where a row does.
 const UNIT_BYTES: u64 = 4 << 20;

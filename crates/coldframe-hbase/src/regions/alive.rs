@@ -15,9 +15,9 @@ use std::sync::Arc;
 
 use coldframe_core::{Error, Result};
 
-use crate::found::FilesOfFamilies;
 use crate::layout::names::TableName;
 use crate::layout::proto::{FamilyFiles, RegionInfo};
+use crate::regions::found::FilesOfFamilies;
 
 /// Where a clone keeps what it knows of its MOB files: no region.
 const MOB: &[u8] = b".mob";

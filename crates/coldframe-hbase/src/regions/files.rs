@@ -15,12 +15,12 @@ use std::sync::Arc;
 use coldframe_core::{Error, ErrorContext, Fault, ReadAt, Result};
 use coldframe_hfile::{HFile, Options as FileOptions, RawFile};
 
-use crate::alive::Region;
-use crate::found::{FilesOfFamilies, FoundFile, Place};
 use crate::layout::messages;
 use crate::layout::names::{FileAt, StoreName, TableName, bulk_sequence_id, is_file, is_region};
 use crate::layout::policy::{Family, Tracker};
 use crate::layout::proto::FileList;
+use crate::regions::alive::Region;
+use crate::regions::found::{FilesOfFamilies, FoundFile, Place};
 use crate::root::{Root, join, name_of};
 
 /// The newest sequence id in a file.

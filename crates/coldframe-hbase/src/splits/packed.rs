@@ -14,18 +14,18 @@ use coldframe_core::io::Folder;
 use coldframe_core::{Error, Fault, OpenOptions, Piece, Result, Split};
 use prost::Message;
 
-use crate::alive::Region;
-use crate::edits::{KnownLogs, Logs};
-use crate::found::{FilesOfFamilies, FoundFile, Place};
 use crate::layout::names::{FileAt, TableName};
 use crate::layout::proto::TableSchema;
-use crate::log_index::{self, Index, PackedFault, PackedLogs};
 use crate::open::{Found, SnapshotFacts, tables};
 use crate::options::Options;
+use crate::regions::alive::Region;
+use crate::regions::found::{FilesOfFamilies, FoundFile, Place};
 use crate::root::{Opened, Root};
 use crate::scan::plan::Rows;
-use crate::side_by_side::of_each;
 use crate::splits;
+use crate::splits::side_by_side::of_each;
+use crate::wal::edits::{KnownLogs, Logs};
+use crate::wal::index::{self, Index, PackedFault, PackedLogs};
 
 /// The numbers of the pieces.
 const SPLIT: u64 = 0;
@@ -59,7 +59,7 @@ pub(crate) fn shared(
         Opened::Root(root) if options.wal && options.snapshot.is_none() => root,
         _ => return Ok(BTreeMap::new()),
     };
-    let all = log_index::of_tables(&root, options.files.limits, tables(folder)?)?;
+    let all = index::of_tables(&root, options.files.limits, tables(folder)?)?;
     let piece = |packed: &PackedLogs| vec![(LOGS, Bytes::from(packed.encode_to_vec()))];
     Ok(all.iter().map(|(table, packed)| (table.to_string(), piece(packed))).collect())
 }

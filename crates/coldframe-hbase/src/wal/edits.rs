@@ -16,11 +16,11 @@ use bytes::Bytes;
 use coldframe_core::{Damage, Error, Fault, Limits, OnError, Result};
 use coldframe_hfile::{Cell, CellLayout, CellSink, Plain, RowOrder};
 
-use crate::alive::Region;
-use crate::files::{OpenRegion, Shared};
 use crate::layout::log::each_cell;
-use crate::log_index::{Index, in_log};
+use crate::regions::alive::Region;
+use crate::regions::files::{OpenRegion, Shared};
 use crate::root::{join, name_of};
+use crate::wal::index::{Index, in_log};
 
 /// The family of marks of a server's own.
 const MARKS: &[u8] = b"METAFAMILY";

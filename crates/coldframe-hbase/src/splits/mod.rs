@@ -7,17 +7,20 @@
 //! A split is plain numbers: the rows they stand for are those of the largest file's root index. Whoever has no more than the
 //! numbers finds them there again; what travels with a split (`packed`) has them.
 
+pub(crate) mod packed;
+mod side_by_side;
+
 use std::ops::Range;
 use std::sync::Arc;
 
 use coldframe_core::{Result, Split};
 use coldframe_hfile::{IndexCursor, RawFile};
 
-use crate::alive::Region;
-use crate::files::Shared;
+use self::side_by_side::of_each;
 use crate::open::Found;
+use crate::regions::alive::Region;
+use crate::regions::files::Shared;
 use crate::scan::plan::Rows;
-use crate::side_by_side::of_each;
 
 /// The end of a range that is a whole region, whatever rows there are.
 const WHOLE: u64 = u64::MAX;

@@ -13,7 +13,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use coldframe_core::{Error, Result, Value};
 use coldframe_hfile::{BYTES_TYPES, bytes_type};
 
-use crate::phoenix::{CellColumn, Phoenix, PhoenixType};
+use crate::columns::phoenix::{CellColumn, Phoenix, PhoenixType};
 
 /// The column of row keys.
 pub(crate) const ROW: &str = "row";

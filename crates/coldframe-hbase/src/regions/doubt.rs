@@ -16,8 +16,8 @@ use coldframe_core::{Damage, Error, Result};
 use coldframe_hfile::file_info::LAST_KEY;
 use coldframe_hfile::row_of;
 
-use crate::alive::{self, Region};
-use crate::files::{Shared, StoreFile};
+use crate::regions::alive::{self, Region};
+use crate::regions::files::{Shared, StoreFile};
 
 /// Some rows, by what bounds them.
 #[derive(Debug)]

@@ -23,7 +23,7 @@ use arrow_array::builder::{
 use coldframe_core::{Result, arrow_error};
 
 use super::PhoenixType;
-use crate::decimal::java_decimal;
+use crate::columns::decimal::java_decimal;
 
 /// The values of a column while they are collected.
 #[derive(Debug)]
