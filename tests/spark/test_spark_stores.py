@@ -85,21 +85,22 @@ def test_planning_lists_once_and_opens_one_file(spark: SparkSession, bucket: Buc
 
 
 def test_sizes_are_those_of_the_listing(spark: SparkSession, bucket: Bucket) -> None:
+    from coldframe._coldframe import plan_from_bytes
     from coldframe.spark.options import read_options
-    from coldframe.spark.reader import ColdframeReader, find
+    from coldframe.spark.reader import ColdframeReader, open_dataset
     from coldframe.spark.types import to_spark_schema
 
     nested = {f"storage_options.{name}": value for name, value in bucket.options.items()}
     options = read_options({"path": "s3://data/t", "split_bytes": "1g", **nested}, "orc")
-    found = find(options)
-    assert [one.known[0] for one in found if one.known] == [
+    found = open_dataset(options).found
+    assert [known[0] for _, _, known in found if known] == [
         len(bucket.objects[name]) for name in sorted(bucket.objects)
     ]
     schema = to_spark_schema(pa.schema([("n", pa.int64())]))
     (partition,) = ColdframeReader(options, schema, found).partitions()
-    assert len(partition.shares) == FILES  # type: ignore[attr-defined]
-    total = sum(share.size for share in partition.shares)  # type: ignore[attr-defined]
-    assert total == sum(map(len, bucket.objects.values()))
+    splits = plan_from_bytes(partition.plan)  # type: ignore[attr-defined]
+    assert len(splits) == FILES
+    assert sum(split.weight or 0 for split in splits) == sum(map(len, bucket.objects.values()))
 
 
 def test_dropmalformed_opens_nothing_twice(spark: SparkSession, bucket: Bucket) -> None:

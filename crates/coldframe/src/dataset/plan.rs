@@ -146,12 +146,32 @@ impl Split {
             ..(*self.file).clone()
         };
         let all = Self::of(file, &opened, target)?;
-        let count = all.len() as u64;
-        let at = |number: u64| u128::from(count) * u128::from(number) / u128::from(of.max(1));
-        let inside = at(number)..at(number.saturating_add(1));
-        let all = all.into_iter().enumerate();
-        Ok(all.filter(|(at, _)| inside.contains(&(*at as u128))).map(|(_, split)| split).collect())
+        let share = share(number, of, all.len());
+        Ok(all.into_iter().skip(share.start).take(share.len()).collect())
     }
+
+    /// Opens its file, and says what of it the split is.
+    pub(super) fn open_cut(&self) -> Result<(File, Vec<coldframe_core::Split>)> {
+        let file = self.open()?;
+        let cut = match &self.part {
+            Part::Cut(cut) => vec![cut.clone()],
+            Part::Share { number, of, target } => {
+                let all = file.table.splits(*target).map_err(|e| file.named(e))?;
+                let share = share(*number, *of, all.len());
+                all.into_iter().skip(share.start).take(share.len()).collect()
+            }
+        };
+        Ok((file, cut))
+    }
+}
+
+/// Which of `count` splits are in a share.
+fn share(number: u64, of: u64, count: usize) -> Range<usize> {
+    let at = |number: u64| {
+        let at = count as u128 * u128::from(number) / u128::from(of.max(1));
+        usize::try_from(at).map_or(count, |at| at.min(count))
+    };
+    at(number)..at(number.saturating_add(1))
 }
 
 /// What is asked of a table, and the splits that together hold it.

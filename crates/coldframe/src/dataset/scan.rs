@@ -271,21 +271,10 @@ impl Split {
             path: self.file.path.clone(),
             bytes: self.file_bytes().unwrap_or(0),
             open: Box::new(move |_| {
-                let file = split.open()?;
-                let cut = match &split.part {
-                    Part::Cut(cut) => vec![cut.clone()],
-                    Part::Share { .. } => split.cut()?.into_iter().filter_map(|one| one.as_cut()).collect(),
-                };
+                let (file, cut) = split.open_cut()?;
                 let found = opened(file, split.file.fragment.as_ref(), &scan, u64::MAX)?;
                 Ok(found.map(|found| Opened { splits: cut, ..found }))
             }),
-        }
-    }
-
-    fn as_cut(&self) -> Option<coldframe_core::Split> {
-        match &self.part {
-            Part::Cut(cut) => Some(cut.clone()),
-            Part::Share { .. } => None,
         }
     }
 }
