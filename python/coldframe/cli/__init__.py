@@ -22,7 +22,7 @@ from coldframe.errors import ColdframeError, CorruptFileError
 
 __all__ = ["main", "parser_of_all"]
 
-# Commands whose output people read from its beginning.
+# Commands with output that people read from the top.
 _PAGED = frozenset(
     {
         "schema",
@@ -72,7 +72,7 @@ exit codes: 0 all is well; 1 damage or mismatch found; 2 usage, unsupported, not
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and gives its exit code."""
+    """Runs one command and returns its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     warnings.showwarning = _show_warning
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -86,7 +86,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # The reader (head, less) has seen enough. Python would complain once more when it flushes at exit.
+        # The reader (head, less) has closed the pipe. Without this, Python complains again when it flushes at
+        # exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
@@ -106,12 +107,12 @@ def _as_options(message: str) -> str:
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """A warning as a line for a person: where in our code it arose does not help."""
+    """Prints a warning as a line for people: its location in our code does not help them."""
     output.complain(f"warning: {message}")
 
 
 def parser_of_all() -> argparse.ArgumentParser:
-    """The parser with all commands, that of `migrate` where Spark is there."""
+    """The parser with all commands; with `migrate` if Spark is installed."""
     return _parser(["migrate"])
 
 
@@ -143,7 +144,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _add_migrate(commands: argparse._SubParsersAction[argparse.ArgumentParser], wanted: bool) -> None:
-    """The pipeline's own command. It is loaded only where it is asked for: the others need no Spark."""
+    """The pipeline's own command, loaded only on request: the other commands need no Spark."""
     if wanted:
         try:
             from coldframe.cli.migrate import add_parser
@@ -169,7 +170,7 @@ def _add_migrate(commands: argparse._SubParsersAction[argparse.ArgumentParser], 
 
 
 def _add_audit(commands: argparse._SubParsersAction[argparse.ArgumentParser], wanted: bool) -> None:
-    """The pipeline's other command, loaded where it is asked for as well; it needs no Spark."""
+    """The pipeline's other command, also loaded only on request; it needs no Spark."""
     if wanted:
         from coldframe.cli.audit import add_parser
 

@@ -1,4 +1,4 @@
-"""A file's layout for people: a bar with its bytes from left to right, coloured by structure; the tree."""
+"""A file's layout for people: a bar of its bytes from left to right, coloured by structure, and the tree."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ Tree = dict[str, Any]
 
 
 def kind(name: str) -> str:
-    """What sort of structure a node is: its name without numbers, so that all stripes get one colour."""
+    """The kind of a node: its name without numbers, so that all stripes share a colour."""
     return " ".join(re.sub(r"[\d#]+", "", name.split(":")[0]).split()) or name
 
 
 def regions(tree: Tree) -> Iterator[tuple[int, int, str]]:
-    """The leaves, or the parents' bytes between them, in the order of the file: offset, length, kind."""
+    """The leaves, and the parents' bytes between them, in file order: offset, length, kind."""
     at = tree["offset"]
     children = sorted(
         (c for c in tree.get("children", []) if c["length"]), key=lambda child: int(child["offset"])
@@ -50,7 +50,7 @@ def regions(tree: Tree) -> Iterator[tuple[int, int, str]]:
 
 
 def shares(tree: Tree, cells: int) -> list[str]:
-    """For each of `cells` equal pieces of the file the kind that has most of its bytes."""
+    """For each of `cells` equal parts of the file, the kind with the most bytes."""
     total = max(1, tree["length"])
     tally: list[dict[str, float]] = [{} for _ in range(cells)]
     for offset, length, name in regions(tree):
@@ -79,7 +79,7 @@ def print_layout(tree: Tree, depth: int, children: int) -> None:
     for _, length, name in regions(tree):
         totals[name] = totals.get(name, 0) + length
     colours = {name: _COLOURS[i % len(_COLOURS)] for i, name in enumerate(totals)}
-    # Where there are no colours, letters tell structures apart.
+    # Without colours, letters distinguish the structures.
     marks = {name: _LETTERS[i % len(_LETTERS)] if out.no_color else "█" for i, name in enumerate(totals)}
     for row in range(_ROWS):
         bar = Text()

@@ -1,4 +1,4 @@
-"""Completion of commands and options in shells, made from the parser itself."""
+"""Shell completion of commands and options, generated from the parser."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHELLS = ["bash", "zsh", "fish"]
 
 
 def add_parser(commands: Commands, whole: Callable[[], argparse.ArgumentParser]) -> None:
-    """Adds completion; `whole` makes the parser with all commands."""
+    """Adds `completion`; `whole` builds the parser with all commands."""
     parser = add_command(
         commands,
         "completion",
@@ -34,7 +34,7 @@ def script(parser: argparse.ArgumentParser, shell: str) -> str:
 
 
 def commands_of(parser: argparse.ArgumentParser) -> dict[str, tuple[str, argparse.ArgumentParser]]:
-    """The commands: what each does, and its own parser."""
+    """The commands, each with its help and its own parser."""
     found: dict[str, tuple[str, argparse.ArgumentParser]] = {}
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -52,7 +52,7 @@ def _words(parser: argparse.ArgumentParser) -> str:
 
 
 def _choices(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:
-    """Options whose values are known: a pattern of their names, and the values."""
+    """Options with a fixed set of values: a pattern of their names, and the values."""
     return [
         ("|".join(action.option_strings), " ".join(map(str, action.choices)))
         for action in _options(parser)
@@ -61,7 +61,7 @@ def _choices(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:
 
 
 def _positional(parser: argparse.ArgumentParser) -> str:
-    """Known values of an argument that is no option."""
+    """The fixed values of a positional argument."""
     values = [a.choices for a in parser._actions if not a.option_strings and a.choices is not None]
     return " ".join(map(str, values[0])) if values else ""
 
@@ -98,7 +98,7 @@ complete -o filenames -F _coldframe coldframe"""
 
 
 def _plain(text: str) -> str:
-    """A help text that no shell takes for more than text."""
+    """A help text in which no shell sees special characters."""
     return re.sub(r"[\\\[\]:'\"`$]", " ", text.replace("%%", "%")).strip()
 
 
@@ -135,7 +135,7 @@ _coldframe() {{
 {body}
   esac
 }}
-# As a file in fpath it is this function's own body when it is first called; otherwise it was sourced.
+# As a file in fpath, it is the function's own body when first called; otherwise it was sourced.
 if [[ "$funcstack[1]" == _coldframe ]]; then
   _coldframe "$@"
 else

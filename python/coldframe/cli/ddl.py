@@ -1,4 +1,4 @@
-"""Arrow types in Hive's words, as `--schema` takes them."""
+"""Arrow types as Hive DDL, as `--schema` takes it."""
 
 from __future__ import annotations
 

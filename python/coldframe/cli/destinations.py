@@ -1,4 +1,4 @@
-"""Where a command may write: never over what it reads, over other files only where it was told to."""
+"""Where a command may write: never over its own sources, and over other files only on request."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["add_overwrite_option", "claim", "sources_of"]
 
 STDOUT = "-"
 
-# Names of one store.
+# Schemes of the same store.
 _SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "viewfs": "hdfs", "https": "http"}
 _SAME.update(dict.fromkeys(("adl", "azure", "abfs", "abfss", "wasb", "wasbs"), "az"))
 
 
 def add_overwrite_option(parser: argparse.ArgumentParser) -> None:
-    """`--overwrite`, without which a file that is there stays."""
+    """`--overwrite`, without which an existing file is kept."""
     parser.add_argument(
         "--overwrite",
         action="store_true",
@@ -31,7 +31,7 @@ def add_overwrite_option(parser: argparse.ArgumentParser) -> None:
 
 
 def sources_of(rows: Any, given: Iterable[str]) -> list[str]:
-    """All that a File or a Dataset is read from: what was given, and the files that were found by it."""
+    """Everything that a File or a Dataset is read from: the arguments, and the files found through them."""
     found = [rows.path or ""] if isinstance(rows, File) else rows.files
     return [*given, *found]
 
@@ -39,7 +39,7 @@ def sources_of(rows: Any, given: Iterable[str]) -> list[str]:
 def claim(
     dest: str, sources: Iterable[str], storage_options: Mapping[str, Any] | None, *, overwrite: bool
 ) -> None:
-    """Refuses a destination that is a source, or that exists and is not to be replaced."""
+    """Refuses a destination that is a source, or that exists and must not be replaced."""
     if dest == STDOUT:
         return
     for source in sources:
@@ -52,7 +52,7 @@ def claim(
 
 
 def _is_in(dest: str, source: str) -> bool:
-    """Whether a destination is a source, or lies in one that is a folder and would be replaced there."""
+    """Whether a destination is a source, or a file inside a source folder that it would replace."""
     local, other = local_path(dest), local_path(source)
     if local is None or other is None:
         return local is None and other is None and _is_url_in(dest, source)
@@ -68,7 +68,7 @@ def _is_url_in(dest: str, source: str) -> bool:
     (kind, host, path), (other_kind, other_host, other) = _parts(dest), _parts(source)
     if kind != other_kind:
         return False
-    # hdfs:///x is in the cluster that the configuration names, maybe that of the other URL.
+    # hdfs:///x is on the configured cluster, which may be that of the other URL.
     if host != other_host and kind != "hdfs":
         return False
     return path == other or path.startswith(other.rstrip("/") + "/")

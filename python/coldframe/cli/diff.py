@@ -73,7 +73,7 @@ coldframe diff 'old/*.orc' new.parquet -c id,amount --where "dt = '2014-01-01'" 
 
 
 def diff(args: argparse.Namespace) -> int:
-    """Exit code 1 where the tables differ."""
+    """Returns exit code 1 if the tables differ."""
     columns = _names(args.columns)
     sides = [
         _side(source, columns, args, pairs(getattr(args, f"{which}_option"), f"--{which}-option"))
@@ -110,7 +110,7 @@ def _side(source: str, columns: list[str] | None, args: argparse.Namespace, own:
 
 
 def _ours(source: str, args: argparse.Namespace, own: dict[str, str]) -> Any:
-    """A source of our formats. Options for both sides go to the one whose format knows them."""
+    """A source in one of our formats. Options for both sides go to the one whose format knows them."""
     arguments = open_arguments(args)
     storage = arguments["storage_options"]
     first = str(discover(source, storage, partitioned=False, whole_directories=False)[0].source)

@@ -1,8 +1,8 @@
-"""What the arguments of a command that looks at one file after the other name.
+"""Expands the arguments of commands that handle one file after the other.
 
-A directory that is one table (Kudu's, HBase's, Hudi's metadata, Hive's ACID) is one source. Any other stands
-for the files below it, as a pattern does for those that match. Text that lies beside the files of a table, a
-README or a list of checksums, is no damaged file: it is left out, and named.
+A directory that is one table (Kudu's, HBase's, Hudi's metadata, Hive's ACID) is one source. Any other
+directory stands for the files below it, as a pattern does for those that match. A text file next to the files
+of a table, such as a README or a list of checksums, is not a damaged file: it is left out, and named.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NAMED = 3
 def files_below(
     source: str, storage_options: Mapping[str, Any] | None, *, with_text: bool = False
 ) -> list[str]:
-    """The files that a directory or a pattern stands for; `with_text` also those that are text."""
+    """The files that a directory or a pattern stands for; with `with_text` including text files."""
     found = [
         str(one.source)
         for one in discover(source, storage_options, partitioned=False, whole_directories=False)
@@ -46,7 +46,7 @@ def files_below(
 
 
 def is_text(path: str, storage_options: Mapping[str, Any] | None) -> bool:
-    """Whether a file begins as text and as none of the formats."""
+    """Whether a file begins with text and as none of the formats."""
     try:
         head = open_store(path, storage_options).read("", 0, _HEAD)
     except OSError:

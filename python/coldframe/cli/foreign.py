@@ -1,7 +1,7 @@
-"""Files of other formats as the source of `convert`: Parquet, Arrow, CSV and JSON lines.
+"""Files of other formats as sources of `convert`: Parquet, Arrow, CSV and JSON lines.
 
-Parquet and Arrow are told by their bytes, text by the end of its name. They are read in batches, whatever
-their size; of CSV and JSON the first block tells the types.
+Parquet and Arrow are recognised by their bytes, text by the extension. Files are read in batches, whatever
+their size; for CSV and JSON the first block determines the types.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ENDINGS = {
 
 
 def foreign_format(source: str, storage_options: Mapping[str, Any] | None) -> str | None:
-    """The name of another format that a file is of, as `convert --from` has it; None for all others."""
+    """The name of a file's foreign format, as in `convert --from`; None for all others."""
     store = open_store(source, storage_options)
     entry = store.stat()
     if entry is None or entry.is_folder:
@@ -40,7 +40,7 @@ def foreign_format(source: str, storage_options: Mapping[str, Any] | None) -> st
 
 
 class Foreign:
-    """The rows of files of one other format, one after the other."""
+    """The rows of files of one foreign format, one file after the other."""
 
     damage: Sequence[dict[str, Any]] = ()
 
@@ -61,7 +61,7 @@ class Foreign:
         limit: int | None = None,
         on_error: str = "raise",
     ) -> Any:
-        """The rows as a pyarrow.RecordBatchReader. Of these formats, nothing damaged is passed over."""
+        """The rows as a pyarrow.RecordBatchReader. Damage is not tolerated in these formats."""
         del on_error
         names = self.schema.names if columns is None else list(columns)
         if missing := [name for name in names if name not in self.schema.names]:
@@ -93,7 +93,7 @@ class Foreign:
         return pa.RecordBatchReader.from_batches(schema, batches())
 
     def _reader(self, path: str) -> Any:
-        """The rows of one file, as something to be closed."""
+        """A reader of the rows of one file; close it after use."""
         opened = pa.PythonFile(RangedFile(open_store(path, self._storage_options)), mode="r")
         if self.format == "parquet":
             import pyarrow.parquet as pq

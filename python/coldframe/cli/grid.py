@@ -1,4 +1,4 @@
-"""Rows as a table for people: what does not fit the width is left out in the middle, as DuckDB does it."""
+"""Rows as a table for people. Columns that do not fit are left out in the middle, as in DuckDB."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GAP = "\u2026"
 
 
 def print_grid(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A table. On a terminal it has the columns that fit, and a line that says how many there are."""
+    """Prints a table. On a terminal it shows the columns that fit, and a line with the total."""
     out = console()
     if out is None:
         print_table(names, rows)
@@ -40,10 +40,10 @@ def print_grid(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 
 def fitting(widths: Sequence[int], room: int) -> list[int]:
-    """The columns that fit: all, or from both ends towards the middle with a gap between."""
+    """The columns that fit: all of them, or from both ends towards the middle with a gap between."""
     if sum(widths) + _FRAME * len(widths) <= room:
         return list(range(len(widths)))
-    # One long value must not push out all other columns; its cells are folded instead.
+    # One long value must not displace all other columns; its cells are folded instead.
     widths = [max(_LEAST, min(width, _MOST)) for width in widths]
     if sum(widths) + _FRAME * len(widths) <= room:
         return list(range(len(widths)))
@@ -71,7 +71,7 @@ def _width(name: str, at: int, rows: Sequence[Sequence[Any]]) -> int:
 
 
 def print_records(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A row after the other, a column a line."""
+    """Prints one row after the other, with a column per line."""
     width = max((len(name) for name in names), default=0)
     for number, row in enumerate(rows):
         print(f"-- row {number} " + "-" * max(0, width - len(str(number)) - 4))

@@ -86,7 +86,7 @@ coldframe verify warehouse/events/*.rc --json > report.json""",
 
 
 def offset(text: str) -> int:
-    """A place in a file, as a decimal or a hexadecimal number."""
+    """An offset in a file, as a decimal or hexadecimal number."""
     try:
         return int(text, 0)
     except ValueError:
@@ -96,7 +96,7 @@ def offset(text: str) -> int:
 
 
 def inspect(args: argparse.Namespace) -> int:
-    """The tree, and a picture of it. JSON of one file is that file's, of several an object by path."""
+    """Prints the tree and a picture of it. JSON is the tree of a single file, else an object by path."""
     sources = expanded(args.source, args.storage_option)
     trees: dict[str, Any] = {}
     for source in sources:
@@ -120,7 +120,7 @@ def inspect(args: argparse.Namespace) -> int:
 
 
 def nodes_at(tree: dict[str, Any], offset: int) -> list[dict[str, Any]]:
-    """The nodes that hold a byte, outermost first."""
+    """The nodes that contain a byte, outermost first."""
     path = [tree]
     while True:
         inner = [c for c in path[-1].get("children", []) if c["offset"] <= offset < c["offset"] + c["length"]]
@@ -130,7 +130,7 @@ def nodes_at(tree: dict[str, Any], offset: int) -> list[dict[str, Any]]:
 
 
 def layout(args: argparse.Namespace) -> int:
-    """One page, whatever the number of files."""
+    """Writes one page, whatever the number of files."""
     from coldframe.layout import page
 
     rows, storage = open_rows(args), pairs(args.storage_option, "--storage-option")
@@ -148,7 +148,7 @@ def layout(args: argparse.Namespace) -> int:
 
 
 def verify(args: argparse.Namespace) -> int:
-    """Exit code 1 where any file is damaged."""
+    """Returns exit code 1 if any file is damaged."""
     reports = {}
     sources = expanded(args.source, args.storage_option)
     for source in sources:

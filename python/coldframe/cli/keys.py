@@ -1,4 +1,4 @@
-"""The commands that go by keys and values and not by a whole pass: get, scan, keys, bloom."""
+"""The commands that look up keys and values instead of reading everything: get, scan, keys, bloom."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ coldframe bloom events.orc -c user_id --test 4711 --test 4712""",
 
 
 def get(args: argparse.Namespace) -> int:
-    """Exit code 1 where nothing is there."""
+    """Returns exit code 1 if nothing is found."""
     found = [_got(file, args.wanted) for file in _files(args)]
     print_rows(_one_after_the_other(table.to_reader() for table in found), args.form)
     return 0 if any(table.num_rows for table in found) else 1
@@ -156,13 +156,13 @@ def _got(file: File, wanted: list[str]) -> Any:
 
 
 def _files(args: argparse.Namespace) -> Iterator[File]:
-    """The files that the source names; each is opened at its turn."""
+    """The files that the source names; each is opened when its turn comes."""
     for source in expanded([args.source], args.storage_option):
         yield open_file(args, source)
 
 
 def _one_after_the_other(readers: Iterator[Any]) -> Any:
-    """The rows of several readers, which have the same columns."""
+    """The rows of several readers with the same columns."""
     first = next(readers)
 
     def batches() -> Iterator[Any]:
@@ -177,7 +177,7 @@ def _one_after_the_other(readers: Iterator[Any]) -> Any:
 
 
 def scan(args: argparse.Namespace) -> None:
-    """Rows of a range."""
+    """Prints the rows of a range."""
     reader = _one_after_the_other(_scanned(file, args) for file in _files(args))
     print_rows(limited(reader, args.limit), args.form)
 
@@ -224,7 +224,7 @@ def _scan_of_values(file: File, args: argparse.Namespace) -> Any:
 
 
 def keys(args: argparse.Namespace) -> None:
-    """One a line; of several files behind the file's name."""
+    """Prints one key per line; with several files, each line begins with the file's name."""
     sources = expanded(args.source, args.storage_option)
     listed: dict[str, Any] = {}
     for source in sources:
@@ -258,7 +258,7 @@ def distinct_keys(file: File) -> Iterator[Any]:
 
 
 def bloom(args: argparse.Namespace) -> int:
-    """Exit code 1 where no file may hold any of the values."""
+    """Returns exit code 1 if no file may hold any of the values."""
     answers = []
     for source in expanded(args.source, args.storage_option):
         file = open_file(args, source)
@@ -276,7 +276,7 @@ def bloom(args: argparse.Namespace) -> int:
 
 
 def _places(file: File, text: str, args: argparse.Namespace) -> dict[str, Any]:
-    """What filters say: of a key as a whole, of a column's value by stripe, row group or block."""
+    """What filters say about a key, or about a column's value by stripe, row group or block."""
     if args.column is None:
         if not capabilities(file)["might_contain"]:
             raise unsupported(f"bloom: {file.format} files have no filter of keys; name a column with -c")
@@ -290,13 +290,13 @@ def _places(file: File, text: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def capabilities(file: File) -> dict[str, Any]:
-    """What the file's format can be asked."""
+    """The capabilities of the file's format."""
     of: dict[str, Any] = formats()[file.format]["capabilities"]
     return of
 
 
 def value_of(text: str, kind: Any) -> Any:
-    """A value of a column's type as it is typed."""
+    """Parses a value of a column's type."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
@@ -308,7 +308,7 @@ def value_of(text: str, kind: Any) -> Any:
 
 
 def limited(reader: Any, limit: int | None) -> Any:
-    """At most so many rows of a reader."""
+    """At most `limit` rows of a reader."""
     if limit is None:
         return reader
 

@@ -1,4 +1,4 @@
-"""Options that commands share, and what they mean for `open` and `scan`."""
+"""Options that commands share, and their translation to arguments of `open` and `scan`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def add_command(commands: Commands, name: str, summary: str, examples: str) -> a
 
 
 def add_open_options(parser: argparse.ArgumentParser, *, prints_rows: bool = False) -> None:
-    """How to open the source. Where rows are printed, `--format` is the form in which they are."""
+    """Adds the options for opening a source. If rows are printed, `--format` is the output form."""
     group = parser.add_argument_group("opening")
     group.add_argument(
         "--input-format",
@@ -96,7 +96,7 @@ FORMS = ["table", "csv", "jsonl", "arrow", "parquet"]
 
 
 def add_form_option(parser: argparse.ArgumentParser, default: str) -> None:
-    """In which form rows are printed."""
+    """Adds the option for the output form of rows."""
     parser.add_argument(
         "--format",
         "--to",
@@ -120,7 +120,7 @@ def add_form_option(parser: argparse.ArgumentParser, default: str) -> None:
 def add_row_options(
     parser: argparse.ArgumentParser, *, columns: bool = True, limit: int | None = None
 ) -> None:
-    """Which columns and rows."""
+    """Adds the options for columns and rows."""
     group = parser.add_argument_group("rows")
     if columns:
         group.add_argument("-c", "--columns", metavar="A,B,..", help="only these columns, in this order")
@@ -157,7 +157,7 @@ def open_arguments(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def open_file(args: argparse.Namespace, source: str) -> File:
-    """The one file that the command is about."""
+    """The file that the command works on."""
     arguments = open_arguments(args)
     if source == STDIN:
         return open(stdin_file(), **arguments)
@@ -169,7 +169,7 @@ def _declared(args: argparse.Namespace, source: str, arguments: dict[str, Any]) 
 
 
 def open_rows(args: argparse.Namespace) -> File | Dataset:
-    """The file, or the dataset where several files, a glob or a directory of files are given."""
+    """The file; or the dataset for several files, a glob or a directory of files."""
     sources: list[str] = args.source if isinstance(args.source, list) else [args.source]
     arguments = open_arguments(args)
     declared = _declared(args, sources[0], arguments) if sources[0] != STDIN else {}
@@ -177,7 +177,7 @@ def open_rows(args: argparse.Namespace) -> File | Dataset:
 
 
 def rows_of_sources(sources: list[str], arguments: dict[str, Any]) -> File | Dataset:
-    """The file, or the dataset where several files, a glob or a directory of files are given."""
+    """The file; or the dataset for several files, a glob or a directory of files."""
     given: list[Any] = [stdin_file() if source == STDIN else source for source in sources]
     if len(given) == 1 and not _is_many(given[0], arguments["storage_options"]):
         return open(given[0], **arguments)
@@ -185,9 +185,9 @@ def rows_of_sources(sources: list[str], arguments: dict[str, Any]) -> File | Dat
 
 
 def expanded(sources: list[str], storage_options: list[str], *, with_text: bool = False) -> list[str]:
-    """The sources of a command that looks at one file after the other: of patterns and directories the files.
+    """The sources of a command that handles one file after the other; patterns and directories are expanded.
 
-    A directory that is one table stays what it is.
+    A directory that is one table is kept.
     """
     storage = pairs(storage_options, "--storage-option") or None
     found: list[str] = []
@@ -205,7 +205,7 @@ _spooled: list[Any] = []
 
 
 def stdin_file() -> str:
-    """Standard input as a file, since formats are read from their ends; it goes when the command does."""
+    """Standard input as a file, since formats are read from their ends; deleted when the command ends."""
     if not _spooled:
         spool = tempfile.NamedTemporaryFile(prefix="coldframe-stdin-")  # noqa: SIM115
         shutil.copyfileobj(sys.stdin.buffer, spool)

@@ -1,4 +1,4 @@
-"""Output longer than the screen goes through a pager, as git's does."""
+"""Sends output longer than the screen through a pager, as git does."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from coldframe.cli import output
 
 __all__ = ["paged"]
 
-# less ends by itself where all fits the screen, shows colours, and leaves what it showed there.
+# less exits if everything fits the screen, shows colours, and leaves its output on the screen.
 _LESS = "FRX"
 
 
 @contextlib.contextmanager
 def paged(wanted: bool) -> Iterator[None]:
-    """Sends standard output through `COLDFRAME_PAGER`, `PAGER` or less, where it is a terminal."""
+    """Sends standard output through `COLDFRAME_PAGER`, `PAGER` or less, if it is a terminal."""
     command = _command() if wanted and sys.stdout.isatty() else []
     if not command:
         yield

@@ -1,6 +1,6 @@
-"""Parquet files as one table, so that what was migrated can be compared with what it was made of.
+"""Parquet files as one table, for comparing a migration's result with its source.
 
-They are found and put together as files of our own formats are, wherever they lie, and pyarrow reads them.
+They are found and combined like files of our own formats, wherever they are, and read by pyarrow.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MAGIC = b"PAR1"
 
 
 def is_parquet(source: str, storage_options: Mapping[str, Any] | None) -> bool:
-    """Whether a file, or the first one of a directory or a pattern, begins as Parquet does."""
+    """Whether a file (or the first one of a directory or pattern) begins as Parquet does."""
     try:
         first = discover(source, storage_options, partitioned=False, whole_directories=False)[0].source
         return open_store(first, storage_options).read("", 0, len(_MAGIC)) == _MAGIC
@@ -40,7 +40,7 @@ def parquet_rows(source: str, storage_options: Mapping[str, Any] | None) -> Parq
 
 
 class ParquetRows:
-    """What `diff` asks of a table."""
+    """The interface of a table for `diff`."""
 
     def __init__(self, source: str, storage_options: Mapping[str, Any] | None) -> None:
         self._storage_options = storage_options

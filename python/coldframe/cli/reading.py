@@ -192,7 +192,7 @@ def _json(parser: argparse.ArgumentParser, run: Any) -> None:
 
 
 def detect(args: argparse.Namespace) -> int:
-    """Exit code 2 where a file is of none of the formats."""
+    """Returns exit code 2 if a file is of none of the formats."""
     storage = pairs(args.storage_option, "--storage-option") or None
     found = {}
     for source in expanded(args.source, args.storage_option, with_text=True):
@@ -207,7 +207,7 @@ def detect(args: argparse.Namespace) -> int:
 
 
 def schema(args: argparse.Namespace) -> None:
-    """One line a column."""
+    """Prints one line per column."""
     if args.form == "tables":
         for source in args.source:
             print("\n\n".join(proposed(args, source)))
@@ -224,7 +224,7 @@ def schema(args: argparse.Namespace) -> None:
 
 
 def proposed(args: argparse.Namespace, source: str) -> Iterator[str]:
-    """An entry for each table of a directory that has several, unless the options name one."""
+    """An entry for each table of a directory with several tables, unless the options name one."""
     given = open_arguments(args)
     held: list[tuple[str, str]] = []
     if source != STDIN and "table" not in given and "snapshot" not in given:
@@ -235,7 +235,7 @@ def proposed(args: argparse.Namespace, source: str) -> Iterator[str]:
         yield tables_entry(open_file(args, source).proposal())
         return
     for table, _ in held:
-        # One without cells is a table all the same.
+        # A table without cells is still a table.
         yield tables_entry(open(source, **given, table=table).proposal() or {"table": table})
 
 
@@ -275,7 +275,7 @@ def stats(args: argparse.Namespace) -> None:
 
 
 def _print_each(args: argparse.Namespace, facts: Callable[[File], Any]) -> None:
-    """What is known of each file. JSON of one file is that file's, of several an object by path."""
+    """Prints facts about each file. JSON is those of a single file, else an object by path."""
     sources = expanded(args.source, args.storage_option)
     found: dict[str, Any] = {}
     for at, source in enumerate(sources):
@@ -291,7 +291,7 @@ def _print_each(args: argparse.Namespace, facts: Callable[[File], Any]) -> None:
 
 
 def splits(args: argparse.Namespace) -> None:
-    """One line a split."""
+    """Prints one line per split."""
     found = open_rows(args).splits(args.split_bytes)
     names = ["path", "part", "start", "stop", "rows"]
     if args.json:
@@ -301,7 +301,7 @@ def splits(args: argparse.Namespace) -> None:
 
 
 def print_rows(reader: Any, form: str) -> None:
-    """The rows of a pyarrow.RecordBatchReader on standard output."""
+    """Prints the rows of a pyarrow.RecordBatchReader."""
     if form in ("table", "vertical"):
         rows = (row for batch in reader for row in rows_of(batch))
         (print_grid if form == "table" else print_records)(reader.schema.names, rows)
@@ -310,7 +310,7 @@ def print_rows(reader: Any, form: str) -> None:
 
 
 def head(args: argparse.Namespace) -> int:
-    """A table of a few rows."""
+    """Prints a table of a few rows."""
     rows = open_rows(args)
     table = rows.read(columns_of(args), filter=args.where, limit=args.limit, on_error=args.on_error)
     print_rows(table.to_reader(), args.form)
@@ -319,7 +319,7 @@ def head(args: argparse.Namespace) -> int:
 
 
 def _tell_of_names(rows: File | Dataset, args: argparse.Namespace) -> None:
-    """How to give names and types where the file has none."""
+    """Tells how to give names and types if the file has none."""
     nameless = formats()[rows.format]["capabilities"]["needs_schema"] and "schema" not in open_arguments(args)
     if nameless and output.is_terminal():
         output.complain(
@@ -334,7 +334,7 @@ def rows_of(table: Any) -> Iterator[tuple[Any, ...]]:
 
 
 def cat(args: argparse.Namespace) -> int:
-    """All rows on standard output."""
+    """Prints all rows."""
     rows = open_rows(args)
     reader = rows.to_batches(columns_of(args), filter=args.where, limit=args.limit, on_error=args.on_error)
     print_rows(reader, args.form)
@@ -342,7 +342,7 @@ def cat(args: argparse.Namespace) -> int:
 
 
 def count(args: argparse.Namespace) -> None:
-    """A number."""
+    """Prints the number of rows."""
     with output.waiting("count"):
         number = open_rows(args).count(args.where)
     print(output.as_json({"rows": number}) if args.json else number)
@@ -368,7 +368,7 @@ def convert(args: argparse.Namespace) -> int:
 
 
 def _to_convert(args: argparse.Namespace) -> Any:
-    """The rows of our formats, or of those of others."""
+    """The rows of our formats, or of foreign ones."""
     storage = pairs(args.storage_option, "--storage-option") or None
     if args.input_format is None and STDIN not in args.source:
         others = {foreign_format(source, storage) for source in args.source}

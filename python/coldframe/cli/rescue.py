@@ -1,4 +1,4 @@
-"""The command salvage: what can still be read of damaged files, and what was assumed in order to read it."""
+"""The command salvage: what can still be read of damaged files, and what was assumed for that."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ coldframe salvage cut.orc rescued.parquet           # without its end, by a whol
 
 
 def salvage(args: argparse.Namespace) -> int:
-    """Exit code 1 where something was lost."""
+    """Returns exit code 1 if anything was lost."""
     rows, assumed = _opened(args)
     storage = pairs(args.storage_option, "--storage-option")
     sources = sources_of(rows, args.source)
@@ -87,7 +87,7 @@ def salvage(args: argparse.Namespace) -> int:
 
 
 def _opened(args: argparse.Namespace) -> tuple[File | Dataset, str | None]:
-    """The rows, and what was assumed where a file has lost its end."""
+    """The rows, and what was assumed if a file has lost its end."""
     try:
         return open_rows(args), None
     except CorruptFileError as error:
@@ -97,7 +97,7 @@ def _opened(args: argparse.Namespace) -> tuple[File | Dataset, str | None]:
 
 
 def _recovered(args: argparse.Namespace, source: str, error: CorruptFileError) -> tuple[File, str]:
-    """A file without its end, by the option `recover` of its format."""
+    """A file without its end, opened with its format's option `recover`."""
     given = open_arguments(args)
     format = args.input_format or writing.detect(source, storage_options=given["storage_options"])
     known = formats().get(format or "", {}).get("open", {})

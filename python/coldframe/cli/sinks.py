@@ -1,4 +1,4 @@
-"""Where rows go: standard output or a file, in the formats of others or in our own."""
+"""The destinations of rows: standard output or a file, in foreign formats or our own."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ENDINGS = {
 
 
 def format_of(dest: str) -> str:
-    """The format that a file's name asks for."""
+    """The format for a file's extension."""
     ending = os.path.splitext(dest)[1].lower()
     if ending not in _ENDINGS:
         raise ValueError(f"{dest}: cannot tell the format from the name; give it with --to")
@@ -56,7 +56,7 @@ def write_rows(
     options: Mapping[str, Any] | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Writes all batches of a pyarrow.RecordBatchReader; `-` is standard output. Gives rows and bytes."""
+    """Writes all batches of a pyarrow.RecordBatchReader; `-` is standard output. Returns rows and bytes."""
     if format in COLDFRAME_FORMATS:
         return writing.write(
             reader, dest, format=format, storage_options=storage_options, **dict(options or {})
@@ -82,7 +82,7 @@ def write_rows(
 
 @contextlib.contextmanager
 def open_atomically(dest: str, storage_options: Mapping[str, Any] | None = None) -> Iterator[StoreUpload]:
-    """A file that appears only once it is whole."""
+    """A file that appears only once it is complete."""
     sink = open_store(dest, storage_options).create(mode="over")
     try:
         yield sink
@@ -153,7 +153,7 @@ _ROW_GROUP_ROWS = 1 << 20
 
 
 def _parquet_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of `_write_parquet`, under the names that the formats of our own have for the same."""
+    """Arguments of `_write_parquet`, under the names that our own formats use for them."""
     known = {"codec", "compression_level", "row_group_rows"}
     if unknown := sorted(set(options) - known):
         raise ValueError(f"--write-option {unknown[0]}: Parquet's are {', '.join(sorted(known))}")
@@ -181,7 +181,7 @@ def _write_parquet(
 
 
 def _row_groups(reader: Any, rows: int) -> Iterator[Any]:
-    """Batches gathered to row groups of a good size."""
+    """Batches combined to row groups of a useful size."""
     batches: list[Any] = []
     held = 0
     for batch in reader:

@@ -1,4 +1,4 @@
-"""The commands that say where the bytes are: sizes, index."""
+"""The commands that show where the bytes are: sizes, index."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ coldframe index cf/3f2a77 --where "row >= 'row-1' and row < 'row-2'" --json""",
 
 @dataclass
 class Size:
-    """What a column takes."""
+    """The size of a column."""
 
     column: str
     stored: int = 0
@@ -75,12 +75,12 @@ class Size:
 
     @property
     def ratio(self) -> float | None:
-        """How many times smaller it is in the file."""
+        """How many times smaller the column is in the file."""
         return None if not self.plain or not self.stored else self.plain / self.stored
 
 
 def sizes(args: argparse.Namespace) -> None:
-    """One line a column, summed over all files, and a last one for what is no column's."""
+    """Prints one line per column, summed over all files, and a last one for bytes of no column."""
     totals: dict[str, Size] = {}
     for source in expanded(args.source, args.storage_option):
         for size in sizes_of(open_file(args, source), columns_of(args), decode=not args.stored):
@@ -88,7 +88,7 @@ def sizes(args: argparse.Namespace) -> None:
             total.stored += size.stored
             if size.plain is not None:
                 total.plain = (total.plain or 0) + size.plain
-    # What is no column's comes last.
+    # Bytes that belong to no column come last.
     shown = sorted(totals.values(), key=lambda size: size.plain is None and size.column[:1] == "(")
     whole = max(1, sum(size.stored for size in shown))
     if args.json:
@@ -107,7 +107,7 @@ def sizes(args: argparse.Namespace) -> None:
 
 
 def sizes_of(file: File, columns: list[str] | None, *, decode: bool) -> list[Size]:
-    """The columns of a file, in its order; what is none's last."""
+    """The columns of a file in order, with bytes of no column last."""
     names = file.schema.names if columns is None else columns
     if unknown := [name for name in names if name not in file.schema.names]:
         raise ValueError(f"no column {unknown[0]!r}; the columns are {', '.join(file.schema.names)}")
@@ -131,7 +131,7 @@ def leaves_of(tree: dict[str, Any], names: list[str]) -> Iterator[tuple[str | No
     """The leaves of a layout: the column of `names` that each belongs to, None for what is no column's; what
     sort of structure it is; its length.
     """
-    # A file of one column: all blocks are the column's.
+    # In a file with one column, all blocks belong to it.
     sole = names[0] if len(names) == 1 else None
     yield from _leaves(tree, names, None, sole)
 
@@ -162,7 +162,7 @@ def top_level(path: str, names: list[str]) -> str | None:
 
 
 def index(args: argparse.Namespace) -> None:
-    """One line a unit, then a sum."""
+    """Prints one line per unit, then the total."""
     listed: dict[str, list[dict[str, Any]]] = {}
     for source in expanded(args.source, args.storage_option):
         file = open_file(args, source)

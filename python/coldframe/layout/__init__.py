@@ -1,12 +1,12 @@
-"""A file's bytes as a page: what lies where, how big it is, what it says of itself, what is broken.
+"""A file's bytes as a page: what is where, its size, the file's metadata, and what is damaged.
 
     from coldframe.layout import page
 
     Path("events.html").write_text(page(cf.open("events.orc")), encoding="utf-8")
 
-The page needs nothing from elsewhere. Its overview is drawn without scripts; with them, one zooms from the
-file to a block and its bytes. Its size is bounded, whatever the file's: what is too small or too much to be
-shown apart is shown together, and what is damaged is always shown.
+The page loads nothing from elsewhere. Its overview is drawn without scripts; with them, one can zoom from the
+file to a block and its bytes. Its size is bounded, whatever the file's: parts that are too small or too many
+are shown together, and damage is always shown.
 """
 
 from __future__ import annotations

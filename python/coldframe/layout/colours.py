@@ -1,4 +1,4 @@
-"""The colours of a layout, and what is written on them: light or dark, whichever is easier to read."""
+"""The colours of a layout, and of the text on them: light or dark, whichever is easier to read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from coldframe.layout.model import Spot, leaves
 
 __all__ = ["Colours", "contrast"]
 
-# Told apart by people who see colours differently too; the last is for the many kinds that take little.
+# Distinguishable with colour vision deficiencies, too; the last is for the many small kinds.
 _PALETTE = [
     "#4477aa",
     "#ccbb44",
@@ -30,7 +30,7 @@ Channels = tuple[int, int, int]
 
 
 class Colours:
-    """A colour for each kind of leaf; those that take most bytes have one of their own."""
+    """A colour for each kind of leaf; the kinds with the most bytes have their own."""
 
     def __init__(self, root: Spot) -> None:
         self._bytes: dict[str, int] = {}
@@ -41,7 +41,7 @@ class Colours:
         self._numbers = {kind: at for at, kind in enumerate(largest[: len(_PALETTE)])}
 
     def number(self, spot: Spot) -> int:
-        """A node's place in `values`: its own kind's, or that which most of it is."""
+        """A node's index in `values`: that of its own kind, or of the kind that fills most of it."""
         if not spot.children:
             return self._numbers.get(spot.kind, len(_PALETTE))
         known = self._of_groups.get(id(spot))
@@ -63,7 +63,7 @@ class Colours:
         return [*_PALETTE, _OTHERS]
 
     def legend(self) -> Iterator[tuple[str, int, int]]:
-        """Kinds, their bytes and places in `values`, the largest first, and the other ones together."""
+        """Kinds with their bytes and indexes in `values`, the largest first; the others combined."""
         for kind, at in self._numbers.items():
             yield kind, self._bytes[kind], at
         rest = sum(length for kind, length in self._bytes.items() if kind not in self._numbers)
@@ -72,7 +72,7 @@ class Colours:
 
     @classmethod
     def style(cls) -> str:
-        """The colours as CSS: what is filled, and what is written on it, on light pages and on dark ones."""
+        """The colours as CSS: fills and the text on them, for light and for dark pages."""
         values = list(enumerate(cls.values()))
         plain = "".join(_rule(f".c{at}", colour) for at, colour in values)
         light = "".join(_rule(f".c{at}.group", _mixed(colour, _LIGHT)) for at, colour in values)

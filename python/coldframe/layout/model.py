@@ -20,7 +20,7 @@ __all__ = ["MOST_NODES", "Place", "Spot", "kind_of", "leaves", "shrunk"]
 MOST_NODES = 20_000
 _FANOUT = 200
 
-# Parts that tell nothing by themselves: they count as what they are parts of.
+# Parts without meaning of their own: they count as what they belong to.
 _FRAMING = frozenset(
     {
         *("header", "data", "checksum", "checksums", "payload", "message", "magic", "length", "fields"),
@@ -33,7 +33,7 @@ Tree = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Place:
-    """Something that is broken. Its offset counts as those of the tree do."""
+    """A damaged place. Its offset counts like those of the tree."""
 
     offset: int
     length: int
@@ -67,30 +67,30 @@ class Spot:
 
     @property
     def label(self) -> str:
-        """What to write on it: its name, and its column's where the name does not say it."""
+        """Its label: its name, and its column's name unless included."""
         if not self.column or self.column in self.name or "path" not in self.detail:
             return self.name
         return self.column if self.name.startswith("column") else f"{self.column} {self.name}"
 
     @property
     def end(self) -> int:
-        """The first byte behind it."""
+        """The end of its bytes."""
         return self.offset + self.length
 
     @property
     def base(self) -> int:
-        """Where its file begins in the whole: people count offsets from there."""
+        """The offset of its file in the whole: people count offsets from there."""
         return 0 if self.within is None else self.within.offset
 
     def walk(self) -> Iterator[Spot]:
-        """It and all below it that is drawn."""
+        """It and everything drawn below it."""
         yield self
         for child in self.children:
             yield from child.walk()
 
 
 def kind_of(name: str) -> str:
-    """A name without its numbers and what it names: `column chunk`, `stripe`. Of a file, where it lies."""
+    """A name without its numbers and objects: `column chunk`, `stripe`. For a file, its location."""
     if "/" in name and ": " not in name:
         return "/".join(name.split("/")[:2])
     bare = re.sub(r"`[^`]*`", "", name.split(":")[-1] if ": " in name else name)
@@ -98,7 +98,7 @@ def kind_of(name: str) -> str:
 
 
 def damage_of(node: Tree) -> str | None:
-    """What a node of the layout says is broken in it."""
+    """The damage that a node of the layout states."""
     said = node["detail"].get("damaged")
     if said is not None:
         return str(said)
@@ -169,7 +169,7 @@ def _overlap(spot: Spot, mark: Place) -> bool:
 
 
 def _grouped(children: Sequence[Tree]) -> Sequence[Tree]:
-    """Neighbours put together until there are few enough."""
+    """Combines neighbours until there are few enough."""
     while len(children) > _FANOUT:
         size = max(2, -(-len(children) // _FANOUT))
         children = [_group(children[at : at + size]) for at in range(0, len(children), size)]
@@ -204,7 +204,7 @@ def _ends(node: Tree) -> tuple[str, str]:
 
 
 def _settle(root: Spot, marks: Sequence[Place]) -> None:
-    """Puts each mark where it belongs: on the smallest node drawn that holds all of it."""
+    """Assigns each mark to the smallest drawn node that contains all of it."""
     for mark in marks:
         spot = root
         while True:
@@ -221,7 +221,7 @@ def _settle(root: Spot, marks: Sequence[Place]) -> None:
 
 
 def leaves(root: Spot) -> Iterator[tuple[int, int, Spot]]:
-    """The bytes in their order, each by the smallest node drawn that has it: offset, length, node."""
+    """The bytes in order, each with the smallest drawn node that contains it: offset, length, node."""
     at = root.offset
     for child in root.children:
         if child.offset > at:

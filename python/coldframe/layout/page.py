@@ -137,7 +137,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def _columns(root: Spot, layout: Layout) -> str:
-    """What each column takes, of what is drawn."""
+    """The size of each column, as far as it is drawn."""
     sizes = layout.column_sizes
     if not sizes:
         return ""
@@ -153,7 +153,7 @@ def _columns(root: Spot, layout: Layout) -> str:
 
 
 def _units(root: Spot) -> str:
-    """The parts of the file by their names, for those who cannot use the picture."""
+    """The parts of the file by name, for those who cannot use the picture."""
     parts = root.children
     are_files = all(spot.within is spot for spot in parts)  # which all begin at their own byte 0
     say = any(_said(spot) for spot in parts)

@@ -1,6 +1,6 @@
-"""Files by path or URL: what a task has written, reads back, measures and takes back, wherever it lies.
+"""Files by path or URL: everything that tasks do with a written file, wherever it is stored.
 
-Local files are handed to pyarrow by their paths, those of a store are read by ranges.
+Local files are passed to pyarrow by path; files of a store are read by ranges.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def pieces(path: str, storage_options: StorageOptions = None) -> Iterator[bytes]
 
 
 def sha256(path: str, storage_options: StorageOptions = None) -> str:
-    """What `sha256sum` says of a file: for whoever wants to know later whether it is still this one."""
+    """The SHA-256 of a file, by which it can be recognised later."""
     return digest_of(pieces(path, storage_options))
 
 
@@ -51,7 +51,7 @@ def digest_of(content: Iterable[bytes]) -> str:
 
 
 def discard(path: str, storage_options: StorageOptions = None) -> None:
-    """Deletes a file, if it is there."""
+    """Deletes a file if it exists."""
     if not is_remote(path):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
@@ -61,7 +61,7 @@ def discard(path: str, storage_options: StorageOptions = None) -> None:
 
 
 def below(path: str, storage_options: StorageOptions = None) -> Iterator[str]:
-    """The files of a folder, by their paths relative to it; of a file `""`."""
+    """The files of a folder, by paths relative to it; for a file `""`."""
     store = open_store(path, storage_options)
     found = store.stat()
     if found is None:
@@ -75,7 +75,7 @@ def below(path: str, storage_options: StorageOptions = None) -> Iterator[str]:
 
 
 def exists(path: str, storage_options: StorageOptions = None) -> bool:
-    """Whether there is a file."""
+    """Whether the file exists."""
     if not is_remote(path):
         return os.path.isfile(path)
     found = open_store(path, storage_options).stat()
@@ -83,7 +83,7 @@ def exists(path: str, storage_options: StorageOptions = None) -> bool:
 
 
 def root_of(given: str | os.PathLike[str]) -> str:
-    """A root as an absolute path, or a URL without a slash at its end."""
+    """A root as an absolute path, or as a URL without a trailing slash."""
     text = os.fspath(given)
     local = local_path(text)
     if local is not None:
@@ -93,7 +93,7 @@ def root_of(given: str | os.PathLike[str]) -> str:
 
 
 def with_one_name(root: str) -> str:
-    """A root, so that two names of one place are the same."""
+    """A root in canonical form, so that two names of one place are equal."""
     scheme = scheme_of(root)
     if scheme is None:
         return root

@@ -38,7 +38,7 @@ _CHOICES = {
 
 @dataclass(frozen=True)
 class Options:
-    """The arguments of `migrate`; a ValueError for those that are none."""
+    """The arguments of `migrate`; raises ValueError for invalid ones."""
 
     to: str = "parquet"
     on_error: str = "raise"
@@ -86,7 +86,7 @@ class Options:
             )
 
     def leaves_behind(self, kind: str, of: str) -> bool:
-        """Whether the user named what a directory holds: by its kind, or by itself."""
+        """Whether the user agreed to leave something behind: by its kind, or by its name."""
         return kind in self.leave_behind or f"{kind}={of}" in self.leave_behind
 
 

@@ -38,7 +38,7 @@ such a one may be quarantined. Failed: all else, from a full disk to values that
 
 
 class Damage(TypedDict):
-    """A stretch of a file that could not be read, as the core tells of it."""
+    """A part of a file that could not be read, as the core reports it."""
 
     offset: int
     length: int
@@ -57,7 +57,7 @@ class ColumnCheck(TypedDict, total=False):
 
 
 class Checks(TypedDict, total=False):
-    """The fingerprint of rows, as the core gives it; empty where nothing was verified."""
+    """The fingerprint of rows, as the core returns it; empty if nothing was verified."""
 
     rows: int
     row_checksum: str
@@ -69,7 +69,7 @@ class Checks(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file of the source tree, or a directory that a format takes as a whole (of Kudu, HBase)."""
+    """A file of the source tree, or a directory that a format reads as a whole (Kudu, HBase)."""
 
     path: str
     relative: str
@@ -88,7 +88,7 @@ class SourceFile:
 
     @property
     def share(self) -> int:
-        """The bytes of it that count: of a directory of several tables, each has an equal part."""
+        """Its bytes that count: each table of a directory with several counts an equal part."""
         return self.size // self.tables
 
     @property
@@ -98,13 +98,13 @@ class SourceFile:
 
     @property
     def keys(self) -> tuple[tuple[str, str], ...]:
-        """Hive's partition: the `key=value` directories, undone of their escapes."""
+        """Hive's partition: the `key=value` directories, unescaped."""
         return tuple((unquote(key), unquote(value)) for key, value in map(_split_key, self.folders) if key)
 
 
 @dataclass(frozen=True)
 class Unread:
-    """A place of the source tree whose rows, if it has any, nobody has seen."""
+    """A place of the source tree that could not be examined and may contain rows."""
 
     relative: str
     reason: str
@@ -125,7 +125,7 @@ _OF_FILE = tuple(name for name in SourceFile.__dataclass_fields__ if name != "st
 
 @dataclass
 class Listing:
-    """What lies directly in some directories. It grows while they are looked into."""
+    """The direct contents of some directories. Grows while they are examined."""
 
     files: list[SourceFile] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
@@ -135,7 +135,7 @@ class Listing:
     hidden_names: list[str] = field(default_factory=list)
 
     def add(self, file: SourceFile | Unread) -> None:
-        """One more thing that was looked at."""
+        """Adds an item."""
         if isinstance(file, Unread):
             self.unread.append(file)
         else:
@@ -166,7 +166,7 @@ class Failure:
 
     @staticmethod
     def of(error: Exception) -> Failure:
-        """What an error says, and where it is a fault of this program where that is."""
+        """An error's message and, for a bug of this program, its location."""
         if isinstance(error, CorruptFileError):
             return Failure(describe(error), "damaged")
         if isinstance(error, ColdframeError | pa.ArrowException | OSError):
@@ -175,7 +175,7 @@ class Failure:
         return Failure(f"{describe(error)} (at {os.path.basename(last.filename)}:{last.lineno})")
 
     def to_json(self) -> Json:
-        """As outcomes have it."""
+        """The form in outcomes."""
         said: Json = {"error": self.error}
         if self.cause != "failed":
             said[self.cause] = True
@@ -183,8 +183,9 @@ class Failure:
 
     @staticmethod
     def from_json(json: Mapping[str, Any]) -> Failure | None:
-        """The reverse of `to_json`; None where nothing failed. Damage counts only where the file stayed the
-        one that was planned.
+        """The reverse of `to_json`; None if nothing failed.
+
+        Damage counts only if the file was still the planned one.
         """
         if json.get("error") is None:
             return None
@@ -221,7 +222,7 @@ class PlannedFile:
 
 @dataclass(frozen=True)
 class OpenedFile:
-    """What a source file said of itself when it was opened: see `PlannedFile`; or why it could not be."""
+    """A source file's own metadata when it was opened (see `PlannedFile`), or why it could not be opened."""
 
     relative: str
     parts: Sequence[PlannedSplit] = ()
@@ -237,7 +238,7 @@ class OpenedFile:
         return PlannedFile(file, key, self.parts, self.schema, self.names, self.rows, self.known, self.masked)
 
     def to_json(self) -> Json:
-        """Bytes that travel with a split are base64."""
+        """Bytes that travel with a split are encoded as base64."""
         parts = [
             [*one[:4], [[at, base64.b64encode(some).decode()] for at, some in one[4]]] for one in self.parts
         ]
@@ -258,13 +259,13 @@ class OpenedFile:
 
 @dataclass(frozen=True)
 class Opened:
-    """Files of a table that were opened, and their columns by name, as text."""
+    """Opened files of a table, and their columns by name, as text."""
 
     files: tuple[OpenedFile, ...]
     schemas: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> Json:
-        """Each file's."""
+        """The form of each file."""
         return {"files": [file.to_json() for file in self.files], "schemas": dict(self.schemas)}
 
     @staticmethod
@@ -278,7 +279,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class StagedFile:
-    """A file that a task wrote, or what of one a source has its rows in."""
+    """A file that a task wrote, or the part of one with a source's rows."""
 
     staged: str
     rows: int
@@ -296,7 +297,7 @@ class StagedFile:
     """and what its name begins with."""
 
     def to_json(self) -> Json:
-        """As outcomes have it; nothing is said of sharing where nothing is shared."""
+        """The form in outcomes; sharing is mentioned only if something is shared."""
         unsaid = () if self.of else ("first", "of", "name")
         return {key: value for key, value in vars(self).items() if key not in unsaid}
 
@@ -308,7 +309,7 @@ class StagedFile:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came back of a task."""
+    """The result of a task."""
 
     key: str
     """Of its source, and its number among the source's tasks."""
@@ -328,11 +329,11 @@ class Outcome:
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
-        """Itself: what comes back of a merge has several."""
+        """The outcome itself; a merge has several."""
         return (self,)
 
     def to_json(self) -> Json:
-        """As it travels, and as the journal has it."""
+        """The form in transit and in the journal."""
         said: Json = {key: value for key, value in vars(self).items() if key not in ("digest", "failure")}
         said |= {"files": [file.to_json() for file in self.files], "damage": list(self.damage)}
         if self.digest is not None:
@@ -359,12 +360,12 @@ class Outcome:
 
 @dataclass(frozen=True)
 class MergeOutcome:
-    """What came back of sources that were to become one file."""
+    """The result of sources that were to become one file."""
 
     outcomes: tuple[Outcome, ...]
 
     def to_json(self) -> Json:
-        """Each source's."""
+        """The form of each source's outcome."""
         return {"sources": [outcome.to_json() for outcome in self.outcomes]}
 
     @staticmethod
@@ -378,7 +379,7 @@ class MergeOutcome:
 
 @dataclass(frozen=True)
 class Part:
-    """A file of the target, or what of one a source has its rows in: see `StagedFile`."""
+    """A file of the target, or the part of one with a source's rows: see `StagedFile`."""
 
     staged: str
     final: str
@@ -392,13 +393,13 @@ class Part:
 
     @property
     def share(self) -> int:
-        """Its bytes, by the rows that are this source's."""
+        """Its share of the file's bytes, in proportion to the source's rows."""
         return self.bytes * self.rows // self.of if self.of else self.bytes
 
 
 @dataclass(frozen=True)
 class Details:
-    """What is known of a source that was converted; None or empty what early versions did not write down."""
+    """Details of a converted source; None or empty where early versions did not record them."""
 
     identity: str | None = None
     digest: str | None = None
@@ -419,13 +420,13 @@ class Details:
     """Where a copy of it lies, relative to the target's root."""
 
     def to_json(self) -> Json:
-        """As the journal has it."""
+        """The form in the journal."""
         said = {key: value for key, value in vars(self).items() if value is not None}
         return {**said, "damage": list(self.damage)}
 
     @staticmethod
     def from_json(json: Mapping[str, Any]) -> Details:
-        """The reverse of `to_json`. What a later version says besides is not known here."""
+        """The reverse of `to_json`. Ignores fields of later versions."""
         known = {key: value for key, value in json.items() if key in Details.__dataclass_fields__}
         return Details(**{**known, "damage": tuple(known.get("damage", ()))})
 
@@ -445,11 +446,11 @@ class Committed:
 
     @property
     def shared_file(self) -> str:
-        """The file of the target that it shares with other sources; empty where it shares none."""
+        """The target file that it shares with other sources; empty if none."""
         return next((part.final for part in self.parts if part.of), "")
 
     def to_json(self) -> Json:
-        """As the journal has it."""
+        """The form in the journal."""
         return {
             **vars(self),
             "parts": [vars(part) for part in self.parts],
@@ -469,7 +470,7 @@ class Committed:
 
 
 class Record(Protocol):
-    """What an executor gives back."""
+    """What an executor returns."""
 
     def to_json(self) -> Json: ...
 
@@ -480,7 +481,7 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any]], Record]] = {
 
 
 def dumps(record: Record) -> str:
-    """A record that an executor gives back, as text."""
+    """Serialises a record that an executor returns."""
     return json.dumps([type(record).__name__, record.to_json()], default=str)
 
 

@@ -1,12 +1,12 @@
-"""Who does the work: Spark's executors, or threads of this process.
+"""Runs the work: on Spark's executors, or in threads of this process.
 
-    work --> bundles (small pieces together) --> a sliding window of jobs, one a bundle --> outcomes
+    work --> bundles (small pieces together) --> a sliding window of jobs, one per bundle --> outcomes
 
-A piece of work is a row of a DataFrame, its outcome a row of JSON. A job is one bundle, so that what fails
-costs that bundle only: it is taken apart, and each of its pieces is done once more by itself. The window
-slides: as soon as a job is back the next one goes, a slow one holds up nothing, and it follows the executors
-as they come and go. When the JVM is gone, whoever sees it first starts another one, and the jobs that were
-under way go again; what an orphaned worker still writes bears the name of its own attempt: nobody accepts it.
+A piece of work is a row of a DataFrame, its outcome a row of JSON. A job is one bundle, so that a failure
+costs only that bundle: it is split, and each of its pieces is repeated alone. The window slides: as soon as
+one job is back the next one starts. A slow job delays nothing, and the window follows the number of
+executors. If the JVM is gone, whichever thread notices first starts another one, and the running jobs are
+repeated. An orphaned worker writes under the name of its own attempt, which is never accepted.
 """
 
 from __future__ import annotations
@@ -50,42 +50,44 @@ OUTCOME_SCHEMA = "outcome string"
 
 
 class Work(Protocol[R_co]):
-    """Something to be done anywhere. It travels by pickle. What is many pieces has `apart`, which gives two
-    halves: what a worker died of is looked for among them.
+    """Work that can run anywhere. It is pickled.
+
+    Work that consists of many pieces has `apart`, which returns two halves, so that the piece that kills
+    workers can be found.
     """
 
     @property
     def bytes(self) -> int:
-        """What it costs: bytes of the source, about."""
+        """Its cost: about how many source bytes."""
 
     def run(self) -> R_co:
-        """Does it. What goes wrong is in the outcome, a record: nothing is raised."""
+        """Runs it. Errors are in the outcome, a record; nothing is raised."""
 
     def given_up(self, reason: str) -> R_co:
-        """The outcome where nobody could do it."""
+        """The outcome if no worker could run it."""
 
 
 class Scheduler(Protocol):
-    """Has work done somewhere, and gives outcomes as they come back, in any order."""
+    """Runs work somewhere, and returns outcomes in the order in which they arrive."""
 
     def run(self, works: Iterator[Work[R]]) -> Iterator[R]: ...
 
 
 class InProcess:
-    """Threads of this process, which decode and write without Python's lock: no Spark, no JVM.
+    """Threads of this process, which decode and write without the GIL: no Spark, no JVM.
 
-    Its default, one thread, does one piece after the other in a known order. A fault that ends the process
-    ends the run, which goes on where it was when it is started again, as after any kill.
+    By default a single thread runs the pieces in a known order. A crash of the process ends the run;
+    restarting it resumes, as after any kill.
     """
 
     def __init__(self, threads: int = 1) -> None:
-        """`threads`: pieces of work that are done at once."""
+        """`threads`: how many pieces run at once."""
         if threads < 1:
             raise ValueError(f"threads must be at least 1, not {threads}")
         self._threads = threads
 
     def run(self, works: Iterator[Work[R]]) -> Iterator[R]:
-        """Outcomes as they come back. No piece is asked for before there is a thread to do it."""
+        """Outcomes as they arrive. A piece is requested only when a thread is free for it."""
         if self._threads == 1:
             for work in works:
                 yield work.run()
@@ -94,7 +96,7 @@ class InProcess:
         try:
             yield from self._side_by_side(threads, works)
         finally:
-            # An interrupt does not wait for pieces that have not begun.
+            # An interrupt does not wait for pieces that have not started.
             threads.shutdown(cancel_futures=True)
 
     def _side_by_side(self, threads: ThreadPoolExecutor, works: Iterator[Work[R]]) -> Iterator[R]:
@@ -114,7 +116,7 @@ SIDE_BY_SIDE = 256
 
 
 def in_threads(calls: Iterable[Callable[[], R]], count: int) -> Iterator[R]:
-    """What calls give, in their order; some are under way, and the next ones are not asked for before."""
+    """The results of calls, in order. Some calls run ahead; later ones are not requested yet."""
     with ThreadPoolExecutor(count) as threads:
         flying: deque[Future[R]] = deque()
         for call in calls:
@@ -126,13 +128,13 @@ def in_threads(calls: Iterable[Callable[[], R]], count: int) -> Iterator[R]:
 
 
 class Threads:
-    """Several at once, in threads of this process: for what waits for disks and stores."""
+    """Runs several at once in threads of this process: for work that waits for disks and stores."""
 
     def __init__(self, count: int) -> None:
         self._count = count
 
     def run(self, works: Iterator[Work[R]]) -> Iterator[R]:
-        """Outcomes in the order of the work, of which only some is under way."""
+        """Outcomes in the order of the work, of which only a part runs at a time."""
         return in_threads((work.run for work in works), self._count)
 
 
@@ -144,7 +146,7 @@ class _Bundle:
 
 @dataclass(frozen=True)
 class _Answer:
-    """What became of a job: outcomes, or why there are none."""
+    """The result of a job: outcomes, or the reason why there are none."""
 
     outcomes: Sequence[Any] = ()
     failure: str | None = None
@@ -155,7 +157,7 @@ class SparkScheduler:
     """Work as rows of small DataFrames. The rows of tables never pass through the JVM."""
 
     def __init__(self, spark: SparkSession | Callable[[], SparkSession]) -> None:
-        """A session, or what starts one: it is called when there is work, and when a JVM has died."""
+        """A session, or a function that starts one: called when there is work, and after a JVM has died."""
         self._start = spark if callable(spark) else None
         self._spark: SparkSession | None = None if callable(spark) else spark
         self._lock = threading.Lock()
@@ -163,7 +165,7 @@ class SparkScheduler:
         self._looked, self._window = 0.0, 1
 
     def run(self, works: Iterator[Work[R]]) -> Iterator[R]:
-        """The outcomes, as the jobs come back."""
+        """The outcomes, as jobs finish."""
         again: deque[_Bundle] = deque()
         bundles = _bundles(works)
         first = next(bundles, None)
@@ -189,7 +191,7 @@ class SparkScheduler:
                         yield from _given_up(bundle, answer)
 
     def _size(self) -> int:
-        """How many jobs may be under way, by the cores that there are now."""
+        """How many jobs may run, given the current number of cores."""
         now = time.monotonic()
         if not self._looked or now - self._looked > LOOK_SECONDS:
             self._window = min(MOST_JOBS, JOBS_PER_CORE * parallelism(self._session()))
@@ -197,7 +199,7 @@ class SparkScheduler:
         return self._window
 
     def _session(self) -> SparkSession:
-        """The session; a new one where the JVM of the last one has died."""
+        """The session; a new one if the JVM of the last one has died."""
         with self._lock:
             if self._spark is not None and is_alive(self._spark):
                 return self._spark
@@ -219,7 +221,7 @@ class SparkScheduler:
         try:
             outcomes = _run_job(spark, bundle.works)
         except Exception as error:
-            # Work reports its own errors: this is a worker that died, or Spark itself.
+            # Work reports its own errors, so this is a dead worker, or Spark itself.
             first = (str(error) or type(error).__name__).splitlines()[0][:500]
             return _Answer(failure=first, jvm_gone=not is_alive(spark))
         self._restarts = 0
@@ -227,7 +229,7 @@ class SparkScheduler:
 
 
 def _once_more(bundle: _Bundle, answer: _Answer) -> Iterator[_Bundle]:
-    """What of a failed bundle is tried again. A JVM that has died is no work's fault."""
+    """The bundles to repeat of a failed one. A dead JVM is not the work's fault."""
     if answer.jvm_gone:
         yield bundle
         return
@@ -248,13 +250,13 @@ def _given_up(bundle: _Bundle, answer: _Answer) -> Iterator[Any]:
 
 
 def _apart(work: Any) -> Sequence[Any]:
-    """The pieces of a piece of work that is itself many."""
+    """The pieces of a piece of work that consists of several."""
     apart = getattr(work, "apart", None)
     return apart() if apart is not None else ()
 
 
 def _bundles(works: Iterator[Any]) -> Iterator[_Bundle]:
-    """Small pieces together, the first ones alone: a few files shall use all cores."""
+    """Groups small pieces. The first ones stay alone, so that a few files use all cores."""
     given = 0
     bundle: list[Any] = []
     size = 0
@@ -271,10 +273,10 @@ def _bundles(works: Iterator[Any]) -> Iterator[_Bundle]:
 
 def _run_job(spark: SparkSession, works: Sequence[Any]) -> list[Record]:
     with warnings.catch_warnings():
-        # PySpark warns of the newest pandas, which has no part in this.
+        # PySpark warns about the newest pandas, which is not used here.
         warnings.simplefilter("ignore", FutureWarning)
         rows = spark.createDataFrame([(bytearray(pickle.dumps(work)),) for work in works], WORK_SCHEMA)
-        # All in one task, whatever the session's number of partitions is.
+        # All in one task, whatever the session's number of partitions.
         answers = rows.coalesce(1).mapInArrow(run_rows, OUTCOME_SCHEMA)
         outcomes = [loads(row.outcome) for row in answers.collect()]
     if len(outcomes) != len(works):

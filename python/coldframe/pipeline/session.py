@@ -24,7 +24,7 @@ _IN_PROCESS = re.compile(r"in-process(?:\[(\*|[1-9]\d{0,3})\])?\Z")
 
 
 def in_process(master: str | None) -> tuple[int | None, str | None]:
-    """How many threads of this process do the work, None where Spark does; and why nobody was asked."""
+    """How many threads of this process do the work (None if Spark does), and the reason if not requested."""
     if master is not None and master.startswith("in-process"):
         found = _IN_PROCESS.match(master)
         if found is None:
@@ -43,7 +43,7 @@ def in_process(master: str | None) -> tuple[int | None, str | None]:
 
 
 def processors() -> int:
-    """Those that this process may use."""
+    """The processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -54,7 +54,7 @@ def _under_submit() -> bool:
 
 
 def start_session(master: str | None = None, *, conf: dict[str, str] | None = None) -> SparkSession:
-    """The running session (under spark-submit), or a new one that talks to the loopback only."""
+    """The running session (under spark-submit), or a new one that talks to loopback only."""
     try:
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
@@ -74,7 +74,7 @@ def start_session(master: str | None = None, *, conf: dict[str, str] | None = No
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
-        # A task that did not come back is repeated by the pipeline, by itself.
+        # The pipeline itself repeats a task that did not come back.
         "spark.task.maxFailures": "1",
         **(conf or {}),
     }
@@ -92,12 +92,12 @@ def start_session(master: str | None = None, *, conf: dict[str, str] | None = No
 
 @contextlib.contextmanager
 def _light_jvm(is_ours: bool) -> Iterator[None]:
-    """A JVM of our own only schedules: its quick compiler is enough, and starts in half the time."""
+    """Our own JVM only schedules: its quick compiler suffices, and starts in half the time."""
     given = os.environ.get("SPARK_SUBMIT_OPTS")
     if not is_ours or "PYSPARK_GATEWAY_PORT" in os.environ:
         yield
         return
-    # Where the user asks for another, the last one counts.
+    # If the user sets this as well, the last setting counts.
     os.environ["SPARK_SUBMIT_OPTS"] = f"{_LIGHT} {given or ''}".strip()
     try:
         yield
@@ -112,7 +112,7 @@ def _light_jvm(is_ours: bool) -> Iterator[None]:
 def _quiet_start() -> Iterator[None]:
     """Keeps the JVM's greeting (a dozen lines before its log level can be set) off the terminal.
 
-    The JVM inherits the file in place of the terminal; what it said is shown if it does not start.
+    The JVM inherits a file instead of the terminal; its contents are shown if the JVM does not start.
     """
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         yield
@@ -143,7 +143,7 @@ def parallelism(spark: SparkSession) -> int:
 
 
 def stop(spark: SparkSession) -> None:
-    """Ends a session, also one whose JVM has died."""
+    """Stops a session, even if its JVM has died."""
     with warnings.catch_warnings(), contextlib.suppress(Exception):
         warnings.simplefilter("ignore")
         spark.stop()
@@ -158,7 +158,7 @@ def is_alive(spark: SparkSession) -> bool:
             return False
         gateway.jvm.java.lang.System.currentTimeMillis()
     except AttributeError:
-        # A Spark Connect session: its server is none of ours.
+        # A Spark Connect session: the server is not ours.
         return True
     except Exception:
         return False
@@ -166,7 +166,7 @@ def is_alive(spark: SparkSession) -> bool:
 
 
 def forget(spark: SparkSession) -> None:
-    """Lets go of a session whose JVM has died, so that another one can be started in this process."""
+    """Discards a session whose JVM has died, so that another one can be started in this process."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession as Session
 

@@ -1,1 +1,1 @@
-"""What is to be done: the source against the state, columns, splits and groups."""
+"""What is to be done: the source compared with the state; columns, splits and groups."""

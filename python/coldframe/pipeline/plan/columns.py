@@ -1,10 +1,10 @@
-"""The columns of each table, by all files of it that are known.
+"""The columns of each table, from all its known files.
 
 Files of earlier runs count with the columns that they had in the source, whether this run looks at them or
-not. Nothing is remembered beyond the files: what a corrected tables.toml calls otherwise is gone with the
-next run. Files that were written in other types than the table has by now are converted once more, since
-readers take a table's types from one of them; where that cannot be (the source is gone, or left out), nothing
-that needs other types is taken.
+not. Nothing is remembered beyond the files: a name that a corrected tables.toml changes is gone with the next
+run. Files whose types differ from the table's current ones are converted again, since readers take a table's
+types from one of its files. If that is impossible (the source is gone, or left out), nothing that needs other
+types is taken.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ Planner = Callable[[TableWork, Rows[Due]], None]
 
 
 def settle_columns(work: TableWork, state: State, target: Target, planner: Planner, fail: Fail) -> None:
-    """Gives a table its columns, and more work where files have to be written once more. `fail` is told of
-    files that have no place in the table.
+    """Determines a table's columns, and adds files that must be converted again.
+
+    `fail` is called for files that do not fit the table.
     """
     if not (work.planned or work.done or work.held):
         return
@@ -59,7 +60,7 @@ def settle_columns(work: TableWork, state: State, target: Target, planner: Plann
 
 
 def _keep_failed(work: TableWork, state: State) -> None:
-    """Files that could not be opened: what earlier runs made of them stays."""
+    """Files that could not be opened: the results of earlier runs stay."""
     if len(work.planned) == len(work.work):
         return
     for due in work.work:
@@ -69,11 +70,11 @@ def _keep_failed(work: TableWork, state: State) -> None:
 
 
 def _demand_partitions(work: TableWork, fail: Fail) -> None:
-    """Files whose directories have values that are none of their columns' fail, and no other ones."""
+    """Fails exactly the files whose directories have values that their partition columns cannot hold."""
     last: tuple[str, ...] | None = None
     wrong = ""
     for one in work.planned:
-        # Files of one directory come one after the other.
+        # Files of one directory are adjacent.
         if one.file.folders != last:
             last = one.file.folders
             try:
@@ -87,7 +88,7 @@ def _demand_partitions(work: TableWork, fail: Fail) -> None:
 
 
 def _demand_same(work: TableWork, outdated: _Outdated) -> None:
-    """What cannot be converted in this run cannot get other types either."""
+    """A file that cannot be converted in this run cannot get other types either."""
     drops = set(work.drops)
     stay = [due for due in work.stays if outdated.has(due) and due.file.relative not in drops]
     if not stay:
@@ -108,7 +109,7 @@ def _rewrite(work: TableWork, outdated: _Outdated, planner: Planner) -> None:
         for due in dues:
             if outdated.has(due):
                 late.append(due)
-                # What waits in other types is of no use.
+                # A staged result with other types is useless.
                 dues.discard(due.file.relative)
                 work.files.discard(due.file.relative)
     if late:
@@ -117,7 +118,7 @@ def _rewrite(work: TableWork, outdated: _Outdated, planner: Planner) -> None:
 
 
 class _Outdated:
-    """Which files were written in other types than the table has by now."""
+    """Finds files whose types differ from the table's current ones."""
 
     def __init__(self, schema: pa.Schema, state: State, target: Target) -> None:
         self._now, self._shapes = schema_id(schema), _shapes(schema)
@@ -125,13 +126,13 @@ class _Outdated:
         self._known: dict[str, bool] = {}
 
     def has(self, due: Due) -> bool:
-        """Whether a converted file is one of them."""
+        """Whether a converted file is outdated."""
         if not due.has_parts or due.written == self._now:
             return False
         known = self._known.get(due.written)
         if known is None:
             before = _shapes(decoded(self._state.schemas[due.written]))
-            # Delta and Iceberg have the columns by themselves: a file may lack some.
+            # Delta and Iceberg store the columns themselves, so a file may lack some.
             whole = self._target.register is None
             known = before != self._shapes if whole else bool(before.items() - self._shapes.items())
             self._known[due.written] = known

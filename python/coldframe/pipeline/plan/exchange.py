@@ -1,10 +1,10 @@
-"""What a table loses and gains in one run, which is taken as a whole or not at all.
+"""What a table loses and gains in one run; it is taken as a whole or not at all.
 
-Hive compacts, moves and overwrites between two runs: the rows of a source that is gone may stand in another
-one that is new or has changed. Taken one without the other, they are doubled or lost. So until somebody has
-said what shall become of sources that are gone (`on_vanished`), nothing new or changed of their table is
-taken. What was converted before and cannot be converted now (gone, left out, withheld) stays as it is, and
-so do the files of the target that it shares with others.
+Hive compacts, moves and overwrites between two runs: the rows of a source that is gone may be in another one
+that is new or has changed. Taking one without the other would duplicate or lose rows. So until the user has
+decided what happens to sources that are gone (`on_vanished`), nothing new or changed of their table is taken.
+Earlier results whose sources cannot be converted now (gone, left out, withheld) stay unchanged, and so do the
+target files that they share with others.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WITHHELD = "which this run does not take"
 
 
 class Absence:
-    """Why sources of earlier runs are not among those of this one."""
+    """Why sources of earlier runs are not among those of this run."""
 
     def __init__(self, inventory: Inventory, there: Rows[str], options: Options) -> None:
         self._there, self._selection = there, options.selection
@@ -40,17 +40,17 @@ class Absence:
         """Whether there is nothing at all in the source."""
 
     def of(self, source: str) -> str:
-        """Why a source is not there; nothing of one that is."""
+        """Why a source is absent; empty if it is present."""
         if self._there.get(source) is not None:
             return ""
         return LEFT_OUT if self._inventory.leaves_out(source) else GONE
 
     def has_vanished(self, source: str) -> bool:
-        """Whether it is gone, and one that the run is about."""
+        """Whether a source that the run covers is gone."""
         return self.of(source) == GONE and self._selection.takes(source)
 
     def others(self, work: TableWork, journal: Journal) -> Iterator[Due]:
-        """What earlier runs have converted of a table, and this one is not about."""
+        """Earlier results of a table that this run does not cover."""
         for entry in journal.done.of_table(work.table.path):
             source = entry.source
             dealt_with = any(dues.get(source) is not None for dues in (work.done, work.work, work.held))
@@ -59,13 +59,13 @@ class Absence:
 
 
 def source_of(entry: Committed) -> SourceFile:
-    """A source that is not there, as far as it is known."""
+    """A source that is absent, as far as it is known."""
     return SourceFile(entry.source, entry.source, entry.details.bytes, 0, None)
 
 
 @dataclass
 class Exchange:
-    """What decides what of each table is taken in this run."""
+    """Decides what this run takes of each table."""
 
     journal: Journal
     options: Options
@@ -77,7 +77,7 @@ class Exchange:
     """Files of the target that cannot stay, since a source of theirs leaves."""
 
     def settle(self, work: TableWork) -> bool:
-        """Decides; whether earlier results are replaced by it, beyond those of files that have changed."""
+        """Decides. Returns whether earlier results are replaced, other than those of changed files."""
         work.report.on_vanished = self.options.on_vanished
         beside: Due | None = None
         if self.journal.done.sources_of(work.table.path) > work.known + len(work.vanished):
@@ -85,7 +85,7 @@ class Exchange:
                 work.stays.append(due)
                 beside = due if due.why == GONE else beside
         if not (work.work or work.held or work.vanished):
-            # Its columns and folders are those of all of it.
+            # Its columns and folders are those of all its files.
             work.table.know_only(due.file for dues in (work.done, work.stays) for due in dues)
             return False
         blocked = ""
@@ -106,7 +106,7 @@ class Exchange:
         return _convert_mates(work, self.journal, self.gone)
 
     def _refuse_unreadable(self, work: TableWork) -> None:
-        """Files that would make a table which its readers do not read whole."""
+        """Refuses files that would make the table unreadable as a whole."""
         around = self.nested.get(work.table.path)
         if around is not None and (work.work or work.held):
             work.report.error = f"not converted: {around}"
@@ -122,7 +122,7 @@ class Exchange:
 def _why_not_removed(
     work: TableWork, journal: Journal, options: Options, absence: Absence, beside: Due | None
 ) -> str:
-    """Why the rows of sources that are gone are not taken out although that was asked for."""
+    """Why rows of vanished sources are not removed although that was requested."""
     if beside is not None:
         return (
             f"{beside.file.relative} is gone, too, and this run leaves it out: what a table loses and gains "
@@ -142,8 +142,9 @@ def _why_not_removed(
 
 
 def _brake(work: TableWork, journal: Journal, options: Options, absence: Absence) -> str:
-    """An empty mount point looks like a source whose every file was deleted: that much is not taken out
-    without being asked for.
+    """An empty mount point looks like a source whose every file was deleted.
+
+    So much is not removed unless that is explicitly requested.
     """
     table = work.table
     if any(fnmatchcase(one, pattern) for pattern in options.dropped for one in (table.name, table.path)):
@@ -164,7 +165,7 @@ def _brake(work: TableWork, journal: Journal, options: Options, absence: Absence
 
 
 def _withhold(work: TableWork, journal: Journal, blocked: str, beside: Due | None) -> None:
-    """What is new or has changed is not taken; what was there before is made again where it is lost."""
+    """Takes nothing new or changed; restores earlier results that are lost."""
     first = work.vanished[0] if work.vanished else beside
     if first is None:
         return
@@ -180,7 +181,7 @@ def _withhold(work: TableWork, journal: Journal, blocked: str, beside: Due | Non
 
 
 def _leave(work: TableWork, due: Due, journal: Journal, reason: str) -> None:
-    """A file is not converted in this run: what an earlier one made of it stays."""
+    """Does not convert a file in this run: the result of an earlier one stays."""
     work.refuse(due, reason)
     before = journal.done.look_up(due.file.relative)
     if before is not None and before.table == work.table.path:
@@ -188,7 +189,7 @@ def _leave(work: TableWork, due: Due, journal: Journal, reason: str) -> None:
 
 
 def _keep_together(work: TableWork, journal: Journal, gone: set[str]) -> None:
-    """The files of what stays, stay: so does what else is in them."""
+    """Keeps the target files of results that stay, and so everything else in those files."""
     kept = {due.shared: due for due in work.stays if due.shared}
     for name, due in kept.items():
         gone.discard(name)
@@ -221,9 +222,9 @@ def _which(due: Due) -> str:
 
 
 def _convert_mates(work: TableWork, journal: Journal, gone: set[str]) -> bool:
-    """Sources that share a file with one that has to leave it are converted once more; whether there are."""
+    """Converts sources again that share a file with one that leaves it. Returns whether there are any."""
     gone.discard("")
-    # Of what is held together, all is or nothing.
+    # Of sources held together, all are taken or none.
     known: dict[str, bool] = {}
     for due in work.held:
         if due.shared and due.shared not in known:

@@ -1,7 +1,7 @@
-"""Which sources become one file of the target: small ones of one table and partition, up to a good size.
+"""Groups small sources of one table and partition into one file of the target, up to a useful size.
 
-Sources whose rows lie in one file stay together when they are converted again, so that what replaces that
-file is published in one commit, and nobody else's files are touched.
+Sources whose rows share a file stay together when they are converted again, so that its replacement is
+published in one commit, and no other source's files are touched.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ OPEN = 20_000
 
 
 def folder_of(file: SourceFile, table: str) -> str:
-    """Where what is made of a file lies, relative to the target's root."""
+    """The folder of a file's results, relative to the target's root."""
     return "/".join([table, *(name for name in file.folders if is_partition(name))])
 
 
 def grouped(
     files: Iterable[PlannedFile], file_bytes: int, shared: Callable[[str], str]
 ) -> Iterator[list[PlannedFile]]:
-    """The files, in groups that become one file each; one that is not small is a group of its own.
+    """The files, in groups that become one file each; a file that is not small is a group of its own.
 
-    `shared`: the file of the target that a source shares by now, or nothing.
+    `shared` returns the target file that a source currently shares, or nothing.
     """
     groups: dict[str, list[PlannedFile]] = {}
     sizes: dict[str, int] = {}

@@ -1,15 +1,15 @@
-"""Whether a table's folders are ones that its readers read whole; asked before anything of it is written.
+"""Checks, before anything is written, that readers will see all of a table's folders.
 
     t/f.orc beside t/p=1/g.orc          Spark reads the partitions alone
     t/p=1/.. and t/p=1/q=2/..           Spark reads nothing
     t/p=1/q=2/.. and t/q=2/p=1/..       the same
-    t/City=x/.. and t/city=x/..         the same: its columns differ in case only
-    t/p=1/p=2/..                        a column that is there twice
+    t/City=x/.. and t/city=x/..         the same: the columns differ in case only
+    t/p=1/p=2/..                        a duplicated column
     t/c=/..                             Spark reads nothing; Delta takes it for null
     t/x/.. beside t/.., both tables     readers of t take x for a part of it, a vacuum of t deletes x
 
-Delta and Iceberg know each file's values by themselves: the order of folders is all the same to them, and to
-Iceberg, which has the values in the files, so is whether there are any.
+Delta and Iceberg store each file's partition values themselves, so the order of folders does not matter to
+them. Iceberg stores the values in the files, so it does not even need folders.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ _Shape = tuple[str, ...]
 
 
 def nested(works: Sequence[TableWork], journal: Journal) -> Mapping[str, str]:
-    """Why tables cannot be written that lie around or below others, by their paths. One that is there already
-    stays; of two that are not, the outer one gives way.
+    """Why tables that contain, or lie inside, others cannot be written, by path.
+
+    An existing table stays; of two new ones, the outer one gives way.
     """
     there = set(journal.done.tables())
     paths = there.union(work.table.path for work in works if work.table.files)
@@ -52,7 +53,7 @@ def _above(path: str) -> Iterator[str]:
 
 
 def unreadable(work: TableWork, target: Target) -> Iterator[tuple[Due, str]]:
-    """Files to be converted that would make a table which cannot be read whole, and why."""
+    """Files that would make a table unreadable as a whole, with reasons."""
     rivals = _shapes(_written(work), target) or _shapes(_new(work), target)
     for due in _new(work):
         reason = _wrong_by_itself(due.file, target)
@@ -73,7 +74,7 @@ def _new(work: TableWork) -> Iterator[Due]:
 
 
 def _written(work: TableWork) -> Iterator[Due]:
-    """What is in the target by earlier runs, and stays there."""
+    """Earlier results in the target that stay there."""
     drops = set(work.drops)
     for dues in (work.done, work.stays):
         yield from (due for due in dues if due.has_parts and due.file.relative not in drops)

@@ -1,4 +1,4 @@
-"""A table and what of it is done, to be done, or to stay as it is: what `compare` finds out."""
+"""A table with its files: done, to be done, or to stay as they are; the result of `compare`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from coldframe.pipeline.state.scratch import Rows, Scratch, names
 
 @dataclass(frozen=True)
 class Due:
-    """A source file and its key: to be converted, or converted already."""
+    """A source file and its key: to be converted, or already converted."""
 
     file: SourceFile
     key: str
@@ -45,7 +45,7 @@ def due_of(file: SourceFile, entry: Committed, why: str = "") -> Due:
 
 @dataclass
 class TableWork:
-    """A table and what of it is done and to be done."""
+    """A table with its files: done and to be done."""
 
     table: Table
     report: TableReport
@@ -79,7 +79,7 @@ class TableWork:
     """Whether a run that took out all of it was killed before the table's own log said so."""
 
     def refuse(self, due: Due, reason: str) -> None:
-        """A file is not converted in this run."""
+        """Does not convert a file in this run."""
         self.work.discard(due.file.relative)
         self.held.discard(due.file.relative)
         self.files.append(FileReport(due.file.relative, "failed", bytes_in=due.file.share, error=reason))
@@ -105,7 +105,7 @@ class Works:
         """The sources that there are."""
 
     def new(self, table: Table) -> TableWork:
-        """The work of a table, of which nothing is known yet."""
+        """The work of a table of which nothing is known yet."""
         files = FileReports(self._scratch)
         report = TableReport(table.name, table.path, table.format, files)
         work, done, held, stays = (self._due.another() for _ in range(4))
@@ -114,7 +114,7 @@ class Works:
 
 
 def planned_rows(scratch: Scratch, root: str, storage_options: StorageOptions) -> Rows[PlannedFile]:
-    """Planned files, by their relative paths."""
+    """Planned files, by relative path."""
     pack_file, unpack_file = packing(root, storage_options)
 
     def pack(one: PlannedFile) -> tuple[Any, ...]:
@@ -128,6 +128,6 @@ def planned_rows(scratch: Scratch, root: str, storage_options: StorageOptions) -
 
 
 class Fail(Protocol):
-    """Is told of a file that is not converted, and why: in words, and by its cause."""
+    """Called for a file that is not converted, with the reason in words and as a cause."""
 
     def __call__(self, work: TableWork, file: SourceFile, error: str, cause: Cause = "failed") -> None: ...

@@ -57,7 +57,7 @@ KIND_OF_FAULT = {
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that is not as it was verified."""
+    """A deviation from what was verified."""
 
     file: str
     """Relative to the target's root."""
@@ -94,31 +94,31 @@ class Audit:
         self._standing: dict[str, Standing] = {}
 
     def add(self, fault: Fault | None) -> None:
-        """What a file was found to be."""
+        """Adds the finding of a file."""
         if fault is not None:
             self.faults.append(fault)
 
     def check_state(self, state: State, *, has_journal: bool) -> None:
-        """What the journal says of itself."""
+        """Checks the journal's statements about itself."""
         self.interrupted = bool(state.begun or state.dropping or state.fresh)
         self.journal = has_journal
         if not has_journal:
             self.told.append(Reason("no_journal", 1, f"{self.root}/{STATE} has no segments"))
 
     def check_tables(self, destination: Destination, state: State) -> None:
-        """Looks at each table as a whole: its files by one listing, and its own log."""
+        """Checks each table as a whole: its files in one listing, and its own log."""
         self._standing = {path: _standing(destination, state, path) for path in _tables(state)}
         for path, found in sorted(self._standing.items()):
             self.add_table(path, found)
 
     def check_files(self, destination: Destination, state: State) -> None:
-        """Reads each file, once its table was looked at."""
+        """Reads each file, after its table was checked."""
         parts = (
             (entry, part)
             for entry in state.done.each()
             for part in entry.parts
-            # A file that sources share is looked at once, for all of them. What is not there, or not listed,
-            # is told by its table.
+            # A file that sources share is checked once, for all of them. Missing and unlisted files are
+            # reported by their table.
             if part.first == 0 and _is_there(part, self._standing[entry.table])
         )
 
@@ -128,7 +128,7 @@ class Audit:
                 self.rows += part.of or part.rows
                 self.bytes += part.bytes
                 self.unverified += not part.verified
-                # Gathered here: only one thread at a time asks the state.
+                # Collected here: only one thread at a time may query the state.
                 inside = list(state.done.sharing(part.final)) if part.of else [(entry, part)]
                 yield functools.partial(_judge, destination, _sink_of(state, entry), inside, deep=self.deep)
 
@@ -136,7 +136,7 @@ class Audit:
             self.add(fault)
 
     def add_table(self, path: str, found: Standing) -> None:
-        """How a table stands."""
+        """Adds the condition of a table."""
         facts = found.facts
         about = {"path": path, "to": facts.kind, "state": facts.state, "version": facts.version}
         self.tables.append({**about, "rows_verified": found.rows_verified, "rows_now": found.rows_now})
@@ -152,7 +152,7 @@ class Audit:
             self.add(Fault(name, "foreign", "the migration did not write it"))
 
     def check_list(self, listed: SafeList, state: State, storage_options: StorageOptions) -> None:
-        """Holds each line of a list against its source and the journal."""
+        """Checks each line of a list against its source and the journal."""
         self.listed = len(listed.lines)
         if not listed.is_whole:
             self.told.append(Reason("cut_list", 1, "its last line is not there"))
@@ -161,7 +161,7 @@ class Audit:
 
     @property
     def verdict(self) -> Verdict:
-        """By all that was found."""
+        """The verdict on all findings."""
         counts = Counter(KIND_OF_FAULT.get(fault.kind, "altered") for fault in self.faults)
         reasons = [Reason(kind, count) for kind, count in counts.items() if kind]
         for kind, count in (("unverified", self.unverified), ("interrupted", int(self.interrupted))):
@@ -174,7 +174,7 @@ class Audit:
         return self.verdict.exit_code
 
     def to_json(self) -> Json:
-        """For programs."""
+        """The form for programs."""
         return {
             **{name: value for name, value in vars(self).items() if not name.startswith("_")},
             "faults": [vars(fault) for fault in self.faults],
@@ -184,7 +184,7 @@ class Audit:
 
 
 def _tables(state: State) -> Iterator[str]:
-    """The tables of which something was done, and those that were once."""
+    """The tables that have, or once had, results."""
     seen = set(state.tables)
     yield from seen
     for entry in state.done.each():
@@ -213,7 +213,7 @@ def _sink_of(state: State, entry: Committed) -> Sink:
 def _judge(
     destination: Destination, sink: Sink, inside: Sequence[tuple[Committed, Part]], *, deep: bool
 ) -> Fault | None:
-    """What is wrong with a file, in which these have rows. That it is there with its size is known."""
+    """The fault of a file, given the sources with rows in it. Its existence and size were checked."""
     entry, part = inside[0]
     for kind, reason, source in _faults(destination, sink, inside, deep):
         return Fault(part.final, kind, reason, source or (entry.source if len(inside) == 1 else None))
@@ -234,7 +234,7 @@ def _faults(
         if rows != verified:
             yield "miscounted", f"it says {rows} rows, {verified} were verified", None
         elif not deep or not part.checks:
-            # What was never verified has no fingerprint to be compared with.
+            # A result that was never verified has no fingerprint to compare with.
             return
         elif part.of:
             yield from _unlike(sink, path, inside, options)
@@ -247,7 +247,7 @@ def _faults(
 def _unlike(
     sink: Sink, path: str, inside: Sequence[tuple[Committed, Part]], storage_options: StorageOptions
 ) -> Iterator[tuple[str, str, str | None]]:
-    """Of a file that sources share, each one's rows are compared with what was read of it."""
+    """In a file that sources share, each one's rows are compared with what was read of it."""
     schema, batches = sink.open(path, storage_options)
     waiting = deque(inside)
     seen, left = RawFingerprint(schema), waiting[0][1].rows

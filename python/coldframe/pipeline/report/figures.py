@@ -1,4 +1,4 @@
-"""Sizes, durations and small pictures of the report: as text, and as HTML that needs no script."""
+"""Sizes, durations and small charts of the report: as text, and as HTML without scripts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_MARKS = 200
 
 
 def size_text(size: int) -> str:
-    """Bytes as people read them."""
+    """A size in bytes, for people."""
     amount = float(size)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if amount < 1024:
@@ -38,7 +38,7 @@ def size_text(size: int) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """A time as people say it: 0.8 s, 42 s, 3 min 12 s, 2 h 5 min, 3 d 4 h."""
+    """A duration, for people: 0.8 s, 42 s, 3 min 12 s, 2 h 5 min, 3 d 4 h."""
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     whole = round(seconds)
@@ -50,12 +50,12 @@ def duration_text(seconds: float) -> str:
 
 
 def number_text(value: object) -> str:
-    """A number, or that there is none."""
+    """A number, or a text for no number."""
     return f"{value:,}" if isinstance(value, int) else "unknown"
 
 
 def rows_lost_text(lost: Iterable[int | None]) -> str:
-    """A sum of which some parts may be unknown: `5`, `5 or more`, `unknown`."""
+    """A sum of possibly unknown parts: `5`, `5 or more`, `unknown`."""
     known, unknown = 0, False
     for one in lost:
         known, unknown = known + (one or 0), unknown or one is None
@@ -74,7 +74,7 @@ def status_bar(counts: Mapping[str, int]) -> str:
 
 
 def size_bars(before: int, after: int) -> str:
-    """The sizes of a source and its target, one below the other."""
+    """The sizes of source and target, one below the other."""
     most = max(1, before, after)
     rows = "".join(
         f'<span>{name}</span><i class="{name}" style="width:{100 * size / most:.2f}%"></i>'
@@ -85,7 +85,7 @@ def size_bars(before: int, after: int) -> str:
 
 
 def timeline_chart(timeline: Mapping[str, Any]) -> str:
-    """Bytes of the source a second, over time; nothing where nothing was done."""
+    """Source bytes per second over time; empty if nothing was done."""
     sizes = [int(size) for size in timeline.get("bytes", ())]
     if not any(sizes):
         return ""
@@ -97,7 +97,7 @@ def timeline_chart(timeline: Mapping[str, Any]) -> str:
 
 
 def byte_map(damage: Sequence[Mapping[str, Any]], size: int) -> str:
-    """The file from its first byte to its last, the lost stretches marked, each wide enough to be seen."""
+    """The whole file as a bar, with the lost ranges marked, each wide enough to be visible."""
     if not damage or not size:
         return ""
     marks = []
@@ -109,9 +109,9 @@ def byte_map(damage: Sequence[Mapping[str, Any]], size: int) -> str:
 
 
 def grouped(damage: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, int, list[int | None]]]:
-    """Damage that is alike as one: structure and reason with numbers left out, how often, rows lost.
+    """Groups similar damage: structure and reason without numbers, how often, rows lost.
 
-    What occurs once keeps its numbers. The most frequent come first.
+    Unique damage keeps its numbers. The most frequent comes first.
     """
     counts: Counter[tuple[str, str]] = Counter()
     first: dict[tuple[str, str], tuple[str, str]] = {}
@@ -135,7 +135,7 @@ def _without_numbers(text: str) -> str:
 def table(
     headers: Sequence[str], rows: Iterable[str], name: str, *, classes: str = "", filter_by: str = ""
 ) -> str:
-    """A table that scrolls where it is too wide. Headers of numbers begin with #."""
+    """A table that scrolls if it is too wide. Headers of numeric columns begin with #."""
     heads = "".join(
         f'<th scope="col" class="n">{escape(head[1:])}</th>'
         if head[:1] == "#"

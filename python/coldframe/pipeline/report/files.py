@@ -1,4 +1,4 @@
-"""The report in its files: report.json, files.jsonl and runs.jsonl for programs, pages for people."""
+"""The files of the report: report.json, files.jsonl and runs.jsonl for programs, pages for people."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_RUNS = 1000
 
 
 def write_report(report: Report, destination: Destination) -> None:
-    """Writes them all; pages of tables that are no more are deleted."""
+    """Writes all files, and deletes the pages of tables that no longer exist."""
     report.runs = [*_earlier_runs(destination), _run(report)][-MOST_RUNS:]
     destination.write(RUNS, "".join(json.dumps(run) + "\n" for run in report.runs).encode())
     destination.write(f"{HOME}/report.json", json.dumps(report.to_json(), indent=1, default=str).encode())

@@ -1,4 +1,4 @@
-"""The end of a run: what lies in the target is looked at once more, and what is safe to delete is listed."""
+"""The end of a run: checks the target once more, and lists what is safe to delete."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from coldframe.pipeline.target.targets import Target
 
 
 def look_again(works: Sequence[TableWork], journal: Journal, target: Target, options: Options) -> None:
-    """The last word: each table as its own engine reads it now, and each of its files with its size."""
+    """The final check: each table as its own engine reads it now, and each file with its size."""
     for work in works:
         report, path = work.report, work.table.path
         found = standing(journal.destination, journal.state, target.name, work.table.name, path)
@@ -34,7 +34,7 @@ def look_again(works: Sequence[TableWork], journal: Journal, target: Target, opt
 
 
 def tell_partial(works: Sequence[TableWork], unit: str) -> None:
-    """What sources say that they lack, in each run: what an earlier one took is a part of a table, too."""
+    """Reports what sources state to be missing, in every run: earlier results belong to the table, too."""
     for work in works:
         failed = {file.source for file in work.report.problems if file.status == "failed"}
         files = [file for file in work.table.files if file.relative not in failed]
@@ -48,20 +48,18 @@ def write_safe_list(
     left_out: Mapping[str, Sequence[LeftOut]],
     options: Options,
 ) -> int:
-    """Lists the sources that the verdict lets be listed, and that are unchanged until now. Gives how many
-    there are.
-    """
+    """Lists the unchanged sources that the verdict lets be listed. Returns their number."""
     verdicts = [work.report.verdict for work in works]
 
     def digest_of(work: TableWork, verdict: Verdict, file: SourceFile) -> str:
-        """What a source is known by; empty where it may not be listed."""
+        """The digest of a source; empty if it may not be listed."""
         report = None if verdict.blocks else work.files.get(file.relative)
-        # One that cannot be told in a line is not told.
+        # A path that does not fit on a line is not listed.
         if report is None or "\n" in file.path:
             return ""
         return report.digest if may_be_listed(verdict, report.facts, work.report.allowed) else ""
 
-    # A directory of several tables is safe when all of them are, and nothing else was to be read from it.
+    # A directory of several tables is safe if all of them are, and nothing else in it was to be read.
     unsafe = {path for path, found in left_out.items() if any(one.blocks for one in found)}
     unsafe |= {
         file.path

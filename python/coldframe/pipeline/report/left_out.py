@@ -1,13 +1,13 @@
-"""What could be read from a directory that is a source, and was not asked for.
+"""What could be read from a source directory but was not requested.
 
-A root directory of HBase, a data directory of Kudu and the like hold more than one request takes: other
-tables, snapshots, older versions, edits that only a log has. Such a directory is safe to delete when all of
-it was taken, or when the user named what may be left behind:
+An HBase root directory, a Kudu data directory and the like hold more than one request reads: other tables,
+snapshots, older versions, edits that only a log has. Such a directory is safe to delete if all of it was
+taken, or if the user named what may be left behind:
 
     --leave-behind older-versions            of every table
     --leave-behind tables=ns:old,snapshots   this table, and all snapshots
 
-What readers of the engine would not be shown (deleted cells, archives) is told, and keeps nothing off the
+What readers of the engine would not be shown (deleted cells, archives) is reported, and keeps nothing off the
 list.
 """
 
@@ -33,7 +33,7 @@ _UNITS = {"regions": "folders of regions", "edits": "regions"}
 
 
 class Content(TypedDict, total=False):
-    """Something that a directory holds, as `_coldframe.contents` tells of it."""
+    """Something in a directory, as `_coldframe.contents` reports it."""
 
     kind: str
     of: str
@@ -47,14 +47,14 @@ class Content(TypedDict, total=False):
 
 @dataclass
 class _Item:
-    """Something that a directory holds, by all requests that went to it."""
+    """Something in a directory, according to all requests that read it."""
 
     about: Content
     taken: bool | None
     count: int | None
 
     def add(self, taken: bool | None, count: int | None) -> None:
-        """What one more request says of it: one that takes it is enough."""
+        """Adds another request's statement; it is enough if one request takes it."""
         if self.taken is True or taken is True:
             self.taken = True
         elif self.taken is None or taken is None:
@@ -64,7 +64,7 @@ class _Item:
 
 
 def look_for_left_out(works: Sequence[TableWork], options: Options) -> dict[str, list[LeftOut]]:
-    """What was not asked for of each directory that is a source, by its path."""
+    """What was not requested from each source directory, by path."""
     requests: dict[str, list[tuple[TableWork, SourceFile]]] = {}
     for work in works:
         for file in work.table.files:
@@ -122,7 +122,7 @@ def _contents(work: TableWork, file: SourceFile, options: Options) -> list[Conte
 
 
 def _taken(one: Content, report: FileReport | None) -> tuple[bool | None, int | None]:
-    """Whether a request takes something, and how many cells it passed over where reading tells that."""
+    """Whether a request takes something, and how many cells it skipped, if reading counts them."""
     taken = one["taken"]
     if taken is not None or one["kind"] not in _COUNTED or report is None or report.passed_over is None:
         return taken, None

@@ -1,9 +1,9 @@
-"""What was migrated, held against what a Hive metastore says of the directory that it came from.
+"""Compares the migration with a Hive metastore's statements about the source directories.
 
-Each file counts for every registered directory above it. Of tables whose directories lie in each other's it
-is not known whose the inner files are: a number is right with them and without them. Nobody is accused where
-the cause is known: files that failed or were not read are told elsewhere, and so is damage of which nobody
-knows how many rows it cost.
+Each file counts for every registered directory above it. If directories of tables are nested, it is unknown
+whose the inner files are: a number is right both with and without them. No discrepancy is reported where its
+cause is known: files that failed or were not read are reported elsewhere, and so is damage with an unknown
+number of rows.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Tally:
     """and one of their files."""
 
     def plus(self, other: Tally, *, is_own: bool) -> Tally:
-        """With what was found in a directory; `is_own`: that no other one below this one has."""
+        """With the contents of a directory added; `is_own`: no other directory below this one has them."""
         return replace(
             self,
             rows=self.rows + other.rows,
@@ -74,7 +74,7 @@ class Tally:
 
     @property
     def has_files(self) -> bool:
-        """Whether there is one."""
+        """Whether there are files."""
         return bool(self.files or self.strange or self.empty)
 
 
@@ -83,7 +83,7 @@ def _union(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Tallies:
-    """The tallies of all registered directories. Files are best added directory by directory."""
+    """The tallies of all registered directories. Add files directory by directory for speed."""
 
     def __init__(self, places: Iterator[Place]) -> None:
         self._rows: Rows[Tally] = Rows(
@@ -98,7 +98,7 @@ class Tallies:
         self._waiting: Tally | None = None
 
     def add(self, source: str, found: Tally) -> None:
-        """One more file, or a directory that is read as one, by its path below the source's root."""
+        """Adds a file, or a directory that is read as one, by its path below the source's root."""
         folder = source.rpartition("/")[0]
         if self._rows.get(source) is not None:
             folder = source
@@ -125,7 +125,7 @@ class Tallies:
 
 
 def _upwards(path: str) -> Iterator[str]:
-    """A path, and those of the directories above it up to the root."""
+    """A path, and those of its parent directories up to the root."""
     while path:
         yield path
         path = path.rpartition("/")[0]
@@ -135,7 +135,7 @@ def _upwards(path: str) -> Iterator[str]:
 def hold(
     registered: Registered, works: Sequence[TableWork], inventory: Inventory, options: Options
 ) -> MetastoreReport:
-    """Compares at the end of a run. What concerns a migrated table goes to its report."""
+    """Compares at the end of a run. Findings about a migrated table go to its report."""
     tallies = Tallies(registered.each())
     for work in works:
         for file in work.files:
@@ -151,8 +151,9 @@ def hold_preview(
     options: Options,
     findings: dict[str, Findings],
 ) -> MetastoreReport:
-    """Compares what can be before a run: which files there are, and of which formats. `findings`: those of
-    each table, by its path.
+    """Compares what is possible before a run: the existing files and their formats.
+
+    `findings`: those of each table, by its path.
     """
     tallies = Tallies(registered.each())
     for table in tables:
@@ -216,7 +217,7 @@ class _Holding:
         return self._report
 
     def _is_meant(self, place: Place, tally: Tally) -> bool:
-        """Whether it was looked at, as far as was asked for and possible."""
+        """Whether the directory was covered, as far as requested and possible."""
         selection = self._options.selection
         if not selection.enters(place.path):
             return False
@@ -225,7 +226,7 @@ class _Holding:
         return not lies_below(place.path, self._unread)
 
     def _has_files(self, place: Place, tally: Tally) -> bool:
-        """Tells of a directory that is not there or has no files."""
+        """Reports a directory that does not exist or has no files."""
         if tally.has_files:
             return True
         matters = place.is_ours or not place.format
@@ -248,7 +249,7 @@ class _Holding:
             self._tell(place, tally, "format", text)
 
     def _hold_rows(self, place: Place, tally: Tally) -> None:
-        """Compares the numbers of a directory all of whose rows are known."""
+        """Compares the row counts of a directory whose rows are all known."""
         if not (self._counts and place.rows and tally.formats) or tally.is_unsure:
             return
         own, own_lost = tally.own_rows, tally.own_lost
@@ -271,7 +272,7 @@ class _Holding:
         self._tell(place, tally, "rows", text, stated=stated, migrated=migrated, is_wrong=not asked)
 
     def _hold_whole(self, place: Place, tally: Tally) -> None:
-        """A table with partitions."""
+        """Compares a table with partitions."""
         if not tally.has_files:
             self._has_files(replace(place, rows=()), tally)
             return
@@ -308,5 +309,5 @@ def _exists(path: str, options: Options) -> bool:
     try:
         return open_store(path, options.source_storage_options).stat() is not None
     except (ColdframeError, OSError):
-        # Whatever is wrong with it, it is not absent.
+        # Whatever is wrong with it, it exists.
         return True

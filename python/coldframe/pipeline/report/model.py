@@ -30,20 +30,20 @@ MOST_NAMED = 1000
 
 
 def _few(name: str, items: Rows[Any] | list[Any], shown: Callable[[Any], Any] = lambda item: item) -> Json:
-    """A list for report.json, and how many there are where it is cut."""
+    """A list for report.json, and its full length if it is cut."""
     more = {f"{name}_count": len(items)} if len(items) > MOST_NAMED else {}
     return {name: [shown(item) for item in items[:MOST_NAMED]], **more}
 
 
 def _counted(name: str, findings: Findings) -> Json:
-    """The same of what was only kept as far as it is shown."""
+    """The same for findings that were kept only as far as they are shown."""
     more = {f"{name}_count": len(findings)} if len(findings) > len(findings.shown) else {}
     return {name: findings.to_json(), **more}
 
 
 @dataclass
 class FileReport:
-    """What became of one source file."""
+    """The outcome of one source file."""
 
     source: str
     status: str
@@ -95,7 +95,7 @@ class FileReport:
 
     @property
     def facts(self) -> SourceFacts:
-        """What decides whether it may be listed as safe to delete."""
+        """The facts that decide whether it may be listed as safe to delete."""
         return SourceFacts(self.status, self.verified, bool(self.digest), self.losses)
 
     def to_json(self) -> Json:
@@ -104,7 +104,7 @@ class FileReport:
 
     @property
     def rows_lost(self) -> int | None:
-        """How many rows its damage cost; None where that cannot be known."""
+        """How many rows its damage cost; None if that is unknown."""
         lost = [item.get("rows_lost") for item in self.damage]
         return None if None in lost else sum(rows for rows in lost if rows is not None)
 
@@ -130,7 +130,7 @@ class Totals:
     losses: Counter[str] = field(default_factory=Counter)
 
     def add(self, file: FileReport, sign: int = 1) -> None:
-        """Counts a file, or takes it back."""
+        """Adds a file, or subtracts it."""
         self.statuses[file.status] += sign
         self.rows += sign * (file.rows if file.status != "held" else 0)
         self.bytes_in += sign * file.bytes_in
@@ -150,7 +150,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Something that could be read from a directory, and was not asked for."""
+    """Something that could be read from a directory but was not requested."""
 
     source: str
     """The directory."""
@@ -178,19 +178,19 @@ class LeftOut:
 
 
 class FileReports(Rows[FileReport]):
-    """Reports of many files, by their sources, with their sums at hand."""
+    """The reports of many files, by source, with their sums."""
 
     def __init__(self, scratch: Scratch) -> None:
         super().__init__(
             scratch, lambda file: file.source, lambda file: tuple(vars(file).values()), _file_report
         )
         self.totals = Totals()
-        # Those that were not simply converted are few, or not worth a database.
+        # Files that were not simply converted are few, or their database is not worth it.
         self._problems: Rows[FileReport] = Rows(scratch, self._key, self._pack, self._unpack)
 
     @property
     def problems(self) -> Rows[FileReport]:
-        """Those that were not simply converted."""
+        """The files that were not simply converted."""
         return self._problems
 
     def append(self, file: FileReport) -> None:
@@ -202,7 +202,7 @@ class FileReports(Rows[FileReport]):
             self._problems.append(file)
 
     def discard(self, source: str) -> None:
-        """Takes a report back, if there is one."""
+        """Removes a report, if there is one."""
         before = self.get(source)
         if before is not None:
             super().discard(source)
@@ -216,7 +216,7 @@ def _file_report(row: Sequence[Any]) -> FileReport:
 
 @dataclass
 class TableReport:
-    """What became of one table."""
+    """The outcome of one table."""
 
     name: str
     path: str
@@ -245,12 +245,12 @@ class TableReport:
     """Changes of values that the user allowed by name."""
 
     def tell(self, kind: str, count: int = 1, detail: str = "") -> None:
-        """One more reason for the verdict on this table: see `verdict`."""
+        """Adds a reason for the verdict on this table: see `verdict`."""
         self.told.append(Reason(kind, count, detail))
 
     @property
     def verdict(self) -> Verdict:
-        """By all that is known of it."""
+        """The verdict on everything known of it."""
         totals = self.totals
         return judge_table(
             TableFacts(
@@ -288,7 +288,7 @@ class TableReport:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many files were found, and how many have each status."""
+        """The number of files, and how many have each status."""
         statuses = self.totals.statuses
         return {"found": len(self.files), **{status: statuses[status] for status in STATUSES}}
 
@@ -299,7 +299,7 @@ class TableReport:
 
     @property
     def rows(self) -> int:
-        """Rows in the target; what is held is not there yet."""
+        """The rows in the target; results that are held back are not there yet."""
         return self.totals.rows
 
     @property
@@ -316,7 +316,7 @@ class TableReport:
 
     @property
     def seconds(self) -> float:
-        """That the tasks of this run took, together."""
+        """The total time of this run's tasks."""
         return self.totals.seconds
 
     @property
@@ -383,7 +383,7 @@ class Report:
     """See `tell`."""
 
     def tell(self, kind: str, count: int = 1, detail: str = "") -> None:
-        """One more reason for the verdict on the run, of no table: see `verdict`."""
+        """Adds a reason for the verdict on the run that belongs to no table: see `verdict`."""
         self.told.append(Reason(kind, count, detail))
 
     def tell_unmatched(self, paths: Sequence[str]) -> None:
@@ -392,14 +392,14 @@ class Report:
             self.tell("unmatched", len(paths), ", ".join(paths[:3]))
 
     def add_source(self, inventory: Inventory, tables: list[TableReport]) -> None:
-        """What was found in the source."""
+        """Adds what was found in the source."""
         self.tables, self.unread, self.unknown = tables, inventory.unread, sorted(inventory.stray)
         self.excluded = inventory.excluded
         self.hidden, self.hidden_names = inventory.hidden, inventory.hidden_names
 
     @property
     def verdict(self) -> Verdict:
-        """By all that is known."""
+        """The verdict on everything known."""
         return judge_run(
             [table.verdict for table in self.tables],
             RunFacts(
@@ -416,7 +416,7 @@ class Report:
 
     @property
     def rows(self) -> int:
-        """Rows in the target, those of earlier runs included."""
+        """The rows in the target, including those of earlier runs."""
         return sum(table.rows for table in self.tables)
 
     @property
@@ -443,7 +443,7 @@ class Report:
 
     @property
     def statuses(self) -> dict[str, int]:
-        """How many files there are of each status."""
+        """The number of files by status."""
         counts: Counter[str] = Counter()
         for table in self.tables:
             counts.update(table.totals.statuses)

@@ -1,7 +1,7 @@
-"""The report's first page: what is safe and what is not, problems, all tables; each has a page of its own.
+"""The report's first page: what is safe and what is not, problems, all tables; each table has its own page.
 
-No script, font or picture comes from elsewhere; the pages are light or dark as the screen is, and whole
-without scripts, which only sort and filter.
+No script, font or picture is loaded from elsewhere. The pages follow the screen's light or dark mode, and are
+complete without scripts, which only sort and filter.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def check(one: TableReport) -> str:
 
 
 def lost_text(one: TableReport) -> str:
-    """How many rows damage has cost a table."""
+    """How many rows a table lost to damage."""
     return rows_lost_text([file.rows_lost for file in one.problems if file.damage])
 
 
@@ -141,7 +141,7 @@ def _sentence(text: str) -> str:
 
 
 def _problems(report: Report) -> str:
-    """Tables with problems, the failed ones before those that lost rows, each with a link."""
+    """Tables with problems, each with a link; failed ones before those that lost rows."""
     wrong = [(number, one) for number, one in enumerate(report.tables, 1) if _is_wrong(one)]
     if not wrong:
         return ""
@@ -158,7 +158,7 @@ def _problems(report: Report) -> str:
 
 
 def _first_error(one: TableReport) -> str:
-    """What went wrong first, in a few words."""
+    """The first error, in a few words."""
     said = one.error or next((file.error for file in one.problems if file.error), None)
     if said is None:
         return ""
@@ -166,7 +166,7 @@ def _first_error(one: TableReport) -> str:
 
 
 def _tables(report: Report) -> str:
-    """A line for each table, those with problems first."""
+    """A line per table, those with problems first."""
     numbered = sorted(enumerate(report.tables, 1), key=lambda one: not _is_wrong(one[1]))
     rows = (
         f"<tr{' data-wrong' if _is_wrong(one) else ''}>"
@@ -196,7 +196,7 @@ def _tables(report: Report) -> str:
 
 
 def findings_list(findings: Findings) -> str:
-    """How a metastore differs."""
+    """The discrepancies with a metastore."""
     if not len(findings):
         return ""
     rows = "".join(
@@ -218,7 +218,7 @@ def _metastore(report: Report) -> str:
 
 
 def _left_out(report: Report) -> str:
-    """What could be read, and was not asked for, or passed over."""
+    """What could be read, but was not requested or was skipped."""
     kept = [f"{one.source}: {one}" for one in report.left_out if one.blocks]
     named = [f"{one.source}: {one}" for one in report.left_out if one.visible and one.named]
     unseen = [f"{one.source}: {one}" for one in report.left_out if not one.visible]
@@ -240,7 +240,7 @@ def _unread(report: Report) -> str:
 
 
 def _names(title: str, what: str, names: Sequence[str]) -> str:
-    """A section of names; nothing where there are none."""
+    """A section of names; empty if there are none."""
     if not names:
         return ""
     items = "".join(f"<li><code>{escape(name)}</code></li>" for name in names[:100])
@@ -250,7 +250,7 @@ def _names(title: str, what: str, names: Sequence[str]) -> str:
 
 
 def _trend(report: Report) -> str:
-    """The runs into this target, the last one first; nothing where this is the only one."""
+    """The runs into this target, the latest first; empty if this is the only one."""
     runs = report.runs[-MOST_RUNS:]
     if len(runs) < 2:
         return ""

@@ -1,4 +1,4 @@
-"""`coldframe migrate --dry-run`: what a run would do, and what it would refuse, without doing any of it."""
+"""`coldframe migrate --dry-run`: what a run would do and refuse, without doing any of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from coldframe.pipeline.state.ledger import Ledger
 
 @dataclass
 class TablePreview:
-    """What would become of one table."""
+    """What a run would do with one table."""
 
     name: str
     path: str
@@ -42,7 +42,7 @@ class TablePreview:
 
     @property
     def reasons(self) -> list[Reason]:
-        """Why a run would end with 1 for it."""
+        """Why a run would end with 1 because of it."""
         counts = {
             "failed": len(self.refused),
             "vanished": len(self.vanished),
@@ -53,7 +53,7 @@ class TablePreview:
         return [Reason(kind, count) for kind, count in counts.items() if count]
 
     def to_json(self) -> Json:
-        """For programs."""
+        """The form for programs."""
         return {**vars(self), "metastore": self.metastore.to_json()}
 
 
@@ -81,7 +81,7 @@ class Preview:
 
     @property
     def exit_code(self) -> int:
-        """1 where a run would end with 1 for what is known now."""
+        """1 if a run would end with 1, as far as is known now."""
         reasons = [reason for table in self.tables for reason in table.reasons]
         unlike = self.metastore.findings.wrong if self.metastore is not None else 0
         wrong = (("unread", len(self.unread)), ("metastore", unlike), ("unmatched", len(self.unmatched)))
@@ -95,11 +95,11 @@ class Preview:
 
     @property
     def findings(self) -> dict[str, Findings]:
-        """What a metastore says otherwise of each table, by its path."""
+        """The metastore's discrepancies for each table, by path."""
         return {table.path: table.metastore for table in self.tables}
 
     def describe(self, works: Sequence[TableWork], options: Options, done: Ledger) -> None:
-        """Says what would become of each table, once its files were opened."""
+        """Describes what a run would do with each table, once its files were opened."""
         for work in works:
             table = self._by_path[work.table.path]
             table.partial = lacking(work.table, work.table.files, options.timestamp_unit)
@@ -130,7 +130,7 @@ def new_preview(works: Sequence[TableWork], inventory: Inventory, target: str, t
 
 
 def _expect(found: Preview, done: Iterable[Committed]) -> None:
-    """Time and size by what earlier runs took."""
+    """Estimates time and size from earlier runs."""
     read = seconds = written = 0.0
     for entry in done:
         read += entry.details.bytes

@@ -1,4 +1,4 @@
-"""How the work goes on: a bar where somebody looks, a line now and then where somebody may look later."""
+"""Progress: a bar on a terminal, otherwise a line now and then for a log."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ MOST_BUCKETS = 240
 
 
 class Progress(Protocol):
-    """Is told how the work goes on."""
+    """Receives progress."""
 
     def start(self, tables: int, files: int, size: int) -> None: ...
     def advance(self, table: str, size: int, rows: int) -> None: ...
 
 
 class NoProgress:
-    """Tells nobody."""
+    """Ignores progress."""
 
     def start(self, tables: int, files: int, size: int) -> None:
-        """The whole of the work: `size` in bytes of the source."""
+        """Announces the total work; `size` is in bytes of the source."""
 
     def advance(self, table: str, size: int, rows: int) -> None:
-        """A task is back: bytes of the source, about, and rows that it wrote."""
+        """A task has finished: about how many source bytes, and the rows that it wrote."""
 
 
 @dataclass
 class Timeline:
-    """Bytes and rows by time, in at most `MOST_BUCKETS` steps of equal length."""
+    """Bytes and rows over time, in at most `MOST_BUCKETS` steps of equal length."""
 
     step: float = 0.25
     """Seconds."""
@@ -43,7 +43,7 @@ class Timeline:
     _begun: float = field(default_factory=time.monotonic, repr=False)
 
     def add(self, size: int, rows: int, *, at: float | None = None) -> None:
-        """Something was done now, or `at` seconds after the beginning."""
+        """Records work done now, or `at` seconds after the start."""
         seconds = time.monotonic() - self._begun if at is None else at
         while seconds >= self.step * MOST_BUCKETS:
             self.step *= 2
@@ -70,12 +70,12 @@ class _Bar:
         self._rows = 0
 
     def start(self, tables: int, files: int, size: int) -> None:
-        """Shows the whole of the work."""
+        """Shows the total work."""
         what = f"{files:,} files of {tables:,} tables"
         self._task = self._bar.add_task(what, total=max(1, size), rows="")
 
     def advance(self, table: str, size: int, rows: int) -> None:
-        """One more task is done."""
+        """Adds a finished task."""
         self._rows += rows
         self._bar.update(self._task, advance=size, description=table[-32:], rows=f"{self._rows:,} rows")
 
@@ -90,12 +90,12 @@ class Lines:
         self._size = self._bytes = self._rows = 0
 
     def start(self, tables: int, files: int, size: int) -> None:
-        """Remembers the whole of the work."""
+        """Records the total work."""
         self._size = size
         self._begun = self._last = time.monotonic()
 
     def advance(self, table: str, size: int, rows: int) -> None:
-        """One more task is done."""
+        """Adds a finished task."""
         self._bytes += size
         self._rows += rows
         now = time.monotonic()
@@ -121,7 +121,7 @@ def _duration(seconds: float) -> str:
 
 @contextlib.contextmanager
 def progress_for(terminal: TextIO) -> Iterator[Progress]:
-    """A bar on the terminal, if it is one and rich is installed; else lines."""
+    """A bar if the terminal is one and rich is installed; otherwise lines."""
     try:
         from rich import progress
         from rich.console import Console

@@ -38,7 +38,7 @@ _THREADS = SIDE_BY_SIDE
 
 @dataclass(frozen=True)
 class Line:
-    """A source that was listed."""
+    """A listed source."""
 
     size: int
     changed: str
@@ -47,14 +47,14 @@ class Line:
 
     @property
     def text(self) -> str:
-        """As it stands in the list."""
+        """The line in the list."""
         return f"{self.size}\t{self.changed}\t{self.digest}\t{self.path}"
 
 
 def write(
     destination: Destination, about: Mapping[str, Any], sources: Iterable[tuple[SourceFile, str]]
 ) -> int:
-    """Lists the sources that still are what they were, and gives how many. `about`: what the header says."""
+    """Lists the sources that are still unchanged; returns their number. `about`: the header's contents."""
     count = 0
 
     def looks() -> Iterator[Callable[[], Line | None]]:
@@ -90,7 +90,7 @@ def _line(file: SourceFile, digest: str) -> Line | None:
 
 
 def _says_little(file: SourceFile) -> bool:
-    """Whether its store knows nothing of a file but size and time: these can be set back."""
+    """Whether its store knows only size and time of a file: these can be set back."""
     return is_remote(file.path) and not file.etag and not file.is_folder
 
 
@@ -102,7 +102,7 @@ def _time(nanoseconds: int) -> str:
 
 @dataclass(frozen=True)
 class SafeList:
-    """A list as it was read."""
+    """A list that was read."""
 
     about: Json
     lines: tuple[Line, ...]
@@ -111,7 +111,7 @@ class SafeList:
 
 
 def read(path: str, storage_options: StorageOptions = None) -> SafeList:
-    """Reads a list. A SchemaError where it is none, or one of an earlier version."""
+    """Reads a list. Raises SchemaError if it is invalid, or one of an earlier version."""
     text = b"".join(pieces(path, storage_options)).decode(errors="surrogateescape")
     first, *rest = text.split("\n")
     if first != _FIRST:
@@ -133,7 +133,7 @@ def _parsed(text: str) -> Line:
 def check(
     listed: SafeList, state: State, storage_options: StorageOptions = None
 ) -> Iterator[tuple[Line, str]]:
-    """The lines that do not hold any more, and why: by the source as it is now, or by the journal."""
+    """The lines that no longer hold, with reasons: from the source as it is now, or from the journal."""
     root = str(listed.about.get("source", ""))
     trees = {
         entry.details.digest
@@ -143,7 +143,7 @@ def check(
 
     def looks() -> Iterator[Callable[[], tuple[Line, str | None]]]:
         for line in listed.lines:
-            # Gathered here: only one thread at a time asks the state.
+            # Collected here: only one thread at a time may query the state.
             entry = state.done.look_up(line.path.removeprefix(root).lstrip("/"))
             told = _told(line, entry, trees)
             if told is not None:
@@ -162,7 +162,7 @@ def _as_told(line: Line, why: str) -> tuple[Line, str | None]:
 
 
 def _told(line: Line, entry: Committed | None, trees: set[str]) -> str | None:
-    """What is wrong with a line by the journal alone."""
+    """The fault of a line according to the journal alone."""
     if line.digest.startswith("tree:"):
         return None if line.digest in trees else "the journal has no such source any more"
     if entry is None:
@@ -173,7 +173,7 @@ def _told(line: Line, entry: Committed | None, trees: set[str]) -> str | None:
 
 
 def _look(line: Line, known: str | None, storage_options: StorageOptions) -> tuple[Line, str | None]:
-    """What is wrong with a line by what lies there."""
+    """The fault of a line according to the source as it is now."""
     try:
         if is_remote(line.path):
             found = open_store(line.path, storage_options).stat()
@@ -193,7 +193,7 @@ def _look(line: Line, known: str | None, storage_options: StorageOptions) -> tup
     if not is_folder:
         if size != line.size:
             return line, f"it has {size:,} bytes, {line.size:,} were read"
-        # Listings and single answers of object stores give times in different units: there the etag counts.
+        # Listings and single answers of object stores use different units of time: there the etag counts.
         if not line.digest.startswith("etag:") and changed != line.changed:
             return line, f"it was changed at {changed}"
     if digest_now(line.path, identity, line.digest, storage_options) != line.digest:

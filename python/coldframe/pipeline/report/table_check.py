@@ -1,11 +1,11 @@
-"""How a table of the target stands by now: what was verified, against what readers of the table see.
+"""The condition of a target table: what was verified, compared with what readers of the table see.
 
-    rows_verified    by the journal
-    rows_now         as the table's own log says, deletion vectors included; None where it cannot say
+    rows_verified    according to the journal
+    rows_now         according to the table's own log, including deletion vectors; None if it cannot say
 
-Plain files are what their footers say, which nobody opens here: there it is asked whether each file is there,
-with its size. Rows that others deleted are gone; rows that they wrote elsewhere, as compactions do, are in
-files that nobody compared: with `on_foreign_changes="append"` that is known, else it is not explained.
+Plain files are what their footers say, and these are not opened here: only their existence and size are
+checked. Rows that others deleted are gone. Rows that others wrote elsewhere, as compactions do, are in files
+that were never compared: with `on_foreign_changes="append"` that is known, otherwise it is unexplained.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _GONE = ("gone", "resized")
 
 @dataclass
 class Standing:
-    """What was found."""
+    """The findings."""
 
     facts: TargetFacts
     rows_verified: int = 0
@@ -51,7 +51,7 @@ class Standing:
     """Files of others that readers see."""
 
     def reasons(self, on_foreign_changes: str = "refuse") -> Iterator[Reason]:
-        """What the verdict is told, besides files that are missing and foreign."""
+        """The reasons for the verdict, besides missing and foreign files."""
         known = on_foreign_changes == "append"
         if self.whole is not None:
             yield Reason("columns_gone" if self.whole.kind == "columns" else "no_log", 1, self.whole.reason)
@@ -62,7 +62,7 @@ class Standing:
             if gone > 0 and not self.foreign:
                 yield Reason("known_gone" if known else "rows_gone", gone, detail)
             else:
-                # Rows that others wrote may be ours, and may be others.
+                # Rows that others wrote may be ours, or not.
                 kind = "known_elsewhere" if known else "rows_elsewhere"
                 yield Reason(
                     kind, sum(self.counts[one] for one in ("deleted", "unlisted", "unknown")), detail
@@ -72,7 +72,7 @@ class Standing:
 
 
 def standing(destination: Destination, state: State, kind: str, name: str, path: str) -> Standing:
-    """How a table stands. It is listed once, and its log is read once."""
+    """The condition of a table. Lists it once, and reads its log once."""
     facts = look(destination, kind, name, path)
     found = Standing(facts)
     found.rows_verified = sum(part.rows for entry in state.done.of_table(path) for part in entry.parts)
@@ -98,7 +98,7 @@ def standing(destination: Destination, state: State, kind: str, name: str, path:
 
 
 def _unreadable(facts: TargetFacts, file: LiveFile) -> tuple[str, str] | None:
-    """What is wrong with a file of others, for which the whole table cannot be read, and why."""
+    """A file of others because of which the whole table cannot be read, and why."""
     there = facts.stored.get(file.path)
     if there is None:
         return "gone", "others wrote it, and it is not there any more: the table cannot be read"

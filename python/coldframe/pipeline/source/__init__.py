@@ -1,1 +1,1 @@
-"""What lies in the source: its files, their tables, and what a metastore says of them."""
+"""The source: its files, their tables, and what a metastore knows of them."""

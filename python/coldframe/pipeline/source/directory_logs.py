@@ -1,4 +1,4 @@
-"""What the tables of one directory have in common, such as logs: read once a run, not once a table."""
+"""Data that the tables of one directory share, such as logs: read once per run, not once per table."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from coldframe.sources import Source
 
 
 class SharedByTables:
-    """Looked for when the first table of a directory is opened, and kept for the others."""
+    """Read when the first table of a directory is opened, and kept for the others."""
 
     def __init__(self) -> None:
         self._of: dict[tuple[str, str], Mapping[str, Recorded]] = {}
 
     def of(self, file: SourceFile, table: Table) -> Recorded:
-        """What is known for a table of a directory; nothing for most formats."""
+        """What is known for a table of a directory; empty for most formats."""
         name = table.options.get("table")
         if name is None:
             return ()
@@ -26,7 +26,7 @@ class SharedByTables:
         if place not in self._of:
             found = _read(file, table)
             if not found:
-                return ()  # these options do without it; those of another table may not
+                return ()  # not needed with these options; another table's may need it
             self._of[place] = found
         return self._of[place].get(str(name), ())
 
@@ -34,7 +34,7 @@ class SharedByTables:
 def _read(file: SourceFile, table: Table) -> Mapping[str, Recorded]:
     options = dict(table.options)
     source = Source(file.path, file.storage_options)
-    # Whether it can be read at all, opening the table tells.
+    # Opening the table reports whether it can be read at all.
     with contextlib.suppress(ColdframeError, OSError, TypeError, ValueError):
         return shared_of_tables(
             source.handle(),

@@ -1,4 +1,4 @@
-"""What a metastore says otherwise than was found: entries of the report."""
+"""Discrepancies between a metastore and what was found, as entries of the report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_LINES = 20
 
 @dataclass(frozen=True)
 class Finding:
-    """One of them."""
+    """A discrepancy."""
 
     kind: str
     """rows: another number than was migrated; format: another one than the bytes are of; missing: nothing is
@@ -39,20 +39,20 @@ class Finding:
         return f"{place}: {self.text}" if place else self.text
 
     def to_json(self) -> Json:
-        """For report.json."""
+        """The form in report.json."""
         return {key: value for key, value in vars(self).items() if value not in ("", None)}
 
 
 @dataclass
 class Findings:
-    """Any number of them: the first ones, and how many there are."""
+    """Any number of findings: keeps the first ones and the total."""
 
     shown: list[Finding] = field(default_factory=list)
     count: int = 0
     wrong: int = 0
 
     def add(self, finding: Finding) -> None:
-        """One more."""
+        """Adds a finding."""
         self.count += 1
         self.wrong += finding.is_wrong
         if len(self.shown) < MOST_SHOWN:
@@ -65,12 +65,12 @@ class Findings:
         return self.count
 
     def to_json(self) -> list[Json]:
-        """For report.json."""
+        """The form in report.json."""
         return [finding.to_json() for finding in self.shown]
 
 
 def metastore_lines(findings: Findings, indent: str = "") -> list[str]:
-    """The first of them as lines for a terminal."""
+    """The first findings as lines for a terminal."""
     lines = [
         f"{indent}{'not as the metastore has it' if one.is_wrong else 'note'}: {one}" for one in findings
     ]
@@ -80,7 +80,7 @@ def metastore_lines(findings: Findings, indent: str = "") -> list[str]:
 
 @dataclass
 class MetastoreReport:
-    """What was asked of a metastore, and how what it says compares."""
+    """What a metastore was asked, and how its answers compare."""
 
     uri: str
     tables: int = 0

@@ -1,21 +1,21 @@
 """Whether a source is still the one that was planned, and the one that an earlier run converted.
 
     file        size : mtime_ns : ctime_ns : inode
-    of a store  size : etag, or where the store has none size : time of change
+    of a store  size : etag, or size : time of change if the store has none
     directory   sha256 over `relative name, <one of the above>` of every file below it
 
-The inventory takes this identity, the task compares it before its first and after its last byte. An edit of
-equal size, and one whose time was set back, change it too; reading does not.
+The inventory records this identity; the task compares it before reading its first and after its last byte. An
+edit of equal size, even one whose time was set back, changes it; reading does not.
 
-Across runs a digest of the content says more, which is taken between the two looks at the identity:
+Across runs a digest of the content tells more. It is taken between the two checks of the identity:
 
     whole:..    sha256 of a file of up to 1 MiB
     ends:..     sha256 of the first 64 KiB and the last 256 KiB of a larger one
-    etag:..     what its store calls the content
+    etag:..     the store's name of the content
     tree:..     of a directory: its identity, as above
 
-A source whose identity is another one is the same if `whole` is. If `ends` is, it is the same where its time
-of the last change (ctime) is: a middle that was edited changes that.
+A source whose identity differs is the same if `whole` is equal. If `ends` is equal, it is the same if the
+time of its last change (ctime) is equal, too: an edit in the middle changes that.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CHANGED = "changed while it was read: a later run converts it"
 
 
 def identity_of(path: str, storage_options: StorageOptions = None) -> str:
-    """The identity of what lies at `path` now; an OSError where it cannot be looked at."""
+    """The current identity of `path`; raises OSError if it cannot be determined."""
     if is_remote(path):
         return _stored(path, storage_options)
     found = os.stat(path)
@@ -53,7 +53,7 @@ def identity_of(path: str, storage_options: StorageOptions = None) -> str:
 
 
 def is_unchanged(path: str, identity: str, storage_options: StorageOptions = None) -> bool:
-    """Whether `path` still has an identity that was taken before; what is gone has not."""
+    """Whether `path` still has an earlier identity; False if it is gone."""
     try:
         return identity_of(path, storage_options) == identity
     except (OSError, ColdframeError):
@@ -61,7 +61,7 @@ def is_unchanged(path: str, identity: str, storage_options: StorageOptions = Non
 
 
 def content_digest(path: str, storage_options: StorageOptions = None) -> str:
-    """The digest of a file without an etag: see above. One that cannot be read is an error."""
+    """The digest of a file without an etag: see above. Fails if it cannot be read."""
     digest = hashlib.sha256()
     if is_remote(path):
         opened = open_store(path, storage_options).open()
@@ -82,7 +82,7 @@ def _looked_at(size: int) -> tuple[tuple[int, int], ...]:
 
 
 def digest_now(path: str, identity: str, digest: str, storage_options: StorageOptions = None) -> str | None:
-    """What a digest of this kind is of `path` now, which has this identity; None where it cannot be taken."""
+    """The current digest, of the same kind, of `path` with this identity; None if it cannot be taken."""
     kind = digest.partition(":")[0]
     if kind == "tree":
         return f"tree:{identity}"
@@ -101,8 +101,10 @@ def is_same_source(
     known_digest: str,
     storage_options: StorageOptions = None,
 ) -> bool:
-    """Whether a source is the one that an earlier run converted, of which these are known; its size and time
-    of change are the same. Earlier versions kept neither: there, size and time have to do.
+    """Whether a source is the one that an earlier run converted, given what that run recorded.
+
+    Size and time of change are already known to be equal. Earlier versions recorded neither identity nor
+    digest: then size and time must suffice.
     """
     if known_identity is None or identity == known_identity:
         return True
@@ -112,7 +114,7 @@ def is_same_source(
 
 
 def is_proof(digest: str, identity: str, known_identity: str | None) -> bool:
-    """Whether an equal digest proves that a source of this identity is the one that had the other."""
+    """Whether an equal digest proves that two identities belong to the same source."""
     if known_identity is None or identity == known_identity:
         return True
     kind = digest.partition(":")[0]
@@ -120,18 +122,18 @@ def is_proof(digest: str, identity: str, known_identity: str | None) -> bool:
 
 
 def _changed_at(identity: str) -> str:
-    """The time of the last change, of data or of anything else."""
+    """The time of the last change of data or metadata."""
     return identity.split(":")[2] if identity.count(":") == 3 else ""
 
 
 def of_entry(entry: FileEntry) -> str:
     """The identity of a file that a store has listed."""
-    # Listings and single answers give times in different units; an etag is the same in both.
+    # Listings and single answers use different units of time; an etag is the same in both.
     return f"{entry.size}:{entry.etag}" if entry.etag else f"{entry.size}:{entry.modified}"
 
 
 def of_entries(entries: Iterable[tuple[str, FileEntry]]) -> str:
-    """The identity of a folder, by the files below it and their paths relative to it."""
+    """The identity of a folder: of the files below it and their relative paths."""
     digest = hashlib.sha256()
     for relative, entry in sorted(entries, key=lambda one: one[0]):
         digest.update(f"{relative}\0{of_entry(entry)}\n".encode(errors="replace"))

@@ -1,9 +1,10 @@
-"""Stage 1: what lies in the source tree. Files are told by their first and last bytes, never by their names.
+"""Stage 1: the source tree. Files are recognised by their first and last bytes, never by name.
 
-Passed over, as Hive and Spark do, and counted: names that begin with `_` or `.` (staging folders, `_SUCCESS`,
-`.crc`), and what an interrupted copy leaves (`x._COPYING_`). Every other file is listed, those of an unknown
-format too. What cannot be listed or read, links that lead nowhere or to directories, and what is neither file
-nor directory is listed as well, with why: rows that nobody looked at are never passed over in silence.
+Skipped, as in Hive and Spark, but counted: names that begin with `_` or `.` (staging folders, `_SUCCESS`,
+`.crc`), and remains of interrupted copies (`x._COPYING_`). Every other file is listed, including those of
+unknown formats. What cannot be listed or read, links that lead nowhere or to directories, and anything that
+is neither file nor directory is listed as well, with the reason: rows that were not examined are never
+skipped silently.
 """
 
 from __future__ import annotations
@@ -65,11 +66,11 @@ class Inventory:
 
     @property
     def excluded(self) -> int:
-        """How many files and directories were left out as asked."""
+        """How many files and directories were excluded as requested."""
         return len(self.left_out)
 
     def leaves_out(self, source: str) -> bool:
-        """Whether a source may be there although it is not listed: as asked, or as it could not be read."""
+        """Whether an unlisted source may exist: because it was excluded, or could not be read."""
         if lies_below(source, self._unread_places):
             return True
         return len(self.left_out) > 0 and any(
@@ -78,20 +79,20 @@ class Inventory:
 
     @functools.cached_property
     def _unread_places(self) -> set[str]:
-        """Asked for when the inventory is taken: of each source that is gone."""
+        """Determined when the inventory is taken, as it is queried for each source that is gone."""
         return {one.relative for one in self.unread}
 
     def new_files(self) -> Files:
-        """A list that has nothing yet, and may grow as large as the inventory's own."""
+        """An empty list that may grow as large as the inventory's own."""
         return self.files.another() if isinstance(self.files, Rows) else []
 
     def hide(self, names: Sequence[str], count: int | None = None) -> None:
-        """Names that were passed over; of many the first are enough."""
+        """Adds skipped names; of many, the first ones suffice."""
         self.hidden += len(names) if count is None else count
         self.hidden_names += names[: MOST_HIDDEN - len(self.hidden_names)]
 
     def add(self, file: SourceFile | Unread) -> None:
-        """One more thing that was looked at."""
+        """Adds an item that was examined."""
         if isinstance(file, Unread):
             self.unread.append(file)
             return
@@ -105,7 +106,7 @@ def lies_below(source: str, places: set[str]) -> bool:
 
 
 def _above(source: str) -> Iterator[str]:
-    """A path, and those of the directories that it lies in."""
+    """A path, and its parent directories."""
     names = source.split("/")
     return ("/".join(names[:depth]) for depth in range(1, len(names) + 1))
 
@@ -113,7 +114,7 @@ def _above(source: str) -> Iterator[str]:
 def packing(
     root: str, storage_options: StorageOptions = None
 ) -> tuple[Callable[[SourceFile], tuple[Any, ...]], Callable[[Sequence[Any]], SourceFile]]:
-    """Files of a source tree as plain values, and back; most paths follow from where they lie."""
+    """Packs files of a source tree as plain values, and back; most paths follow from their location."""
 
     def pack(file: SourceFile) -> tuple[Any, ...]:
         path = None if file.path == _path(root, file.relative) else file.path
@@ -129,7 +130,7 @@ def packing(
 
 
 def _plain(file: SourceFile) -> tuple[Any, ...]:
-    """All but its path. How a store is reached, which may be secret, is the same for all."""
+    """Everything except its path. The store's options, which may be secret, are the same for all."""
     return (
         file.relative,
         file.size,
@@ -148,7 +149,7 @@ def source_rows(scratch: Scratch, root: str, storage_options: StorageOptions = N
 
 
 def new_inventory(root: str, storage_options: StorageOptions = None) -> Inventory:
-    """One that has nothing yet, and room for any number of files."""
+    """An empty inventory, with room for any number of files."""
     scratch = Scratch()
     files, empty, unknown = (source_rows(scratch, root, storage_options) for _ in range(3))
     return Inventory(root, files, empty, unknown)
@@ -161,10 +162,10 @@ def take_inventory(
     *,
     scheduler: Scheduler | None = None,
 ) -> Inventory:
-    """Walks the tree of a file system and looks at each file that is meant.
+    """Walks the tree of a file system and examines each selected file.
 
-    A root that holds nothing but the data of one server or of several is one source, unless `named` has paths
-    of directories below it. Where there are many directories, `scheduler` has them looked into.
+    A root that holds nothing but the data of one or several servers is one source, unless `named` has paths
+    of directories below it. If there are many directories, `scheduler` examines them.
     """
     root = os.path.abspath(root)
     if not os.path.isdir(root):
@@ -177,7 +178,7 @@ def take_inventory(
         inventory.add(whole if isinstance(whole, Unread) else replace(whole, format=several))
         return inventory
     folders = [ROOT]
-    # One level of the tree after the other.
+    # Level by level.
     while folders:
         size = 1
         doer: Scheduler = Threads(THREADS)
@@ -200,8 +201,10 @@ def take_inventory(
 
 
 def _several_tables(root: str) -> str | None:
-    """The format of a folder that is several tables and holds nothing else but a tables.toml; also where each
-    folder in it is such (Kudu's servers by themselves would give the rows of their replicas more than once).
+    """The format of a folder that holds several tables and nothing else except a tables.toml.
+
+    This also covers a folder whose subfolders are all like that: Kudu's servers, read separately, would
+    return the rows of their replicas more than once.
     """
     if _is_table(root) and (found := _detect(root)) in SEVERAL:
         return found
@@ -214,13 +217,13 @@ def _several_tables(root: str) -> str | None:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether readers of a table pass a name over, as Hive and Spark do."""
+    """Whether readers of a table ignore a name, as Hive and Spark do."""
     return name.startswith(("_", "."))
 
 
 @dataclass(frozen=True)
 class FolderTask:
-    """Directories to look into, each by itself. The outcome has what lies directly in them."""
+    """Directories to examine, each on its own. The outcome has their direct contents."""
 
     root: str
     folders: tuple[str, ...]
@@ -229,14 +232,14 @@ class FolderTask:
     bytes: int = 16 << 20
 
     def run(self) -> Listing:
-        """Lists them, and looks at each file."""
+        """Lists them, and examines each file."""
         found = Listing()
         for folder in self.folders:
             _list(self.root, folder, self.selection, found)
         return found
 
     def given_up(self, reason: str) -> Listing:
-        """Nobody came back from there."""
+        """The outcome if no worker came back."""
         return Listing(unread=[Unread(folder, reason) for folder in self.folders])
 
 
@@ -290,7 +293,7 @@ def _look(root: str, relative: str, directory: bool) -> SourceFile | Unread:
             size = sum(part.st_size for part in parts)
             newest = max((part.st_mtime_ns for part in parts), default=0)
             return SourceFile(path, relative, size, newest, _detect(path), identity_of(path), is_folder=True)
-        # The identity first: what replaces the file from here on is seen.
+        # Identity first: a replacement of the file from here on is noticed.
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):
             return Unread(relative, "neither a file nor a directory")
@@ -312,7 +315,7 @@ def _reason(error: OSError) -> str:
 
 
 def _is_table(folder: str) -> bool:
-    """Whether a directory is one table of a format; one that cannot be read is none, and the walk says so."""
+    """Whether a directory is one table of a format; False if unreadable, as the walk reports that."""
     try:
         return _detect(folder) is not None
     except OSError:
@@ -320,7 +323,7 @@ def _is_table(folder: str) -> bool:
 
 
 def _detect(path: str) -> str | None:
-    """The format; None for bytes that are of none. An OSError where they cannot be read."""
+    """The format; None if the bytes are of none. Raises OSError if they cannot be read."""
     try:
         return coldframe.detect(path)
     except NotFoundError as gone:

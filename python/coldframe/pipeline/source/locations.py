@@ -1,11 +1,11 @@
-"""Where the locations of a metastore lie, relative to the source's root.
+"""Maps a metastore's locations to paths relative to the source's root.
 
     /wh/t    file:/wh/t    file:///wh/t             one local directory
     hdfs://nn/t    hdfs://nn:8020/t    hdfs:///t    one directory, unless hosts or ports differ
     s3://b/t    s3a://b/t    s3n://b/t              one prefix
 
-Hadoop writes names into locations as they are: `%2F` is three letters of a directory's name, in the location
-and on disk, and nothing is unescaped to compare them.
+Hadoop writes names into locations unescaped: `%2F` is three characters of a directory's name, in the location
+and on disk, so nothing is unescaped for comparing them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HOSTS = frozenset(("hdfs", "viewfs"))
 
 @dataclass(frozen=True)
 class Location:
-    """A place of a file system: scheme, authority, and the names on the way to it."""
+    """A location in a file system: scheme, authority, and path components."""
 
     scheme: str
     """Empty where it is not said; `file` is local."""
@@ -32,7 +32,7 @@ class Location:
 
     @staticmethod
     def of(text: str) -> Location:
-        """A path or URL."""
+        """Parses a path or URL."""
         text = with_one_name(text)
         match = _URL.match(text)
         if match is None:
@@ -40,13 +40,13 @@ class Location:
         return Location(match.group(1).lower(), match.group(2) or "", _names(text[match.end() :]))
 
     def is_on(self, other: Location) -> bool:
-        """Whether both may be of one file system."""
+        """Whether both may be on the same file system."""
         scheme, another = self.scheme or other.scheme, other.scheme or self.scheme
         if scheme != another:
             return False
         if scheme in _HOSTS:
             return _same_host(self.authority, other.authority)
-        # A location without a scheme is of Hive's own file system, which is no object store's.
+        # A location without a scheme is on Hive's own file system, which is not an object store.
         return scheme in ("", "file") or (bool(self.scheme) and self.authority == other.authority)
 
 
@@ -54,12 +54,12 @@ class Root:
     """The root of the source."""
 
     def __init__(self, root: str) -> None:
-        """`root`: as `places.root_of` gives it."""
+        """`root`: as `file_access.root_of` returns it."""
         found = Location.of(root)
         self._root = found if found.scheme else Location("file", "", found.names)
 
     def relative(self, location: str | None) -> str | None:
-        """The path below the root, "" for the root itself; None of what lies elsewhere."""
+        """The path below the root, "" for the root itself; None for a location elsewhere."""
         if not location:
             return None
         place = Location.of(location)
@@ -67,7 +67,7 @@ class Root:
             return None
         found = self._below(place.names)
         if found is None and self._root.scheme == "file":
-            # The root is known by its real path; Hive may know it by a link.
+            # The root is known by its real path; Hive may use a link to it.
             found = self._below(_names(os.path.realpath("/" + "/".join(place.names))))
         return found
 
@@ -81,7 +81,7 @@ def _names(path: str) -> tuple[str, ...]:
 
 
 def _same_host(one: str, other: str) -> bool:
-    """Whether two authorities are of one NameNode or name service, as far as they say."""
+    """Whether two authorities may be the same NameNode or name service."""
     host, _, port = one.lower().partition(":")
     another, _, its_port = other.lower().partition(":")
     return not (host and another) or (host == another and (not (port and its_port) or port == its_port))

@@ -1,10 +1,10 @@
-"""Where a table lies in the target, and what it is called: given once, and kept in the journal.
+"""A table's path and name in the target: assigned once, and kept in the journal.
 
     sales/p=2/x.orc                 sales            the first run
     sales/p=1/x.rc, p=2/x.orc       sales__rcfile    an older partition in another format comes later
-                                    sales            stays what it was
+                                    sales            keeps its meaning
 
-A path belongs to a place and a format of the source. Where a table's files were all written anew in another
+A path belongs to a location and a format of the source. If all files of a table were rewritten in another
 format, the new ones are the same table: they take over its path, and what it loses and gains is one exchange.
 """
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 def name_tables(
     tables: Sequence[Table], state: State | None = None, inventory: Inventory | None = None
 ) -> None:
-    """Gives each table its path and name: those that the journal has, else new ones, all of them distinct.
+    """Gives each table its path and name: those in the journal, or new ones, all distinct.
 
-    No path is one that Spark takes for a partition.
+    No path looks like a partition to Spark.
     """
     known = {} if state is None else dict(_remembered(tables, state))
     for table in tables:
@@ -40,7 +40,7 @@ def name_tables(
             if path not in paths and (inventory is None or _has_left_out(path, state, inventory)):
                 paths.add(path)
                 names.add(name)
-        # A path of an early version, whose format nobody knows any more.
+        # A path of an early version whose format is unknown.
         paths |= (
             state.tables.keys() - {path for path, _ in known.values()} - {table.place for table in tables}
         )
@@ -50,14 +50,14 @@ def name_tables(
 
 
 def _remembered(tables: Sequence[Table], state: State) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
-    """Paths and names in the target, by place and format."""
+    """Paths and names in the target, by location and format."""
     nameless: set[str] = set()
     for path, about in state.tables.items():
         if about.place is not None and about.format is not None:
             yield (about.place, about.format), (path, about.name)
         else:
             nameless.add(path)
-    # Early versions did not write down what a table was made of: what they made of its files says so.
+    # Early versions did not record a table's source; the results of its files reveal it.
     for table in tables if nameless else ():
         for file in table.files:
             before = state.done.look_up(file.relative)
@@ -69,7 +69,7 @@ def _remembered(tables: Sequence[Table], state: State) -> Iterator[tuple[tuple[s
 
 
 def _has_left_out(path: str, state: State, inventory: Inventory) -> bool:
-    """Whether a table has sources that this run leaves out: it is not gone then."""
+    """Whether a table has sources that this run leaves out, so that it is not gone."""
     return any(inventory.leaves_out(entry.source) for entry in state.done.of_table(path))
 
 
@@ -92,12 +92,12 @@ def _without_partitions(place: str) -> str:
 
 
 def folder_name(table: str) -> str:
-    """A table's name as the name of a folder that Hive and Spark see, and take for no partition."""
+    """A table's name as a folder name that Hive and Spark do not ignore or take for a partition."""
     return re.sub(r"^[_.]", "t\\g<0>", re.sub(r"[^\w.-]", "_", table)) or "_"
 
 
 def _give_names(tables: Sequence[Table], taken: set[str]) -> None:
-    """Names that tables.toml gives are these; where two formats share one, the later one's has its format."""
+    """Uses the names in tables.toml; if two formats share one, the later one's gets its format appended."""
     for table in tables:
         if table.spec is not None and table.name:
             taken.discard(table.name)

@@ -1,4 +1,4 @@
-"""What a tables.toml lacks: entries to fill in, as far as the files themselves tell."""
+"""Proposes missing entries of tables.toml, as far as the files themselves tell."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONG = 300
 
 
 def demand_schemas(tables: Sequence[Table], *, tables_file: str | None) -> None:
-    """Raises SchemaError with what to add to tables.toml, where files do not know their types."""
+    """Raises SchemaError with entries to add to tables.toml, if files have no types."""
     lacking = [table for table in tables if table.format in TYPELESS and "schema" not in table.options]
     if not lacking:
         return
@@ -36,14 +36,14 @@ def demand_schemas(tables: Sequence[Table], *, tables_file: str | None) -> None:
 
 
 def _suggestion(table: Table, *, shared: bool) -> str:
-    """An entry. `shared`: files of other formats lie in the same place."""
+    """An entry. `shared`: files of other formats are in the same place."""
     lines = [f"[tables.{_toml_key(table.name)}]"]
     if table.place != table.name:
         lines.append(f'path = "{table.place}"')
     if shared:
         lines.append(f'format = "{table.format}"')
     columns, serde, shown = "...", None, []
-    # A damaged first file does not keep the rest of the advice back.
+    # A damaged first file does not suppress the rest of the advice.
     with contextlib.suppress(ColdframeError, OSError, ValueError):
         first = table.files[0]
         opened = _open(first)
@@ -68,10 +68,10 @@ def _open(file: SourceFile, **options: Any) -> coldframe.File:
 
 
 def _readings(file: SourceFile, schema: str) -> list[str]:
-    """The first row that the two SerDes read differently, or the first one, as comments."""
+    """The first row that the two SerDes read differently (or the first row), as comments."""
     rows: dict[str, list[Json]] = {}
     for serde in _SERDES:
-        # Bytes that are no text are an error of that reading.
+        # Bytes that are not text are an error of that reading.
         with contextlib.suppress(ColdframeError):
             found = _open(file, schema=schema, serde=serde).read(limit=_ROWS, on_error="null")
             rows[serde] = found.to_pylist()

@@ -1,12 +1,11 @@
-"""What a Hive metastore registers below the source: read before anything is converted, kept on the driver's
-own disk.
+"""What a Hive metastore registers below the source: read before anything is converted, kept on disk.
 
     table without partitions     its location, a number of rows, a format
     partition                    the same
     table with partitions        its location, a number of rows of all of them
 
-`numRows` is what Hive counted when it wrote, or was told to; 0 and less say nothing (Spark's inserts leave
-0). Spark's ANALYZE has a number of its own, which Hive's inserts leave behind: a location may state two
+`numRows` is what Hive counted when it wrote, or was told; 0 and less mean nothing (Spark's inserts leave 0).
+Spark's ANALYZE stores a number of its own, which Hive's inserts do not update: a location may state two
 numbers, and is right with either.
 """
 
@@ -32,7 +31,7 @@ _KNOWN = frozenset(formats())
 
 @dataclass(frozen=True)
 class Place:
-    """A location that is registered below the source."""
+    """A location registered below the source."""
 
     path: str
     """Relative to the source's root; "" is the root."""
@@ -45,13 +44,13 @@ class Place:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it is said to be of a format that is migrated."""
+        """Whether its declared format is one that is migrated."""
         return self.format in _KNOWN
 
 
 @dataclass
 class Registered:
-    """All places, by their paths."""
+    """All locations, by path."""
 
     report: MetastoreReport
     places: Rows[Place]
@@ -63,7 +62,7 @@ class Registered:
 
     @staticmethod
     def empty(uri: str) -> Registered:
-        """One without a place."""
+        """An empty collection."""
         scratch = Scratch()
         return Registered(MetastoreReport(uri), _rows(scratch), _rows(scratch))
 
@@ -74,7 +73,7 @@ class Registered:
 
 
 def _rows(scratch: Scratch) -> Rows[Place]:
-    # Several tables may lie in one directory.
+    # Several tables may share a directory.
     return Rows(
         scratch,
         lambda place: f"{place.path}\0{place.table}\0{place.partition}",
@@ -84,7 +83,7 @@ def _rows(scratch: Scratch) -> Rows[Place]:
 
 
 def read_registered(uris: str, source: str, selection: Selection) -> Registered:
-    """Asks a metastore for all that is meant below a root, which is as `places.root_of` gives it."""
+    """Reads from a metastore all selected locations below a root, as `file_access.root_of` returns it."""
     if importlib.util.find_spec("thrift") is None:
         raise unsupported("a Hive metastore without the package thrift; pip install 'coldframe[hive]'")
     from coldframe.hive.metastore import Metastore
@@ -101,7 +100,7 @@ def collect(
     partitions: Callable[[HiveTable], Iterable[HivePartition]],
     selection: Selection | None = None,
 ) -> Registered:
-    """Those of the tables that lie below the source, and are meant."""
+    """The locations of selected tables below the source."""
     scratch = Scratch()
     found = Registered(MetastoreReport(uri), _rows(scratch), _rows(scratch))
     collector = _Collector(found, Root(source), partitions, selection or Selection())
@@ -123,7 +122,7 @@ def collect(
 
 @dataclass
 class _Collector:
-    """Puts tables and partitions where they belong."""
+    """Collects tables and partitions."""
 
     found: Registered
     root: Root
@@ -174,7 +173,7 @@ class _Collector:
         if others:
             self.found.scattered.add(whole.table)
             text = f"{others:,} of its partitions lie outside of the source, such as {other}"
-            # Where files are chosen, nobody knows whether those would have been.
+            # With a selection of files, it is unknown whether these would have been selected.
             wrong = not self.selection.include
             finding = Finding("elsewhere", whole.table, text, location=other, is_wrong=wrong)
             self.found.report.findings.add(finding)
@@ -185,24 +184,24 @@ def _tell_refused(found: Registered, table: str, reason: str) -> None:
 
 
 def _location(table: HiveTable) -> str | None:
-    """Where the files of a table lie; None of what has none: views, tables of HBase and the like."""
+    """The location of a table's files; None if it has none: views, HBase tables and the like."""
     if table.kind == "VIRTUAL_VIEW" or table.parameters.get("storage_handler"):
         return None
     if _PROVIDER in table.parameters:
-        # Of tables that Hive cannot read, Spark gives it a placeholder.
+        # For tables that Hive cannot read, Spark sets a placeholder as the location.
         return table.serde_parameters.get("path", table.location)
     return table.location
 
 
 def _has_partitions(table: HiveTable) -> bool:
-    """Whether its partitions are registered; of Spark's own tables they need not be."""
+    """Whether its partitions are registered; Spark's own tables may not have them registered."""
     parameters = table.parameters
     known = _PROVIDER not in parameters or parameters.get("spark.sql.partitionProvider") == "catalog"
     return bool(table.keys) and known
 
 
 def _stated(parameters: Mapping[str, str]) -> tuple[int, ...]:
-    """The numbers of rows that say something."""
+    """The row counts that mean something."""
     found = (parameters.get(name, "").strip() for name in _ROWS)
     numbers = (int(text) for text in found if text.isascii() and text.isdigit() and len(text) < 20)
     return tuple(dict.fromkeys(number for number in numbers if number > 0))

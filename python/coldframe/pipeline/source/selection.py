@@ -1,11 +1,11 @@
-"""Which files of the source are meant: `--include` and `--exclude`.
+"""Which files of the source are selected: `--include` and `--exclude`.
 
     *.bak             a pattern without a slash: any file or directory of that name, at any depth
-    sales/dt=2014*    with one: the path from the source's root; * and ? do not cross a slash
+    sales/dt=2014*    with one: the path from the source's root; * and ? do not match a slash
     **/old            ** does
 
-A directory that matches is meant with all that is below it. Where there are patterns to include, a file must
-match one of them; what matches a pattern to exclude is left out.
+A directory that matches is selected with everything below it. If there are include patterns, a file must
+match one of them; what matches an exclude pattern is left out.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ class Selection:
     exclude: tuple[str, ...] = ()
 
     def takes(self, relative: str) -> bool:
-        """Whether a file is meant, by its path relative to the source's root."""
+        """Whether a file is selected, by its path relative to the source's root."""
         if self.include and not any(_matches(pattern, relative) for pattern in self.include):
             return False
         return not any(_matches(pattern, relative) for pattern in self.exclude)
 
     def enters(self, relative: str) -> bool:
-        """Whether a directory need be looked into."""
+        """Whether a directory must be examined."""
         return not relative or not any(_matches(pattern, relative) for pattern in self.exclude)
 
 
 def select(include: Sequence[str], exclude: Sequence[str]) -> Selection:
-    """The selection of these patterns."""
+    """Builds the selection."""
     return Selection(tuple(one.strip("/") for one in include), tuple(one.strip("/") for one in exclude))
 
 

@@ -1,8 +1,8 @@
-"""What a listing has told of files, on the driver's own disk: a store may have millions.
+"""Files of a listing, on the driver's own disk: a store may have millions.
 
     folder NUL name -> size, time of change, etag
 
-Files of one folder follow each other, by their names.
+The files of a folder are adjacent, sorted by name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from coldframe.pipeline.state.scratch import PAGE, Scratch, key_of, text_of
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A file of a store, as its listing told of it."""
+    """A file of a store, from its listing."""
 
     path: str
     size: int
@@ -28,12 +28,12 @@ class Kept:
 
     @property
     def identity(self) -> tuple[int, int | None, str | None]:
-        """What a file is opened with, so that another content is an error."""
+        """The identity for opening it: other content is then an error."""
         return self.size, self.modified, self.etag
 
 
 class Shelf(Scratch):
-    """Where the files of all folders are. Any thread may ask: what detects formats has threads of its own."""
+    """The files of all folders. Any thread may query it: format detection has threads of its own."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Shelf(Scratch):
 
 
 class FolderFiles:
-    """The files that lie directly in a folder, by name; as much of a dictionary as `Listed` needs."""
+    """The direct files of a folder by name; as much of a dictionary as `Listed` needs."""
 
     def __init__(self, shelf: Shelf, folder: str) -> None:
         self._shelf, self._folder = shelf, folder

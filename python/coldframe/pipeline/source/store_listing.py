@@ -1,11 +1,11 @@
-"""The inventory of a source that lies in a store: listed once, then looked at from the driver's own disk.
+"""The inventory of a source in a store: listed once, then examined from the driver's own disk.
 
-    object stores     one listing of all objects, 1,000 a request
-    HDFS and others   folder by folder, several at once; what cannot be listed is told
+    object stores     one listing of all objects, 1,000 per request
+    HDFS and others   folder by folder, several at once; unlistable folders are reported
 
-Whether a folder is one table (of Kudu, HBase) is asked of the listing, so that it costs requests only where
-its files have to be read for that. In memory are the names of folders, not those of files. What is left out
-and what is told are as in `inventory`.
+Whether a folder is one table (Kudu, HBase) is determined from the listing, so it costs requests only if its
+files must be read for that. Memory holds the names of folders, not those of files. What is left out and what
+is reported is the same as in `inventory`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ FILES_A_TASK = 200
 
 
 class _Tree(Listed):
-    """What is there, and what could not be listed."""
+    """The listing, and the folders that could not be listed."""
 
     def __init__(self, store: Store) -> None:
         self._shelf = Shelf()
@@ -64,7 +64,7 @@ class _Tree(Listed):
 
 @dataclass(frozen=True)
 class LookTask:
-    """Files of a store to look into. The outcome is as that of a `FolderTask`."""
+    """Files of a store to examine. The outcome is like that of a `FolderTask`."""
 
     files: tuple[tuple[str, FileEntry], ...]
     """By their URLs."""
@@ -72,14 +72,14 @@ class LookTask:
     bytes: int = 16 << 20
 
     def run(self) -> Listing:
-        """Looks at each."""
+        """Examines each file."""
         found = Listing()
         for url, entry in self.files:
             found.add(_look(url, entry, self.storage_options))
         return found
 
     def given_up(self, reason: str) -> Listing:
-        """Nobody came back from there."""
+        """The outcome if no worker came back."""
         return Listing(unread=[Unread(entry.path, reason) for _, entry in self.files])
 
 
@@ -91,8 +91,9 @@ def take_listed(
     *,
     scheduler: Scheduler | None = None,
 ) -> Inventory:
-    """Lists the tree and looks at each file that is meant; see `take_inventory`. Where there are many files,
-    `scheduler` has them looked into.
+    """Lists the tree and examines each selected file; see `take_inventory`.
+
+    If there are many files, `scheduler` examines them.
     """
     store = open_store(root, storage_options)
     about = store.stat()
@@ -122,7 +123,7 @@ def take_listed(
     walked = files()
     for outcome in doer.run(LookTask(some, storage_options) for some in _together(walked, size)):
         for file in outcome.files:
-            # From executors they come without: it holds secrets.
+            # Executors return it without these options, which hold secrets.
             inventory.add(replace(file, storage_options=storage_options))
         inventory.unread += outcome.unread
     inventory.unread.sort(key=lambda one: one.relative)
@@ -243,7 +244,7 @@ def _look_at_folder(tree: _Tree, path: str, storage_options: StorageOptions) -> 
 
 
 def _detect(url: str, entry: FileEntry, storage_options: StorageOptions) -> str | None:
-    """The format; None for bytes that are of none. An OSError where they cannot be read."""
+    """The format; None if the bytes are of none. Raises OSError if they cannot be read."""
     source = Source(url, storage_options, entry.identity)
     try:
         return _coldframe.detect(source.handle(), source.core_options(), source.known)

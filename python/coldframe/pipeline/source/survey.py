@@ -1,4 +1,4 @@
-"""The source as a whole: its root, what lies below it, and the tables that this makes."""
+"""The whole source: its root, its contents, and the tables that these make."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def look(
     options: Options,
     scheduler: Scheduler | None = None,
 ) -> tuple[Inventory, list[Table]]:
-    """What lies in the source, and the tables that it makes."""
+    """The contents of the source, and the tables that they make."""
     storage_options = options.source_storage_options
     specs, tables_file = _specs(tables, source, storage_options)
     named = [spec.path for spec in specs]

@@ -100,24 +100,24 @@ class Table:
     called: str = ""
 
     def add(self, file: SourceFile) -> None:
-        """One more file, and the partition columns that its directories name."""
+        """Adds a file, and the partition columns in its directories."""
         self.files.append(file)
         self._keys.update(dict.fromkeys(key for key, _ in file.keys))
 
     def know_only(self, files: Iterable[SourceFile]) -> None:
-        """The files that are in the target by earlier runs, or will be by this one: their folders count."""
+        """Restricts the table to files that are in the target, or will be after this run."""
         keys = dict.fromkeys(key for file in files for key, _ in file.keys)
-        # In the order in which the source has them.
+        # In source order.
         self._keys = {key: None for key in (*self._keys, *keys) if key in keys}
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """What `coldframe.open` needs besides the path."""
+        """The options of `coldframe.open`."""
         return {} if self.spec is None else self.spec.options
 
     @property
     def partition_fields(self) -> list[pa.Field]:
-        """The partition columns; text where tables.toml does not say otherwise."""
+        """The partition columns; text unless tables.toml states otherwise."""
         types = dict(self.spec.partitions) if self.spec is not None else {}
         return [pa.field(name, types.get(name, pa.string())) for name in self._keys]
 

@@ -1,7 +1,7 @@
-"""Source files that have been converted: entries of the journal, many of them, on the driver's own disk.
+"""Converted source files: entries of the journal, many of them, on the driver's own disk.
 
-A `Ledger` is a mapping from sources to entries, sorted. It also answers which entries a table has and whether
-a file of the target is one of theirs, without going through all of them.
+A `Ledger` is a sorted mapping from sources to entries. It also answers which entries a table has, and whether
+a file of the target belongs to one of them, without scanning all entries.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from coldframe.pipeline.state.scratch import Scratch, key_of, text_of
 
 
 class Ledger(Mapping[str, Committed]):
-    """Entries by their sources, in the order of these. Small sources may share a file of the target."""
+    """Entries by source, sorted. Small sources may share a file of the target."""
 
     def __init__(self, scratch: Scratch) -> None:
         self._scratch = scratch
@@ -26,7 +26,7 @@ class Ledger(Mapping[str, Committed]):
         self._sources: Counter[str] = Counter()
 
     def put(self, entry: Committed) -> None:
-        """Adds an entry, in place of the one that its source had."""
+        """Adds an entry, or replaces the one of its source."""
         source = key_of(entry.source)
         if self._length and self._scratch.get(self._entries, source) is not None:
             self.pop(entry.source)
@@ -48,7 +48,7 @@ class Ledger(Mapping[str, Committed]):
         return None if body is None else Committed.from_json(marshal.loads(body))
 
     def pop(self, source: str) -> Committed | None:
-        """Takes an entry out; None where there is none."""
+        """Removes an entry and returns it; None if there is none."""
         entry = self.look_up(source)
         if entry is not None:
             self._scratch.delete(self._entries, key_of(source))
@@ -78,11 +78,11 @@ class Ledger(Mapping[str, Committed]):
             yield self[text_of(key[len(prefix) :])]
 
     def has_final(self, name: str) -> bool:
-        """Whether a file of the target is a part of an entry."""
+        """Whether a file of the target belongs to an entry."""
         return self._scratch.get(self._finals, key_of(name)) is not None
 
     def final(self, name: str) -> tuple[str, int] | None:
-        """The table and the length of a file of the target; None of one that is no entry's."""
+        """The table and the length of a file of the target; None if it belongs to no entry."""
         body = self._scratch.get(self._finals, key_of(name))
         return None if body is None else marshal.loads(body)[:2]
 
@@ -91,11 +91,11 @@ class Ledger(Mapping[str, Committed]):
         return self._used(name)[0]
 
     def is_whole(self, part: Part) -> bool:
-        """Whether every row of a file that sources share is that of an entry."""
+        """Whether every row of a shared file belongs to an entry."""
         return not part.of or self._used(part.final)[1] == part.of
 
     def _used(self, name: str) -> tuple[int, int]:
-        """How many sources have rows in a file of the target, and how many rows that are."""
+        """How many sources have rows in a file of the target, and the total of these rows."""
         body = self._scratch.get(self._finals, key_of(name)) if self._length else None
         if body is None:
             return 0, 0
@@ -103,13 +103,13 @@ class Ledger(Mapping[str, Committed]):
         return users, rows
 
     def sharing(self, name: str) -> Iterator[tuple[Committed, Part]]:
-        """Whose rows lie in a file that sources share, in the order of the rows."""
+        """The sources with rows in a shared file, in row order."""
         for _, source in self._scratch.rows(self._members, key_of(name) + b"\0"):
             entry = self[text_of(source)]
             yield entry, next(part for part in entry.parts if part.final == name)
 
     def file_shared_by(self, source: str) -> str:
-        """The file of the target that a source shares with others; empty where it shares none."""
+        """The file of the target that a source shares with others; empty if none."""
         entry = self.look_up(source)
         return "" if entry is None else entry.shared_file
 
@@ -149,7 +149,7 @@ class Ledger(Mapping[str, Committed]):
 
 @dataclass(frozen=True)
 class TableEntries:
-    """The entries of a table, by its path; read anew each time that they are asked for."""
+    """The entries of a table, by its path; read again on each iteration."""
 
     ledger: Ledger
     table: str

@@ -1,10 +1,10 @@
-"""What a run knows of its files: rows on the driver's own disk, so that its memory does not grow with them.
+"""What a run knows of its files: rows on the driver's own disk, so that memory does not grow with them.
 
-    rows     (list, key) -> body        a list is what one `Rows` or `Ledger` has; a body is marshalled
+    rows     (list, key) -> body        each `Rows` or `Ledger` has its own list; a body is marshalled
 
-SQLite keeps them in a database that has no name: in memory while it is small, in a temporary file when it
-grows, gone with the process. Nothing in it outlives the run, and nothing of it is shared: what has to last is
-in the journal. Keys are texts, in the order of their bytes; names that are no UTF-8 are kept as they are.
+SQLite keeps them in a database without a name: in memory while it is small, in a temporary file when it
+grows, gone with the process. Nothing in it outlives the run or is shared; lasting data is in the journal.
+Keys are texts in byte order; names that are not UTF-8 are preserved.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ T = TypeVar("T")
 
 
 class Scratch:
-    """The database, and the numbers of the lists in it."""
+    """The database, and the numbers of its lists."""
 
     def __init__(self) -> None:
-        # One thread at a time asks; it need not be the one that made it.
+        # One thread at a time may use it, not necessarily its creator.
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         for setting in ("journal_mode = off", "synchronous = off", f"cache_size = -{CACHE_KIB}"):
             self._database.execute(f"pragma {setting}")
         self._database.execute(
             "create table rows (list integer, key blob, body blob, primary key (list, key)) without rowid"
         )
-        # Never committed: there is nobody who could read it after a crash.
+        # Never committed: nothing could read it after a crash.
         self._database.execute("begin")
         self._lists = itertools.count(1)
-        # Rows that SQLite has not got yet.
+        # Rows not yet passed to SQLite.
         self._waiting: dict[tuple[int, bytes], bytes] = {}
 
     def new_list(self) -> int:
-        """The number of a list that has nothing yet."""
+        """The number of a new, empty list."""
         return next(self._lists)
 
     def put(self, number: int, key: bytes, body: bytes) -> None:
@@ -61,7 +61,7 @@ class Scratch:
         return None if found is None else bytes(found[0])
 
     def page(self, number: int, after: bytes | None, most: int = PAGE) -> list[tuple[bytes, bytes]]:
-        """Keys and bodies that come after a key, or from the first one on."""
+        """Keys and bodies after a key, or from the first one on."""
         self._settle()
         how = ">" if after is not None else ">="
         return self._database.execute(
@@ -70,9 +70,9 @@ class Scratch:
         ).fetchall()
 
     def rows(self, number: int, prefix: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
-        """Keys and bodies, in the order of the keys: those behind a prefix that begin with it, or all.
+        """Keys and bodies in key order: those after a prefix that begin with it, or all.
 
-        What is changed meanwhile is seen, or not.
+        Concurrent changes may or may not be seen.
         """
         after = prefix
         while page := self.page(number, after):
@@ -83,12 +83,12 @@ class Scratch:
             after = page[-1][0]
 
     def delete(self, number: int, key: bytes) -> None:
-        """A row less, if it was there."""
+        """Removes a row, if it exists."""
         self._waiting.pop((number, key), None)
         self._database.execute("delete from rows where list = ? and key = ?", (number, key))
 
     def clear(self, number: int) -> None:
-        """All rows of a list."""
+        """Removes all rows of a list."""
         self._settle()
         self._database.execute("delete from rows where list = ?", (number,))
 
@@ -106,7 +106,7 @@ class Scratch:
 
 
 def key_of(text: str) -> bytes:
-    """A text as a key; file names that are no UTF-8, too."""
+    """A text as a key; file names that are not UTF-8, too."""
     return text.encode("utf-8", "surrogateescape")
 
 
@@ -116,9 +116,9 @@ def text_of(key: bytes) -> str:
 
 
 class Rows(Generic[T]):
-    """Things with a key each, in the order of their keys: as a list, and to be looked up.
+    """Things with one key each, in key order: iterable, and with look-ups.
 
-    What is added under a key that is there takes its place. Changing it while it is iterated over is fine.
+    Adding under an existing key replaces the old thing. It may be changed during iteration.
     """
 
     def __init__(
@@ -128,13 +128,13 @@ class Rows(Generic[T]):
         pack: Callable[[T], tuple[Any, ...]],
         unpack: Callable[[Any], T],
     ) -> None:
-        """`pack` makes a tuple of plain values of a thing, `unpack` the thing again."""
+        """`pack` turns a thing into a tuple of plain values, `unpack` turns it back."""
         self._scratch, self._number = scratch, scratch.new_list()
         self._key, self._pack, self._unpack = key, pack, unpack
         self._length: int | None = 0
 
     def another(self) -> Rows[T]:
-        """One of the same kind that has nothing yet."""
+        """An empty one of the same kind."""
         return Rows(self._scratch, self._key, self._pack, self._unpack)
 
     def append(self, thing: T) -> None:
@@ -143,17 +143,17 @@ class Rows(Generic[T]):
         self._length = None
 
     def get(self, key: str) -> T | None:
-        """What has a key."""
+        """The thing with this key."""
         body = self._scratch.get(self._number, key_of(key))
         return None if body is None else self._unpack(marshal.loads(body))
 
     def discard(self, key: str) -> None:
-        """Takes it out, if it is there."""
+        """Removes a thing, if it exists."""
         self._scratch.delete(self._number, key_of(key))
         self._length = None
 
     def clear(self) -> None:
-        """Takes all out."""
+        """Removes everything."""
         self._scratch.clear(self._number)
         self._length = 0
 
@@ -182,5 +182,5 @@ class Rows(Generic[T]):
 
 
 def names(scratch: Scratch) -> Rows[str]:
-    """Names alone."""
+    """Names only."""
     return Rows(scratch, lambda name: name, lambda name: (name,), lambda row: str(row[0]))

@@ -1,4 +1,4 @@
-"""The files of a folder of the target with their sizes, by one listing: a call for each would take hours."""
+"""The files of a target folder with their sizes, from one listing: a call per file would take hours."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from coldframe.pipeline.target.destination import Destination, Found
 
 
 class StoredFiles:
-    """What lies in a folder, as of the first question."""
+    """The contents of a folder as of the first query."""
 
     def __init__(self, destination: Destination, folder: str, *, without: tuple[str, ...] = ()) -> None:
-        """`without`: folders in it that are of no interest."""
+        """`without`: subfolders to ignore."""
         self._destination, self._folder = destination, folder
         self._without = tuple(f"{folder}/{name}/" for name in without)
         self._listed: Rows[Found] | None = None
 
     def get(self, name: str) -> Found | None:
-        """A file; None where there is none."""
+        """A file; None if it does not exist."""
         return self._files().get(name)
 
     def is_whole(self, name: str, size: int) -> bool:
-        """Whether a file is there, with its size; one that lies elsewhere is asked for by itself."""
+        """Whether a file exists with its size; a file outside the folder is queried individually."""
         inside = name.startswith(f"{self._folder}/")
         found = self.get(name) if inside else self._destination.stat(name)
         return found is not None and found.size == size

@@ -1,1 +1,1 @@
-"""Where a migration ends: files, and the tables of Delta and Iceberg over them."""
+"""The target of a migration: files, and the Delta and Iceberg tables over them."""

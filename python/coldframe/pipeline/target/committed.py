@@ -1,4 +1,4 @@
-"""What the work ends in: a table whose files are all in place. Delta and Iceberg describe it."""
+"""The result of the work: a table whose files are all in place. Delta and Iceberg describe it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class CommittedTable:
 
     @property
     def files(self) -> Iterator[DataFile]:
-        """The files, each once; of those that several sources share all rows are counted."""
+        """The files, each once; for shared files, the rows of all their sources count."""
         shared: dict[str, DataFile] = {}
         for part in (part for entry in self.entries for part in entry.parts):
             columns = part.checks.get("columns", {})
@@ -82,7 +82,7 @@ class CommittedTable:
         return found
 
     def demand_counts(self, found: Counts, how: str) -> None:
-        """Raises where the table, read as `how` reads it, has other rows than were verified."""
+        """Raises unless the table, read as `how` reads it, has the verified row counts."""
         wanted = {key: count for key, count in self.counts.items() if count}
         there = {key: count for key, count in found.items() if count}
         if wanted == there:
@@ -97,7 +97,7 @@ class CommittedTable:
 
 
 def partition_texts(final: str) -> dict[str, str | None]:
-    """The partition's values by the directories of a file."""
+    """The partition values in the directories of a file."""
     values: dict[str, str | None] = {}
     for folder in final.split("/")[:-1]:
         if is_partition(folder):

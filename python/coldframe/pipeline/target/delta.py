@@ -1,4 +1,4 @@
-"""A Delta table over files that are in place: the driver writes the log, no file is read or copied."""
+"""A Delta table over files that are in place: the driver writes the log; no file is read or copied."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ APP = "coldframe"
 
 
 def register(destination: Destination, table: CommittedTable, foreign: str = "refuse") -> Json:
-    """Makes the log say what the journal says. Doing so twice changes nothing.
+    """Makes the log match the journal. Repeating it changes nothing.
 
-    A version adds and removes exactly the difference to the one before, and no path in both: Spark takes a
-    path that one version adds and removes for removed. The journal has the files that our own versions left
-    in the table; where it has others by now, or others have written versions, the table is theirs: it is
-    refused, or (`foreign="append"`) the difference to our own last version is made to what they left. What
-    is to be committed is held against the protocol. Then the table is read through its log, and must have
-    the rows that were verified.
+    A version adds and removes exactly the difference from the previous one, and no path twice: Spark treats a
+    path that one version both adds and removes as removed. The journal has the files that our own versions
+    left in the table. If the table now has others, or others have written versions, the table is theirs: it
+    is refused, or (`foreign="append"`) the difference from our own last version is applied to what they left.
+    The commit is checked against the protocol. Then the table is read through its log, and must have the
+    verified rows.
     """
     from deltalake import DeltaTable
 
@@ -86,7 +86,7 @@ def register(destination: Destination, table: CommittedTable, foreign: str = "re
         digest,
     )
     if not others and change.added and not present.keys() & actions.keys() and _retypes(existing, schema):
-        # Every file of before is replaced, so the table may have other types from this version on.
+        # Every earlier file is replaced, so the table may have other types from this version on.
         change.commit(anew=True)
     else:
         change.commit(anew=False)
@@ -106,7 +106,7 @@ def _create(destination: Destination, table: CommittedTable, actions: Mapping[st
 
     prefix = f"{table.path}/"
     if any(prefix + path in table.known for path in actions):
-        # Whoever has deleted rows by its log would have them again.
+        # Rows that someone deleted through its log would come back.
         raise SchemaError(
             f"table {table.name}: its log is gone, which said what of these files is the table. Put {LOG} in "
             "its place again, or convert everything once more (fresh)"
@@ -130,7 +130,7 @@ def _create(destination: Destination, table: CommittedTable, actions: Mapping[st
         ),
         table.name,
     )
-    # Of a log that is gone nothing is left.
+    # A log that is gone leaves nothing.
     table.announce((prefix + path for path in actions), table.known)
     create_table_with_add_actions(
         destination.path(table.path),
@@ -148,7 +148,7 @@ def _create(destination: Destination, table: CommittedTable, actions: Mapping[st
 
 @dataclass
 class _Change:
-    """What makes the next version of a table."""
+    """Builds the next version of a table."""
 
     existing: Any
     table: CommittedTable
@@ -178,7 +178,7 @@ class _Change:
         ]
         self.table.announce((prefix + one.path for one in self.added), (prefix + path for path in self.gone))
         self.existing.create_write_transaction(
-            # What is overwritten, the library itself removes.
+            # The library itself removes overwritten files.
             self.added if anew else [*self.added, *removed],
             "overwrite" if anew else "append",
             self.schema,
@@ -188,7 +188,7 @@ class _Change:
         self.table.committed()
 
     def _new_columns(self) -> list[Any]:
-        """New columns of files that came later."""
+        """New columns, from files that came later."""
         before = {field.name: field for field in self.existing.schema().fields}
         now = {field.name: field for field in self.schema.fields}
         gone = sorted(name for name in before if name not in now)
@@ -226,7 +226,7 @@ class _Change:
         )
 
     def _add_features(self) -> None:
-        """Has the protocol name what the new types need."""
+        """Adds the features that new types need to the protocol."""
         from deltalake import TableFeatures
 
         about = self.existing.protocol()
@@ -234,7 +234,7 @@ class _Change:
             return
         features = [TableFeatures.TimestampWithoutTimezone]
         if about.min_writer_version < protocol.FEATURES:
-            # What the older version of the protocol stands for has a name now.
+            # Features that the older protocol version implied are now named.
             features += [TableFeatures.AppendOnly, TableFeatures.Invariants]
         self.existing.alter.add_feature(
             features,
@@ -245,7 +245,7 @@ class _Change:
 
 
 def live(destination: Destination, name: str, path: str) -> set[str] | None:
-    """The files that the table lists, relative to the target's root; None where there is no table."""
+    """The files in the table, relative to the target's root; None if there is no table."""
     table = open_table(destination, path)
     return None if table is None else {f"{path}/{one}" for one in _present(table)}
 
@@ -257,7 +257,7 @@ def runs(destination: Destination, name: str, path: str) -> set[str]:
 
 
 def _read_back(destination: Destination, table: CommittedTable, added: Sequence[str]) -> Json:
-    """Counts rows as a reader of the table finds them: its log, and the footers of what was added to it."""
+    """Counts rows as a reader of the table does: from its log, and the footers of added files."""
     found = open_table(destination, table.path)
     if table.schema is not None:
         names = [field.name for field in table.partitions]
@@ -282,11 +282,11 @@ def _footers(destination: Destination, names: Sequence[str]) -> Iterator[tuple[s
 def _actions(destination: Destination, table: CommittedTable) -> Mapping[str, Any]:
     from deltalake.transaction import AddAction
 
-    # What others took out of the table and deleted is not added again.
+    # Files that others removed from the table and deleted are not added again.
     modified = {found.name: found.modified for found in destination.list(table.path)}
     actions: dict[str, AddAction] = {}
     for file in table.files:
-        # As the file system has it: the library itself writes it as a URL.
+        # In the form of the file system: the library itself writes it as a URL.
         path = os.path.relpath(file.final, table.path).replace(os.sep, "/")
         statistics = _statistics(file, table.schema)
         values = partition_texts(file.final)
@@ -296,7 +296,7 @@ def _actions(destination: Destination, table: CommittedTable) -> Mapping[str, An
 
 
 def _properties(table: CommittedTable, digest: str, *, last: bool = False) -> Any:
-    """`last`: of the commit with which a run is through with the table."""
+    """`last`: for the commit that finishes a run's work on the table."""
     from deltalake import CommitProperties, Transaction
 
     marks = {MARK: digest, **({RUN: table.run} if last else {})}
@@ -304,19 +304,19 @@ def _properties(table: CommittedTable, digest: str, *, last: bool = False) -> An
 
 
 def _digest(paths: Iterable[str], schema: Any) -> str:
-    """What a version of ours leaves in the table, in a few letters."""
+    """A short digest of what a version of ours leaves in the table."""
     text = "\n".join([schema.to_json(), *sorted(paths)])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _by_others(history: Sequence[Mapping[str, Any]]) -> str:
-    """The versions that others wrote since the first of ours; empty where there are none."""
+    """The versions that others wrote since our first one; empty if none."""
     foreign = [one for one in history if MARK not in one]
     return ", ".join(f"version {one.get('version')}: {one.get('operation')}" for one in reversed(foreign))
 
 
 def _unlike(known: set[str], present: set[str]) -> str:
-    """What others did by the files alone: logs are cleaned up, and their versions with them."""
+    """What others changed, judged by the files alone: logs are cleaned up, and their versions with them."""
     if not known or known == present:
         return ""
     return f"{len(present - known)} file(s) added, {len(known - present)} taken out"
@@ -338,7 +338,7 @@ def _demand_present(removed: set[str], present: Mapping[str, int], name: str) ->
 
 
 def _retypes(existing: Any, schema: Any) -> bool:
-    """Whether a column has another type than it had, or is not there any more."""
+    """Whether a column has changed its type or is gone."""
     now = {field.name: field.type for field in schema.fields}
     return any(now.get(field.name) != field.type for field in existing.schema().fields)
 
@@ -362,17 +362,18 @@ def _adding(action: Any) -> protocol.Adding:
 
 
 def _present(table: Any) -> dict[str, int]:
-    """The files of a version, and how many rows of each are hidden. The library gives their names as URLs,
-    and takes them as they are.
+    """The files of a version, and how many rows of each are hidden.
+
+    The library returns their names as URLs, and expects them unescaped.
     """
     hidden = hidden_rows(table)
     names = (unquote(str(path)) for path in add_actions(table).column("path").to_pylist())
-    # Where nobody can say what is hidden, something may be.
+    # If it is unknown what is hidden, something may be.
     return {name: 1 if hidden is None else hidden.get(name, 0) for name in names}
 
 
 def _statistics(file: DataFile, schema: pa.Schema | None) -> str:
-    """Rows and nulls. Smallest and largest are left out: Delta has its own text for each type."""
+    """Rows and nulls. Without minimum and maximum: Delta has its own text form for each type."""
     flat = {field.name for field in schema or () if not pa.types.is_nested(field.type)}
     nulls = {name: count for name, count in file.nulls.items() if name in flat}
     return json.dumps({"numRecords": file.rows, "nullCount": nulls})

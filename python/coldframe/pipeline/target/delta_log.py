@@ -1,4 +1,4 @@
-"""What the log of a Delta table lists at this moment: deletion vectors are counted, whoever wrote them."""
+"""The current contents of a Delta table according to its log, including anyone's deletion vectors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PARTITION = "partition."
 
 
 def open_table(destination: Destination, path: str) -> Any:
-    """The table at a path; None where there is no log."""
+    """The table at a path; None if there is no log."""
     from deltalake import DeltaTable
 
     if not destination.has(f"{path}/{LOG}"):
@@ -30,7 +30,7 @@ def open_table(destination: Destination, path: str) -> Any:
 
 
 def read_table(destination: Destination, name: str, path: str) -> LiveTable:
-    """The table as its log has it now."""
+    """The table according to its log."""
     table = open_table(destination, path)
     if table is None:
         return LiveTable("gone", f"{path}/{LOG} is not there")
@@ -50,7 +50,7 @@ def live_files(table: Any, path: str) -> Iterator[LiveFile]:
             hidden = 0 if vectors is None else vectors.get(name, 0)
             unknown = _NO_VECTORS if vectors is None else _NO_COUNT if counted is None else ""
             yield LiveFile(
-                # Names of files that lie elsewhere, as of a clone, are whole URLs or paths.
+                # Names of files elsewhere, as in a clone, are complete URLs or paths.
                 name if "://" in name or name.startswith("/") else f"{path}/{name}",
                 None if unknown else int(counted) - hidden,
                 hidden,
@@ -61,14 +61,14 @@ def live_files(table: Any, path: str) -> Iterator[LiveFile]:
 
 
 def add_actions(table: Any) -> pa.Table:
-    """The log's own words for the files of a version."""
+    """The log's own entries for the files of a version."""
     found = table.get_add_actions(flatten=True)
-    # Releases of the library differ in whether they give a table or a batch.
+    # Depending on its version, the library returns a table or a batch.
     return pa.table(found) if hasattr(found, "__arrow_c_stream__") else pa.table([pa.record_batch(found)])
 
 
 def hidden_rows(table: Any) -> dict[str, int] | None:
-    """How many rows deletion vectors hide, by the names of the files; None where nobody can say."""
+    """How many rows deletion vectors hide, by file name; None if unknown."""
     if _VECTORS not in (table.protocol().reader_features or ()):
         return {}
     if not hasattr(table, "deletion_vectors"):

@@ -1,4 +1,4 @@
-"""The stores as other libraries are told of them: the same credentials under the names that those know."""
+"""Store options for other libraries: the same credentials under the names that those use."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _KINDS = {
     **dict.fromkeys(("gs", "gcs"), "gs"),
     **dict.fromkeys(("hdfs", "viewfs"), "hdfs"),
 }
-# Of ours alone: the library has its own.
+# Options of ours only: the library has its own.
 _OURS = frozenset(("copy_if_not_exists", "max_retries", "retry_timeout", "profile"))
 _PLAIN = frozenset(("allow_http", "allow_invalid_certificates", "proxy_url", "timeout", "connect_timeout"))
 
 
 def delta_options(destination: Destination) -> dict[str, str] | None:
-    """The storage options of deltalake, which has its settings from the environment as well."""
+    """The storage options of deltalake, which also reads settings from the environment."""
     if not is_remote(destination.root):
         return None
     given = text_options(destination.storage_options)

@@ -1,6 +1,6 @@
 """An Iceberg table over files that are in place already, in a catalog of its own below DST/_coldframe.
 
-The catalog is an SQLite file (on a store: see `iceberg_store`); any engine can also be pointed at the table's
+The catalog is an SQLite file (on a store: see `iceberg_store`). Any engine can also be pointed at the table's
 newest metadata file, which the report names.
 """
 
@@ -75,12 +75,12 @@ def _remote_catalog(destination: Destination, path: str) -> Any:
 
 
 def register(destination: Destination, table: CommittedTable, foreign: str = "refuse") -> Json:
-    """Makes the table's newest snapshot hold the files of the journal. Doing so twice changes nothing.
+    """Makes the table's newest snapshot contain the files of the journal. Repeating it changes nothing.
 
-    One transaction adds and removes exactly the difference. Each snapshot of ours carries a digest of the
-    files that it left in the table; where others have made snapshots since, the table is theirs: it is
-    refused, or (`foreign="append"`) the difference to our own last snapshot is made to what they left. Then
-    the table is scanned, and must have the rows that were verified.
+    One transaction adds and removes exactly the difference. Each of our snapshots carries a digest of the
+    files that it left in the table. If others have made snapshots since, the table is theirs: it is refused,
+    or (`foreign="append"`) the difference from our own last snapshot is applied to what they left. Then the
+    table is scanned, and must have the verified rows.
     """
     with _catalog(destination) as found:
         return _register(_url(destination), found.open(), table, foreign, found.keep)
@@ -95,7 +95,7 @@ def _register(root: str, catalog: Any, table: CommittedTable, foreign: str, keep
     wanted = sorted(root + file.final for file in table.files)
     known = {root + path for path in table.known}
     if not exists and known & set(wanted):
-        # Whoever has deleted rows by its metadata would have them again.
+        # Rows that someone deleted through its metadata would come back.
         raise SchemaError(
             f"table {table.name}: it is gone from the catalog {HOME}/iceberg.db, which said what of these "
             "files is the table. Put that in its place again, or convert everything once more (fresh)"
@@ -119,14 +119,14 @@ def _register(root: str, catalog: Any, table: CommittedTable, foreign: str, keep
     kept = set(wanted)
     added = [path for path in wanted if path not in before and path not in present]
     removed = [present[path][0] for path in before if path not in kept]
-    # Where no file of before stays, nothing holds the table to its columns.
+    # If no earlier file stays, nothing binds the table to its columns.
     anew = not others and len(removed) == len(present)
     if not anew:
         _demand_columns(current, table)
     marked = {MARK: digest, RUN: table.run}
     if added or removed:
         gone = [file.file_path.removeprefix(root) for file in removed]
-        # Of a catalog that is gone nothing is left.
+        # A catalog that is gone leaves nothing.
         table.announce((path.removeprefix(root) for path in added), gone if exists else [*table.known, *gone])
     with current.transaction() as transaction:
         if table.schema is not None:
@@ -136,7 +136,7 @@ def _register(root: str, catalog: Any, table: CommittedTable, foreign: str, keep
                 for file in removed:
                     snapshot.delete_data_file(file)
         if added:
-            # Which of them are there is known: the library would read all manifests for it.
+            # It is known which of them exist; the library would read all manifests to find out.
             transaction.add_files(added, snapshot_properties=marked, check_duplicate_files=False)
     keep()
     table.committed()
@@ -149,7 +149,7 @@ def _register(root: str, catalog: Any, table: CommittedTable, foreign: str, keep
 
 
 def live(destination: Destination, name: str, path: str) -> set[str] | None:
-    """The files that the table lists, relative to the target's root; None where there is no table."""
+    """The files in the table, relative to the target's root; None if there is no table."""
     with _loaded(destination, name, path) as table:
         if table is None:
             return None
@@ -166,7 +166,7 @@ def runs(destination: Destination, name: str, path: str) -> set[str]:
 
 
 def read_table(destination: Destination, name: str, path: str) -> LiveTable:
-    """The table as its metadata has it now."""
+    """The table according to its metadata."""
     with _loaded(destination, name, path) as table:
         if table is None:
             return LiveTable("gone", f"the catalog {HOME}/iceberg.db does not have it")
@@ -192,13 +192,13 @@ def _loaded(destination: Destination, name: str, path: str) -> Iterator[Any]:
 
 
 def _url(destination: Destination) -> str:
-    """What the names of the destination's files begin with in Iceberg's metadata."""
+    """The prefix of the destination's file names in Iceberg's metadata."""
     root = destination.path("")
     return root if is_remote(root) else f"file://{root}"
 
 
 def _counts(current: Any, root: str, partitions: list[str]) -> Counts:
-    """Rows by partition, as the manifests have them from the files' footers."""
+    """Row counts by partition, which the manifests have from the files' footers."""
     counts: Counter[tuple[Any, ...]] = Counter()
     for _, file in live_entries(current, root):
         counts[tuple(file.values.get(name) for name in partitions)] += file.rows or 0
@@ -206,7 +206,7 @@ def _counts(current: Any, root: str, partitions: list[str]) -> Counts:
 
 
 def _unlike(known: set[str], present: set[str]) -> str:
-    """What others did by the files alone: snapshots expire."""
+    """What others changed, judged by the files alone: snapshots expire."""
     if not known or known == present:
         return ""
     return f"{len(present - known)} file(s) added, {len(known - present)} taken out"
@@ -229,8 +229,10 @@ def _demand_whole(replaced: set[str], present: Mapping[str, tuple[Any, LiveFile]
 
 
 def _identifier(catalog: Any, name: str, path: str) -> tuple[str, str]:
-    """The table's name in the catalog. Where another one has it (`web-logs` and `web_logs`), the later one
-    gets a name with letters of its path's digest.
+    """The table's name in the catalog.
+
+    If another table has it (`web-logs` and `web_logs`), the later one's name gets letters of its path's
+    digest.
     """
     plain = re.sub(r"\W", "_", name)
     if catalog.table_exists((NAMESPACE, plain)):
@@ -258,7 +260,7 @@ def _demand_columns(current: Any, table: CommittedTable) -> None:
 
 
 def _by_others(current: Any) -> tuple[str, str | None]:
-    """What others have done in words, and the mark of our last snapshot."""
+    """What others have done, in words, and the digest of our last snapshot."""
     marks = [snapshot.summary.additional_properties.get(MARK) for snapshot in current.metadata.snapshots]
     ours = [mark for mark in marks if mark is not None]
     others = f"{len(marks) - len(ours)} of {len(marks)} snapshots" if len(ours) < len(marks) else ""
@@ -266,7 +268,7 @@ def _by_others(current: Any) -> tuple[str, str | None]:
 
 
 def _ours(root: str, table: CommittedTable, others: str, foreign: str) -> set[str]:
-    """The files that our own commits left, where what is new may be added to what others made of them."""
+    """The files that our own commits left, if new files may be added to what others made of them."""
     if foreign != "append" or not table.known:
         raise SchemaError(
             f"table {table.name} was changed by others since it was migrated ({others}): it is left as it "

@@ -1,9 +1,9 @@
-"""Iceberg on a store: its files by our own way to stores, and a catalog that lies beside the tables.
+"""Iceberg on a store: files through our own stores, and a catalog next to the tables.
 
-    DST/_coldframe/iceberg.db ──▶ a copy here ──▶ pyiceberg's SQL catalog ──▶ put in its place again
+    DST/_coldframe/iceberg.db ──▶ a local copy ──▶ pyiceberg's SQL catalog ──▶ put back in its place
 
-A table of Iceberg is what its catalog says, so the last step is what commits: with an etag it replaces only
-the catalog that was read. A run that dies before it leaves metadata files that nothing points to.
+An Iceberg table is what its catalog says, so the last step is the commit: with an etag, it replaces only the
+catalog that was read. A run that dies before it leaves metadata files to which nothing points.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class CatalogCopy:
 
     @property
     def exists(self) -> bool:
-        """Whether the destination has one."""
+        """Whether the destination has a catalog."""
         return self._found is not None
 
     def put_back(self) -> None:
-        """Has the destination see what the copy says."""
+        """Publishes the copy to the destination."""
         with open(self._path, "rb") as copy:
             content = copy.read()
         if self._found is None:
@@ -56,14 +56,14 @@ class CatalogCopy:
 
 @contextlib.contextmanager
 def catalog_copy(destination: Destination) -> Iterator[tuple[str, CatalogCopy]]:
-    """The copy, and the path that it lies at while it is needed."""
+    """The copy, and its path while it is needed."""
     with tempfile.TemporaryDirectory(prefix="coldframe-") as folder:
         path = os.path.join(folder, "iceberg.db")
         yield path, CatalogCopy(destination, path)
 
 
 def io_properties(destination: Destination) -> dict[str, str]:
-    """What has pyiceberg read and write the destination's files by `StoreIO`."""
+    """Makes pyiceberg read and write the destination's files through `StoreIO`."""
     _OPTIONS[destination.root] = destination.storage_options
     return {"py-io-impl": f"{__name__}.StoreIO", ROOT: destination.root}
 

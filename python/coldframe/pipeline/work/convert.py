@@ -1,4 +1,4 @@
-"""Stages 4 and 5, in the task: decode a split, write it, read the written file back, compare.
+"""Stages 4 and 5, in the task: decodes a split, writes it, reads the written file back, and compares.
 
 Rows stay in this process: only the outcome, a small JSON object, goes to the driver. A task never raises:
 Spark would repeat what cannot succeed, and one bad file would end the run of all others.
@@ -68,15 +68,15 @@ class Task:
         return run_task(self)
 
     def given_up(self, reason: str) -> Outcome:
-        """The outcome where no worker lived long enough to give one."""
+        """The outcome if no worker lived long enough to return one."""
         return Outcome(self.key, self.number, failure=Failure(reason))
 
 
 def run_task(task: Task) -> Outcome:
-    """Converts one split. The outcome has the files that were written, or why that failed.
+    """Converts one split. The outcome has the written files, or the reason for the failure.
 
-    Each attempt writes under a name of its own, those of Spark's too: none can overwrite what another one has
-    written.
+    Each attempt, including Spark's own, writes under a unique name, so none can overwrite another one's
+    files.
     """
     started = time.monotonic()
     outcome = Outcome(task.key, task.number)
@@ -95,31 +95,31 @@ def run_task(task: Task) -> Outcome:
 
 
 def attempt(staged: str) -> str:
-    """A name that no other attempt has."""
+    """A unique name."""
     base, ending = os.path.splitext(staged)
     return f"{base}-{uuid.uuid4().hex[:8]}{ending}"
 
 
 def discard_files(staged: Iterable[str], storage_options: StorageOptions) -> None:
-    """Deletes what an attempt has written. Where even that cannot be done, the next run does it."""
+    """Deletes the files of an attempt. If even that fails, the next run deletes them."""
     for path in staged:
         with contextlib.suppress(ColdframeError, OSError):
             discard(path, storage_options)
 
 
 def demand_unchanged(task: Task) -> None:
-    """An OSError where the source is not the one that was planned."""
+    """Raises OSError unless the source is the planned one."""
     if not _unchanged(task):
         raise OSError(f"{task.source}: {CHANGED}")
 
 
 def digest_of_source(task: Task) -> str | None:
-    """What a later run knows the source by, if this task is asked for it."""
+    """The digest by which a later run recognises the source, if this task is asked for it."""
     return content_digest(task.source, task.source_options) if task.digest else None
 
 
 def tell_change(task: Task, outcome: Outcome) -> Outcome:
-    """After the last byte: whatever else was found, it may be that of two files."""
+    """Checks after the last byte: if the source changed, anything read may be a mix of two files."""
     if _unchanged(task):
         return outcome
     return replace(outcome, failure=Failure(f"{task.source}: {CHANGED}", "changed"))
@@ -130,11 +130,11 @@ def _unchanged(task: Task) -> bool:
 
 
 class VerificationError(ColdframeError):
-    """What was decoded, or what was written, is not what it should be."""
+    """The decoded or the written rows are not what they should be."""
 
 
 class Decoding:
-    """What is asked of the rows of a task while they are decoded, and what is said of them afterwards."""
+    """What is checked of a task's rows while they are decoded, and reported afterwards."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
@@ -150,23 +150,25 @@ class Decoding:
 
     @property
     def damage(self) -> tuple[Damage, ...]:
-        """What was lost so far."""
+        """The losses so far."""
         found: list[Any] = self.rows.damage()
         return tuple(found)
 
     @property
     def passed_over(self) -> dict[str, int]:
-        """What could be read beside these rows, and was not asked for; complete behind the last one."""
+        """What could be read besides these rows but was not requested; complete after the last one."""
         return self.rows.passed_over()
 
     @property
     def losses(self) -> dict[str, int]:
-        """Values that were changed on the way; complete behind the last row."""
+        """Values that were changed during conversion; complete after the last row."""
         return self.rows.changes()
 
     def demand(self, rows: int, observed: Any) -> None:
-        """After the last batch: a reader that loses rows, or gives other values than are stated, is not
-        believed. Where rows are lost, what the file states is of more than what was decoded.
+        """Checks, after the last batch, the rows and values against what the file states.
+
+        A reader that loses rows, or returns values other than stated, is not trusted. If rows are lost, the
+        file's statistics cover more than was decoded.
         """
         task = self._task
         if self.damage:
@@ -182,13 +184,14 @@ class Decoding:
 
 
 def constant(value: Any, kind: pa.DataType) -> pa.Array:
-    """A partition's value as the core takes it: an array of one."""
+    """A partition's value in the core's form: an array of one."""
     return pa.repeat(value, 1) if value.is_valid else pa.nulls(1, kind)
 
 
 def _convert(task: Task, staged: str, written: list[str]) -> Outcome:
-    """Writes the rows of a split. `written` gets the paths of all files before one of them is read back:
-    where that fails, all are taken back.
+    """Writes the rows of a split.
+
+    `written` receives the paths of all files before any of them is read back: if that fails, all are deleted.
     """
     decoding = Decoding(task)
     converted = task.sink.convert(decoding.rows, decoding.shape, staged, task.target_options, task.file_bytes)
@@ -233,7 +236,7 @@ def finish_file(task: Task, read: RawFingerprint, file: StagedFile) -> StagedFil
     """Reads a written file back."""
     if not task.verify:
         return file
-    # Rows that are the same have the same columns; where they are not, the columns are told.
+    # Equal rows imply equal columns; if rows differ, the differing columns are named.
     differences: list[str] = []
     for rows_only in (True, False):
         written = _read_back(task, file.staged, rows_only)
@@ -249,12 +252,12 @@ def _read_back(task: Task, staged: str, rows_only: bool) -> RawFingerprint:
     try:
         return task.sink.read(staged, task.schema, task.target_options, rows_only=rows_only)
     except CorruptFileError as error:
-        # Damage of what was written is none of the source's.
+        # Damage of the written file is not damage of the source.
         raise VerificationError(f"what was written cannot be read: {error}") from error
 
 
 def losses(source: str, stated: int | None, outcomes: Sequence[Outcome]) -> Failure | None:
-    """What is wrong with a source as a whole whose every part is right in itself."""
+    """The fault of a source as a whole, although each part is right on its own."""
     rows = sum(outcome.rows for outcome in outcomes)
     damage = [lost for outcome in outcomes for lost in outcome.damage]
     if damage and not rows:
@@ -267,11 +270,11 @@ def losses(source: str, stated: int | None, outcomes: Sequence[Outcome]) -> Fail
 
 
 def fingerprint(sink: Sink, path: str, storage_options: StorageOptions = None) -> Checks:
-    """The fingerprint of a file of the target, as its entry in the manifest has it."""
+    """The fingerprint of a file of the target, as in its manifest entry."""
     return as_stored(sink.read(path, storage_options=storage_options))
 
 
 def as_stored(found: RawFingerprint) -> Checks:
-    """A fingerprint as the journal gives it back."""
+    """A fingerprint in the form that the journal returns."""
     stored: Checks = json.loads(json.dumps(found.to_json()))
     return stored

@@ -1,9 +1,9 @@
-"""Whether directories are what they were: looked at behind the last byte that was read of them.
+"""Checks that directories are unchanged, after the last byte that was read of them.
 
-A directory has very many files, and very many tasks read it: some for each of its tables. What they read is
-of one directory if its identity behind the last byte is that of the inventory. One look answers for every
-table whose last task was back before it began; a table that comes later waits for the next one. What a killed
-run has kept needs none: it counts only where the next inventory finds that identity again.
+A directory may have very many files, and many tasks read it, several for each of its tables. They have read
+one state of it if its identity after the last byte equals the inventory's. One check covers every table whose
+last task was back before the check began; later tables wait for the next one. Results that a killed run kept
+need no check: they count only if the next inventory finds the same identity.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class _Directory:
 
 
 class DirectoryChecks:
-    """Looks of the driver, beside its loop: one at a time at each directory."""
+    """Checks by the driver, in parallel to its loop: one at a time per directory."""
 
     def __init__(self, finish: Callable[[Underway], None]) -> None:
-        """`finish` is told of sources all of whose tasks are back: of directories behind the look at them."""
+        """`finish` is called for sources all of whose tasks are back; for directories after their check."""
         self._finish = finish
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="coldframe-look")
         self._directories: dict[str, _Directory] = {}
@@ -53,7 +53,7 @@ class DirectoryChecks:
             self._begin(directory)
 
     def settle(self, *, wait_for_all: bool = False) -> None:
-        """Finishes those whose directory has been looked at: `changed` where it is another one now."""
+        """Finishes those whose directory has been checked: `changed` if it differs now."""
         while self._flying:
             timeout = None if wait_for_all else 0
             back = wait(self._flying, timeout=timeout, return_when=FIRST_COMPLETED).done

@@ -1,4 +1,4 @@
-"""What is in flight: the one owner of sources whose tasks are given out."""
+"""What is in flight: the single owner of sources whose tasks have been handed out."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Underway:
 
 
 class InFlight:
-    """The sources of a run, from the first task that is given out until each is finished."""
+    """The sources of a run, from the first task handed out until each source is finished."""
 
     def __init__(self, works: Sequence[TableWork]) -> None:
         self._sources: dict[str, Underway] = {}
@@ -36,21 +36,21 @@ class InFlight:
 
     @property
     def tables(self) -> int:
-        """How many tables have sources that are not finished."""
+        """How many tables have unfinished sources."""
         return sum(count > 0 for count in self._left.values())
 
     @property
     def files(self) -> int:
-        """How many sources are not finished."""
+        """How many sources are unfinished."""
         return sum(self._left.values())
 
     def begin(self, work: TableWork, planned: PlannedFile) -> Underway:
-        """The tasks of a source are about to be given out."""
+        """Registers a source whose tasks are about to be handed out."""
         one = self._sources[planned.key] = Underway(work, planned)
         return one
 
     def take(self, outcome: Outcome) -> Underway | None:
-        """A task is back; None where it is another attempt at what was accepted already."""
+        """Takes a returned task; None if another attempt at it was already accepted."""
         one = self._sources.get(outcome.key)
         if one is None or outcome.number in one.outcomes:
             return None
@@ -58,7 +58,7 @@ class InFlight:
         return one
 
     def finish(self, one: Underway) -> bool:
-        """A source is through; whether it was the last one of its table."""
+        """Finishes a source; returns whether it was the last one of its table."""
         self._sources.pop(one.planned.key, None)
         self._left[one.work.table.path] -= 1
         return not self._left[one.work.table.path]

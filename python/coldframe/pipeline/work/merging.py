@@ -1,12 +1,12 @@
-"""Small sources of one table and partition become one file of the target, each with rows of its own in it.
+"""Merges small sources of one table and partition into one file, in which each has rows of its own.
 
     source a, rows 0..310 ┐
     source b, rows 310..520 ┼─ staged file ─ read back ─ published when all their entries are
     source c, damaged       ┘  (c has no rows in it, and an error of its own)
 
-Each source is decoded whole, and held against what it says of itself, before a row of it is written: so that
-one that fails, or changes while it is read, costs nobody else anything. The journal has an entry for each
-source with the rows of the file that are its own: what vanishes or changes later takes out exactly these.
+Each source is decoded completely, and checked against its own statistics, before a row of it is written. So
+one that fails, or changes while it is read, does not affect the others. The journal has an entry for each
+source with its rows of the file: if a source vanishes or changes later, exactly these are removed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from coldframe.pipeline.work.convert import (
 
 @dataclass(frozen=True)
 class MergeTask:
-    """Sources that are one split each, to become one file."""
+    """Sources of one split each, to become one file."""
 
     tasks: tuple[Task, ...]
     staged: str
@@ -44,7 +44,7 @@ class MergeTask:
 
     @property
     def bytes(self) -> int:
-        """Of the sources."""
+        """The size of the sources."""
         return sum(task.bytes for task in self.tasks)
 
     def run(self) -> MergeOutcome:
@@ -52,18 +52,18 @@ class MergeTask:
         return run_merge(self)
 
     def given_up(self, reason: str) -> MergeOutcome:
-        """The outcome where no worker lived long enough to give one."""
+        """The outcome if no worker lived long enough to return one."""
         return MergeOutcome(tuple(task.given_up(reason) for task in self.tasks))
 
     def apart(self) -> Sequence[Any]:
-        """Two halves, so that the source that kills workers is found; none of a single one."""
+        """Two halves, so that the source that kills workers can be found; empty for a single source."""
         middle = len(self.tasks) // 2
         halves = (self.tasks[:middle], self.tasks[middle:]) if middle else ()
         return [replace(self, tasks=half) for half in halves]
 
 
 def run_merge(merge: MergeTask) -> MergeOutcome:
-    """Converts the sources. The outcome has that of each, as `run_task` gives it."""
+    """Converts the sources. The outcome contains that of each, as `run_task` returns it."""
     staged = attempt(merge.staged)
     merged = _Merging(merge, staged)
     try:
@@ -85,7 +85,7 @@ class _Inside:
 
 
 class _Merging:
-    """The file that the sources go into, one after the other, and what became of each."""
+    """The common file of the sources, and the result of each."""
 
     def __init__(self, merge: MergeTask, staged: str) -> None:
         self._merge, self._task, self._staged = merge, merge.tasks[0], staged
@@ -99,7 +99,7 @@ class _Merging:
         self._count = 0
 
     def add(self, task: Task) -> None:
-        """Decodes one more source, and writes its rows if all of it is right."""
+        """Decodes another source, and writes its rows if all of it is right."""
         started = time.monotonic()
         outcome, decoded = Outcome(task.key, task.number), None
         try:
@@ -131,7 +131,7 @@ class _Merging:
         self._target.add(decoded)
 
     def finish(self) -> StagedFile | None:
-        """Ends the file and reads it back; None where no source has a row."""
+        """Ends the file and reads it back; None if no source has a row."""
         if self._target is None:
             return None
         written = self._target.finish()
@@ -139,7 +139,7 @@ class _Merging:
         return finish_file(self._task, self._print, file)
 
     def outcome(self, file: StagedFile | None) -> MergeOutcome:
-        """Each source's, with its rows of the file."""
+        """The outcome of each source, with its rows of the file."""
         digest = hashlib.sha256("\n".join(self._inside).encode()).hexdigest()
         name = f"{self._merge.stem}-{digest[:12]}"
         outcomes: list[Outcome] = []
@@ -154,9 +154,7 @@ class _Merging:
         return MergeOutcome(tuple(outcomes))
 
     def failed(self, failure: Failure) -> MergeOutcome:
-        """What is wrong with the file fails every source that has no failure of its own, and is no damage of
-        theirs.
-        """
+        """A fault of the file fails every source that has not failed itself, and is not their damage."""
         failure = Failure(failure.error)
         outcomes = [
             outcome if outcome.failure is not None else replace(outcome, failure=failure)

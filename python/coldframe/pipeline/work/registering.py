@@ -47,7 +47,7 @@ def register(works: Sequence[TableWork], journal: Journal, target: Target, optio
 
 
 def _settle_killed(work: TableWork, journal: Journal, target: Target) -> None:
-    """A run that was killed while it registered: the table itself says whether it came to it."""
+    """After a run that was killed while registering: the table itself tells whether that succeeded."""
     about = journal.state.registering.get(work.table.path)
     if about is not None and target.runs is not None:
         runs = target.runs(journal.destination, work.table.name, work.table.path)

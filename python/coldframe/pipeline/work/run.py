@@ -1,7 +1,7 @@
-"""A run: files are handed out as tasks, and what comes back is committed.
+"""A run: hands files out as tasks, and commits what comes back.
 
 Spark schedules splits and nothing else (`scheduling`). Each source file is committed as soon as its last
-split is back (`committing`), so that a run that is killed keeps what it has done.
+split is back (`committing`), so a run that is killed keeps what it has done.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Run:
     timeline: Timeline = field(default_factory=Timeline)
 
     def begin(self, works: Sequence[TableWork]) -> None:
-        """Tells what is known of each table before a file of it is opened."""
+        """Reports what is known of each table before any of its files is opened."""
         for work in works:
             work.report.allowed = frozenset(self.options.allow_loss)
             self._report_unreadable(work)
@@ -69,7 +69,7 @@ class Run:
             self.fail(work, file, reason, "damaged" if same else "changed")
 
     def fail(self, work: TableWork, file: SourceFile, error: str, cause: Cause = "failed") -> None:
-        """A source is not converted. Only damage of its own is quarantined, where that is asked for."""
+        """Fails a source. Quarantines it only for damage of its own, and if that is requested."""
         status = "changed" if cause == "changed" else "failed"
         failed = FileReport(file.relative, status, bytes_in=file.share, error=error)
         if self.options.on_error == "quarantine" and cause == "damaged":
@@ -92,7 +92,7 @@ class Run:
     def _quarantine(
         self, report: TableReport, file: SourceFile, error: str | None, damage: Sequence[Damage]
     ) -> str:
-        """A copy of the file, and what is known of its damage beside it; the source is not touched."""
+        """Copies the file, with a list of its damage; the source is not touched."""
         place = f"{HOME}/quarantine/{file.relative}"
         self.journal.destination.copy_in(file.path, place, file.storage_options)
         details = {"source": file.path, "table": report.name, "error": error, "damage": list(damage)}
@@ -101,7 +101,7 @@ class Run:
         return place
 
     def convert(self, works: Sequence[TableWork]) -> None:
-        """Has the tasks of all tables done, and commits what comes back."""
+        """Runs the tasks of all tables, and commits what comes back."""
         journal = self.journal
         committer = Committer(
             journal,
@@ -134,9 +134,9 @@ class Run:
         committer: Committer,
         checks: DirectoryChecks,
     ) -> None:
-        """Takes what comes back, until all of it is."""
+        """Takes what comes back, until everything is back."""
         for answer in answers:
-            # Sources that share a file of the target come together.
+            # Sources that share a target file come back together.
             for outcome in answer.outcomes:
                 one = flight.take(outcome)
                 if one is None:

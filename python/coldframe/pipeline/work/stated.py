@@ -1,17 +1,17 @@
-"""What a file states of its columns, held against what was decoded of it: so that the reader is checked, too.
+"""Compares a file's own statistics with what was decoded, so that the reader is checked, too.
 
     all types but unions                  how many values are not null
     integers                              smallest, largest, sum
     floating point numbers, dates         smallest, largest
     decimals                              that none is beyond the smallest and the largest
-    truth values                          how many are true
-    text, bytes                           bytes of all together
+    booleans                              how many are true
+    text, bytes                           total length in bytes
 
-Only what stands at the top of a row is looked at. What writers state in ways of their own is not compared:
-instants (in whose zone?), the ends of texts (cut, or in another order), sums of floating point numbers (the
-order of adding), ends that are NaN, dates of before the Gregorian calendar. Java's writer of ORC states
-nothing without indexes, but says so by zeros; its sums of decimals wrap at 64 bits, and one version has 0
-among their ends.
+Only top-level columns are compared. Statistics that writers define differently are not: instants (in whose
+zone?), the extremes of texts (cut off, or in another order), sums of floating point numbers (order of
+addition), extremes that are NaN, dates before the Gregorian calendar. Java's ORC writer states nothing
+without indexes, but marks that by zeros; its sums of decimals wrap at 64 bits, and one version has 0 among
+their extremes.
 """
 
 from __future__ import annotations
@@ -27,28 +27,29 @@ Stated = Sequence[Sequence[dict[str, Any]]]
 
 
 class Witness:
-    """What a file states of its columns, and what of that was decoded otherwise."""
+    """A file's statistics of its columns, and where the decoded values differ."""
 
     def __init__(self, stated: Stated) -> None:
-        """`stated`: of a part, as `Split.stated` gives it."""
+        """`stated`: for a part, as `Split.stated` returns it."""
         if not all(_says_something(unit) for unit in stated):
             stated = []
         self._stated: dict[str, list[dict[str, Any]]] = {}
         for unit in stated:
             for column in unit:
                 self._stated.setdefault(column["path"], []).append(column)
-        # A column of which only some units say something is not compared.
+        # A column with statistics in only some units is not compared.
         self._stated = {path: said for path, said in self._stated.items() if len(said) == len(stated)}
 
     @property
     def names(self) -> list[str]:
-        """The columns of which something is stated."""
-        # With a dot it may be the path of a field.
+        """The columns with statistics."""
+        # A name with a dot may be the path of a field.
         return [name for name in self._stated if name and "." not in name]
 
     def differences(self, observed: dict[str, dict[str, Any]]) -> list[str]:
-        """What was decoded otherwise than the file states; empty where all agrees. `observed`: what the
-        columns of these names were like, as `RawObserved` has it.
+        """Where the decoded values differ from the file's statistics; empty if all agree.
+
+        `observed`: the statistics of the decoded columns with these names, as `RawObserved` returns them.
         """
         found: list[str] = []
         for name, seen in observed.items():
@@ -64,7 +65,7 @@ def _says_something(unit: Sequence[dict[str, Any]]) -> bool:
 
 
 def _compared(said: list[dict[str, Any]], seen: dict[str, Any]) -> list[tuple[str, Any, Any]]:
-    """What differs: its name, as it is stated, as it was decoded."""
+    """The differences: name, stated value, decoded value."""
     found: list[tuple[str, Any, Any]] = []
 
     def demand(what: str, stated: Any, decoded: Any) -> None:
@@ -87,7 +88,7 @@ def _compared(said: list[dict[str, Any]], seen: dict[str, Any]) -> list[tuple[st
                 continue
         if isinstance(decoded, str):
             decoded = Decimal(decoded)
-            # Of decimals it is enough that none is beyond what is stated.
+            # For decimals it suffices that none is beyond the stated extremes.
             if stated is not None and choose(stated, decoded) == stated:
                 continue
         demand(what, stated, decoded)
@@ -95,7 +96,7 @@ def _compared(said: list[dict[str, Any]], seen: dict[str, Any]) -> list[tuple[st
 
 
 def _numbers(said: list[dict[str, Any]], key: str) -> list[Any] | None:
-    """What each unit that has values states; None where one of them states nothing that is a number."""
+    """The statement of each unit with values; None if one of them states no number."""
     found: list[Any] = []
     for unit in said:
         if unit.get("number_of_values") == 0:

@@ -1,4 +1,4 @@
-"""The tasks of a run: a split each, or small sources that become one file together."""
+"""The tasks of a run: one split each, or small sources that become one file together."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Conversion:
     def tasks(
         self, works: Sequence[TableWork], finish: Callable[[Underway], None]
     ) -> Iterator[Work[Outcome | MergeOutcome]]:
-        """The tasks, one after the other; `finish` is told of those that need none, or no more."""
+        """The tasks in order; `finish` is called for sources that need none, or no more."""
         for work in works:
             for group in grouped(
                 work.planned, self.options.target_file_bytes, self.journal.done.file_shared_by
@@ -84,7 +84,7 @@ class Conversion:
                 file_bytes=options.target_file_bytes,
                 rows=planned.rows if len(planned.parts) == 1 else None,
                 source=planned.file.path,
-                # A directory is looked at behind the last byte of all: see `looks`.
+                # A directory is checked after the last byte of all: see `directory_checks`.
                 identity="" if planned.file.is_folder else planned.file.identity,
                 digest=number == 0 and not (planned.file.etag or planned.file.is_folder),
                 source_options=planned.file.storage_options,
