@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from coldframe._coldframe import formats
 
@@ -20,7 +21,27 @@ Every option of `cf.open`, `cf.scan` and `cf.write`, of `--option` and `--write-
 of `.option(..)` in Spark and of tables.toml, by the name that it has in all of them. This page is made from
 the code (`python docs/site/options.py`). `format`, `storage_options`, `verify_checksums` and `keys` are
 arguments for all formats: see [Python](api.md) and [stores](stores.md).
+
+A size is a number of bytes, or text such as `64m`. Text on the command line and in Spark is read by the
+type: `true` and `false`, numbers, JSON for what has names, commas between names. Words may be in upper or
+lower case. `coldframe options` prints the same lists.
 """
+
+Option = dict[str, Any]
+
+_TYPES = {
+    "flag": "true or false",
+    "int": "integer",
+    "float": "number",
+    "bytes": "text or bytes",
+    "choice": "",
+    "open_choice": ", or other text",
+    "names": "list of names",
+    "map": "{name: value}",
+    "time_range": "(time, time)",
+    "schema": "columns",
+}
+"""What the kinds of options are called where that is not their own name."""
 
 
 def whole() -> str:
@@ -33,7 +54,7 @@ def whole() -> str:
         _table(common),
     ]
     for name, about in known.items():
-        own = {option: text for option, text in about["open"].items() if common.get(option) != text}
+        own = {name: option for name, option in about["open"].items() if common.get(name) != option}
         parts.append(f"## {name}\n\n[The format's page](formats/{name}.md).\n")
         parts.append("Reading:\n\n" + _table(own) if own else "Reading: none of its own.\n")
         if about["capabilities"]["needs_schema"]:
@@ -45,15 +66,42 @@ def whole() -> str:
     return "\n".join(parts)
 
 
-def _common(options: list[dict[str, str]]) -> dict[str, str]:
-    """The options that all formats share with the same description."""
+def _common(options: list[dict[str, Option]]) -> dict[str, Option]:
+    """What all formats have, with the same declaration."""
     first, *others = options
     return {name: text for name, text in first.items() if all(more.get(name) == text for more in others)}
 
 
-def _table(options: dict[str, str]) -> str:
-    lines = [f"| `{name}` | {text.replace('|', chr(92) + '|')} |" for name, text in sorted(options.items())]
-    return "\n".join(["| option | |", "|---|---|", *lines]) + "\n"
+def _table(options: dict[str, Option]) -> str:
+    lines = [
+        f"| {_name(name, option)} | {_type(option)} | {_default(option)} | {_cell(option['help'])} |"
+        for name, option in sorted(options.items())
+    ]
+    return "\n".join(["| option | type | default | |", "|---|---|---|---|", *lines]) + "\n"
+
+
+def _name(name: str, option: Option) -> str:
+    return ", ".join(f"`{one}`" for one in [name, *option["aliases"]])
+
+
+def _type(option: Option) -> str:
+    kind = option["kind"]
+    return ", ".join(f"`{word}`" for word in option["choices"]) + _TYPES.get(kind, kind)
+
+
+def _default(option: Option) -> str:
+    value = option["default"]
+    if value is None:
+        return ""
+    if option["kind"] == "size":
+        for unit, shift in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+            if value and value % (1 << shift) == 0:
+                return f"{value >> shift} {unit}"
+    return str(value).lower() if isinstance(value, bool) else f"`{value}`"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def main(arguments: list[str]) -> int:

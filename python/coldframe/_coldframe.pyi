@@ -38,11 +38,21 @@ def detect(
     """Format name from the bytes, None if not one of ours."""
 
 def formats() -> dict[str, dict[str, Any]]:
-    """{format: {"open": {option: help}, "write": {option: help}, "capabilities": {name: value}}}
+    """{format: {"open": {option: {..}}, "write": {option: {..}}, "capabilities": {name: value}}}
+
+    Of an option: "kind" (flag, int, size, float, text, bytes, choice, open_choice, names, map, time,
+    time_range, schema), "default" (None where its help says what happens), "choices", "aliases", "help".
 
     Capabilities: keys, seek, lookup, might_contain (what `File` can be asked), needs_schema, folders, tables,
     written, endings, empty_files, tables_of, folder_option (the flag that opens a folder as one table),
+    side_by_side (folders beside each other are one source), input_formats (ends of Hive's class names),
     unit_option (the option that sets the unit of timestamps).
+    """
+
+def parse_option(name: str, text: str, *, format: str | None = None, write: bool = False) -> Any:
+    """What the text of an option means: of a format, or of any where the format is not known yet.
+
+    An option that no format has stays text. What cannot be its value raises ValueError.
     """
 
 def local_path(path: str) -> str | None:
@@ -172,6 +182,24 @@ def unified(schemas: Sequence[tuple[str, Any]], table: str | None = None) -> Any
 
     A SchemaError names both files where a column has types that do not go together, and the `table`.
     """
+
+def plain_type(found: ArrowSchemaExportable, timestamp_unit: str) -> Any:
+    """Spark's type for the values of a pyarrow.DataType, as a pyarrow.DataType."""
+
+def plain_schema(schema: ArrowSchemaExportable, timestamp_unit: str) -> Any:
+    """A pyarrow.Schema in Spark's types: nullable, without metadata."""
+
+def type_shape(found: ArrowSchemaExportable) -> str:
+    """A pyarrow.DataType as text, the same for structs whose fields differ in their order alone."""
+
+def parse_columns(text: str, *, partitions: bool = False) -> Any:
+    """The columns of a list in Hive's language, `id bigint, tags array<string>`, as a pyarrow.Schema.
+
+    With `partitions`, only types that the name of a directory can hold. A mistake is a SchemaError.
+    """
+
+def print_columns(schema: ArrowSchemaExportable) -> str:
+    """The columns of a pyarrow.Schema as a list in Hive's language."""
 
 def with_fields(array: Any, target: Any) -> Any:
     """A pyarrow.Array with the struct fields that only the pyarrow.DataType `target` has, as nulls, and all
@@ -430,6 +458,9 @@ class RawFile:
     def format(self) -> str: ...
     @property
     def path(self) -> str: ...
+    @property
+    def has_placeholder_names(self) -> bool:
+        """Whether its columns are called by their places alone."""
     @property
     def num_rows(self) -> int | None: ...
     def metadata(self) -> Any: ...

@@ -36,7 +36,10 @@ from coldframe.reading import AsTables, parallel_by_default
 from coldframe.sources import Known, Source, shown, through
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from coldframe.dataset import ArrowDataset
+    from coldframe.keywords import OpenOptions
 
 __all__ = ["DEFAULT_BATCH_SIZE", "DEFAULT_SPLIT_BYTES", "File", "Split", "open"]
 
@@ -113,7 +116,7 @@ def open(
     filesystem: Any = None,
     verify_checksums: bool = True,
     keys: Keys | None = None,
-    **options: Any,
+    **options: Unpack[OpenOptions],
 ) -> File:
     """Opens a file of any of the formats, or a directory that is one table (of Kudu, HBase, Hudi, Hive).
 

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import pyarrow as pa
-
 from coldframe import _coldframe
 
-__all__ = ["MAX_PRECISION", "shape_of", "unified"]
-
-MAX_PRECISION = 38
-"""Digits that a decimal holds in Hive, in Spark and in the lakehouse formats."""
+__all__ = ["shape_of", "unified"]
 
 
 def unified(schemas: Iterable[tuple[str, Any]], *, table: str | None = None) -> Any:
@@ -31,12 +26,4 @@ def _text(name: str) -> str:
 
 def shape_of(kind: Any) -> str:
     """A type as text, the same for structs whose fields differ in their order alone: readers go by names."""
-    t = pa.types
-    if t.is_struct(kind):
-        fields = sorted(f"{field.name}: {shape_of(field.type)}" for field in kind.fields)
-        return f"struct<{', '.join(fields)}>"
-    if t.is_list(kind):
-        return f"list<{shape_of(kind.value_type)}>"
-    if t.is_map(kind):
-        return f"map<{shape_of(kind.key_type)}, {shape_of(kind.item_type)}>"
-    return str(kind)
+    return _coldframe.type_shape(kind)

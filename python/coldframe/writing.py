@@ -6,7 +6,7 @@ import contextlib
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -17,6 +17,11 @@ from coldframe.filters import Filter
 from coldframe.partitions import write_partitioned
 from coldframe.scanning import Dataset
 from coldframe.sources import Source, open_store, through
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from coldframe.keywords import WriteOptions
 
 __all__ = ["detect", "read_schema", "read_table", "write"]
 
@@ -30,7 +35,7 @@ def write(
     storage_options: Mapping[str, Any] | None = None,
     filesystem: Any = None,
     progress: Callable[[int], None] | None = None,
-    **options: Any,
+    **options: Unpack[WriteOptions],
 ) -> dict[str, Any]:
     """Writes Arrow data as a file of one of the formats, or as a partitioned directory of files.
 

@@ -127,7 +127,7 @@ def test_every_command_takes_patterns_urls_and_standard_input(tmp_path: Path) ->
         assert memory.exists("/cli/new.parquet"), words
         memory.rm("/cli/new.parquet")
     # Most of these have tests of their own.
-    others = {"diff", "migrate", "audit", "completion", "version", "sql", "tables"}
+    others = {"diff", "migrate", "audit", "completion", "version", "sql", "tables", "options"}
     assert seen | others == set(commands_of(parser_of_all()))
 
 
@@ -179,6 +179,21 @@ def test_completion_knows_commands_options_and_values(tmp_path: Path) -> None:
     assert completed("migrate", "--on-error", "") == {"raise", "skip", "quarantine"}
     assert completed("completion", "") >= set(SHELLS)
     assert completed("head", "comp") == {"completion.bash"}
+    # Options of formats: their names, and the words that they may be, also where bash cuts at the sign.
+    assert completed("head", "x", "--option", "timestamp_u") == {"timestamp_unit=ns", "timestamp_unit=us"}
+    assert completed("head", "x", "--option", "timestamp_unit", "=", "u") == {"us"}
+    assert completed("head", "x", "--option", "timestamp_unit", "=") == {"ns", "us"}
+    assert completed("convert", "x", "y", "--write-option", "stripe_s") == {"stripe_size="}
+
+
+def test_options_of_formats_are_listed() -> None:
+    text = in_process(["options", "orc"], 0)
+    assert 'timestamp_unit  (ns|us, default "ns")' in text
+    known = json.loads(in_process(["options", "--write", "--json"], 0))
+    assert known["orc"]["codec"]["choices"][:2] == ["zstd", "zlib"]
+    assert known["orc"]["codec"]["aliases"] == ["compression"]
+    assert known["orc"]["stripe_size"]["default"] == 64 << 20
+    assert "kudu" not in known
 
 
 COMPLETED = [

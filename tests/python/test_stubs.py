@@ -82,6 +82,12 @@ def test_stubtest(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_types_of_keywords_are_those_of_the_code() -> None:
+    script = Path(__file__).resolve().parents[2] / "packaging" / "keywords.py"
+    done = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_package_exports_what_it_says() -> None:
     for name in coldframe.__all__:
         assert getattr(coldframe, name) is not None

@@ -4,13 +4,13 @@ use std::io::Write;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use coldframe_core::format::check_options;
+use coldframe_core::options::Options as _;
 use coldframe_core::{
-    BatchWriter, Capabilities, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions,
+    BatchWriter, Capabilities, Format, OpenOptions, OptionSpec, Result, Source, TableFile, WriteOptions,
 };
 
 use crate::layout::types::{MAGIC_V1, MAGIC_V2};
-use crate::options::{OPEN_OPTIONS, Options};
+use crate::options::{self, Options};
 use crate::table::CFileTable;
 
 /// One CFile: one column.
@@ -41,7 +41,6 @@ impl Format for CFileFormat {
     }
 
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
-        check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
         Ok(Arc::new(CFileTable::open(source.bytes()?.clone(), Options::new(options)?)?))
     }
 
@@ -51,15 +50,15 @@ impl Format for CFileFormat {
         schema: &SchemaRef,
         options: &WriteOptions,
     ) -> Result<Box<dyn BatchWriter>> {
-        check_options(self.name(), &options.extra, crate::write::WRITE_OPTIONS)?;
-        Ok(Box::new(crate::write::Writer::new(sink, schema, &crate::write::Options::new(&options.extra)?)?))
+        let options = crate::write::Options::read(self.name(), &options.extra)?;
+        Ok(Box::new(crate::write::Writer::new(sink, schema, &options)?))
     }
 
-    fn open_options(&self) -> &'static [OptionDoc] {
-        OPEN_OPTIONS
+    fn open_options(&self) -> &'static [OptionSpec] {
+        options::OpenOptions::specs()
     }
 
-    fn write_options(&self) -> &'static [OptionDoc] {
-        crate::write::WRITE_OPTIONS
+    fn write_options(&self) -> &'static [OptionSpec] {
+        crate::write::Options::specs()
     }
 }

@@ -32,4 +32,7 @@ mod verify;
 pub mod write;
 
 pub use format::CFileFormat;
+pub use layout::types::{Compression, Encoding, KuduType};
+pub use options::OpenOptions;
 pub use table::CFileTable;
+pub use write::Options as WriteOptions;

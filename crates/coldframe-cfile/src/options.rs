@@ -1,18 +1,20 @@
 //! What the user may say of a CFile when it is opened.
 
 use arrow_schema::{DataType, TimeUnit};
-use coldframe_core::options::{flag, text};
-use coldframe_core::{Error, Limits, OpenOptions, OptionDoc, Result};
+use coldframe_core::options::Options as _;
+use coldframe_core::{Error, Limits, Result};
 
-/// The options of `open`.
-pub const OPEN_OPTIONS: &[OptionDoc] = &[
-    OptionDoc { name: "ordinal", help: "true adds the column `ordinal`: the place of each value, from 0" },
-    OptionDoc {
-        name: "value_type",
-        help: "the values' Arrow type where the file leaves it open: \"decimal128(18,5)\", \"binary\", \"timestamp[us]\"",
-    },
-    OptionDoc { name: "dictionary", help: "true gives text and bytes as Arrow dictionaries" },
-];
+coldframe_core::options! {
+    /// How a CFile is opened.
+    pub struct OpenOptions for coldframe_core::OpenOptions {
+        /// true adds the column `ordinal`: the place of each value, from 0
+        ordinal: bool;
+        /// the values' Arrow type where the file leaves it open: "decimal128(18,5)", "binary", "timestamp[us]"
+        value_type: Option<String>;
+        /// true gives text and bytes as Arrow dictionaries
+        dictionary: bool;
+    }
+}
 
 /// The options, read.
 #[derive(Clone, Debug)]
@@ -31,17 +33,17 @@ pub struct Options {
 
 impl Options {
     /// From what the user said.
-    pub fn new(options: &OpenOptions) -> Result<Self> {
+    pub fn new(options: &coldframe_core::OpenOptions) -> Result<Self> {
         if options.schema.is_some() {
             return Err(Error::unsupported(
                 "a schema for a CFile; the option `value_type` refines its one type",
             ));
         }
-        let extra = &options.extra;
+        let given = OpenOptions::read("cfile", &options.extra)?;
         Ok(Self {
-            ordinal: flag(extra, "ordinal")?,
-            value_type: text(extra, "value_type")?.map(parse_type).transpose()?,
-            dictionary: flag(extra, "dictionary")?,
+            ordinal: given.ordinal,
+            value_type: given.value_type.as_deref().map(parse_type).transpose()?,
+            dictionary: given.dictionary,
             verify: !options.skip_checksums,
             limits: options.limits,
         })

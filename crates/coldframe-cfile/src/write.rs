@@ -24,7 +24,7 @@ use coldframe_encoding::checksum::crc32c;
 use coldframe_encoding::codec::Compressor;
 use prost::Message;
 
-pub use self::options::{Options, WRITE_OPTIONS};
+pub use self::options::Options;
 
 use self::column::{ColumnBuffer, Finished};
 use self::index::IndexBuilder;

@@ -17,6 +17,7 @@ use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use coldframe_encoding::{Error, Limits, Result};
 
+use crate::options::{Kind, OptionSpec, Options as _};
 use crate::{Content, Damage, DamageLog, Node, Proof, ReadAt, Scan, Source, Value};
 
 /// Batches of one unit, in file order.
@@ -59,18 +60,26 @@ pub struct OpenOptions {
     pub extra: BTreeMap<String, Value>,
 }
 
-/// Options that every format takes: the bounds of [`Limits`], and threads.
-pub const COMMON_OPTIONS: &[OptionDoc] = &[
-    OptionDoc { name: "max_block_bytes", help: "largest block after decompression; default 1 GiB" },
-    OptionDoc { name: "max_columns", help: "most columns of a file; default 100000" },
-    OptionDoc { name: "max_depth", help: "deepest nesting; default 64" },
-    OptionDoc { name: "max_metadata_bytes", help: "largest header, footer, index or key; default 256 MiB" },
-    OptionDoc { name: "max_unit_rows", help: "most rows of a row group, stripe or block; default 16777216" },
-    OptionDoc {
-        name: "threads",
-        help: "how many threads may be at work on a read; default all processors, 1 for none but the caller's",
-    },
-];
+crate::options! {
+    /// Options that every format takes: the bounds of [`Limits`], and threads.
+    pub struct CommonOptions for OpenOptions {
+        /// names and types of the columns where the file does not hold them, such as "id bigint, tags array<string>"; an Arrow schema
+        /// in Python and Rust
+        schema: Option<String>, as Kind::Schema;
+        /// largest block after decompression
+        max_block_bytes: u64 = Limits::default().max_block_bytes, as Kind::SIZE;
+        /// most columns of a file
+        max_columns: u64 = Limits::default().max_columns;
+        /// deepest nesting
+        max_depth: u64 = Limits::default().max_depth;
+        /// largest header, footer, index or key
+        max_metadata_bytes: u64 = Limits::default().max_metadata_bytes, as Kind::SIZE;
+        /// most rows of a row group, stripe or block
+        max_unit_rows: u64 = Limits::default().max_unit_rows;
+        /// how many threads may be at work on a read; default all processors, 1 for none but the caller's
+        threads: Option<u64>;
+    }
+}
 
 impl fmt::Debug for OpenOptions {
     /// Of keys only the names are shown.
@@ -97,32 +106,97 @@ impl OpenOptions {
         }
     }
 
-    /// Moves the options of [`COMMON_OPTIONS`] from `extra` to their fields.
+    /// Moves the options of [`CommonOptions`] from `extra` to their fields.
     pub fn take_common(&mut self) -> Result<()> {
-        for option in COMMON_OPTIONS {
-            let Some(value) = self.extra.remove(option.name) else { continue };
-            let number = match value {
-                Value::Int(n) => u64::try_from(n).ok(),
-                Value::UInt(n) => Some(n),
-                _ => None,
-            };
-            let number = number.ok_or_else(|| {
-                Error::invalid(format!(
-                    "option `{}`: expected an integer of 0 or more, found {value:?}",
-                    option.name
-                ))
-            })?;
-            match option.name {
-                "max_block_bytes" => self.limits.max_block_bytes = number,
-                "max_columns" => self.limits.max_columns = number,
-                "max_depth" => self.limits.max_depth = number,
-                "max_metadata_bytes" => self.limits.max_metadata_bytes = number,
-                "max_unit_rows" => self.limits.max_unit_rows = number,
-                // 0 is the default in words.
-                _ => self.threads = usize::try_from(number).ok().filter(|n| *n > 0),
-            }
+        let Limits { max_block_bytes, max_columns, max_depth, max_metadata_bytes, max_unit_rows } =
+            self.limits;
+        let now = CommonOptions {
+            schema: None,
+            max_block_bytes,
+            max_columns,
+            max_depth,
+            max_metadata_bytes,
+            max_unit_rows,
+            threads: self.threads.map(|threads| threads as u64),
+        };
+        let CommonOptions {
+            schema,
+            max_block_bytes,
+            max_columns,
+            max_depth,
+            max_metadata_bytes,
+            max_unit_rows,
+            threads,
+        } = CommonOptions::from_given_or(&self.extra, now)?;
+        self.extra.retain(|name, _| !CommonOptions::specs().iter().any(|spec| spec.is_called(name)));
+        self.limits = Limits { max_block_bytes, max_columns, max_depth, max_metadata_bytes, max_unit_rows };
+        // 0 is the default in words.
+        self.threads = threads.and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0);
+        if let Some(columns) = schema {
+            self.schema = Some(SchemaSpec::Ddl(columns));
         }
         Ok(())
+    }
+
+    /// Options at their defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Also a format's own options, as the struct that declares them: `coldframe::orc::OpenOptions { .. }`.
+    #[must_use]
+    pub fn with(mut self, of_format: impl Into<Self>) -> Self {
+        self.extra.extend(of_format.into().extra);
+        self
+    }
+
+    /// Also one option of the format's own by its name.
+    #[must_use]
+    pub fn option(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.extra.insert(name.into(), value.into());
+        self
+    }
+
+    /// Names and types of the columns.
+    #[must_use]
+    pub fn schema(mut self, schema: SchemaRef) -> Self {
+        self.schema = Some(SchemaSpec::Arrow(schema));
+        self
+    }
+
+    /// Names and types of the columns as the format's engine writes them: `id bigint, tags array<string>`.
+    #[must_use]
+    pub fn schema_ddl(mut self, columns: impl Into<String>) -> Self {
+        self.schema = Some(SchemaSpec::Ddl(columns.into()));
+        self
+    }
+
+    /// Whether stored checksums are compared.
+    #[must_use]
+    pub fn verify_checksums(mut self, verify: bool) -> Self {
+        self.skip_checksums = !verify;
+        self
+    }
+
+    /// A key for encrypted files.
+    #[must_use]
+    pub fn with_key(mut self, name: impl Into<String>, key: impl Into<Vec<u8>>) -> Self {
+        self.keys.insert(name.into(), key.into());
+        self
+    }
+
+    /// Most threads at work on a scan.
+    #[must_use]
+    pub fn threads(mut self, most: usize) -> Self {
+        self.threads = Some(most);
+        self
+    }
+
+    /// Bounds for what a file may make the reader allocate.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
     }
 }
 
@@ -133,24 +207,24 @@ pub struct WriteOptions {
     pub extra: BTreeMap<String, Value>,
 }
 
-/// A documented option.
-#[derive(Clone, Copy, Debug)]
-pub struct OptionDoc {
-    /// Its name in Python and on the command line.
-    pub name: &'static str,
-    /// What it takes and does.
-    pub help: &'static str,
-}
+impl WriteOptions {
+    /// Options at their defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
 
-/// Refuses options that are not in `known`, and says which are.
-pub fn check_options(format: &str, given: &BTreeMap<String, Value>, known: &[OptionDoc]) -> Result<()> {
-    match given.keys().find(|k| known.iter().all(|d| d.name != k.as_str())) {
-        None => Ok(()),
-        Some(unknown) => {
-            let names: Vec<&str> = known.iter().map(|d| d.name).collect();
-            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            Err(Error::invalid(format!("{format} has no option `{unknown}`; it knows: {names}")))
-        }
+    /// Also a format's own options, as the struct that declares them: `coldframe::orc::WriteOptions { .. }`.
+    #[must_use]
+    pub fn with(mut self, of_format: impl Into<Self>) -> Self {
+        self.extra.extend(of_format.into().extra);
+        self
+    }
+
+    /// Also one option by its name.
+    #[must_use]
+    pub fn option(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.extra.insert(name.into(), value.into());
+        self
     }
 }
 
@@ -181,6 +255,10 @@ pub struct Capabilities {
     pub tables_of: Option<&'static str>,
     /// The flag of `open` that says that a folder is one table. Without it, `scan` takes the folder for its files.
     pub folder_option: Option<&'static str>,
+    /// Whether folders of it that lie side by side are one source: those of servers, which hold replicas of the same rows.
+    pub side_by_side: bool,
+    /// Hive's input formats for its files: how the names of their classes end.
+    pub input_formats: &'static [&'static str],
     /// The option of `open` that sets the unit of timestamps, `"ns"` or `"us"`: for consumers that have only one.
     pub unit_option: Option<&'static str>,
 }
@@ -247,13 +325,13 @@ pub trait Format: Send + Sync {
         Err(Error::unsupported(format!("writing {}", self.name())))
     }
 
-    /// What [`OpenOptions::extra`] may hold.
-    fn open_options(&self) -> &'static [OptionDoc] {
+    /// What [`OpenOptions::extra`] may hold beside [`CommonOptions`].
+    fn open_options(&self) -> &'static [OptionSpec] {
         &[]
     }
 
     /// What [`WriteOptions::extra`] may hold.
-    fn write_options(&self) -> &'static [OptionDoc] {
+    fn write_options(&self) -> &'static [OptionSpec] {
         &[]
     }
 }
@@ -311,6 +389,11 @@ pub trait TableFile: Send + Sync + Debug {
 
     /// All columns.
     fn schema(&self) -> &SchemaRef;
+
+    /// Whether its columns are called by their places alone, so that their real names are the user's to say.
+    fn has_placeholder_names(&self) -> bool {
+        false
+    }
 
     /// Rows in the file, where the metadata says so.
     fn row_count(&self) -> Option<u64>;

@@ -24,7 +24,7 @@
 //! | [`changes`] | values that are not handed out as they are in the file |
 //! | [`proof`] | what `verify` compares |
 //! | [`contents`] | what could be read from a source beside what is asked for |
-//! | [`options`], [`writing`] | a format's own options by their types; what all writers see to |
+//! | [`options`], [`writing`] | the options of formats, each declared once; what all writers see to |
 //! | [`process`] | what lives no longer than a process |
 //! | [`threads`] | how the columns of a unit are shared among idle threads |
 
@@ -57,11 +57,12 @@ pub use coldframe_encoding::{Error, ErrorKind, Limits, Result};
 pub use contents::Content;
 pub use damage::{Damage, DamageLog, Fault, OnError, PassedOver};
 pub use format::{
-    BatchIter, BatchWriter, Capabilities, DecodeUnit, Fetch, Format, KeySource, NoUnits, Notice, OpenOptions,
-    OptionDoc, Piece, Plan, PlanRequest, Report, SchemaSpec, Split, TableFile, Unit, WriteOptions,
+    BatchIter, BatchWriter, Capabilities, CommonOptions, DecodeUnit, Fetch, Format, KeySource, NoUnits,
+    Notice, OpenOptions, Piece, Plan, PlanRequest, Report, SchemaSpec, Split, TableFile, Unit, WriteOptions,
 };
 pub use io::{ReadAt, Source};
 pub use layout::Node;
+pub use options::{OptionSpec, Options};
 pub use predicate::{ColumnBounds, KeyRange, Op, Predicate};
 pub use projection::Projection;
 pub use proof::{Checksums, Proof};

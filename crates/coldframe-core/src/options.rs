@@ -1,86 +1,176 @@
-//! The values of a format's own options, by their types.
+//! The options of formats: each is declared once, with its name, what it takes, its default and its help.
+//!
+//! A format states its options as a struct ([`options!`](crate::options!)) and the words that one of them may take as an enum
+//! ([`choices!`](crate::choices!)). From that come the typed struct that Rust callers fill in, the reader of maps of [`Value`]s, and
+//! the [`OptionSpec`]s that Python, the command line, Spark and the documentation ask.
+//!
+//! ```
+//! use coldframe_core::options::{Kind, Options, OptionSpec};
+//! use coldframe_core::{OpenOptions, Value};
+//!
+//! coldframe_core::choices! {
+//!     /// Unit of timestamps.
+//!     #[derive(Default)]
+//!     pub enum Unit {
+//!         /// Nanoseconds.
+//!         #[default]
+//!         Ns = "ns",
+//!         /// Microseconds.
+//!         Us = "us" | "micros",
+//!     }
+//! }
+//!
+//! coldframe_core::options! {
+//!     /// How a file is opened.
+//!     pub struct Open for OpenOptions {
+//!         /// unit of timestamps
+//!         unit: Unit;
+//!         /// most rows of a batch
+//!         rows: u32 = 1000, as Kind::at_least(1), alias "batch_rows";
+//!     }
+//! }
+//!
+//! let options = OpenOptions::from(Open { unit: Unit::Us, ..Open::default() });
+//! assert_eq!(options.extra["unit"], Value::from("us"));
+//! let read = Open::read("x", &options.extra)?;
+//! assert_eq!((read.unit, read.rows), (Unit::Us, 1000));
+//!
+//! let bad = OpenOptions::new().option("unit", "days");
+//! let error = Open::read("x", &bad.extra).unwrap_err();
+//! assert_eq!(error.to_string(), r#"option `unit`: expected "ns" or "us", found "days""#);
+//! # Ok::<(), coldframe_core::Error>(())
+//! ```
+
+mod declare;
+mod field;
+mod kind;
+mod text;
 
 use std::collections::BTreeMap;
 
-use coldframe_encoding::{Error, Result};
+use coldframe_encoding::{Error, ErrorKind, Result};
 
+pub use self::field::{Bytes, Field, Time, TimestampUnit};
+pub use self::kind::{Kind, Word};
 use crate::Value;
 
-/// The text of an option; `None` where it is not given.
-pub fn text<'a>(extra: &'a BTreeMap<String, Value>, name: &str) -> Result<Option<&'a str>> {
-    match extra.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::Str(s)) => Ok(Some(s)),
-        Some(other) => Err(unexpected(name, "a string", other)),
+/// An option as it is declared.
+#[derive(Clone, Debug)]
+pub struct OptionSpec {
+    /// Its name, the same in Rust, in Python, on the command line and in Spark.
+    pub name: &'static str,
+    /// What it takes.
+    pub kind: Kind,
+    /// What it is where it is not given; `Null` where that is no value of its own: the help says what happens then.
+    pub default: Value,
+    /// What it does, on one line.
+    pub help: &'static str,
+    /// Other names that it is known by.
+    pub aliases: &'static [&'static str],
+}
+
+impl OptionSpec {
+    /// Whether it goes by a name.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.aliases.contains(&name)
+    }
+
+    /// A value in the form that its kind has for it: words as they are listed, sizes as numbers, names as a list.
+    pub fn normal(&self, value: &Value) -> Result<Value> {
+        self.kind.normal(value).map_err(|expected| unexpected(self.name, &expected, shown(value)))
+    }
+
+    /// The value that a text stands for: on a command line, in Spark. Whether the option may have it is not asked.
+    pub fn of_text(&self, text: &str) -> Result<Value> {
+        text::parse(self.kind, text)
+            .map_err(|expected| unexpected(self.name, &expected, format_args!("{text:?}")))
+    }
+
+    /// The same, of a value that the option may have.
+    pub fn parse(&self, text: &str) -> Result<Value> {
+        self.normal(&self.of_text(text)?)
+    }
+
+    fn read<T: Field>(&self, value: &Value) -> Result<T> {
+        T::from_value(self.normal(value)?).map_err(|e| match e.kind() {
+            ErrorKind::InvalidArgument(reason) => Error::invalid(format!("option `{}`: {reason}", self.name)),
+            _ => e,
+        })
     }
 }
 
-/// The integer of an option; `None` where it is not given.
-pub fn integer<T: TryFrom<i64>>(extra: &BTreeMap<String, Value>, name: &str) -> Result<Option<T>> {
-    match extra.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::Int(i)) => T::try_from(*i)
-            .map(Some)
-            .map_err(|_| Error::invalid(format!("option `{name}`: {i} is out of range"))),
-        Some(other) => Err(unexpected(name, "an integer", other)),
+/// Options that a struct declares.
+pub trait Options: Sized + Default {
+    /// All of them.
+    fn specs() -> &'static [OptionSpec];
+
+    /// Their values, those of `default` where they are not given; a name that is none of them is passed over.
+    fn from_given_or(given: &BTreeMap<String, Value>, default: Self) -> Result<Self>;
+
+    /// Adds those that are not at their defaults to a map.
+    fn put(&self, into: &mut BTreeMap<String, Value>);
+
+    /// Their values. `format` is the one that has no option of another name.
+    fn read(format: &str, given: &BTreeMap<String, Value>) -> Result<Self> {
+        check_names(format, given, Self::specs())?;
+        Self::from_given_or(given, Self::default())
     }
 }
 
-/// A truth value; false where it is not given.
-pub fn flag(extra: &BTreeMap<String, Value>, name: &str) -> Result<bool> {
-    Ok(boolean(extra, name)?.unwrap_or(false))
-}
-
-/// A truth value; `None` where it is not given.
-pub fn boolean(extra: &BTreeMap<String, Value>, name: &str) -> Result<Option<bool>> {
-    match extra.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::Bool(b)) => Ok(Some(*b)),
-        Some(other) => Err(unexpected(name, "true or false", other)),
-    }
-}
-
-/// The keys and values of a mapping, each value taken by `of`; none where it is not given.
-pub fn pairs<T>(
-    extra: &BTreeMap<String, Value>,
+/// The value of one option; `default` where it is not given.
+pub fn value_of<T: Field>(
+    specs: &[OptionSpec],
     name: &str,
-    of: impl Fn(&Value) -> Result<T>,
-) -> Result<Vec<(String, T)>> {
-    let pairs = match extra.get(name) {
-        None | Some(Value::Null) => return Ok(Vec::new()),
-        Some(Value::Map(pairs)) => pairs,
-        Some(other) => return Err(unexpected(name, "a mapping", other)),
-    };
-    let pairs = pairs.iter().map(|(key, value)| {
-        let value =
-            of(value).map_err(|e| Error::invalid(format!("option `{name}`, `{key}`: {}", e.reason())))?;
-        Ok((key.clone(), value))
-    });
-    pairs.collect()
+    given: &BTreeMap<String, Value>,
+    default: T,
+) -> Result<T> {
+    let Some(spec) = specs.iter().find(|spec| spec.name == name) else { return Ok(default) };
+    let names = std::iter::once(&spec.name).chain(spec.aliases);
+    let mut found = names.filter_map(|name| given.get_key_value(*name)).filter(|(_, v)| **v != Value::Null);
+    match (found.next(), found.next()) {
+        (None, _) => Ok(default),
+        (Some((_, value)), None) => spec.read(value),
+        (Some((one, _)), Some((other, _))) => {
+            Err(Error::invalid(format!("options `{one}` and `{other}` are the same: expected one of them")))
+        }
+    }
 }
 
-/// Text as UTF-8, or bytes: for [`pairs`].
-pub fn text_or_bytes(value: &Value) -> Result<Vec<u8>> {
-    match value {
-        Value::Str(s) => Ok(s.clone().into_bytes()),
-        Value::Bytes(b) => Ok(b.clone()),
-        other => Err(Error::invalid(format!("expected text or bytes, found {other:?}"))),
+/// Refuses names that no option goes by, and says which there are.
+fn check_names(format: &str, given: &BTreeMap<String, Value>, known: &[OptionSpec]) -> Result<()> {
+    match given.keys().find(|name| known.iter().all(|spec| !spec.is_called(name))) {
+        None => Ok(()),
+        Some(unknown) => {
+            let names: Vec<&str> = known.iter().map(|spec| spec.name).collect();
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            Err(Error::invalid(format!("{format} has no option `{unknown}`; it knows: {names}")))
+        }
     }
 }
 
 /// An option with a value that it cannot have.
 #[cold]
-pub fn unexpected(name: &str, expected: &str, found: impl std::fmt::Debug) -> Error {
-    Error::invalid(format!("option `{name}`: expected {expected}, found {found:?}"))
+pub fn unexpected(name: &str, expected: &str, found: impl std::fmt::Display) -> Error {
+    Error::invalid(format!("option `{name}`: expected {expected}, found {found}"))
 }
 
-/// Whether the second of two words was chosen; `None` if neither was.
-pub fn choice(extra: &BTreeMap<String, Value>, name: &str, of: [&str; 2]) -> Result<Option<bool>> {
-    let [first, second] = of;
-    match text(extra, name)? {
-        None => Ok(None),
-        Some(chosen) if chosen == first => Ok(Some(false)),
-        Some(chosen) if chosen == second => Ok(Some(true)),
-        Some(other) => Err(unexpected(name, &format!("\"{first}\" or \"{second}\""), other)),
+/// A value as errors print it.
+pub(crate) fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".to_owned(),
+        Value::Bool(b) => b.to_string(),
+        Value::Int(i) => i.to_string(),
+        Value::UInt(u) => u.to_string(),
+        Value::Float(f) => format!("{f:?}"),
+        Value::Str(s) => format!("{s:?}"),
+        Value::Bytes(bytes) => format!("b\"{}\"", bytes.escape_ascii()),
+        Value::List(all) => format!("[{}]", all.iter().map(shown).collect::<Vec<_>>().join(", ")),
+        Value::Map(pairs) => {
+            let pairs: Vec<String> = pairs.iter().map(|(k, v)| format!("{k:?}: {}", shown(v))).collect();
+            format!("{{{}}}", pairs.join(", "))
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

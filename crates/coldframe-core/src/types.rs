@@ -13,12 +13,14 @@
 //! |---|---|
 //! | this | one schema for many files |
 //! | `widen` | the type that holds the values of two |
+//! | `plain` | the types that a consumer such as Spark has |
 //! | [`mod@arrange`] | a file's columns as the table has them: in its order, under its names, nulls where the file lacks some |
 //! | [`mod@conform`] | batches in exactly the types of a target, where no value changes by it |
 
 pub mod arrange;
 pub mod conform;
 mod name;
+mod plain;
 mod widen;
 
 use std::collections::{HashMap, HashSet};
@@ -28,6 +30,7 @@ use arrow_schema::{Field, Schema};
 pub use arrange::{Arrangement, with_fields};
 pub use conform::conform;
 pub use name::name;
+pub use plain::{Consumer, shape};
 pub use widen::{MAX_PRECISION, Unlike, wider};
 
 use crate::{Error, Result};

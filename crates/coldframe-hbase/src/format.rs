@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use coldframe_core::format::check_options;
 use coldframe_core::io::Folder;
+use coldframe_core::options::Options as _;
 use coldframe_core::{
-    Capabilities, Content, Error, Format, OpenOptions, OptionDoc, Piece, Result, Source, TableFile,
+    Capabilities, Content, Error, Format, OpenOptions, OptionSpec, Piece, Result, Source, TableFile,
 };
 
 use crate::contents::contents;
 use crate::open::tables;
-use crate::options::OPEN_OPTIONS;
+use crate::options;
 use crate::root;
 use crate::splits::packed;
 use crate::table::HBaseTable;
@@ -45,7 +45,6 @@ impl Format for HBaseFormat {
     }
 
     fn contents(&self, source: &Source, options: &OpenOptions) -> Result<Vec<Content>> {
-        check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
         match source {
             Source::Folder { folder, .. } => contents(folder, options),
             Source::File { .. } => Err(Error::invalid("expected a root directory of HBase, found a file")),
@@ -53,7 +52,6 @@ impl Format for HBaseFormat {
     }
 
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
-        check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
         match source {
             Source::Folder { folder, .. } => Ok(Arc::new(HBaseTable::open(folder, options)?)),
             Source::File { .. } => Err(Error::invalid("expected a root directory of HBase, found a file")),
@@ -66,7 +64,6 @@ impl Format for HBaseFormat {
         options: &OpenOptions,
         recorded: &[Piece],
     ) -> Result<Arc<dyn TableFile>> {
-        check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
         match source {
             Source::Folder { folder, .. } => {
                 Ok(Arc::new(HBaseTable::open_recorded(folder, options, recorded)?))
@@ -76,14 +73,13 @@ impl Format for HBaseFormat {
     }
 
     fn shared(&self, source: &Source, options: &OpenOptions) -> Result<BTreeMap<String, Vec<Piece>>> {
-        check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
         match source {
             Source::Folder { folder, .. } => packed::shared(folder, options),
             Source::File { .. } => Ok(BTreeMap::new()),
         }
     }
 
-    fn open_options(&self) -> &'static [OptionDoc] {
-        OPEN_OPTIONS
+    fn open_options(&self) -> &'static [OptionSpec] {
+        options::OpenOptions::specs()
     }
 }

@@ -48,4 +48,5 @@ mod wal;
 pub use format::HBaseFormat;
 pub use layout::names::TableName;
 pub use lookup::RowScan;
+pub use options::{OpenOptions, View};
 pub use table::HBaseTable;

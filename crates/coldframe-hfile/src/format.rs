@@ -4,16 +4,16 @@ use std::io::Write;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use coldframe_core::format::check_options;
+use coldframe_core::options::Options as _;
 use coldframe_core::{
-    BatchWriter, Capabilities, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions,
+    BatchWriter, Capabilities, Format, OpenOptions, OptionSpec, Result, Source, TableFile, WriteOptions,
 };
 
 use crate::layout::block::{BlockType, MAGIC_LEN};
 use crate::layout::trailer;
-use crate::options::OPEN_OPTIONS;
+use crate::options;
 use crate::table::HFile;
-use crate::write::{self, WRITE_OPTIONS};
+use crate::write;
 
 /// HFile.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,7 +40,7 @@ impl Format for HFileFormat {
     }
 
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
-        check_options(self.name(), &options.extra, &OPEN_OPTIONS)?;
+        options::OpenOptions::read(self.name(), &options.extra)?;
         Ok(Arc::new(HFile::open(source, options)?))
     }
 
@@ -50,15 +50,15 @@ impl Format for HFileFormat {
         schema: &SchemaRef,
         options: &WriteOptions,
     ) -> Result<Box<dyn BatchWriter>> {
-        check_options(self.name(), &options.extra, WRITE_OPTIONS)?;
-        Ok(Box::new(write::Writer::new(sink, schema, write::write_options(options)?)?))
+        let options = write::WriteOptions::read(self.name(), &options.extra)?;
+        Ok(Box::new(write::Writer::new(sink, schema, options.try_into()?)?))
     }
 
-    fn open_options(&self) -> &'static [OptionDoc] {
-        &OPEN_OPTIONS
+    fn open_options(&self) -> &'static [OptionSpec] {
+        options::OpenOptions::specs()
     }
 
-    fn write_options(&self) -> &'static [OptionDoc] {
-        WRITE_OPTIONS
+    fn write_options(&self) -> &'static [OptionSpec] {
+        write::WriteOptions::specs()
     }
 }

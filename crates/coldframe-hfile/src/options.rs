@@ -2,30 +2,44 @@
 
 use std::collections::BTreeMap;
 
-use coldframe_core::options::{choice, integer};
-use coldframe_core::{Error, Limits, OpenOptions, OptionDoc, Result, Value};
+use coldframe_core::options::{Kind, Options as _};
+use coldframe_core::{Error, Limits, Result};
 
-/// The options of `open`.
-pub const OPEN_OPTIONS: [OptionDoc; 4] = [
-    OptionDoc { name: "view", help: "\"cells\" (HBase) or \"kv\" (Hudi); default what the file says it is" },
-    OptionDoc {
-        name: "types",
-        help: "\"code\" (default) or \"name\": whether a cell's type is a number or a word",
-    },
-    OptionDoc {
-        name: "pivot",
-        help: "{\"family:qualifier\": type}: one row per row key with the latest visible value of these columns; types are HBase's Bytes: binary, string, long, int, short, float, double, boolean",
-    },
-    OptionDoc { name: "block_cache_bytes", help: "decoded blocks that look-ups keep; default 256 MiB" },
-];
+coldframe_core::choices! {
+    /// How a file shows itself.
+    pub enum View {
+        /// Row, family, qualifier, timestamp, type, value, tags, sequence id.
+        Cells = "cells",
+        /// Key and value.
+        KeyValue = "kv",
+    }
+}
 
-/// How a file shows itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum View {
-    /// Row, family, qualifier, timestamp, type, value, tags, sequence id.
-    Cells,
-    /// Key and value.
-    KeyValue,
+coldframe_core::choices! {
+    /// How the column of cells' types shows them.
+    #[derive(Default)]
+    pub enum CellTypes {
+        /// As numbers.
+        #[default]
+        Code = "code",
+        /// As words.
+        Name = "name",
+    }
+}
+
+coldframe_core::options! {
+    /// How an HFile is opened.
+    pub struct OpenOptions for coldframe_core::OpenOptions {
+        /// "cells" (HBase) or "kv" (Hudi); default what the file says it is
+        view: Option<View>;
+        /// whether a cell's type is a number or a word
+        types: CellTypes;
+        /// {"family:qualifier": type}: one row per row key with the latest visible value of these columns; types are HBase's Bytes: binary,
+        /// string, long, int, short, float, double, boolean
+        pivot: Vec<(String, String)>;
+        /// decoded blocks that look-ups keep
+        block_cache_bytes: u64 = 256 << 20, as Kind::SIZE;
+    }
 }
 
 /// The options, read.
@@ -53,7 +67,7 @@ impl Default for Options {
             view: None,
             type_names: false,
             pivot: Vec::new(),
-            cache_bytes: 256 << 20,
+            cache_bytes: OpenOptions::default().block_cache_bytes,
             verify: true,
             keys: BTreeMap::new(),
             limits: Limits::default(),
@@ -63,43 +77,21 @@ impl Default for Options {
 
 impl Options {
     /// From what the user said.
-    pub fn new(options: &OpenOptions) -> Result<Self> {
-        let extra = &options.extra;
+    pub fn new(options: &coldframe_core::OpenOptions) -> Result<Self> {
+        let given = OpenOptions::from_given_or(&options.extra, OpenOptions::default())?;
         if options.schema.is_some() {
             return Err(Error::unsupported(
                 "a schema for HFile, whose columns are fixed; `pivot` gives values their types",
             ));
         }
-        let view = choice(extra, "view", ["cells", "kv"])?;
-        let defaults = Self::default();
         Ok(Self {
-            view: view.map(|second| if second { View::KeyValue } else { View::Cells }),
-            type_names: choice(extra, "types", ["code", "name"])?.unwrap_or(false),
-            pivot: pivot(extra)?,
-            cache_bytes: integer(extra, "block_cache_bytes")?.unwrap_or(defaults.cache_bytes),
+            view: given.view,
+            type_names: given.types == CellTypes::Name,
+            pivot: given.pivot,
+            cache_bytes: given.block_cache_bytes,
             verify: !options.skip_checksums,
             keys: options.keys.clone(),
             limits: options.limits,
         })
-    }
-}
-
-/// The columns of `pivot` in the order given.
-fn pivot(extra: &BTreeMap<String, Value>) -> Result<Vec<(String, String)>> {
-    let wrong = |found: &Value| {
-        Error::invalid(format!(
-            "option `pivot`: expected {{\"family:qualifier\": \"type\"}}, found {found:?}"
-        ))
-    };
-    match extra.get("pivot") {
-        None | Some(Value::Null) => Ok(Vec::new()),
-        Some(Value::Map(pairs)) => {
-            let column = |(name, of): &(String, Value)| match of {
-                Value::Str(of) => Ok((name.clone(), of.clone())),
-                other => Err(wrong(other)),
-            };
-            pairs.iter().map(column).collect()
-        }
-        Some(other) => Err(wrong(other)),
     }
 }

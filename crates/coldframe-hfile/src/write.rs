@@ -43,8 +43,8 @@ use coldframe_core::{BatchWriter, Error, Result};
 use coldframe_encoding::codec::Algorithm;
 use prost::Message;
 
-use self::options::{BloomKind, WriteOptions};
-pub(crate) use self::options::{WRITE_OPTIONS, write_options};
+use self::options::Settings;
+pub use self::options::{BloomKind, CellEncoding, Checksum, Codec, WriteOptions};
 
 use self::blocks::Blocks;
 use self::bloom::Bloom;
@@ -87,7 +87,7 @@ pub(crate) struct Writer<W> {
     tags: Vec<u8>,
     first_block: Option<u64>,
     last_block: Option<u64>,
-    options: WriteOptions,
+    options: Settings,
     failed: Failed,
 }
 
@@ -99,7 +99,7 @@ impl<W> std::fmt::Debug for Writer<W> {
 
 impl<W: Write> Writer<W> {
     /// A writer that has not written anything yet.
-    pub(crate) fn new(sink: W, schema: &Schema, mut options: WriteOptions) -> Result<Self> {
+    pub(crate) fn new(sink: W, schema: &Schema, mut options: Settings) -> Result<Self> {
         let input = Arc::new(Input::new(schema, &options)?);
         options.view = Some(input.view);
         let mut blooms = Vec::new();
@@ -286,7 +286,7 @@ fn trailer_of(message: &FileTrailerProto) -> Result<Vec<u8>> {
 }
 
 /// Fails if Hudi's readers could not read the file.
-fn check_hudi(options: &WriteOptions) -> Result<()> {
+fn check_hudi(options: &Settings) -> Result<()> {
     if let Some(codec) = options.codec.filter(|c| c.algorithm != Algorithm::Gzip) {
         return Err(Error::unsupported(format!(
             "codec {} in a file for Hudi, which reads gz only",

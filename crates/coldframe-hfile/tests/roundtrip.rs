@@ -242,7 +242,11 @@ fn what_cannot_be_written_is_refused() {
             "column \"timestamp\": ",
         ),
         (vec![("key", texts(&["a"]))], vec![("codec", Value::from("lz4"))], "codec lz4 in a file for Hudi"),
-        (vec![row()], vec![("codec", Value::from("rar"))], "option `codec`: expected none, gz, snappy,"),
+        (
+            vec![row()],
+            vec![("codec", Value::from("rar"))],
+            "option `codec`: expected \"none\", \"gz\", \"snappy\",",
+        ),
         (
             vec![row()],
             vec![("block_size", Value::Int(0))],

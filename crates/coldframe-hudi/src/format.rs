@@ -4,13 +4,12 @@ use std::io::Write;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use coldframe_core::format::check_options;
 use coldframe_core::io::Folder;
-use coldframe_core::options::text;
+use coldframe_core::options::Options as _;
 use coldframe_core::{
-    BatchWriter, Capabilities, Error, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions,
+    BatchWriter, Capabilities, Format, OpenOptions, OptionSpec, Result, Source, TableFile, WriteOptions,
 };
-use coldframe_hfile::{HFile, HFileFormat, OPEN_OPTIONS as OF_FILES};
+use coldframe_hfile::{HFile, HFileFormat};
 
 use crate::records::RecordFile;
 use crate::table::{self, MetadataTable};
@@ -19,17 +18,29 @@ use crate::table::{self, MetadataTable};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HudiFormat;
 
-/// The options of `open`: those of HFile and one more.
-const OPEN_OPTIONS: &[OptionDoc] = &[
-    OF_FILES[0],
-    OF_FILES[1],
-    OF_FILES[2],
-    OptionDoc {
-        name: "decode",
-        help: "\"avro\": Hudi's values also as a struct of the schema that the file holds",
-    },
-    OF_FILES[3],
-];
+coldframe_core::choices! {
+    /// What Hudi's values are decoded by.
+    pub enum Decode {
+        /// The schema that the file holds.
+        Avro = "avro",
+    }
+}
+
+coldframe_core::options! {
+    /// How the values of Hudi's files are shown.
+    pub struct RecordOptions for OpenOptions {
+        /// "avro": Hudi's values also as a struct of the schema that the file holds
+        decode: Option<Decode>;
+    }
+}
+
+coldframe_core::options! {
+    /// All that may be said of a file or a directory.
+    struct Given for OpenOptions {
+        flatten files: coldframe_hfile::OpenOptions;
+        flatten records: RecordOptions;
+    }
+}
 
 impl Format for HudiFormat {
     fn name(&self) -> &'static str {
@@ -49,18 +60,11 @@ impl Format for HudiFormat {
     }
 
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
-        check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
-        let avro = match text(&options.extra, "decode")? {
-            None => false,
-            Some("avro") => true,
-            Some(other) => {
-                return Err(Error::invalid(format!("option `decode`: expected \"avro\", found {other:?}")));
-            }
-        };
-        match (source, avro) {
+        let given = Given::read(self.name(), &options.extra)?;
+        match (source, given.records.decode) {
             (Source::Folder { .. }, _) => Ok(Arc::new(MetadataTable::open(source, options)?)),
-            (_, true) => Ok(Arc::new(RecordFile::open(source, options)?)),
-            (_, false) => Ok(Arc::new(HFile::open(source, options)?)),
+            (_, Some(Decode::Avro)) => Ok(Arc::new(RecordFile::open(source, options)?)),
+            (_, None) => Ok(Arc::new(HFile::open(source, options)?)),
         }
     }
 
@@ -73,11 +77,11 @@ impl Format for HudiFormat {
         HFileFormat.create(sink, schema, options)
     }
 
-    fn open_options(&self) -> &'static [OptionDoc] {
-        OPEN_OPTIONS
+    fn open_options(&self) -> &'static [OptionSpec] {
+        Given::specs()
     }
 
-    fn write_options(&self) -> &'static [OptionDoc] {
+    fn write_options(&self) -> &'static [OptionSpec] {
         HFileFormat.write_options()
     }
 }

@@ -40,6 +40,9 @@ mod slice;
 mod table;
 mod timeline;
 
-pub use format::HudiFormat;
+pub use coldframe_hfile::{
+    BloomKind, CellEncoding, CellTypes, Checksum, Codec, OpenOptions, View, WriteOptions,
+};
+pub use format::{Decode, HudiFormat, RecordOptions};
 pub use records::RecordFile;
 pub use table::MetadataTable;

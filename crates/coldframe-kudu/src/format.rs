@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use coldframe_core::format::check_options;
 use coldframe_core::io::Folder;
+use coldframe_core::options::Options as _;
 use coldframe_core::{
-    Capabilities, Content, Error, Format, OpenOptions, OptionDoc, Result, Source, TableFile,
+    Capabilities, Content, Error, Format, OpenOptions, OptionSpec, Result, Source, TableFile,
 };
 
 use crate::contents::contents;
 use crate::open::tables;
-use crate::options::OPEN_OPTIONS;
+use crate::options;
 use crate::store::roots;
 use crate::table::KuduTable;
 
@@ -24,7 +24,13 @@ impl Format for KuduFormat {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { folders: true, tables: true, tables_of: Some("cfile"), ..Capabilities::default() }
+        Capabilities {
+            folders: true,
+            tables: true,
+            tables_of: Some("cfile"),
+            side_by_side: true,
+            ..Capabilities::default()
+        }
     }
 
     fn probe(&self, _head: &[u8], _tail: &[u8]) -> bool {
@@ -45,7 +51,6 @@ impl Format for KuduFormat {
     }
 
     fn contents(&self, source: &Source, options: &OpenOptions) -> Result<Vec<Content>> {
-        check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
         match source {
             Source::Folder { folder, path } => contents(folder, path, options),
             Source::File { .. } => Err(Error::invalid("expected a Kudu data directory, found a file")),
@@ -53,14 +58,13 @@ impl Format for KuduFormat {
     }
 
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
-        check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
         match source {
             Source::Folder { folder, path } => Ok(Arc::new(KuduTable::open(folder, path, options)?)),
             Source::File { .. } => Err(Error::invalid("expected a Kudu data directory, found a file")),
         }
     }
 
-    fn open_options(&self) -> &'static [OptionDoc] {
-        OPEN_OPTIONS
+    fn open_options(&self) -> &'static [OptionSpec] {
+        options::OpenOptions::specs()
     }
 }

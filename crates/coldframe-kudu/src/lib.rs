@@ -40,4 +40,5 @@ mod verify;
 mod wal;
 
 pub use format::KuduFormat;
+pub use options::OpenOptions;
 pub use table::KuduTable;

@@ -3,26 +3,25 @@
 use std::collections::BTreeMap;
 
 use arrow_cast::parse::string_to_timestamp_nanos;
-use coldframe_core::{Error, OptionDoc, Result, Value, options};
+use coldframe_core::options::{Options as _, Time, unexpected};
+use coldframe_core::{Result, Value};
 
-/// The options of a data directory.
-pub(crate) const OPEN_OPTIONS: &[OptionDoc] = &[
-    OptionDoc { name: "table", help: "the table's name or id; needed where there are several" },
-    OptionDoc { name: "tablet", help: "the id of the one tablet to read" },
-    OptionDoc {
-        name: "complete",
-        help: "true demands a tablet for each hash bucket; false says that other servers are known to hold some: without \
-               either, those that they may hold are a warning",
-    },
-    OptionDoc {
-        name: "wal",
-        help: "whether rows count that only the write-ahead log holds: those that the server had in memory; default true",
-    },
-    OptionDoc {
-        name: "snapshot",
-        help: "the table as it was before this time: a datetime (UTC if it has no zone), ISO 8601 text, or a raw hybrid time; default latest",
-    },
-];
+coldframe_core::options! {
+    /// How a data directory is opened.
+    pub struct OpenOptions for coldframe_core::OpenOptions {
+        /// the table's name or id; needed where there are several
+        table: Option<String>;
+        /// the id of the one tablet to read
+        tablet: Option<String>;
+        /// true demands a tablet for each hash bucket; false says that other servers are known to hold some: without either, those that
+        /// they may hold are a warning
+        complete: Option<bool>;
+        /// whether rows count that only the write-ahead log holds: those that the server had in memory
+        wal: bool = true;
+        /// the table as it was before this time: a datetime (UTC if it has no zone), ISO 8601 text, or a raw hybrid time; default latest
+        snapshot: Option<Time>;
+    }
+}
 
 /// The values of the options.
 #[derive(Debug)]
@@ -39,41 +38,26 @@ pub(crate) struct Options {
 
 impl Options {
     pub(crate) fn new(extra: &BTreeMap<String, Value>) -> Result<Self> {
-        let text = |name| -> Result<Option<String>> { Ok(options::text(extra, name)?.map(str::to_owned)) };
-        Ok(Self {
-            table: text("table")?,
-            tablet: text("tablet")?,
-            snapshot: snapshot(extra.get("snapshot"))?,
-            complete: options::boolean(extra, "complete")?,
-            wal: options::boolean(extra, "wal")?.unwrap_or(true),
-        })
+        let OpenOptions { table, tablet, complete, wal, snapshot } = OpenOptions::read("kudu", extra)?;
+        let snapshot = snapshot.as_ref().map(hybrid_time).transpose()?;
+        Ok(Self { table, tablet, snapshot, complete, wal })
     }
 }
 
 /// A hybrid time: microseconds since 1970, and 12 bits of a counter.
-fn snapshot(value: Option<&Value>) -> Result<Option<u64>> {
-    let bad = |found: &dyn std::fmt::Debug| {
-        Error::invalid(format!(
-            "option `snapshot`: expected a hybrid time or a date and time, found {found:?}"
-        ))
-    };
-    let time = match value {
-        None | Some(Value::Null) => return Ok(None),
-        Some(Value::Int(n)) => u64::try_from(*n).map_err(|_| bad(n))?,
-        Some(Value::UInt(n)) => *n,
-        Some(Value::Str(s)) if !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit()) => {
-            s.parse().map_err(|_| bad(s))?
+fn hybrid_time(of: &Time) -> Result<u64> {
+    let bad = || unexpected("snapshot", "a hybrid time or a date and time", of);
+    match of {
+        Time::Number(number) => u64::try_from(*number).map_err(|_| bad()),
+        Time::Text(digits) if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) => {
+            digits.parse().map_err(|_| bad())
         }
-        Some(Value::Str(s)) => {
-            let nanos = string_to_timestamp_nanos(s).map_err(|_| bad(s))?;
-            u64::try_from(nanos / 1000)
-                .ok()
-                .and_then(|micros| micros.checked_mul(1 << 12))
-                .ok_or_else(|| bad(s))?
+        Time::Text(text) => {
+            let nanos = string_to_timestamp_nanos(text).map_err(|_| bad())?;
+            let micros = u64::try_from(nanos / 1000).ok();
+            micros.and_then(|micros| micros.checked_mul(1 << 12)).ok_or_else(bad)
         }
-        Some(other) => return Err(bad(other)),
-    };
-    Ok(Some(time))
+    }
 }
 
 #[cfg(test)]
@@ -82,17 +66,18 @@ mod tests {
 
     #[test]
     fn the_forms_of_a_snapshot() {
-        let of = |v: Value| snapshot(Some(&v)).unwrap().unwrap();
+        let read = |v: Value| Options::new(&BTreeMap::from([("snapshot".to_owned(), v)])).map(|o| o.snapshot);
+        let of = |v: Value| read(v).unwrap().unwrap();
         assert_eq!(of(Value::Int(7_353_335_805_851_582_465)), 7_353_335_805_851_582_465);
         assert_eq!(of(Value::Str("7353335805851582465".into())), 7_353_335_805_851_582_465);
         assert_eq!(of(Value::Str("1970-01-01T00:00:01.5Z".into())), 1_500_000 << 12);
         assert_eq!(of(Value::Str("1970-01-01T01:00:01+01:00".into())), 1_000_000 << 12);
         assert_eq!(of(Value::Str("1970-01-01 00:00:01".into())), 1_000_000 << 12);
-        assert_eq!(snapshot(None).unwrap(), None);
+        assert_eq!(read(Value::Null).unwrap(), None);
         for bad in
             [Value::Int(-1), Value::Str("yesterday".into()), Value::Bool(true), Value::Str(String::new())]
         {
-            assert!(snapshot(Some(&bad)).is_err(), "{bad:?}");
+            assert!(read(bad.clone()).is_err(), "{bad:?}");
         }
     }
 }

@@ -66,9 +66,9 @@ fn take_of_table(types: &mut [proto::Type], at: u32, declared: &[proto::Type], o
 }
 
 /// Whether columns have the names that Hive wrote before 2.0.
-fn are_placeholders(names: &[String]) -> bool {
+pub(crate) fn are_placeholders<'a>(names: impl IntoIterator<Item = &'a String>) -> bool {
     let is = |(at, name): (usize, &String)| name.strip_prefix("_col").is_some_and(|n| n == at.to_string());
-    names.iter().enumerate().all(is)
+    names.into_iter().enumerate().all(is)
 }
 
 /// Takes a declared type where a file's own says less; whether it did.

@@ -4,19 +4,18 @@ use std::io::Write;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use coldframe_core::format::check_options;
-use coldframe_core::options::text;
+use coldframe_core::options::Options as _;
 use coldframe_core::{
-    BatchWriter, Capabilities, Error, ErrorKind, Format, OpenOptions, OptionDoc, Result, Source, TableFile,
+    BatchWriter, Capabilities, Error, ErrorKind, Format, OpenOptions, OptionSpec, Result, Source, TableFile,
     WriteOptions,
 };
 
 use crate::layout::tail::MAGIC;
 use crate::open::{Recovery, Shape};
-use crate::options::{OPEN_OPTIONS, Options};
+use crate::options::{self, Options};
 use crate::recover;
 use crate::table::OrcFile;
-use crate::write::{self, WRITE_OPTIONS};
+use crate::write;
 
 /// ORC.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,6 +36,7 @@ impl Format for OrcFormat {
             endings: &["orc"],
             // A writer that got no row may leave such a file.
             empty_files: true,
+            input_formats: &["OrcInputFormat", "OrcNewInputFormat"],
             unit_option: Some("timestamp_unit"),
             ..Capabilities::default()
         }
@@ -49,24 +49,7 @@ impl Format for OrcFormat {
     }
 
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
-        check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
-        let read = Options::new(options)?;
-        let Source::File { bytes, siblings, .. } = source else {
-            return Err(Error::unsupported("a directory as an ORC file"));
-        };
-        let found = match OrcFile::open(bytes.clone(), read.clone()) {
-            // What a cut file ends with may pass for a postscript that names a version or a codec which nobody knows.
-            Err(e) if read.recover && (e.is_damage() || is_unsupported(&e)) => {
-                let from = text(&options.extra, "schema_from")?;
-                let found = recover::recover(bytes, &read, from, siblings.as_deref())
-                    .map_err(|none| if is_unsupported(&e) && none.is_damage() { e } else { none })?;
-                let mut shape = Shape::new(bytes.clone(), found.tail, read, found.lost)?;
-                shape.recovered = Some(Recovery { proof: found.proof });
-                OrcFile::new(shape)?
-            }
-            other => other?,
-        };
-        Ok(Arc::new(found))
+        open(source, &options::OpenOptions::read(self.name(), &options.extra)?, options)
     }
 
     fn create(
@@ -75,15 +58,40 @@ impl Format for OrcFormat {
         schema: &SchemaRef,
         options: &WriteOptions,
     ) -> Result<Box<dyn BatchWriter>> {
-        check_options(self.name(), &options.extra, WRITE_OPTIONS)?;
-        Ok(Box::new(write::Writer::new(sink, schema, write::write_options(options)?)?))
+        let options = write::WriteOptions::read(self.name(), &options.extra)?;
+        Ok(Box::new(write::Writer::new(sink, schema, options)?))
     }
 
-    fn open_options(&self) -> &'static [OptionDoc] {
-        OPEN_OPTIONS
+    fn open_options(&self) -> &'static [OptionSpec] {
+        options::OpenOptions::specs()
     }
 
-    fn write_options(&self) -> &'static [OptionDoc] {
-        WRITE_OPTIONS
+    fn write_options(&self) -> &'static [OptionSpec] {
+        write::WriteOptions::specs()
     }
+}
+
+/// Opens a file, told in the format's own options and in those of all formats.
+pub fn open(
+    source: &Source,
+    given: &options::OpenOptions,
+    options: &OpenOptions,
+) -> Result<Arc<dyn TableFile>> {
+    let read = Options::new(given, options);
+    let Source::File { bytes, siblings, .. } = source else {
+        return Err(Error::unsupported("a directory as an ORC file"));
+    };
+    let found = match OrcFile::open(bytes.clone(), read.clone()) {
+        // What a cut file ends with may pass for a postscript that names a version or a codec which nobody knows.
+        Err(e) if read.recover && (e.is_damage() || is_unsupported(&e)) => {
+            let from = given.schema_from.as_deref();
+            let found = recover::recover(bytes, &read, from, siblings.as_deref())
+                .map_err(|none| if is_unsupported(&e) && none.is_damage() { e } else { none })?;
+            let mut shape = Shape::new(bytes.clone(), found.tail, read, found.lost)?;
+            shape.recovered = Some(Recovery { proof: found.proof });
+            OrcFile::new(shape)?
+        }
+        other => other?,
+    };
+    Ok(Arc::new(found))
 }

@@ -39,9 +39,10 @@ mod undeclared;
 mod verify;
 mod write;
 
-pub use format::OrcFormat;
+pub use format::{OrcFormat, open};
 pub use layout::proto;
 pub use layout::types::Kind;
 pub use open::Front;
-pub use options::Options;
+pub use options::{Declares, Masked, OpenOptions, Options};
 pub use table::OrcFile;
+pub use write::{CodecOption as Codec, EncodingStrategy, LastSecond, WriteOptions};

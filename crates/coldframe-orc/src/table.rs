@@ -10,6 +10,7 @@ use coldframe_core::{
     TableFile, Value,
 };
 
+use crate::declared;
 use crate::declared::declare;
 use crate::layout::encryption::key_unavailable;
 use crate::layout::stripe::Stripe;
@@ -68,6 +69,11 @@ impl OrcFile {
 impl TableFile for OrcFile {
     fn format(&self) -> &'static str {
         "orc"
+    }
+
+    fn has_placeholder_names(&self) -> bool {
+        let fields = self.schema().fields();
+        !fields.is_empty() && declared::are_placeholders(fields.iter().map(|field| field.name()))
     }
 
     fn schema(&self) -> &SchemaRef {

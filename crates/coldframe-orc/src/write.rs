@@ -45,10 +45,9 @@ use arrow_schema::Schema;
 use bytes::Bytes;
 use coldframe_core::BatchWriter;
 use coldframe_core::writing::{Failed, check_column_count};
-use coldframe_encoding::codec::Algorithm;
 use coldframe_encoding::{Error, Result};
 
-pub(crate) use self::options::{WRITE_OPTIONS, WriteOptions, write_options};
+pub use self::options::{Codec as CodecOption, EncodingStrategy, LastSecond, WriteOptions};
 
 use self::column::{Column, Shared, StoredStream, StripeParts};
 use self::schema::{ColumnType, Kind};
@@ -98,7 +97,8 @@ pub(crate) fn types_of(schema: &Schema) -> Result<Vec<proto::Type>> {
 impl<W: Write> Writer<W> {
     /// Writes the magic.
     pub(crate) fn new(mut sink: W, schema: &Schema, options: WriteOptions) -> Result<Self> {
-        let root = ColumnType::of(schema, &options.types)?;
+        options.check()?;
+        let root = ColumnType::of(schema, &options.lengths()?)?;
         let types = root.all();
         check_blooms(&types, &options)?;
         let block = options
@@ -120,7 +120,7 @@ impl<W: Write> Writer<W> {
             ..Default::default()
         };
         let context = Shared {
-            codec: Codec::new(options.codec, options.compression_level, block),
+            codec: Codec::new(options.codec.algorithm(), options.compression_level, block),
             integers: Vec::new(),
         };
         sink.write_all(MAGIC)?;
@@ -260,10 +260,10 @@ impl<W: Write> Writer<W> {
         self.footer.statistics = statistics.iter().map(encoded).collect();
         let metadata = self.context.codec.whole(&proto::encode(&self.metadata))?;
         let footer = self.context.codec.whole(&proto::encode(&self.footer))?;
-        let is_compressed = self.options.codec != Algorithm::None;
+        let is_compressed = self.options.codec != CodecOption::None;
         let postscript = proto::encode(&proto::PostScript {
             footer_length: Some(footer.len() as u64),
-            compression: Some(stored_codec(self.options.codec)?),
+            compression: Some(self.options.codec.stored()),
             compression_block_size: is_compressed.then_some(self.context.codec.block as u64),
             version: vec![0, 12],
             metadata_length: Some(metadata.len() as u64),
@@ -294,20 +294,6 @@ impl<W: Write + Send> BatchWriter for Writer<W> {
 /// Statistics as footers hold them.
 fn encoded(statistics: &proto::ColumnStatistics) -> Bytes {
     proto::encode(statistics).into()
-}
-
-/// `CompressionKind`
-fn stored_codec(algorithm: Algorithm) -> Result<u32> {
-    Ok(match algorithm {
-        Algorithm::None => 0,
-        Algorithm::Deflate => 1,
-        Algorithm::Snappy => 2,
-        Algorithm::Lzo => 3,
-        Algorithm::Lz4 => 4,
-        Algorithm::Zstd => 5,
-        Algorithm::Brotli => 6,
-        other => return Err(Error::unsupported(format!("ORC has no codec {other}"))),
-    })
 }
 
 /// Room for twenty blocks of each column in a stripe, as Java has it.

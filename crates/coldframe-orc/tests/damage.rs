@@ -29,6 +29,10 @@ fn limits() -> Limits {
     }
 }
 
+fn default_options() -> Options {
+    Options::new(&coldframe_orc::OpenOptions::default(), &OpenOptions::default())
+}
+
 fn open(bytes: impl Into<Bytes>) -> Result<Arc<dyn TableFile>> {
     let mut options = OpenOptions { limits: limits(), ..OpenOptions::default() };
     options.extra.insert("timestamp_unit".to_owned(), Value::from("us"));
@@ -219,10 +223,7 @@ fn written(codec: &str) -> Vec<u8> {
 
 /// The bytes of the DATA stream of a column.
 fn data_of(bytes: &[u8], column: usize) -> std::ops::Range<usize> {
-    let file = OrcFile::open(
-        Arc::new(Bytes::copy_from_slice(bytes)),
-        Options::new(&OpenOptions::default()).unwrap(),
-    );
+    let file = OrcFile::open(Arc::new(Bytes::copy_from_slice(bytes)), default_options());
     let node = file.unwrap().inspect().unwrap();
     let stripe = node.children.iter().find(|n| n.name == "stripe 0").unwrap();
     let is = |n: &&coldframe_core::Node| {
@@ -287,7 +288,7 @@ fn a_broken_stripe_footer_costs_the_stripe() {
 fn a_limit_reads_the_first_row_groups_only() {
     let bytes = written("zlib");
     let source = Arc::new(coldframe_testing::Logged::new(bytes));
-    let file = OrcFile::open(source.clone(), Options::new(&OpenOptions::default()).unwrap()).unwrap();
+    let file = OrcFile::open(source.clone(), default_options()).unwrap();
     let fetched = |limit: Option<u64>| {
         source.take();
         let outcome = rows::scan(&file, &Scan { limit, ..Scan::default() }, None).unwrap();

@@ -34,6 +34,12 @@ pub(crate) fn export_schema<'py>(py: Python<'py>, schema: &Schema) -> PyResult<B
     PyCapsule::new_with_value(py, ffi, SCHEMA)
 }
 
+/// Exports a type.
+pub(crate) fn export_type<'py>(py: Python<'py>, kind: &DataType) -> PyResult<Bound<'py, PyCapsule>> {
+    let ffi = FFI_ArrowSchema::try_from(kind).map_err(failed)?;
+    PyCapsule::new_with_value(py, ffi, SCHEMA)
+}
+
 /// Exports an array; a batch is exported as a struct array.
 pub(crate) fn export_array<'py>(py: Python<'py>, array: &dyn Array) -> PyResult<Bound<'py, PyTuple>> {
     let (array, schema) = to_ffi(&array.to_data()).map_err(failed)?;

@@ -72,6 +72,11 @@ impl RawFile {
     }
 
     #[getter]
+    fn has_placeholder_names(&self) -> bool {
+        self.0.table.has_placeholder_names()
+    }
+
+    #[getter]
     fn num_rows(&self) -> Option<u64> {
         self.0.table.row_count()
     }

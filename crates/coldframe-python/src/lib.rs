@@ -15,6 +15,7 @@ mod keys;
 mod literal;
 mod lookups;
 mod opening;
+mod options;
 mod predicate;
 mod rows;
 mod scan;
@@ -23,10 +24,11 @@ mod source;
 mod split;
 mod storage;
 mod store;
+mod types;
 mod value;
 mod write;
 
-use coldframe::Capabilities;
+use coldframe::{Capabilities, CommonOptions, Options as _};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -49,15 +51,10 @@ fn detect(
 fn formats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let all = PyDict::new(py);
     for format in coldframe::formats() {
-        let (open, write, whole) = (PyDict::new(py), PyDict::new(py), PyDict::new(py));
-        for option in format.open_options().iter().chain(coldframe::format::COMMON_OPTIONS) {
-            open.set_item(option.name, option.help)?;
-        }
-        for option in format.write_options() {
-            write.set_item(option.name, option.help)?;
-        }
-        whole.set_item("open", open)?;
-        whole.set_item("write", write)?;
+        let whole = PyDict::new(py);
+        let open = format.open_options().iter().chain(CommonOptions::specs());
+        whole.set_item("open", options::declared(py, open)?)?;
+        whole.set_item("write", options::declared(py, format.write_options())?)?;
         whole.set_item("capabilities", capabilities(py, format.capabilities())?)?;
         all.set_item(format.name(), whole)?;
     }
@@ -78,6 +75,8 @@ fn capabilities(py: Python<'_>, of: Capabilities) -> PyResult<Bound<'_, PyDict>>
         empty_files,
         tables_of,
         folder_option,
+        side_by_side,
+        input_formats,
         unit_option,
     } = of;
     let dict = PyDict::new(py);
@@ -93,6 +92,8 @@ fn capabilities(py: Python<'_>, of: Capabilities) -> PyResult<Bound<'_, PyDict>>
     dict.set_item("empty_files", empty_files)?;
     dict.set_item("tables_of", tables_of)?;
     dict.set_item("folder_option", folder_option)?;
+    dict.set_item("side_by_side", side_by_side)?;
+    dict.set_item("input_formats", input_formats)?;
     dict.set_item("unit_option", unit_option)?;
     Ok(dict)
 }
@@ -107,6 +108,7 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(formats, module)?)?;
     module.add_function(wrap_pyfunction!(dataset::find_files, module)?)?;
     module.add_function(wrap_pyfunction!(dataset::stop_reading, module)?)?;
+    module.add_function(wrap_pyfunction!(options::parse_option, module)?)?;
     module.add_function(wrap_pyfunction!(file::open_file, module)?)?;
     module.add_function(wrap_pyfunction!(split::splits_of, module)?)?;
     module.add_function(wrap_pyfunction!(split::plan_to_bytes, module)?)?;
@@ -121,6 +123,11 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(shape::pruned, module)?)?;
     module.add_function(wrap_pyfunction!(shape::with_fields, module)?)?;
     module.add_function(wrap_pyfunction!(shape::unified, module)?)?;
+    module.add_function(wrap_pyfunction!(types::plain_type, module)?)?;
+    module.add_function(wrap_pyfunction!(types::plain_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(types::type_shape, module)?)?;
+    module.add_function(wrap_pyfunction!(types::parse_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(types::print_columns, module)?)?;
     module.add_function(wrap_pyfunction!(convert::convert, module)?)?;
     module.add_function(wrap_pyfunction!(convert::decode, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_get, module)?)?;

@@ -36,5 +36,9 @@ mod verify;
 mod walk;
 mod write;
 
+pub use coldframe_encoding::codec::Algorithm;
 pub use format::RcFileFormat;
+pub use options::{OpenOptions, TableOptions};
+pub use serde::{HiveVersion, Serde};
 pub use table::RcFile;
+pub use write::{Codec, Header, WriteOptions};

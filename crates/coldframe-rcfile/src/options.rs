@@ -1,46 +1,71 @@
 //! What a user says of an RCFile that the file does not: types, SerDe, delimiters, whose rules.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use chrono_tz::Tz;
-use coldframe_core::options::text;
-use coldframe_core::{Error, OpenOptions, OptionDoc, Result, SchemaSpec, Value};
+use coldframe_core::options::{Field as OptionType, Kind, Options as _, Word};
+use coldframe_core::{Error, Result, SchemaSpec, Value};
 
 use crate::hive_type::HiveType;
 use crate::hive_type::ddl;
 use crate::serde::{HiveVersion, Serde, SerdeOptions, TimestampUnit};
 
-/// Options that reading and writing share.
-pub(crate) const SERDE: OptionDoc = OptionDoc {
-    name: "serde",
-    help: "\"text\" (ColumnarSerDe) or \"binary\" (LazyBinaryColumnarSerDe, Hive's default since 0.12); the file does not say which",
-};
-pub(crate) const SERDE_PROPERTIES: OptionDoc = OptionDoc {
-    name: "serde_properties",
-    help: "table and SerDe properties under Hive's names: field.delim, collection.delim, mapkey.delim, escape.delim, serialization.null.format, timestamp.formats ...",
-};
-pub(crate) const HIVE_VERSION: OptionDoc = OptionDoc {
-    name: "hive_version",
-    help: "whose lenient parsing and calendar apply: \"4.1\" (default), \"3.1\", \"2.3\", \"0.8\"",
-};
-pub(crate) const TIMEZONE: OptionDoc = OptionDoc {
-    name: "timezone",
-    help: "zone of the session that wrote binary timestamps with Hive 2.x or older, such as \"America/Los_Angeles\"; default UTC",
-};
+coldframe_core::options! {
+    /// What Hive's table says, and files do not.
+    pub struct TableOptions for coldframe_core::OpenOptions {
+        /// "text" (ColumnarSerDe) or "binary" (LazyBinaryColumnarSerDe, Hive's default since 0.12); the file does not say which
+        serde: Option<Serde>;
+        /// table and SerDe properties under Hive's names: field.delim, collection.delim, mapkey.delim, escape.delim,
+        /// serialization.null.format, timestamp.formats ...
+        serde_properties: Vec<(String, String)>;
+        /// whose lenient parsing and calendar apply
+        hive_version: HiveVersion;
+        /// zone of the session that wrote binary timestamps with Hive 2.x or older, such as "America/Los_Angeles"; default UTC
+        timezone: Option<String>;
+    }
+}
 
-/// Options of [`coldframe_core::Format::open`].
-pub(crate) const OPEN_OPTIONS: &[OptionDoc] = &[
-    SERDE,
-    SERDE_PROPERTIES,
-    HIVE_VERSION,
-    TIMEZONE,
-    OptionDoc {
-        name: "timestamp_unit",
-        help: "\"ns\" (default, years 1677..2262) or \"us\" for timestamps outside",
-    },
-];
+coldframe_core::options! {
+    /// How an RCFile is opened.
+    pub struct OpenOptions for coldframe_core::OpenOptions {
+        flatten table: TableOptions;
+        /// unit of timestamps; us holds years outside 1677..2262
+        timestamp_unit: TimestampUnit;
+    }
+}
+
+impl OptionType for HiveVersion {
+    const KIND: Kind = Kind::OpenChoice(&[
+        Word { name: "4.1", aliases: &[] },
+        Word { name: "3.1", aliases: &[] },
+        Word { name: "2.3", aliases: &[] },
+        Word { name: "0.8", aliases: &[] },
+    ]);
+
+    fn from_value(value: Value) -> Result<Self> {
+        let version = String::from_value(value)?;
+        let mut parts = version.split('.').map(|p| p.parse::<u32>().ok());
+        match (parts.next().flatten(), parts.next().flatten()) {
+            (Some(0), _) => Ok(Self::V0_8),
+            (Some(1 | 2), _) => Ok(Self::V2_3),
+            (Some(3), _) => Ok(Self::V3_1),
+            (Some(4), _) => Ok(Self::V4_1),
+            _ => Err(Error::invalid(format!(
+                "expected a version of Hive such as \"2.3\" or \"4.1\", found {version:?}"
+            ))),
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        Value::from(match self {
+            Self::V0_8 => "0.8",
+            Self::V2_3 => "2.3",
+            Self::V3_1 => "3.1",
+            Self::V4_1 => "4.1",
+        })
+    }
+}
 
 /// The columns of a table as the user sees them.
 #[derive(Clone, Debug)]
@@ -57,11 +82,12 @@ pub(crate) struct Table {
 
 impl Table {
     /// The table that `options` describe, or one of binary columns `_c0` .. for a file of `columns` columns.
-    pub(crate) fn new(options: &OpenOptions, columns: usize) -> Result<Self> {
-        let extra = &options.extra;
-        let serde = text(extra, "serde")?.map(parse_serde).transpose()?;
-        let mut serde_options = serde_options(extra)?;
+    pub(crate) fn new(options: &coldframe_core::OpenOptions, columns: usize) -> Result<Self> {
+        let OpenOptions { table, timestamp_unit } = OpenOptions::read("rcfile", &options.extra)?;
+        let mut serde_options = table.serde_options()?;
+        serde_options.timestamp_unit = timestamp_unit;
         serde_options.limits = options.limits;
+        let serde = table.serde;
         let Some(spec) = &options.schema else {
             return Ok(Self {
                 schema: raw_schema(columns),
@@ -84,7 +110,7 @@ impl Table {
 
 type Columns = (Vec<String>, arrow_schema::Metadata, Vec<HiveType>);
 
-fn columns_of(spec: &SchemaSpec, options: &OpenOptions) -> Result<Columns> {
+fn columns_of(spec: &SchemaSpec, options: &coldframe_core::OpenOptions) -> Result<Columns> {
     match spec {
         SchemaSpec::Ddl(text) => {
             let (names, types) = ddl::parse_columns(text, &options.limits)?.into_iter().unzip();
@@ -112,71 +138,19 @@ pub(crate) fn raw_schema(columns: usize) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-pub(crate) fn parse_serde(name: &str) -> Result<Serde> {
-    let class = name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase();
-    match class.as_str() {
-        "text" | "columnarserde" => Ok(Serde::Text),
-        "binary" | "lazybinarycolumnarserde" => Ok(Serde::Binary),
-        _ => Err(Error::invalid(format!("option `serde`: expected \"text\" or \"binary\", found {name:?}"))),
-    }
-}
-
-/// What the SerDes need to know, from the options that reading and writing share.
-pub(crate) fn serde_options(extra: &BTreeMap<String, Value>) -> Result<SerdeOptions> {
-    let mut options = SerdeOptions::default();
-    if let Some(version) = text(extra, "hive_version")? {
-        options.hive_version = parse_version(version)?;
-    }
-    if let Some(zone) = text(extra, "timezone")? {
-        let parsed: Tz = zone.parse().map_err(|_| {
-            Error::invalid(format!("option `timezone`: {zone:?} is not the name of a time zone"))
-        })?;
-        options.timezone = Some(parsed);
-    }
-    options.timestamp_unit = match text(extra, "timestamp_unit")? {
-        None | Some("ns") => TimestampUnit::Nanosecond,
-        Some("us") => TimestampUnit::Microsecond,
-        Some(other) => {
-            return Err(Error::invalid(format!(
-                "option `timestamp_unit`: expected \"ns\" or \"us\", found {other:?}"
-            )));
-        }
-    };
-    options.properties = properties(extra, "serde_properties")?;
-    Ok(options)
-}
-
-fn parse_version(version: &str) -> Result<HiveVersion> {
-    let mut parts = version.split('.').map(|p| p.parse::<u32>().ok());
-    match (parts.next().flatten(), parts.next().flatten()) {
-        (Some(0), _) => Ok(HiveVersion::V0_8),
-        (Some(1 | 2), _) => Ok(HiveVersion::V2_3),
-        (Some(3), _) => Ok(HiveVersion::V3_1),
-        (Some(4), _) => Ok(HiveVersion::V4_1),
-        _ => Err(Error::invalid(format!(
-            "option `hive_version`: expected a version of Hive such as \"2.3\" or \"4.1\", found {version:?}"
-        ))),
-    }
-}
-
-/// The pairs of an option that is a map of texts.
-pub(crate) fn properties(extra: &BTreeMap<String, Value>, name: &str) -> Result<BTreeMap<String, String>> {
-    let pairs = match extra.get(name) {
-        None | Some(Value::Null) => return Ok(BTreeMap::new()),
-        Some(Value::Map(pairs)) => pairs,
-        Some(other) => {
-            return Err(Error::invalid(format!("option `{name}`: expected a mapping, found {other:?}")));
-        }
-    };
-    pairs
-        .iter()
-        .map(|(k, v)| match v {
-            Value::Str(s) => Ok((k.clone(), s.clone())),
-            Value::Bool(b) => Ok((k.clone(), b.to_string())),
-            Value::Int(i) => Ok((k.clone(), i.to_string())),
-            other => {
-                Err(Error::invalid(format!("option `{name}`, `{k}`: expected a string, found {other:?}")))
-            }
+impl TableOptions {
+    /// What the SerDes need to know.
+    pub(crate) fn serde_options(&self) -> Result<SerdeOptions> {
+        let zone = |zone: &String| {
+            zone.parse::<Tz>().map_err(|_| {
+                Error::invalid(format!("option `timezone`: {zone:?} is not the name of a time zone"))
+            })
+        };
+        Ok(SerdeOptions {
+            properties: self.serde_properties.iter().cloned().collect(),
+            hive_version: self.hive_version,
+            timezone: self.timezone.as_ref().map(zone).transpose()?,
+            ..SerdeOptions::default()
         })
-        .collect()
+    }
 }

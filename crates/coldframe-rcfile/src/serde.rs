@@ -7,15 +7,18 @@ pub mod text;
 use std::sync::Arc;
 
 use arrow_buffer::{Buffer, OffsetBuffer};
+pub use coldframe_core::options::TimestampUnit;
 
-/// Which SerDe makes the cells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Serde {
-    /// ColumnarSerDe
-    Text,
-    /// LazyBinaryColumnarSerDe, Hive's default.
-    #[default]
-    Binary,
+coldframe_core::choices! {
+    /// Which SerDe makes the cells.
+    #[derive(Default)]
+    pub enum Serde {
+        /// ColumnarSerDe
+        Text = "text" | "ColumnarSerDe" | "org.apache.hadoop.hive.serde2.columnar.ColumnarSerDe",
+        /// LazyBinaryColumnarSerDe, Hive's default.
+        #[default]
+        Binary = "binary" | "LazyBinaryColumnarSerDe" | "org.apache.hadoop.hive.serde2.columnar.LazyBinaryColumnarSerDe",
+    }
 }
 
 /// Whose lenient parsing and calendar apply where Hive versions differ.
@@ -30,16 +33,6 @@ pub enum HiveVersion {
     /// 4.x
     #[default]
     V4_1,
-}
-
-/// Unit of the Arrow timestamps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum TimestampUnit {
-    /// Nanoseconds: exact, years 1677..=2262 (outside: an error that names the option `timestamp_unit`).
-    #[default]
-    Nanosecond,
-    /// Microseconds: Hive's nanoseconds are cut (floor), years of Hive's whole range.
-    Microsecond,
 }
 
 /// What both SerDes need to know beside the types.

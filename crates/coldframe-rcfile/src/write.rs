@@ -20,6 +20,7 @@
 
 mod header;
 mod key;
+mod options;
 mod plain;
 #[cfg(test)]
 mod tests;
@@ -37,14 +38,15 @@ use coldframe_encoding::codec::hadoop::HadoopCodec;
 use coldframe_encoding::hash::sync_marker;
 use coldframe_encoding::{Error, ErrorKind, Result};
 
+pub use self::options::{Codec, Header, WriteOptions};
 use crate::hive_type::HiveType;
 use crate::layout::SYNC_INTERVAL;
 use crate::layout::header::{Magic, SYNC_LEN};
 use crate::serde::{ColumnEncoder, Serde, SerdeOptions, lazy_binary, text};
 
-/// How to write a file.
+/// How to write a file, as the writer goes by it.
 #[derive(Clone, Debug)]
-pub(crate) struct WriteOptions {
+pub(crate) struct Settings {
     /// Which SerDe makes the cells.
     pub(crate) serde: Serde,
     /// What the SerDe needs to know. Arrays are taken in any unit of time.
@@ -67,7 +69,7 @@ pub(crate) struct WriteOptions {
     pub(crate) types: Option<Vec<HiveType>>,
 }
 
-impl Default for WriteOptions {
+impl Default for Settings {
     fn default() -> Self {
         Self {
             serde: Serde::default(),
@@ -104,7 +106,7 @@ pub(crate) struct Writer<W> {
     bytes: usize,
     /// Rows with which a row group is full: as asked, and no more than readers take. Empty cells fill no buffer.
     most_rows: usize,
-    options: WriteOptions,
+    options: Settings,
     compressor: Compressor,
     failed: Failed,
 }
@@ -120,7 +122,7 @@ impl<W> std::fmt::Debug for Writer<W> {
 
 impl<W: Write> Writer<W> {
     /// Writes the header.
-    pub(crate) fn new(mut sink: W, schema: &Schema, options: WriteOptions) -> Result<Self> {
+    pub(crate) fn new(mut sink: W, schema: &Schema, options: Settings) -> Result<Self> {
         let columns = columns(schema, &options)?;
         let (found, limits) = (columns.len(), &options.serde_options.limits);
         if found == 0 {
@@ -288,7 +290,7 @@ struct Column {
 }
 
 impl Column {
-    fn new(hive_type: &HiveType, array_type: &DataType, options: &WriteOptions) -> Result<Self> {
+    fn new(hive_type: &HiveType, array_type: &DataType, options: &Settings) -> Result<Self> {
         let serde_options = &options.serde_options;
         let encoder = match options.serde {
             Serde::Binary => lazy_binary::encoder(hive_type, serde_options)?,
@@ -342,7 +344,7 @@ impl Column {
     }
 }
 
-fn columns(schema: &Schema, options: &WriteOptions) -> Result<Vec<Column>> {
+fn columns(schema: &Schema, options: &Settings) -> Result<Vec<Column>> {
     let types = match &options.types {
         Some(types) => types.clone(),
         None => schema.fields().iter().map(|f| hive_type(f)).collect::<Result<_>>()?,

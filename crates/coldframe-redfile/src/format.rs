@@ -4,17 +4,17 @@ use std::io::Write;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use coldframe_core::format::check_options;
 use coldframe_core::io::Folder;
+use coldframe_core::options::Options as _;
 use coldframe_core::{
-    BatchWriter, Capabilities, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions,
+    BatchWriter, Capabilities, Format, OpenOptions, OptionSpec, Result, Source, TableFile, WriteOptions,
 };
 
 use crate::layout::footer::MAGIC;
 use crate::open::summary;
-use crate::options::OPEN_OPTIONS;
+use crate::options;
 use crate::table::RedFile;
-use crate::write::{self, WRITE_OPTIONS};
+use crate::write;
 
 /// Redfile.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,7 +38,6 @@ impl Format for RedfileFormat {
     }
 
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
-        check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
         Ok(Arc::new(RedFile::open(source, options)?))
     }
 
@@ -48,15 +47,15 @@ impl Format for RedfileFormat {
         schema: &SchemaRef,
         options: &WriteOptions,
     ) -> Result<Box<dyn BatchWriter>> {
-        check_options(self.name(), &options.extra, WRITE_OPTIONS)?;
-        Ok(Box::new(write::Writer::new(sink, schema, write::write_options(options)?)?))
+        let options = write::WriteOptions::read(self.name(), &options.extra)?;
+        Ok(Box::new(write::Writer::new(sink, schema, options)?))
     }
 
-    fn open_options(&self) -> &'static [OptionDoc] {
-        OPEN_OPTIONS
+    fn open_options(&self) -> &'static [OptionSpec] {
+        options::OpenOptions::specs()
     }
 
-    fn write_options(&self) -> &'static [OptionDoc] {
-        WRITE_OPTIONS
+    fn write_options(&self) -> &'static [OptionSpec] {
+        write::WriteOptions::specs()
     }
 }

@@ -38,4 +38,6 @@ pub use format::RedfileFormat;
 pub use layout::dialect::Dialect;
 pub use layout::metadata;
 pub use open::groups::{Chunk, Group};
+pub use options::{ByteArray, Int96, OpenDialect, OpenOptions};
 pub use table::RedFile;
+pub use write::{Codec, WriteOptions};

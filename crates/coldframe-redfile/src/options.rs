@@ -1,32 +1,74 @@
 //! What the user may say of a file when it is opened.
 
 use arrow_schema::SchemaRef;
-use coldframe_core::options::{choice, flag, integer, text};
-use coldframe_core::{Error, Limits, OpenOptions, OptionDoc, Result, SchemaSpec};
+use coldframe_core::options::Options as _;
+use coldframe_core::{Error, Limits, Result, SchemaSpec};
 
 use crate::layout::dialect::Dialect;
 use crate::schema::TypeOptions;
 
-/// The options of `open`.
-pub(crate) const OPEN_OPTIONS: &[OptionDoc] = &[
-    OptionDoc {
-        name: "dialect",
-        help: "\"auto\" (default) tells it by the pages; \"redelm-a\" .. \"redelm-f\" or \"spec\" where they cannot",
-    },
-    OptionDoc {
-        name: "byte_array",
-        help: "\"binary\" or \"string\": what all byte arrays are; default string where the file calls them UTF8 and their first page is",
-    },
-    OptionDoc { name: "int96", help: "\"binary\" (default) or \"timestamp\": what 96-bit values are" },
-    OptionDoc {
-        name: "recover",
-        help: "true reads a file without a whole footer at its end up to the last cumulative footer inside it; where there is none, by its pages and the `schema` given",
-    },
-    OptionDoc {
-        name: "row_group_rows",
-        help: "rows of each row group but the last, where `recover` cannot tell from the pages",
-    },
-];
+coldframe_core::choices! {
+    /// How the pages of a file are laid out.
+    #[derive(Default)]
+    pub enum OpenDialect {
+        /// As the pages tell.
+        #[default]
+        Auto = "auto",
+        /// 5 and 6 February 2013.
+        RedelmA = "redelm-a",
+        /// 8 February.
+        RedelmB = "redelm-b",
+        /// 8 February.
+        RedelmC = "redelm-c",
+        /// 8 February.
+        RedelmD = "redelm-d",
+        /// 11 to 19 February.
+        RedelmE = "redelm-e",
+        /// 19 and 20 February.
+        RedelmF = "redelm-f",
+        /// The text's.
+        Spec = "spec",
+    }
+}
+
+coldframe_core::choices! {
+    /// What byte arrays are.
+    pub enum ByteArray {
+        /// Bytes.
+        Binary = "binary",
+        /// Text.
+        String = "string",
+    }
+}
+
+coldframe_core::choices! {
+    /// What 96-bit values are.
+    #[derive(Default)]
+    pub enum Int96 {
+        /// Bytes.
+        #[default]
+        Binary = "binary",
+        /// Nanoseconds of the day, then the Julian day.
+        Timestamp = "timestamp",
+    }
+}
+
+coldframe_core::options! {
+    /// How a Redfile is opened.
+    pub struct OpenOptions for coldframe_core::OpenOptions {
+        /// "auto" tells it by the pages; "redelm-a" .. "redelm-f" or "spec" where they cannot
+        dialect: OpenDialect;
+        /// what all byte arrays are; default string where the file calls them UTF8 and their first page is
+        byte_array: Option<ByteArray>;
+        /// what 96-bit values are
+        int96: Int96;
+        /// true reads a file without a whole footer at its end up to the last cumulative footer inside it; where there is none, by its
+        /// pages and the `schema` given
+        recover: bool;
+        /// rows of each row group but the last, where `recover` cannot tell from the pages
+        row_group_rows: Option<u64>;
+    }
+}
 
 /// The options, read.
 #[derive(Clone, Debug)]
@@ -49,18 +91,14 @@ pub(crate) struct Options {
 
 impl Options {
     /// From what the user said.
-    pub(crate) fn new(options: &OpenOptions) -> Result<Self> {
-        let extra = &options.extra;
-        let dialect = match text(extra, "dialect")? {
-            None => None,
-            Some(name) if name.eq_ignore_ascii_case("auto") => None,
-            Some(name) => Some(name.parse()?),
-        };
+    pub(crate) fn new(options: &coldframe_core::OpenOptions) -> Result<Self> {
+        let OpenOptions { dialect, byte_array, int96, recover, row_group_rows } =
+            OpenOptions::read("redfile", &options.extra)?;
+        let dialect = if dialect == OpenDialect::Auto { None } else { Some(dialect.name().parse()?) };
         let types = TypeOptions {
-            text: choice(extra, "byte_array", ["binary", "string"])?,
-            int96_timestamp: choice(extra, "int96", ["binary", "timestamp"])?.unwrap_or(false),
+            text: byte_array.map(|of| of == ByteArray::String),
+            int96_timestamp: int96 == Int96::Timestamp,
         };
-        let recover = flag(extra, "recover")?;
         let schema = match &options.schema {
             None => None,
             Some(_) if !recover => {
@@ -73,13 +111,12 @@ impl Options {
                 return Err(Error::unsupported("a schema of Redfile as text; a pyarrow.Schema is one"));
             }
         };
-        let row_group_rows = integer::<u64>(extra, "row_group_rows")?.filter(|n| *n > 0);
         Ok(Self {
             dialect,
             types,
             recover,
             schema,
-            row_group_rows,
+            row_group_rows: row_group_rows.filter(|n| *n > 0),
             verify: !options.skip_checksums,
             limits: options.limits,
         })

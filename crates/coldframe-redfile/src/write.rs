@@ -48,11 +48,10 @@ use std::io::Write;
 use arrow_array::{ArrayRef, RecordBatch};
 use coldframe_core::BatchWriter;
 use coldframe_core::writing::{Failed, check_column_count};
-use coldframe_encoding::codec::Algorithm;
 use coldframe_encoding::hash::sync_marker;
 use coldframe_encoding::{Error, Limits, Result};
 
-pub(crate) use self::options::{WRITE_OPTIONS, write_options};
+pub use self::options::{Codec, Dialect, Encoding, WriteOptions};
 
 use self::column::{Column, Pages};
 use self::look::Look;
@@ -60,74 +59,6 @@ use self::shred::{Leaf, Node};
 use crate::layout::footer::{MAGIC, SYNC_KEY};
 use crate::layout::metadata::{self, FileMetaData, KeyValue, RowGroup};
 use crate::schema::{self, NodeKind, Schema};
-
-/// How pages and chunks are laid out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Dialect {
-    /// As the last commit of the reference wrote them.
-    #[default]
-    RedelmF,
-    /// As the README says.
-    Spec,
-}
-
-/// How integers are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Encoding {
-    /// In 4 or 8 bytes.
-    #[default]
-    Plain,
-    /// By their significant bytes. The reference reads other values than were written.
-    GroupVarInt,
-}
-
-/// How to write a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WriteOptions {
-    /// How pages and chunks are laid out.
-    pub dialect: Dialect,
-    /// Compression of pages: none, snappy, gzip or LZO.
-    pub codec: Algorithm,
-    /// The codec's level, its default where absent.
-    pub compression_level: Option<i32>,
-    /// What pages end beyond. 8 KiB in the reference.
-    pub page_bytes: usize,
-    /// What row groups end beyond. 50 MiB in the reference.
-    pub row_group_bytes: u64,
-    /// Most rows of a row group. Unlimited in the reference, where nulls and truth values fill no row group for long.
-    pub row_group_rows: u64,
-    /// Whether pages get a checksum of their stored bytes.
-    pub crc: bool,
-    /// How integers are stored.
-    pub encoding: Encoding,
-    /// The file's metadata, in order.
-    pub metadata: Vec<(String, Option<String>)>,
-    /// The name of the schema's root.
-    pub schema_name: String,
-    /// Row groups behind each of which a footer is written.
-    pub footer_every: Option<usize>,
-    /// What the sync marker is made from; a random one where absent.
-    pub sync_seed: Option<u64>,
-}
-
-impl Default for WriteOptions {
-    fn default() -> Self {
-        Self {
-            dialect: Dialect::default(),
-            codec: Algorithm::None,
-            compression_level: None,
-            page_bytes: 8 << 10,
-            row_group_bytes: 50 << 20,
-            row_group_rows: Limits::default().max_unit_rows,
-            crc: false,
-            encoding: Encoding::default(),
-            metadata: Vec::new(),
-            schema_name: "schema".to_owned(),
-            footer_every: None,
-            sync_seed: None,
-        }
-    }
-}
 
 /// Writes one file.
 pub struct Writer<W> {

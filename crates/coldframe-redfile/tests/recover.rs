@@ -14,9 +14,8 @@ use arrow_select::concat::concat_batches;
 use coldframe_core::{
     DamageLog, OnError, OpenOptions, Result, Scan, ScanReader, SchemaSpec, Source, TableFile, Value,
 };
-use coldframe_encoding::codec::Algorithm;
 use coldframe_redfile::RedFile;
-use coldframe_redfile::write::{Dialect, WriteOptions, Writer};
+use coldframe_redfile::write::{Codec, Dialect, WriteOptions, Writer};
 
 const ROWS: i64 = 300;
 
@@ -75,7 +74,7 @@ fn read(file: &RedFile, on_error: OnError) -> (RecordBatch, DamageLog) {
 fn all_rows_of_a_file_whose_footer_is_damaged() {
     let table = table();
     for dialect in [Dialect::RedelmF, Dialect::Spec] {
-        for codec in [Algorithm::None, Algorithm::Snappy, Algorithm::Gzip, Algorithm::Lzo] {
+        for codec in [Codec::None, Codec::Snappy, Codec::Gzip, Codec::Lzo] {
             for rows in [70, 1000] {
                 let options = WriteOptions { dialect, codec, row_group_rows: rows, ..small() };
                 let mut bytes = write(&table, options);

@@ -13,9 +13,8 @@ use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields, Schema};
 use arrow_select::concat::concat_batches;
 use coldframe_core::{DamageLog, OpenOptions, Scan, ScanReader, Source, TableFile, Value};
-use coldframe_encoding::codec::Algorithm;
 use coldframe_redfile::RedFile;
-use coldframe_redfile::write::{Dialect, Encoding, WriteOptions, Writer};
+use coldframe_redfile::write::{Codec, Dialect, Encoding, WriteOptions, Writer};
 use proptest::prelude::*;
 
 fn write(batch: &RecordBatch, step: usize, options: WriteOptions) -> Vec<u8> {
@@ -190,7 +189,7 @@ fn same(found: &RecordBatch, expected: &RecordBatch) {
     }
 }
 
-const CODECS: [Algorithm; 4] = [Algorithm::None, Algorithm::Snappy, Algorithm::Gzip, Algorithm::Lzo];
+const CODECS: [Codec; 4] = [Codec::None, Codec::Snappy, Codec::Gzip, Codec::Lzo];
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
@@ -353,7 +352,7 @@ fn batches_of_long_rows_are_cut() {
     for (column, rows) in [(long, 300), (lists, 9000)] {
         let batch = RecordBatch::try_from_iter_with_nullable([("c", column, false)]).unwrap();
         let options = WriteOptions {
-            codec: Algorithm::Snappy,
+            codec: Codec::Snappy,
             page_bytes: 1 << 20,
             row_group_bytes: 1 << 30,
             ..WriteOptions::default()

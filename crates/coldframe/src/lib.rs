@@ -43,11 +43,60 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A format's options are a struct of its own; they may also be given by their names, as text or as values:
+//!
+//! ```
+//! # use std::collections::BTreeMap;
+//! # use std::sync::Arc;
+//! # use arrow_array::{Int64Array, RecordBatch, RecordBatchIterator};
+//! use coldframe::orc::{self, Codec};
+//! use coldframe::store::Mode;
+//! use coldframe::{Dest, OpenOptions, WriteOptions, open, write_file};
+//!
+//! let path = std::env::temp_dir().join(format!("numbers-{}.orc", std::process::id()));
+//!
+//! let batch = RecordBatch::try_from_iter([("n", Arc::new(Int64Array::from_iter_values(0..1000)) as _)])?;
+//! let mut rows = RecordBatchIterator::new([Ok(batch.clone())], batch.schema());
+//! let options = WriteOptions::from(orc::WriteOptions { codec: Codec::Snappy, ..Default::default() });
+//! let dest = Dest::new(&path, &BTreeMap::new(), Mode::Over)?;
+//! assert_eq!(write_file(&mut rows, &dest, "orc", &options, |_| Ok(()))?.rows, 1000);
+//!
+//! let options = OpenOptions::new()
+//!     .with(orc::OpenOptions { dictionary: true, ..Default::default() })
+//!     .option("max_columns", 10)
+//!     .threads(2);
+//! let file = open(&path, None, &options)?;
+//! assert_eq!((file.table.format(), file.table.row_count()), ("orc", Some(1000)));
+//!
+//! # std::fs::remove_file(&path)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A file that does not hold its types, and an option that there is not:
+//!
+//! ```
+//! # use coldframe::{OpenOptions, open_source, Source};
+//! use coldframe::rcfile::{self, HiveVersion, Serde, TableOptions};
+//!
+//! let table = TableOptions { serde: Some(Serde::Text), hive_version: HiveVersion::V2_3, ..Default::default() };
+//! let options = OpenOptions::new()
+//!     .schema_ddl("id bigint, tags array<string>")
+//!     .with(rcfile::OpenOptions { table, ..Default::default() });
+//! assert_eq!(options.extra.len(), 2);
+//!
+//! use coldframe::Options as _;
+//! let error = rcfile::OpenOptions::read("rcfile", &options.option("seperator", ",").extra).unwrap_err();
+//! assert!(error.to_string().starts_with("rcfile has no option `seperator`; it knows: serde,"));
+//! ```
+//!
 //! A sixth format is a crate of its own and a line in [`formats`].
 
 pub mod dataset;
+#[cfg(feature = "rcfile")]
+pub mod ddl;
 mod open;
 mod opened;
+mod option_text;
 mod pool;
 mod stream;
 mod table_scan;
@@ -55,19 +104,32 @@ mod write;
 
 use std::sync::Arc;
 
-/// What only a CFile can do, on the types of its crate.
+/// CFiles: options, and what only they can do, on the types of their crate.
 #[cfg(feature = "cfile")]
 pub use coldframe_cfile as cfile;
 pub use coldframe_core::*;
-/// What only an HBase table can do, on the types of its crate.
+/// HBase's tables: options, and what only they can do, on the types of their crate.
 #[cfg(feature = "hfile")]
 pub use coldframe_hbase as hbase;
-/// What only a Kudu directory can do, on the types of its crate.
+/// ORC files and Hive's transactional tables of them: options.
+#[cfg(feature = "orc")]
+pub use coldframe_hive as orc;
+/// HFiles and Hudi's tables of them: options.
+#[cfg(feature = "hfile")]
+pub use coldframe_hudi as hfile;
+/// Kudu's directories: options, and what only they can do, on the types of their crate.
 #[cfg(feature = "cfile")]
 pub use coldframe_kudu as kudu;
+/// RCFiles: options.
+#[cfg(feature = "rcfile")]
+pub use coldframe_rcfile as rcfile;
+/// Redfiles: options.
+#[cfg(feature = "redfile")]
+pub use coldframe_redfile as redfile;
 pub use coldframe_store as store;
 pub use dataset::scan::scan;
 pub use open::{File, detect, open, open_source, source_of_path};
+pub use option_text::{Side, parse_option};
 pub use pool::stop_reading;
 pub use table_scan::{Ahead, TableScan};
 pub use write::{Dest, FileWriter, Written, write_file};

@@ -16,7 +16,18 @@ from collections.abc import Callable, Sequence
 
 from coldframe import __version__
 from coldframe._coldframe import formats
-from coldframe.cli import completion, diff, integrity, keys, output, reading, rescue, sizes, sql
+from coldframe.cli import (
+    completion,
+    diff,
+    format_options,
+    integrity,
+    keys,
+    output,
+    reading,
+    rescue,
+    sizes,
+    sql,
+)
 from coldframe.cli.pager import paged
 from coldframe.errors import ColdframeError, CorruptFileError
 
@@ -40,6 +51,7 @@ _PAGED = frozenset(
         "diff",
         "summarize",
         "tables",
+        "options",
     }
 )
 
@@ -135,6 +147,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     sql.add_parsers(commands)
     integrity.add_parsers(commands)
     rescue.add_parsers(commands)
+    format_options.add_parser(commands)
     _add_migrate(commands, wanted=bool(arguments) and arguments[0] == "migrate")
     _add_audit(commands, wanted=bool(arguments) and arguments[0] in ("audit", "migrate"))
     completion.add_parser(commands, parser_of_all)

@@ -51,12 +51,17 @@ def _words(parser: argparse.ArgumentParser) -> str:
     return " ".join(option for action in _options(parser) for option in action.option_strings)
 
 
+def _values(action: argparse.Action) -> list[str]:
+    """The values of an argument that are known; of options of formats `NAME=WORD`, or `NAME=` alone."""
+    return [str(value) for value in action.choices or getattr(action, "words", [])]
+
+
 def _choices(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:
     """Options with a fixed set of values: a pattern of their names, and the values."""
     return [
-        ("|".join(action.option_strings), " ".join(map(str, action.choices)))
+        ("|".join(action.option_strings), " ".join(_values(action)))
         for action in _options(parser)
-        if action.choices is not None
+        if _values(action)
     ]
 
 
@@ -70,7 +75,7 @@ def _bash(commands: dict[str, tuple[str, argparse.ArgumentParser]]) -> str:
     cases = []
     for name, (_, parser) in commands.items():
         inner = "".join(
-            f'\n        {options}) COMPREPLY=($(compgen -W "{values}" -- "$word")); return ;;'
+            f'\n        {options}) _coldframe_values "{values}"; return ;;'
             for options, values in _choices(parser)
         )
         before = f'\n      case "$before" in{inner}\n      esac' if inner else ""
@@ -79,8 +84,21 @@ def _bash(commands: dict[str, tuple[str, argparse.ArgumentParser]]) -> str:
         )
     body = "\n".join(cases)
     return f"""# bash completion of coldframe
+_coldframe_values() {{
+  COMPREPLY=($(compgen -W "$1" -- "$word"))
+  # What follows NAME= is typed behind it.
+  case "${{COMPREPLY[0]}}" in *=) compopt -o nospace 2>/dev/null ;; esac
+  # bash takes = for the end of a word, and completes what is behind it.
+  case "$word" in *=*) COMPREPLY=("${{COMPREPLY[@]#"${{word%%=*}}="}}") ;; esac
+}}
 _coldframe() {{
   local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" options="" values=""
+  # --option NAME=WORD comes in three words.
+  if [ "$word" = "=" ] && [ "$COMP_CWORD" -ge 3 ]; then
+    word="$before=" before="${{COMP_WORDS[COMP_CWORD-2]}}"
+  elif [ "$before" = "=" ] && [ "$COMP_CWORD" -ge 4 ]; then
+    word="${{COMP_WORDS[COMP_CWORD-2]}}=$word" before="${{COMP_WORDS[COMP_CWORD-3]}}"
+  fi
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W "{" ".join(commands)} --help --version --no-pager" -- "$word"))
@@ -110,7 +128,7 @@ def _zsh(commands: dict[str, tuple[str, argparse.ArgumentParser]]) -> str:
         for action in _options(parser):
             takes = "" if action.nargs == 0 else f":{_plain(str(action.metavar or action.dest))}:"
             if takes:
-                takes += f"({' '.join(map(str, action.choices))})" if action.choices else "_files"
+                takes += f"({' '.join(_values(action))})" if _values(action) else "_files"
             for option in action.option_strings:
                 lines.append(f"        '{option}[{_plain(action.help or '')}]{takes}'")
         values = _positional(parser)
@@ -159,8 +177,8 @@ def _fish(commands: dict[str, tuple[str, argparse.ArgumentParser]]) -> str:
                 for option in action.option_strings
             )
             values = "" if action.nargs == 0 else " -r"
-            if action.choices is not None:
-                values = f" -x -a {shlex.quote(' '.join(map(str, action.choices)))}"
+            if _values(action):
+                values = f" -x -a {shlex.quote(' '.join(_values(action)))}"
             lines.append(
                 f"complete -c coldframe -n '__fish_seen_subcommand_from {name}' {names}{values} "
                 f"-d {shlex.quote(_plain(action.help or ''))}"

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from coldframe import writing
-from coldframe._coldframe import formats
+from coldframe._coldframe import formats, parse_option
 from coldframe.cli import output
 from coldframe.cli.options import (
     STDIN,
@@ -18,7 +18,6 @@ from coldframe.cli.options import (
     add_open_options,
     open_arguments,
     pairs,
-    parsed,
     rows_of_sources,
     stdin_file,
 )
@@ -118,9 +117,9 @@ def _ours(source: str, args: argparse.Namespace, own: dict[str, str]) -> Any:
     known = formats().get(format or "", {}).get("open", {})
     needs_schema = format is not None and formats()[format]["capabilities"]["needs_schema"]
     for name in [name for name in arguments if name not in _EVERY_FORMATS]:
-        if name not in known and not (name == "schema" and needs_schema):
+        if name not in known or (name == "schema" and not needs_schema):
             del arguments[name]
-    arguments.update({name: parsed(value) for name, value in own.items()})
+    arguments.update({name: parse_option(name, value, format=format) for name, value in own.items()})
     return rows_of_sources([source], arguments)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import shutil
 import sys
@@ -11,10 +10,11 @@ import tempfile
 from typing import Any
 
 from coldframe import writing
-from coldframe._coldframe import formats
+from coldframe._coldframe import formats, parse_option
 from coldframe.cli.declared import declared_options
 from coldframe.cli.finding import files_below
 from coldframe.file import DEFAULT_SPLIT_BYTES, File, open
+from coldframe.options import choices_of, declared
 from coldframe.scanning import Dataset, scan
 from coldframe.sources import open_store, scheme_of
 
@@ -22,6 +22,7 @@ __all__ = [
     "STDIN",
     "add_command",
     "add_form_option",
+    "add_format_option",
     "add_open_options",
     "add_row_options",
     "add_split_bytes",
@@ -31,8 +32,8 @@ __all__ = [
     "open_arguments",
     "open_file",
     "open_rows",
+    "options_given",
     "pairs",
-    "parsed",
     "rows_of_sources",
     "size_of",
     "stdin_file",
@@ -71,14 +72,8 @@ def add_open_options(parser: argparse.ArgumentParser, *, prints_rows: bool = Fal
         metavar="DDL",
         help="columns of a file that does not name them: 'id bigint, tags array<string>'",
     )
-    group.add_argument("--serde", choices=["text", "binary"], help="how an RCFile's cells are written")
-    group.add_argument(
-        "--option",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="any other option of the format; may be repeated",
-    )
+    group.add_argument("--serde", choices=choices_of("serde"), help="how an RCFile's cells are written")
+    add_format_option(group, "--option", "any other option of the format")
     group.add_argument(
         "--storage-option",
         action="append",
@@ -90,6 +85,20 @@ def add_open_options(parser: argparse.ArgumentParser, *, prints_rows: bool = Fal
         "--key", action="append", default=[], metavar="NAME=HEX", help="a key of an encrypted file"
     )
     group.add_argument("--no-checksums", action="store_true", help="do not compare stored checksums")
+
+
+def add_format_option(group: Any, name: str, help: str, *, write: bool = False) -> None:
+    """An argument that takes options of formats, KEY=VALUE; `coldframe options` lists them."""
+    action = group.add_argument(
+        name,
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help=f"{help}; may be repeated; 'coldframe options' lists them",
+    )
+    words = {option: choices_of(option, write=write) for option in declared(write=write)}
+    # For completion; with argparse's own `choices` nothing else would pass.
+    action.words = [f"{option}={word}" for option in words for word in words[option] or [""]]
 
 
 FORMS = ["table", "csv", "jsonl", "arrow", "parquet"]
@@ -141,9 +150,7 @@ def add_row_options(
 
 def open_arguments(args: argparse.Namespace) -> dict[str, Any]:
     """The keyword arguments of `open`."""
-    arguments: dict[str, Any] = {
-        name: parsed(value) for name, value in pairs(args.option, "--option").items()
-    }
+    arguments = options_given(args.option, "--option", args.input_format)
     for name in ("schema", "serde"):
         if getattr(args, name) is not None:
             arguments[name] = getattr(args, name)
@@ -245,14 +252,14 @@ def pairs(given: list[str], option: str) -> dict[str, str]:
     return result
 
 
-def parsed(value: str) -> Any:
-    """true, false, whole numbers and JSON objects or lists as such; everything else, `4.1` too, as text."""
-    if value in ("true", "false") or re.fullmatch(r"-?\d{1,18}", value) or value[:1] in ("{", "["):
-        try:
-            return json.loads(value)
-        except json.JSONDecodeError:
-            return value
-    return value
+def options_given(
+    given: list[str], argument: str, format: str | None, *, write: bool = False
+) -> dict[str, Any]:
+    """KEY=VALUE arguments as options, by what their formats declare the text to mean."""
+    return {
+        name: parse_option(name, value, format=format, write=write)
+        for name, value in pairs(given, argument).items()
+    }
 
 
 def key_of(text: str) -> bytes:

@@ -22,6 +22,7 @@ from coldframe.cli.options import (
     Commands,
     add_command,
     add_form_option,
+    add_format_option,
     add_open_options,
     add_row_options,
     add_split_bytes,
@@ -30,8 +31,8 @@ from coldframe.cli.options import (
     open_arguments,
     open_file,
     open_rows,
+    options_given,
     pairs,
-    parsed,
 )
 from coldframe.cli.sinks import COLDFRAME_FORMATS, OTHER_FORMATS, format_of, write_rows
 from coldframe.errors import unsupported
@@ -174,12 +175,11 @@ coldframe convert rows.csv rows.orc                 # from CSV, JSON lines, Parq
         choices=[*OTHER_FORMATS, *COLDFRAME_FORMATS],
         help="its format (default: by the name's ending)",
     )
-    parser.add_argument(
+    add_format_option(
+        parser,
         "--write-option",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="an option of the format to write; of Parquet codec, compression_level and row_group_rows",
+        "an option of the format to write; of Parquet codec, compression_level and row_group_rows",
+        write=True,
     )
     add_row_options(parser)
     add_open_options(parser)
@@ -351,7 +351,7 @@ def count(args: argparse.Namespace) -> None:
 def convert(args: argparse.Namespace) -> int:
     """Writes one file from all rows."""
     format = args.to or format_of(args.dest)
-    options = {name: parsed(value) for name, value in pairs(args.write_option, "--write-option").items()}
+    options = options_given(args.write_option, "--write-option", format, write=True)
     rows = _to_convert(args)
     storage = pairs(args.storage_option, "--storage-option")
     claim(args.dest, sources_of(rows, args.source), storage, overwrite=args.overwrite)

@@ -11,7 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from coldframe._coldframe import SchemaError, UnsupportedError
+from coldframe._coldframe import SchemaError, UnsupportedError, parse_option
+from coldframe.options import options_of_kind
 
 DEFAULT_SPLIT_BYTES = 128 << 20
 DEFAULT_BATCH_ROWS = 16 * 1024
@@ -36,13 +37,9 @@ _OURS = frozenset(
         "mergeschema",
     }
 )
-_NESTED = ("storage_options", "keys", "serde_properties")
-"""Options that are dicts: as JSON, or key by key as `serde_properties.field.delim`."""
+_NESTED = ("storage_options", "keys")
+"""Mappings that all formats have: as JSON, or key by key as `storage_options.region`."""
 
-_TEXT = frozenset({"schema", "serde", "hive_version", "timezone", "value_type", "table", "codec"})
-"""Options whose values stay text even where they look like a number."""
-
-_INTEGER = re.compile(r"-?\d{1,18}\Z")
 _SIZE = re.compile(r"(\d+)\s*([kmgt]?)(?:i?b)?\Z", re.IGNORECASE)
 
 
@@ -95,7 +92,7 @@ def read_options(options: Mapping[str, str], format: str | None) -> ReadOptions:
         unify=_truth("unify", given.get("unify", given.get("mergeschema", "false"))),
         storage_options=storage_options(given),
         keys=_nested(given, "keys") or None,
-        options=format_options(given, _OURS),
+        options=format_options(given, _OURS, format or given.get("format")),
     )
 
 
@@ -104,16 +101,27 @@ def storage_options(given: Mapping[str, str]) -> dict[str, str] | None:
     return _nested(given, "storage_options") or None
 
 
-def format_options(given: Mapping[str, str], ours: frozenset[str]) -> dict[str, Any]:
-    """The options that are the file format's own, with the types that they have in Python."""
+def format_options(
+    given: Mapping[str, str], ours: frozenset[str], format: str | None, *, write: bool = False
+) -> dict[str, Any]:
+    """The options that are the file format's own, with the values that their formats declare their text to
+    have. Mappings are JSON, or come key by key as `serde_properties.field.delim`.
+    """
+    maps = options_of_kind("map", write=write)
     found: dict[str, Any] = {}
     for key, value in given.items():
-        if key in ours or key.split(".")[0] in _NESTED:
+        whole = key.split(".")[0]
+        if key in ours or whole in _NESTED or (whole in maps and whole != key):
             continue
-        found[key] = decode_schema(value) if key == "schema" else _value(key, value)
-    properties = _nested(given, "serde_properties")
-    if properties:
-        found["serde_properties"] = properties
+        if key == "schema":
+            found[key] = decode_schema(value)
+        else:
+            found[key] = parse_option(key, value, format=format, write=write)
+    for name in maps:
+        prefix = f"{name}."
+        parts = {key[len(prefix) :]: value for key, value in given.items() if key.startswith(prefix)}
+        if parts:
+            found[name] = {**found.get(name, {}), **parts}
     return found
 
 
@@ -170,18 +178,6 @@ def _json(name: str, text: str) -> Any:
 def _told(name: str, text: str) -> str:
     """An option's text as errors show it: secrets are not shown."""
     return f"{len(text)} characters" if name in ("storage_options", "keys") else repr(text)
-
-
-def _value(key: str, text: str) -> Any:
-    if key in _TEXT:
-        return text
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    if _INTEGER.match(text):
-        return int(text)
-    if text[:1] in ("{", "["):
-        return _json(key, text)
-    return text
 
 
 def _truth(name: str, text: str) -> bool:

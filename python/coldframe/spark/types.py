@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from coldframe import _coldframe
 from coldframe._coldframe import UnsupportedError
-from coldframe.widening import MAX_PRECISION
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
@@ -21,60 +21,7 @@ if TYPE_CHECKING:
 
 def plain_type(found: pa.DataType, *, timestamp_unit: str = "us") -> pa.DataType:
     """The Arrow type that Spark has for `found`."""
-    t = pa.types
-    if isinstance(found, pa.BaseExtensionType):
-        return plain_type(found.storage_type, timestamp_unit=timestamp_unit)
-    if t.is_dictionary(found) or t.is_run_end_encoded(found):
-        return plain_type(found.value_type, timestamp_unit=timestamp_unit)
-    if t.is_null(found) or t.is_boolean(found) or t.is_signed_integer(found):
-        return found
-    if t.is_uint8(found):
-        return pa.int16()
-    if t.is_uint16(found):
-        return pa.int32()
-    if t.is_uint32(found):
-        return pa.int64()
-    if t.is_uint64(found):
-        return pa.decimal128(20, 0)
-    if t.is_float16(found):
-        return pa.float32()
-    if t.is_floating(found):
-        return found
-    if t.is_decimal(found):
-        return _plain_decimal(found)
-    if t.is_string(found) or t.is_large_string(found) or t.is_string_view(found):
-        return pa.string()
-    if (
-        t.is_binary(found)
-        or t.is_large_binary(found)
-        or t.is_binary_view(found)
-        or t.is_fixed_size_binary(found)
-    ):
-        return pa.binary()
-    if t.is_date(found):
-        return pa.date32()
-    if t.is_timestamp(found):
-        unit = "ns" if timestamp_unit == "ns" else "us"
-        return pa.timestamp(unit, tz=None if found.tz is None else "UTC")
-    if t.is_time(found):
-        return pa.time64("ns")
-    if t.is_duration(found):
-        return pa.duration("us")
-    if t.is_map(found):
-        key = plain_type(found.key_type, timestamp_unit=timestamp_unit)
-        item = plain_type(found.item_type, timestamp_unit=timestamp_unit)
-        return pa.map_(pa.field("key", key, nullable=False), pa.field("value", item))
-    if _is_list(found):
-        return pa.list_(pa.field("element", plain_type(found.value_type, timestamp_unit=timestamp_unit)))
-    if t.is_struct(found):
-        return pa.struct([plain_field(field, timestamp_unit=timestamp_unit) for field in found.fields])
-    if t.is_union(found):
-        branches = [
-            pa.field(f"f{i}", plain_type(found.field(i).type, timestamp_unit=timestamp_unit))
-            for i in range(found.num_fields)
-        ]
-        return pa.struct([pa.field("tag", pa.int32()), *branches])
-    raise UnsupportedError(f"Spark has no type for Arrow's {found}")
+    return _coldframe.plain_type(found, timestamp_unit)
 
 
 def plain_field(field: pa.Field, *, timestamp_unit: str = "us") -> pa.Field:
@@ -86,30 +33,7 @@ def plain_field(field: pa.Field, *, timestamp_unit: str = "us") -> pa.Field:
 
 def plain_schema(schema: pa.Schema, *, timestamp_unit: str = "us") -> pa.Schema:
     """Every field of `schema` in its plain type; metadata is dropped."""
-    return pa.schema([plain_field(field, timestamp_unit=timestamp_unit) for field in schema])
-
-
-def _is_list(found: pa.DataType) -> bool:
-    t = pa.types
-    return bool(
-        t.is_list(found)
-        or t.is_large_list(found)
-        or t.is_fixed_size_list(found)
-        or t.is_list_view(found)
-        or t.is_large_list_view(found)
-    )
-
-
-def _plain_decimal(found: Any) -> pa.DataType:
-    precision, scale = found.precision, found.scale
-    if scale < 0:
-        precision, scale = precision - scale, 0
-    precision = max(precision, scale)
-    if precision > MAX_PRECISION:
-        raise UnsupportedError(
-            f"Spark has no type for Arrow's {found}: its decimals have {MAX_PRECISION} digits"
-        )
-    return pa.decimal128(precision, scale)
+    return _coldframe.plain_schema(schema, timestamp_unit)
 
 
 def to_spark_type(found: pa.DataType) -> DataType:

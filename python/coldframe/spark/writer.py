@@ -46,7 +46,8 @@ def write_options(options: Mapping[str, str], format: str | None) -> WriteOption
         raise SchemaError('option as: give the format to write, such as .option("as", "rcfile")')
     if "path" not in given:
         raise SchemaError("no path: give one to save()")
-    return WriteOptions(given["path"], wanted, format_options(given, _OURS), storage_options(given))
+    options = format_options(given, _OURS, wanted, write=True)
+    return WriteOptions(given["path"], wanted, options, storage_options(given))
 
 
 @dataclass

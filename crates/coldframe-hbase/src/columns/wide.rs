@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use coldframe_core::{Error, Result, Value};
+use coldframe_core::{Error, Result};
 use coldframe_hfile::{BYTES_TYPES, bytes_type};
 
 use crate::columns::phoenix::{CellColumn, Phoenix, PhoenixType};
@@ -112,16 +112,13 @@ impl WideTable {
 }
 
 /// The columns of the option `columns`.
-pub(crate) fn columns(option: &Value) -> Result<Vec<WideColumn>> {
-    let wrong = |found: &dyn std::fmt::Debug| {
-        Error::invalid(format!(
-            "option `columns`: expected {{\"family:qualifier\": \"type\"}}, found {found:?}"
-        ))
-    };
-    let Value::Map(pairs) = option else { return Err(wrong(option)) };
-    let column = |(name, of): &(String, Value)| {
-        let Value::Str(of) = of else { return Err(wrong(of)) };
-        let (family, qualifier) = name.split_once(':').ok_or_else(|| wrong(name))?;
+pub(crate) fn columns(option: &[(String, String)]) -> Result<Vec<WideColumn>> {
+    let column = |(name, of): &(String, String)| {
+        let (family, qualifier) = name.split_once(':').ok_or_else(|| {
+            Error::invalid(format!(
+                "option `columns`: expected {{\"family:qualifier\": \"type\"}}, found {name:?}"
+            ))
+        })?;
         let stored = Stored::parse(of).ok_or_else(|| {
             Error::invalid(format!(
                 "option `columns`: expected a type of {BYTES_TYPES}, decimal, found {of:?}"
@@ -130,7 +127,7 @@ pub(crate) fn columns(option: &Value) -> Result<Vec<WideColumn>> {
         let (family, qualifier) = (family.as_bytes().to_vec(), qualifier.as_bytes().to_vec());
         Ok(WideColumn { name: name.clone(), family, qualifier, stored })
     };
-    pairs.iter().map(column).collect()
+    option.iter().map(column).collect()
 }
 
 /// The type of the column of all that is not named.
@@ -147,7 +144,7 @@ mod tests {
 
     #[test]
     fn types_have_several_names() {
-        let of = |name: &str, kind: &str| columns(&Value::map([(name, Value::from(kind))]));
+        let of = |name: &str, kind: &str| columns(&[(name.to_owned(), kind.to_owned())]);
         assert_eq!(of("f:a", "long").unwrap()[0].stored, of("f:a", "int64").unwrap()[0].stored);
         let decimal = &of("f:a:b", "BigDecimal").unwrap()[0];
         assert_eq!((decimal.family.as_slice(), decimal.qualifier.as_slice()), (&b"f"[..], &b"a:b"[..]));

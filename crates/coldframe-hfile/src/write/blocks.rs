@@ -9,7 +9,7 @@ use coldframe_core::{Error, Result};
 use coldframe_encoding::checksum::{crc32, crc32c};
 use coldframe_encoding::codec::Compressor;
 
-use super::options::{Checksum, WriteOptions};
+use super::options::{Checksum, Settings};
 use crate::layout::block::{BlockType, HEADER_LEN};
 
 /// The location of a written block.
@@ -25,7 +25,7 @@ pub(super) struct BlockLocation {
 pub(super) struct Blocks<W> {
     sink: W,
     position: u64,
-    options: WriteOptions,
+    options: Settings,
     compressor: Compressor,
     /// The block being assembled.
     block: Vec<u8>,
@@ -36,7 +36,7 @@ pub(super) struct Blocks<W> {
 }
 
 impl<W: Write> Blocks<W> {
-    pub(super) fn new(sink: W, options: WriteOptions) -> Self {
+    pub(super) fn new(sink: W, options: Settings) -> Self {
         Self {
             sink,
             position: 0,

@@ -22,7 +22,7 @@ use prost::Message;
 
 use super::bloom::Bloom;
 use super::key::Key;
-use super::options::{BloomKind, WriteOptions};
+use super::options::{BloomKind, Settings};
 use crate::layout::cell::Cell;
 use crate::layout::file_info::{
     AVG_KEY_LEN, AVG_VALUE_LEN, BLOOM_FILTER_TYPE, CREATE_TIME, DATA_BLOCK_ENCODING, HUDI_MIN_KEY,
@@ -97,7 +97,7 @@ impl Tally {
     pub(super) fn to_block(
         &self,
         last: Option<&Key>,
-        options: &WriteOptions,
+        options: &Settings,
         with_tags: bool,
         bloom: Option<&Bloom>,
     ) -> Result<Vec<u8>> {
@@ -141,12 +141,7 @@ impl Tally {
     }
 
     /// Additional entries for files of a table.
-    fn put_store_keys(
-        &self,
-        options: &WriteOptions,
-        bloom: Option<&Bloom>,
-        info: &mut BTreeMap<&[u8], Vec<u8>>,
-    ) {
+    fn put_store_keys(&self, options: &Settings, bloom: Option<&Bloom>, info: &mut BTreeMap<&[u8], Vec<u8>>) {
         let (least, most) = self.time_range;
         info.insert(b"TIMERANGE", [least.to_be_bytes(), most.to_be_bytes()].concat());
         info.insert(b"EARLIEST_PUT_TS", self.earliest_put.to_be_bytes().to_vec());

@@ -27,7 +27,7 @@ use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use coldframe_core::{Error, Result};
 
-use super::options::WriteOptions;
+use super::options::Settings;
 use crate::layout::cell::Cell;
 use crate::layout::kinds::{DELETE, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, PUT, type_name};
 use crate::options::View;
@@ -53,7 +53,7 @@ pub(super) struct Input {
 }
 
 impl Input {
-    pub(super) fn new(schema: &Schema, options: &WriteOptions) -> Result<Self> {
+    pub(super) fn new(schema: &Schema, options: &Settings) -> Result<Self> {
         let position = |name: &str| schema.fields().iter().position(|f| f.name() == name);
         let key_value = position("key").is_some() && position("row").is_none();
         let view = options.view.unwrap_or(if key_value { View::KeyValue } else { View::Cells });

@@ -1,70 +1,97 @@
-//! The writer's options by name.
+//! The writer's options.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use coldframe_core::options::{boolean, integer, pairs, text, text_or_bytes, unexpected};
-use coldframe_core::{Error, OptionDoc, Result, Value};
+use coldframe_core::options::{Bytes, Kind};
+use coldframe_core::{Error, Result};
 use coldframe_encoding::codec::Algorithm;
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 
 use crate::layout::encoding::Encoding;
 use crate::options::View;
 
-/// What the writer takes.
-pub(crate) const WRITE_OPTIONS: &[OptionDoc] = &[
-    OptionDoc {
-        name: "view",
-        help: "\"cells\" (HBase) or \"kv\" (Hudi); default \"kv\" where the columns are key and value",
-    },
-    OptionDoc { name: "family", help: "the column family of all cells where there is no column `family`" },
-    OptionDoc {
-        name: "timestamp",
-        help: "milliseconds, the timestamp of all cells where there is no column `timestamp` or it is null",
-    },
-    OptionDoc { name: "tags", help: "whether cells have tags; default whether there is a column `tags`" },
-    OptionDoc {
-        name: "codec",
-        help: "none (default), gz, snappy, lz4, lzo, zstd, brotli or bzip2; none or gz for Hudi",
-    },
-    OptionDoc { name: "compression_level", help: "level of gz, zstd, brotli or bzip2" },
-    OptionDoc {
-        name: "encoding",
-        help: "none (default), prefix, diff, fast_diff or row_index_v1; none for Hudi",
-    },
-    OptionDoc { name: "block_size", help: "bytes of cells with which a data block ends; default 65536" },
-    OptionDoc {
-        name: "index_block_size",
-        help: "bytes with which a block of the index ends; default 131072",
-    },
-    OptionDoc {
-        name: "index_min_entries",
-        help: "entries below which the root of the index is not cut, whatever its size; default 16",
-    },
-    OptionDoc { name: "bloom", help: "none, row (default; none for Hudi) or rowcol" },
-    OptionDoc { name: "bloom_block_size", help: "bytes of a chunk of the bloom filter; default 131072" },
-    OptionDoc { name: "bloom_error_rate", help: "false positives of the bloom filter; default 0.01" },
-    OptionDoc { name: "checksum", help: "crc32c (default), crc32 or null" },
-    OptionDoc { name: "bytes_per_checksum", help: "bytes that a checksum covers; default 16384" },
-    OptionDoc { name: "metadata", help: "further entries of the file info: text or bytes by name" },
-    OptionDoc { name: "meta_blocks", help: "meta blocks: text or bytes by name, such as Hudi's bloomFilter" },
-    OptionDoc { name: "create_time", help: "milliseconds, when the file was made; default now" },
-    OptionDoc {
-        name: "bulk_load",
-        help: "whether the file info says that the file is to be loaded into a table; default True",
-    },
-];
+coldframe_core::choices! {
+    /// Compression of blocks.
+    #[derive(Default)]
+    pub enum Codec {
+        /// No compression.
+        #[default]
+        None = "none" | "uncompressed",
+        /// Gzip.
+        Gz = "gz" | "gzip",
+        /// Snappy.
+        Snappy = "snappy",
+        /// LZ4.
+        Lz4 = "lz4",
+        /// LZO.
+        Lzo = "lzo",
+        /// Zstandard.
+        Zstd = "zstd",
+        /// Brotli.
+        Brotli = "brotli",
+        /// Bzip2.
+        Bzip2 = "bzip2",
+    }
+}
 
-/// What checks the bytes of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) enum Checksum {
-    /// Nothing; zeros stand in its place.
-    Null,
-    /// CRC-32.
-    Crc32,
-    /// CRC-32C.
-    #[default]
-    Crc32c,
+impl Codec {
+    fn hadoop(self) -> Result<Option<HadoopCodec>> {
+        Ok(Some(match self {
+            Self::None => return Ok(None),
+            Self::Gz => HadoopCodec::from_algorithm(Algorithm::Gzip)?,
+            Self::Bzip2 => HadoopCodec::from_algorithm(Algorithm::Bzip2)?,
+            Self::Snappy => HadoopCodec::framed(Algorithm::Snappy),
+            Self::Lz4 => HadoopCodec::framed(Algorithm::Lz4),
+            Self::Lzo => HadoopCodec::framed(Algorithm::Lzo),
+            Self::Zstd => HadoopCodec::framed(Algorithm::Zstd),
+            Self::Brotli => HadoopCodec::framed(Algorithm::Brotli),
+        }))
+    }
+}
+
+coldframe_core::choices! {
+    /// How the cells of a block are encoded.
+    #[derive(Default)]
+    pub enum CellEncoding {
+        /// As they are.
+        #[default]
+        None = "none",
+        /// Prefixes of keys are left out.
+        Prefix = "prefix",
+        /// Parts of keys that equal the previous ones are left out; timestamps are differences.
+        Diff = "diff",
+        /// The same, by bytes.
+        FastDiff = "fast_diff",
+        /// Plain cells with an index of rows behind them.
+        RowIndexV1 = "row_index_v1",
+    }
+}
+
+impl CellEncoding {
+    fn encoding(self) -> Option<Encoding> {
+        match self {
+            Self::None => None,
+            Self::Prefix => Some(Encoding::Prefix),
+            Self::Diff => Some(Encoding::Diff),
+            Self::FastDiff => Some(Encoding::FastDiff),
+            Self::RowIndexV1 => Some(Encoding::RowIndexV1),
+        }
+    }
+}
+
+coldframe_core::choices! {
+    /// What checks the bytes of a block.
+    #[derive(Default)]
+    pub enum Checksum {
+        /// CRC-32C.
+        #[default]
+        Crc32c = "crc32c",
+        /// CRC-32.
+        Crc32 = "crc32",
+        /// Nothing; zeros stand in its place.
+        Null = "null",
+    }
 }
 
 impl Checksum {
@@ -77,20 +104,70 @@ impl Checksum {
     }
 }
 
-/// What a bloom filter knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BloomKind {
-    /// There is none.
-    None,
-    /// Rows.
-    Row,
-    /// Rows with qualifiers.
-    RowColumn,
+coldframe_core::choices! {
+    /// What a bloom filter knows.
+    #[derive(Default)]
+    pub enum BloomKind {
+        /// There is none.
+        None = "none",
+        /// Rows.
+        #[default]
+        Row = "row",
+        /// Rows with qualifiers.
+        RowColumn = "rowcol",
+    }
 }
 
-/// How to write a file.
+coldframe_core::options! {
+    /// How an HFile is written.
+    pub struct WriteOptions for coldframe_core::WriteOptions {
+        /// "cells" (HBase) or "kv" (Hudi); default "kv" where the columns are key and value
+        view: Option<View>;
+        /// the column family of all cells where there is no column `family`
+        family: Option<Bytes>;
+        /// milliseconds, the timestamp of all cells where there is no column `timestamp` or it is null
+        timestamp: Option<i64>;
+        /// whether cells have tags; default whether there is a column `tags`
+        tags: Option<bool>;
+        /// compression of blocks; none or gz for Hudi
+        codec: Codec, alias "compression";
+        /// level of gz, zstd, brotli or bzip2
+        compression_level: Option<i32>;
+        /// how cells are encoded; none for Hudi
+        encoding: CellEncoding;
+        /// bytes of cells with which a data block ends
+        block_size: usize = 64 << 10, as SIZE;
+        /// bytes with which a block of the index ends
+        index_block_size: usize = 128 << 10, as SIZE;
+        /// entries below which the root of the index is not cut, whatever its size
+        index_min_entries: usize = 16, as Kind::Int { least: 2, most: i32::MAX as u64 };
+        /// what a bloom filter is made of; there is none for Hudi
+        bloom: BloomKind;
+        /// bytes of a chunk of the bloom filter
+        bloom_block_size: usize = 128 << 10, as SIZE;
+        /// false positives of the bloom filter
+        bloom_error_rate: f64 = 0.01, as Kind::SHARE;
+        /// what checks the bytes of a block
+        checksum: Checksum;
+        /// bytes that a checksum covers
+        bytes_per_checksum: usize = 16 << 10, as SIZE;
+        /// further entries of the file info: text or bytes by name
+        metadata: Vec<(String, Option<Vec<u8>>)>;
+        /// meta blocks: text or bytes by name, such as Hudi's bloomFilter
+        meta_blocks: Vec<(String, Option<Vec<u8>>)>;
+        /// milliseconds, when the file was made; default now
+        create_time: Option<i64>;
+        /// whether the file info says that the file is to be loaded into a table
+        bulk_load: bool = true;
+    }
+}
+
+/// Sizes in the file have 31 bits.
+const SIZE: Kind = Kind::Size { least: 1, most: i32::MAX as u64 };
+
+/// How to write a file, as the writer goes by it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct WriteOptions {
+pub(crate) struct Settings {
     /// What the columns are; found by their names where absent.
     pub view: Option<View>,
     /// The family of all cells.
@@ -131,34 +208,7 @@ pub(crate) struct WriteOptions {
     pub bulk_load: bool,
 }
 
-impl Default for WriteOptions {
-    fn default() -> Self {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self {
-            view: None,
-            family: None,
-            timestamp: None,
-            tags: None,
-            codec: None,
-            compression_level: None,
-            encoding: None,
-            block_size: 64 << 10,
-            index_block_size: 128 << 10,
-            index_min_entries: 16,
-            bloom: BloomKind::Row,
-            bloom_block_size: 128 << 10,
-            bloom_error_rate: 0.01,
-            checksum: Checksum::default(),
-            bytes_per_checksum: 16 << 10,
-            metadata: BTreeMap::new(),
-            meta_blocks: BTreeMap::new(),
-            create_time: i64::try_from(now.as_millis()).unwrap_or(i64::MAX),
-            bulk_load: true,
-        }
-    }
-}
-
-impl WriteOptions {
+impl Settings {
     /// The trailer's number of the codec.
     pub(super) fn codec_ordinal(&self) -> u32 {
         match self.codec.map(|c| c.algorithm) {
@@ -174,100 +224,37 @@ impl WriteOptions {
     }
 }
 
-/// The options with the names of [`WRITE_OPTIONS`].
-pub(crate) fn write_options(options: &coldframe_core::WriteOptions) -> Result<WriteOptions> {
-    let extra = &options.extra;
-    let mut to = WriteOptions {
-        view: choice(extra, "view", &[("cells", View::Cells), ("kv", View::KeyValue)])?,
-        family: bytes(extra, "family")?,
-        timestamp: integer(extra, "timestamp")?,
-        tags: boolean(extra, "tags")?,
-        compression_level: integer(extra, "compression_level")?,
-        ..WriteOptions::default()
-    };
-    if let Some(codec) = text(extra, "codec")? {
-        to.codec = codec_of(codec)?;
-    }
-    let encodings = [
-        ("none", None),
-        ("prefix", Some(Encoding::Prefix)),
-        ("diff", Some(Encoding::Diff)),
-        ("fast_diff", Some(Encoding::FastDiff)),
-        ("row_index_v1", Some(Encoding::RowIndexV1)),
-    ];
-    to.encoding = choice(extra, "encoding", &encodings)?.flatten();
-    to.block_size = size(extra, "block_size", 1)?.unwrap_or(to.block_size);
-    to.index_block_size = size(extra, "index_block_size", 1)?.unwrap_or(to.index_block_size);
-    to.index_min_entries = size(extra, "index_min_entries", 2)?.unwrap_or(to.index_min_entries);
-    let blooms = [("none", BloomKind::None), ("row", BloomKind::Row), ("rowcol", BloomKind::RowColumn)];
-    to.bloom = choice(extra, "bloom", &blooms)?.unwrap_or(to.bloom);
-    to.bloom_block_size = size(extra, "bloom_block_size", 1)?.unwrap_or(to.bloom_block_size);
-    to.bloom_error_rate = match extra.get("bloom_error_rate") {
-        None | Some(Value::Null) => to.bloom_error_rate,
-        Some(Value::Float(rate)) if *rate > 0.0 && *rate < 1.0 => *rate,
-        Some(other) => return Err(unexpected("bloom_error_rate", "a number between 0 and 1", other)),
-    };
-    let checksums = [("crc32c", Checksum::Crc32c), ("crc32", Checksum::Crc32), ("null", Checksum::Null)];
-    to.checksum = choice(extra, "checksum", &checksums)?.unwrap_or_default();
-    to.bytes_per_checksum = size(extra, "bytes_per_checksum", 1)?.unwrap_or(to.bytes_per_checksum);
-    to.metadata = entries(extra, "metadata")?;
-    to.meta_blocks = entries(extra, "meta_blocks")?;
-    to.create_time = integer(extra, "create_time")?.unwrap_or(to.create_time);
-    to.bulk_load = boolean(extra, "bulk_load")?.unwrap_or(to.bulk_load);
-    Ok(to)
-}
+impl TryFrom<WriteOptions> for Settings {
+    type Error = Error;
 
-fn codec_of(name: &str) -> Result<Option<HadoopCodec>> {
-    let algorithm = match name.to_ascii_lowercase().as_str() {
-        "none" => return Ok(None),
-        "gz" | "gzip" => Algorithm::Gzip,
-        "snappy" => Algorithm::Snappy,
-        "lz4" => Algorithm::Lz4,
-        "lzo" => Algorithm::Lzo,
-        "zstd" => Algorithm::Zstd,
-        "brotli" => Algorithm::Brotli,
-        "bzip2" => Algorithm::Bzip2,
-        _ => {
-            let message =
-                "option `codec`: expected none, gz, snappy, lz4, lzo, zstd, brotli or bzip2, found ";
-            return Err(Error::invalid(format!("{message}{name:?}")));
-        }
-    };
-    Ok(Some(match algorithm {
-        Algorithm::Gzip | Algorithm::Bzip2 => HadoopCodec::from_algorithm(algorithm)?,
-        framed => HadoopCodec::framed(framed),
-    }))
-}
-
-/// A number of bytes or entries, `least` or more.
-fn size(extra: &BTreeMap<String, Value>, name: &str, least: i32) -> Result<Option<usize>> {
-    let Some(n) = integer::<i32>(extra, name)? else { return Ok(None) };
-    match usize::try_from(n) {
-        Ok(size) if n >= least => Ok(Some(size)),
-        _ => Err(Error::invalid(format!("option `{name}`: expected {least} or more, found {n}"))),
+    fn try_from(given: WriteOptions) -> Result<Self> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Ok(Self {
+            view: given.view,
+            family: given.family.map(|family| family.0),
+            timestamp: given.timestamp,
+            tags: given.tags,
+            codec: given.codec.hadoop()?,
+            compression_level: given.compression_level,
+            encoding: given.encoding.encoding(),
+            block_size: given.block_size,
+            index_block_size: given.index_block_size,
+            index_min_entries: given.index_min_entries,
+            bloom: given.bloom,
+            bloom_block_size: given.bloom_block_size,
+            bloom_error_rate: given.bloom_error_rate,
+            checksum: given.checksum,
+            bytes_per_checksum: given.bytes_per_checksum,
+            metadata: entries(given.metadata),
+            meta_blocks: entries(given.meta_blocks),
+            create_time: given
+                .create_time
+                .unwrap_or_else(|| i64::try_from(now.as_millis()).unwrap_or(i64::MAX)),
+            bulk_load: given.bulk_load,
+        })
     }
 }
 
-fn bytes(extra: &BTreeMap<String, Value>, name: &str) -> Result<Option<Vec<u8>>> {
-    match extra.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => text_or_bytes(value).map(Some).map_err(|e| e.within(format!("option `{name}`"))),
-    }
-}
-
-fn entries(extra: &BTreeMap<String, Value>, name: &str) -> Result<BTreeMap<Vec<u8>, Vec<u8>>> {
-    let entries = pairs(extra, name, |value| match value {
-        Value::Null => Ok(Vec::new()),
-        value => text_or_bytes(value),
-    })?;
-    Ok(entries.into_iter().map(|(key, value)| (key.into_bytes(), value)).collect())
-}
-
-fn choice<T: Clone>(extra: &BTreeMap<String, Value>, name: &str, of: &[(&str, T)]) -> Result<Option<T>> {
-    let Some(chosen) = text(extra, name)? else { return Ok(None) };
-    if let Some((_, found)) = of.iter().find(|(name, _)| name.eq_ignore_ascii_case(chosen)) {
-        return Ok(Some(found.clone()));
-    }
-    let names: Vec<&str> = of.iter().map(|(name, _)| *name).collect();
-    Err(Error::invalid(format!("option `{name}`: expected {}, found {chosen:?}", names.join(" or "))))
+fn entries(given: Vec<(String, Option<Vec<u8>>)>) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    given.into_iter().map(|(key, value)| (key.into_bytes(), value.unwrap_or_default())).collect()
 }

@@ -27,12 +27,12 @@ use super::bloom::Bloom;
 use super::byte_rle::{BitRle, ByteRle};
 use super::decimal;
 use super::integers::IntStream;
-use super::options::WriteOptions;
+use super::options::{LastSecond, WriteOptions};
 use super::schema::Kind;
 use super::statistics::{OfType, Statistics, decimal_sum, range_of, sum_of, trimmed_decimal, widen};
 use super::stream::{Codec, Stream};
 use super::text::Text;
-use super::timestamp::{self, LastSecond};
+use super::timestamp;
 use crate::layout::stripe::StreamKind;
 
 /// The streams of a column but for PRESENT.
@@ -61,7 +61,7 @@ pub(super) struct Sinks<'a> {
 
 impl Data {
     pub(super) fn new(kind: &Kind, options: &WriteOptions) -> Self {
-        let aligned = options.aligned;
+        let aligned = options.aligned();
         let integers = |signed| IntStream::new(signed, aligned);
         match kind {
             Kind::Struct(_) => Self::Nothing,

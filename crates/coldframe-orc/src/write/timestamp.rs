@@ -14,6 +14,8 @@
 use arrow_schema::TimeUnit;
 use coldframe_encoding::{Error, Result};
 
+use super::options::LastSecond;
+
 /// 2015-01-01 in seconds.
 const EPOCH: i64 = 1_420_070_400;
 const SECOND: i64 = 1_000_000_000;
@@ -28,16 +30,6 @@ fn parts(value: i64, unit: TimeUnit) -> (i64, i64) {
         TimeUnit::Nanosecond => SECOND,
     };
     (value.div_euclid(in_second), value.rem_euclid(in_second) * (SECOND / in_second))
-}
-
-/// What becomes of values in the last second before 1970 that have a millisecond or more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(super) enum LastSecond {
-    /// They are refused.
-    #[default]
-    Refuse,
-    /// They are stored as C++ does.
-    Cpp,
 }
 
 /// What is stored for a value.

@@ -46,6 +46,31 @@ pub fn parse_type(text: &str, limits: &Limits) -> Result<HiveType> {
     Ok(data_type)
 }
 
+/// Columns as a column list. All names are quoted: which words are reserved depends on who reads it.
+pub fn print_columns<'a>(columns: impl IntoIterator<Item = (&'a str, &'a HiveType)>) -> String {
+    let column = |(name, of): (&str, &HiveType)| format!("{} {}", quoted(name), print_type(of));
+    columns.into_iter().map(column).collect::<Vec<_>>().join(", ")
+}
+
+fn print_type(of: &HiveType) -> String {
+    match of {
+        HiveType::Array(element) => format!("array<{}>", print_type(element)),
+        HiveType::Map(key, value) => format!("map<{},{}>", print_type(key), print_type(value)),
+        HiveType::Struct(fields) => {
+            let fields = fields.iter().map(|(name, of)| format!("{}:{}", quoted(name), print_type(of)));
+            format!("struct<{}>", fields.collect::<Vec<_>>().join(","))
+        }
+        HiveType::Union(branches) => {
+            format!("uniontype<{}>", branches.iter().map(print_type).collect::<Vec<_>>().join(","))
+        }
+        primitive => primitive.to_string(),
+    }
+}
+
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
 /// A column or field name as DDL: quoted where it has to be.
 pub struct Name<'a>(pub &'a str);
 

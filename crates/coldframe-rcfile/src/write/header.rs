@@ -14,13 +14,13 @@ use std::collections::BTreeMap;
 use coldframe_encoding::varint::put_hadoop_text;
 use coldframe_encoding::{Error, Result};
 
-use super::WriteOptions;
+use super::Settings;
 use crate::layout::header::{COLUMN_NUMBER, Magic, SYNC_LEN};
 
 const KEY_CLASS: &str = "org.apache.hadoop.hive.ql.io.RCFile$KeyBuffer";
 const VALUE_CLASS: &str = "org.apache.hadoop.hive.ql.io.RCFile$ValueBuffer";
 
-pub(super) fn header(options: &WriteOptions, columns: usize, sync: [u8; SYNC_LEN]) -> Result<Vec<u8>> {
+pub(super) fn header(options: &Settings, columns: usize, sync: [u8; SYNC_LEN]) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     let compressed = u8::from(options.codec.is_some());
     match options.header {

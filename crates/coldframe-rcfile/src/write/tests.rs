@@ -120,11 +120,11 @@ fn numbers(rows: i64) -> RecordBatch {
     batch(vec![("n", Arc::new(Int64Array::from_iter_values(0..rows))), ("t", Arc::new(text))])
 }
 
-fn options() -> WriteOptions {
-    WriteOptions { sync_seed: Some(7), ..WriteOptions::default() }
+fn options() -> Settings {
+    Settings { sync_seed: Some(7), ..Settings::default() }
 }
 
-fn write(batches: &[RecordBatch], options: WriteOptions) -> Vec<u8> {
+fn write(batches: &[RecordBatch], options: Settings) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), &batches[0].schema(), options).unwrap();
     for batch in batches {
         writer.write(batch).unwrap();
@@ -147,7 +147,7 @@ fn a_file_without_rows_is_its_header() {
 fn both_headers() {
     let codec = Some(HadoopCodec::from_algorithm(Algorithm::Zlib).unwrap());
     let metadata = BTreeMap::from([("a".to_owned(), "ä".to_owned()), ("z".to_owned(), String::new())]);
-    let options = WriteOptions { codec, metadata, ..options() };
+    let options = Settings { codec, metadata, ..options() };
     let class = "org.apache.hadoop.io.compress.DefaultCodec";
     let metadata = [("a", "ä"), ("hive.io.rcfile.column.number", "2"), ("z", "")];
     let metadata: Vec<_> = metadata.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
@@ -158,7 +158,7 @@ fn both_headers() {
         (b"RCF\x01", &vec![class.to_owned()], &metadata)
     );
 
-    let seq6 = parse(&write(&[numbers(3)], WriteOptions { header: Magic::Seq6, ..options }));
+    let seq6 = parse(&write(&[numbers(3)], Settings { header: Magic::Seq6, ..options }));
     let hive = "org.apache.hadoop.hive.ql.io.RCFile$";
     let classes = vec![format!("{hive}KeyBuffer"), format!("{hive}ValueBuffer"), class.to_owned()];
     assert_eq!((&seq6.magic, &seq6.classes, &seq6.metadata), (b"SEQ\x06", &classes, &metadata));
@@ -170,7 +170,7 @@ fn a_group_is_full_with_the_row_that_takes_it_over_its_bytes() {
     // Ten bytes a row.
     let text: StringArray = (0..25).map(|_| Some("0123456789")).collect();
     let rows = |row_group_bytes| {
-        let options = WriteOptions { row_group_bytes, ..options() };
+        let options = Settings { row_group_bytes, ..options() };
         let layout = parse(&write(&[batch(vec![("t", Arc::new(text.clone()))])], options));
         layout.groups.iter().map(|g| g.rows).collect::<Vec<_>>()
     };
@@ -182,7 +182,7 @@ fn a_group_is_full_with_the_row_that_takes_it_over_its_bytes() {
 
 #[test]
 fn a_group_is_full_with_its_interval_across_batches() {
-    let options = WriteOptions { record_interval: 700, ..options() };
+    let options = Settings { record_interval: 700, ..options() };
     let whole = numbers(5000);
     let parts = [whole.slice(0, 1), whole.slice(1, 1500), whole.slice(1501, 3499)];
     let bytes = write(&parts, options.clone());
@@ -200,7 +200,7 @@ fn a_group_is_full_with_its_interval_across_batches() {
 fn a_sync_marker_is_due_2000_bytes_behind_the_last() {
     for (codec, header) in [(None, Magic::Rcf1), (Some(Algorithm::Snappy), Magic::Seq6)] {
         let codec = codec.map(|c| HadoopCodec::from_algorithm(c).unwrap());
-        let options = WriteOptions { row_group_bytes: 600, codec, header, ..options() };
+        let options = Settings { row_group_bytes: 600, codec, header, ..options() };
         let layout = parse(&write(&[numbers(3000)], options));
         let mut due = 2000;
         for group in &layout.groups {
@@ -217,14 +217,14 @@ fn a_sync_marker_is_due_2000_bytes_behind_the_last() {
 #[test]
 fn a_header_beyond_2000_bytes_brings_a_marker_before_the_first_group() {
     let metadata = BTreeMap::from([("long".to_owned(), "v".repeat(2000))]);
-    let layout = parse(&write(&[numbers(1)], WriteOptions { metadata, ..options() }));
+    let layout = parse(&write(&[numbers(1)], Settings { metadata, ..options() }));
     assert!(layout.header_end > 2000 && layout.groups[0].marked);
 }
 
 #[test]
 fn lengths_of_cells_are_runs() {
     let texts = ["a", "a", "bc", "", "", "", "", "d"];
-    let options = WriteOptions { types: Some(vec![HiveType::Varchar(9)]), ..options() };
+    let options = Settings { types: Some(vec![HiveType::Varchar(9)]), ..options() };
     let layout = parse(&write(&[batch(vec![("t", Arc::new(StringArray::from(texts.to_vec())))])], options));
     // A length, then ~k for k further cells that have it.
     assert_eq!(layout.groups[0].lengths[0], [1, 0xfe, 2, 0, 0xfc, 1]);
@@ -234,7 +234,7 @@ fn lengths_of_cells_are_runs() {
 #[test]
 fn a_seed_makes_a_file_reproducible() {
     let sync = |seed| {
-        let bytes = write(&[numbers(0)], WriteOptions { sync_seed: seed, ..WriteOptions::default() });
+        let bytes = write(&[numbers(0)], Settings { sync_seed: seed, ..Settings::default() });
         bytes[40..].to_vec()
     };
     assert_eq!(sync(Some(1)), sync(Some(1)));
@@ -253,7 +253,7 @@ fn arrays_are_cast_where_that_loses_nothing() {
     ]);
     let types = vec![HiveType::String, HiveType::String, HiveType::TinyInt];
     let layout =
-        parse(&write(std::slice::from_ref(&batch), WriteOptions { types: Some(types.clone()), ..options() }));
+        parse(&write(std::slice::from_ref(&batch), Settings { types: Some(types.clone()), ..options() }));
     let columns = &layout.groups[0].columns;
     assert_eq!(columns[0], [&b"a"[..], b"", b"a"]);
     assert_eq!(columns[1], [&b"x"[..], b"yy", b"z"]);
@@ -264,7 +264,7 @@ fn arrays_are_cast_where_that_loses_nothing() {
     columns[2] = Arc::new(Int32Array::from(vec![1, 2, 300]));
     let large = RecordBatch::try_new(batch.schema(), columns).unwrap();
     let mut writer =
-        Writer::new(Vec::new(), &batch.schema(), WriteOptions { types: Some(types), ..options() }).unwrap();
+        Writer::new(Vec::new(), &batch.schema(), Settings { types: Some(types), ..options() }).unwrap();
     assert!(writer.write(&large).is_err());
     assert!(writer.write(&batch).unwrap_err().to_string().contains("incomplete"));
     assert!(writer.finish().is_err());
@@ -273,7 +273,7 @@ fn arrays_are_cast_where_that_loses_nothing() {
 #[test]
 fn a_schema_that_cannot_be_written() {
     let schema = numbers(0).schema();
-    let writer = |types| Writer::new(Vec::new(), &schema, WriteOptions { types: Some(types), ..options() });
+    let writer = |types| Writer::new(Vec::new(), &schema, Settings { types: Some(types), ..options() });
     let found = writer(vec![HiveType::Int]).unwrap_err().to_string();
     assert_eq!(found, "expected Hive types for 2 columns, found 1");
     let nested = HiveType::Struct(vec![("a".to_owned(), HiveType::Int)]);
@@ -293,7 +293,7 @@ proptest! {
         let codec = [None, Some(Algorithm::Zlib), Some(Algorithm::Gzip), Some(Algorithm::Snappy), Some(Algorithm::Lz4), Some(Algorithm::Zstd)];
         let codec = codec[algorithm].map(|a| HadoopCodec::from_algorithm(a).unwrap());
         let serde = if text { Serde::Text } else { Serde::Binary };
-        let options = WriteOptions { codec, row_group_bytes, record_interval, serde, ..options() };
+        let options = Settings { codec, row_group_bytes, record_interval, serde, ..options() };
         let numbers: Int64Array = rows.iter().map(|r| r.0).collect();
         let texts: StringArray = rows.iter().map(|r| r.1.as_deref()).collect();
         let batch = batch(vec![("n", Arc::new(numbers)), ("t", Arc::new(texts))]);

@@ -48,13 +48,13 @@ pub(super) struct Pages {
 
 impl Pages {
     pub(super) fn new(options: &WriteOptions) -> Result<Self> {
-        let hadoop = match options.codec {
+        let hadoop = match options.codec.algorithm() {
             coldframe_encoding::codec::Algorithm::None => None,
             algorithm => Some(HadoopCodec::from_algorithm(algorithm)?),
         };
         Ok(Self {
             dialect: options.dialect,
-            codec: super::options::stored_codec(options.codec)?,
+            codec: options.codec.stored(),
             hadoop,
             level: options.compression_level,
             crc: options.crc,

@@ -1,111 +1,113 @@
-//! The writer's options by name.
+//! The writer's options.
 
-use coldframe_core::options::{flag, integer, pairs, text, unexpected};
-use coldframe_core::{OptionDoc, Value};
+use coldframe_core::Limits;
+use coldframe_core::options::Kind;
 use coldframe_encoding::codec::Algorithm;
-use coldframe_encoding::{Error, Result};
 
-use super::{Dialect, Encoding, WriteOptions};
-use crate::layout::metadata::Codec;
+use crate::layout::metadata;
 
-/// What the writer takes.
-pub(crate) const WRITE_OPTIONS: &[OptionDoc] = &[
-    OptionDoc {
-        name: "dialect",
-        help: "\"redelm-f\" (default): as the reference's last commit wrote; \"spec\": as the format's README says",
-    },
-    OptionDoc { name: "codec", help: "none or uncompressed (default), snappy, gzip or lzo" },
-    OptionDoc { name: "compression_level", help: "level of gzip, 0 to 12; default 6" },
-    OptionDoc {
-        name: "page_bytes",
-        help: "levels and values with more than which a page ends; default 8192",
-    },
-    OptionDoc {
-        name: "row_group_bytes",
-        help: "pages and values with more than which a row group ends; default 50 MiB",
-    },
-    OptionDoc {
-        name: "row_group_rows",
-        help: "most rows of a row group; default 16777216, the most that is read by default",
-    },
-    OptionDoc { name: "crc", help: "whether pages get a CRC-32 of their stored bytes; default False" },
-    OptionDoc {
-        name: "encoding",
-        help: "of INT32 and INT64: \"plain\" (default) or \"group_var_int\", which the reference cannot read",
-    },
-    OptionDoc { name: "metadata", help: "the file's key/value metadata; a value may be None" },
-    OptionDoc { name: "schema_name", help: "name of the schema's root; default \"schema\"" },
-    OptionDoc {
-        name: "footer_every",
-        help: "row groups after each of which a sync marker and a footer of all so far are written, so that a partly \
-               written file can be read; default never",
-    },
-    OptionDoc { name: "sync_seed", help: "makes the sync marker, and so the file, reproducible" },
-];
-
-/// The options with the names of [`WRITE_OPTIONS`].
-pub(crate) fn write_options(options: &coldframe_core::WriteOptions) -> Result<WriteOptions> {
-    let extra = &options.extra;
-    let mut to = WriteOptions::default();
-    if let Some(dialect) = text(extra, "dialect")? {
-        to.dialect = match dialect.to_ascii_lowercase().as_str() {
-            "redelm-f" => Dialect::RedelmF,
-            "spec" => Dialect::Spec,
-            _ => return Err(unexpected("dialect", "\"redelm-f\" or \"spec\"", dialect)),
-        };
+coldframe_core::choices! {
+    /// How pages and chunks are laid out.
+    #[derive(Default)]
+    pub enum Dialect {
+        /// As the last commit of the reference wrote them.
+        #[default]
+        RedelmF = "redelm-f",
+        /// As the README says.
+        Spec = "spec",
     }
-    if let Some(codec) = text(extra, "codec")? {
-        to.codec = match codec.to_ascii_lowercase().as_str() {
-            "none" | "uncompressed" => Algorithm::None,
-            "snappy" => Algorithm::Snappy,
-            "gzip" => Algorithm::Gzip,
-            "lzo" => Algorithm::Lzo,
-            _ => return Err(unexpected("codec", "none, snappy, gzip or lzo", codec)),
-        };
-    }
-    if let Some(encoding) = text(extra, "encoding")? {
-        to.encoding = match encoding.to_ascii_lowercase().as_str() {
-            "plain" => Encoding::Plain,
-            "group_var_int" => Encoding::GroupVarInt,
-            _ => return Err(unexpected("encoding", "\"plain\" or \"group_var_int\"", encoding)),
-        };
-    }
-    to.crc = flag(extra, "crc")?;
-    to.compression_level = integer(extra, "compression_level")?;
-    to.page_bytes = integer(extra, "page_bytes")?.unwrap_or(to.page_bytes);
-    to.row_group_bytes = integer(extra, "row_group_bytes")?.unwrap_or(to.row_group_bytes);
-    to.row_group_rows = integer(extra, "row_group_rows")?.unwrap_or(to.row_group_rows);
-    to.footer_every = integer(extra, "footer_every")?;
-    to.sync_seed = integer(extra, "sync_seed")?;
-    if let Some(name) = text(extra, "schema_name")? {
-        name.clone_into(&mut to.schema_name);
-    }
-    to.metadata = pairs(extra, "metadata", |value| match value {
-        Value::Null => Ok(None),
-        Value::Str(s) => Ok(Some(s.clone())),
-        other => Err(Error::invalid(format!("expected a string, found {other:?}"))),
-    })?;
-    Ok(to)
 }
 
-/// The number of a codec in the file.
-pub(super) fn stored_codec(algorithm: Algorithm) -> Result<Codec> {
-    match algorithm {
-        Algorithm::None => Ok(Codec::Uncompressed),
-        Algorithm::Snappy => Ok(Codec::Snappy),
-        Algorithm::Gzip => Ok(Codec::Gzip),
-        Algorithm::Lzo => Ok(Codec::Lzo),
-        other => Err(Error::unsupported(format!("Redfile has no codec {other}"))),
+coldframe_core::choices! {
+    /// How integers are stored.
+    #[derive(Default)]
+    pub enum Encoding {
+        /// In 4 or 8 bytes.
+        #[default]
+        Plain = "plain",
+        /// By their significant bytes. The reference reads other values than were written.
+        GroupVarInt = "group_var_int",
+    }
+}
+
+coldframe_core::choices! {
+    /// Compression of pages.
+    #[derive(Default)]
+    pub enum Codec {
+        /// No compression.
+        #[default]
+        None = "none" | "uncompressed",
+        /// Snappy.
+        Snappy = "snappy",
+        /// Gzip.
+        Gzip = "gzip",
+        /// LZO.
+        Lzo = "lzo",
+    }
+}
+
+impl Codec {
+    /// The algorithm.
+    pub(super) fn algorithm(self) -> Algorithm {
+        match self {
+            Self::None => Algorithm::None,
+            Self::Snappy => Algorithm::Snappy,
+            Self::Gzip => Algorithm::Gzip,
+            Self::Lzo => Algorithm::Lzo,
+        }
+    }
+
+    /// Its number in the file.
+    pub(super) fn stored(self) -> metadata::Codec {
+        match self {
+            Self::None => metadata::Codec::Uncompressed,
+            Self::Snappy => metadata::Codec::Snappy,
+            Self::Gzip => metadata::Codec::Gzip,
+            Self::Lzo => metadata::Codec::Lzo,
+        }
+    }
+}
+
+coldframe_core::options! {
+    /// How a Redfile is written.
+    pub struct WriteOptions for coldframe_core::WriteOptions {
+        /// "redelm-f": as the reference's last commit wrote; "spec": as the format's README says
+        dialect: Dialect;
+        /// compression of pages
+        codec: Codec, alias "compression";
+        /// level of gzip, 0 to 12; default 6
+        compression_level: Option<i32>;
+        /// levels and values with more than which a page ends
+        page_bytes: usize = 8 << 10, as Kind::SIZE;
+        /// pages and values with more than which a row group ends
+        row_group_bytes: u64 = 50 << 20, as Kind::SIZE;
+        /// most rows of a row group; the default is the most that is read by default
+        row_group_rows: u64 = Limits::default().max_unit_rows;
+        /// whether pages get a CRC-32 of their stored bytes
+        crc: bool;
+        /// of INT32 and INT64: "plain" or "group_var_int", which the reference cannot read
+        encoding: Encoding;
+        /// the file's key/value metadata; a value may be None
+        metadata: Vec<(String, Option<String>)>;
+        /// name of the schema's root
+        schema_name: String = "schema".to_owned();
+        /// row groups after each of which a sync marker and a footer of all so far are written, so that a partly written file can be read;
+        /// default never
+        footer_every: Option<usize>, as Kind::at_least(1);
+        /// makes the sync marker, and so the file, reproducible
+        sync_seed: Option<u64>;
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use coldframe_core::{Options, Result, Value};
+
     use super::*;
 
     fn parse(pairs: &[(&str, Value)]) -> Result<WriteOptions> {
         let extra = pairs.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
-        write_options(&coldframe_core::WriteOptions { extra })
+        WriteOptions::read("redfile", &extra)
     }
 
     #[test]
@@ -126,10 +128,10 @@ mod tests {
             ("sync_seed", Value::Int(5)),
         ];
         let names: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
-        assert_eq!(names, WRITE_OPTIONS.iter().map(|o| o.name).collect::<Vec<_>>());
+        assert_eq!(names, WriteOptions::specs().iter().map(|o| o.name).collect::<Vec<_>>());
         let expected = WriteOptions {
             dialect: Dialect::Spec,
-            codec: Algorithm::Gzip,
+            codec: Codec::Gzip,
             compression_level: Some(9),
             page_bytes: 1,
             row_group_bytes: 2,
@@ -144,7 +146,7 @@ mod tests {
         assert_eq!(parse(&given).unwrap(), expected);
         assert_eq!(parse(&[]).unwrap(), WriteOptions::default());
         assert_eq!(
-            parse(&WRITE_OPTIONS.iter().map(|o| (o.name, Value::Null)).collect::<Vec<_>>()).unwrap(),
+            parse(&WriteOptions::specs().iter().map(|o| (o.name, Value::Null)).collect::<Vec<_>>()).unwrap(),
             WriteOptions::default()
         );
     }
@@ -160,12 +162,12 @@ mod tests {
             (
                 "codec",
                 Value::from("zstd"),
-                "option `codec`: expected none, snappy, gzip or lzo, found \"zstd\"",
+                "option `codec`: expected \"none\", \"snappy\", \"gzip\" or \"lzo\", found \"zstd\"",
             ),
-            ("crc", Value::Int(1), "option `crc`: expected true or false, found Int(1)"),
-            ("page_bytes", Value::Int(-1), "option `page_bytes`: -1 is out of range"),
-            ("metadata", Value::from("a"), "option `metadata`: expected a mapping, found Str(\"a\")"),
-            ("schema_name", Value::Bool(true), "option `schema_name`: expected a string, found Bool(true)"),
+            ("crc", Value::Int(1), "option `crc`: expected true or false, found 1"),
+            ("page_bytes", Value::Int(-1), "option `page_bytes`: expected 0 or more, found -1"),
+            ("metadata", Value::from("a"), "option `metadata`: expected a mapping, found \"a\""),
+            ("schema_name", Value::Bool(true), "option `schema_name`: expected a string, found true"),
         ] {
             assert_eq!(parse(&[(name, value)]).unwrap_err().to_string(), message);
         }

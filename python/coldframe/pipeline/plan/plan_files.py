@@ -7,7 +7,6 @@ import contextlib
 import hashlib
 import itertools
 import json
-import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 import coldframe
-from coldframe._coldframe import ColdframeError, SchemaError, UnsupportedError, formats
+from coldframe._coldframe import ColdframeError, SchemaError, UnsupportedError, formats, parse_columns
 from coldframe.errors import PartialTableWarning
 from coldframe.file import OpenArguments, Split, has_masked_columns
 from coldframe.pipeline.file_access import StorageOptions
@@ -35,10 +34,8 @@ from coldframe.spark.types import plain_schema
 from coldframe.widening import unified
 
 FILES_A_TASK = 256
-_WITH_UNIT = frozenset(name for name, about in formats().items() if "timestamp_unit" in about["open"])
+_UNIT_OPTIONS = {name: about["capabilities"]["unit_option"] for name, about in formats().items()}
 _WITH_TABLE = frozenset(name for name, about in formats().items() if "schema_of" in about["open"])
-_SAYS_MORE = re.compile(r"\b(binary|decimal|numeric|dec)\b", re.IGNORECASE)
-_PLACEHOLDER = re.compile(r"_col\d+\Z")
 
 
 def key_maker(table: Table, settings: Mapping[str, str]) -> Callable[[SourceFile], str]:
@@ -67,10 +64,10 @@ def open_options(format: str, given: Mapping[str, Any], unit: str) -> OpenOption
         # In tables.toml it names the columns of old ORC files. The types are the file's own, but for text
         # that is none and decimals that state no digits.
         schema = options.pop("schema", None)
-        if format in _WITH_TABLE and isinstance(schema, str) and _SAYS_MORE.search(schema):
+        if format in _WITH_TABLE and isinstance(schema, str):
             options.update(schema=schema, schema_of="table")
-    if format in _WITH_UNIT:
-        options.setdefault("timestamp_unit", unit)
+    if unit_option := _UNIT_OPTIONS.get(format):
+        options.setdefault(unit_option, unit)
     return options
 
 
@@ -117,7 +114,7 @@ class PlanTask:
     def _look(self, path: str, relative: str, columns: _Columns) -> OpenedFile:
         opened = self._open(path)
         schema = opened.schema
-        names = _names_for(schema, self.format, self.given)
+        names = _names_for(opened, self.given)
         name = columns.keep(schema, names)
         splits = opened.splits(self.split_bytes)
         return OpenedFile(
@@ -271,33 +268,15 @@ def _demand_text(file: SourceFile) -> None:
             raise SchemaError(f"the name of folder {shown} is not UTF-8") from None
 
 
-def _names_for(schema: pa.Schema, format: str, options: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Old Hive wrote ORC with columns `_col0`, `_col1` ..; their real names stand in tables.toml."""
+def _names_for(opened: coldframe.File, options: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Where a file calls its columns by their places, their real names stand in tables.toml."""
     given = options.get("schema")
-    if format in TYPELESS or not isinstance(given, str):
+    if not isinstance(given, str) or not opened._raw.has_placeholder_names:
         return None
-    if not all(_PLACEHOLDER.match(name) for name in schema.names):
-        return None
-    names = tuple(part.split()[0].strip("`:") for part in _columns_of(given))
-    if len(names) < len(schema.names):
-        raise SchemaError(
-            f"the file has {len(schema.names)} columns, the schema in tables.toml names {len(names)}"
-        )
-    return names[: len(schema.names)]
-
-
-def _columns_of(text: str) -> list[str]:
-    """The columns of a list in Hive's language, cut at its outer commas."""
-    parts: list[str] = []
-    depth = start = 0
-    for at, letter in enumerate(text):
-        depth += letter in "<("
-        depth -= letter in ">)"
-        if letter == "," and depth == 0:
-            parts.append(text[start:at].strip())
-            start = at + 1
-    parts.append(text[start:].strip())
-    return [part for part in parts if part]
+    names, own = parse_columns(given).names, opened.schema.names
+    if len(names) < len(own):
+        raise SchemaError(f"the file has {len(own)} columns, the schema in tables.toml names {len(names)}")
+    return tuple(names[: len(own)])
 
 
 def _demand_distinct(schema: pa.Schema) -> None:

@@ -37,6 +37,7 @@ FOLDERS_HERE = 1000
 FOLDERS_A_TASK = 50
 """so many at once."""
 SEVERAL = frozenset(name for name, about in formats().items() if about["capabilities"]["tables"])
+_SIDE_BY_SIDE = frozenset(name for name, about in formats().items() if about["capabilities"]["side_by_side"])
 
 Files = Rows[SourceFile] | list[SourceFile]
 
@@ -213,7 +214,12 @@ def _several_tables(root: str) -> str | None:
     if not all(one.is_dir() and _is_table(one.path) for one in shown):
         return None
     kinds = {_detect(one.path) for one in shown}
-    return "kudu" if kinds == {"kudu"} else None
+    return side_by_side(kinds)
+
+
+def side_by_side(kinds: set[str | None]) -> str | None:
+    """The format of folders beside each other that are one source; None if they are not."""
+    return next((kind for kind in kinds if kind in _SIDE_BY_SIDE), None) if len(kinds) == 1 else None
 
 
 def is_hidden(name: str) -> bool:

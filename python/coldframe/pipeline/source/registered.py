@@ -25,7 +25,9 @@ from coldframe.pipeline.state.scratch import Rows, Scratch
 
 _ROWS = ("numRows", "spark.sql.statistics.numRows")
 _PROVIDER = "spark.sql.sources.provider"
-_FORMATS = (("OrcInputFormat", "orc"), ("OrcNewInputFormat", "orc"), ("RCFileInputFormat", "rcfile"))
+_FORMATS = tuple(
+    (ending, name) for name, about in formats().items() for ending in about["capabilities"]["input_formats"]
+)
 _KNOWN = frozenset(formats())
 
 

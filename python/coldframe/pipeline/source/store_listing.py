@@ -31,6 +31,7 @@ from coldframe.pipeline.source.inventory import (
     Inventory,
     is_hidden,
     new_inventory,
+    side_by_side,
 )
 from coldframe.pipeline.source.selection import Selection
 from coldframe.pipeline.source.store_entries import FolderFiles, Shelf
@@ -177,7 +178,7 @@ def _one_source(tree: _Tree) -> str | None:
     folders = [name for name in root.folders if not is_hidden(name)]
     if files or not folders:
         return None
-    return "kudu" if all(tree.detect(name) == "kudu" for name in folders) else None
+    return side_by_side({tree.detect(name) for name in folders})
 
 
 def _walk(tree: _Tree, inventory: Inventory, selection: Selection) -> Iterator[tuple[str, FileEntry | None]]:

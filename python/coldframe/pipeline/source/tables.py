@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,7 +29,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from coldframe._coldframe import ColdframeError, SchemaError, formats
+from coldframe._coldframe import ColdframeError, SchemaError, formats, parse_columns
 from coldframe._coldframe import tables as tables_held
 from coldframe.pipeline.file_access import StorageOptions, pieces
 from coldframe.pipeline.records import SourceFile, is_partition
@@ -46,21 +45,6 @@ TYPELESS = frozenset(name for name, about in formats().items() if about["capabil
 
 
 _OWN_KEYS = frozenset({"path", "partitions", "format"})
-_PARTITION = re.compile(r"\s*(\w+)\s+(\w+(?:\(\s*\d+\s*(?:,\s*\d+\s*)?\))?)\s*\Z")
-_DECIMAL = re.compile(r"(?:decimal|numeric|dec)(?:\((\d+)(?:,(\d+))?\))?\Z")
-_TEXT = re.compile(r"(?:var)?char\(\d+\)\Z")
-_PARTITION_TYPES: Mapping[str, pa.DataType] = {
-    "string": pa.string(),
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "boolean": pa.bool_(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us"),
-}
 
 
 OpenOptions: TypeAlias = dict[str, Any]
@@ -146,31 +130,10 @@ def _spec(source: str, name: str, entry: Any) -> TableSpec:
 
 
 def _partitions(source: str, name: str, text: str) -> tuple[tuple[str, pa.DataType], ...]:
-    found: list[tuple[str, pa.DataType]] = []
-    for part in re.split(r",(?![^(]*\))", text) if text.strip() else []:
-        match = _PARTITION.match(part)
-        if match is None:
-            raise SchemaError(
-                f"{source}: tables.{name}: partitions: expected 'name type, ...', found {part.strip()!r}"
-            )
-        column, kind = match.group(1), match.group(2).lower().replace(" ", "")
-        arrow = _partition_type(kind)
-        if arrow is None:
-            known = ", ".join([*_PARTITION_TYPES, "decimal(p,s)", "varchar(n)", "char(n)"])
-            raise SchemaError(
-                f"{source}: tables.{name}: partitions: type {kind!r} of {column}; known are {known}"
-            )
-        found.append((column, arrow))
-    return tuple(found)
-
-
-def _partition_type(kind: str) -> pa.DataType | None:
-    decimal = _DECIMAL.match(kind)
-    if decimal is not None:
-        # As in Hive: decimal alone is decimal(10,0).
-        digits, scale = int(decimal.group(1) or 10), int(decimal.group(2) or 0)
-        return pa.decimal128(digits, scale) if 0 < digits <= 38 and scale <= digits else None
-    return pa.string() if _TEXT.match(kind) else _PARTITION_TYPES.get(kind)
+    try:
+        return tuple((field.name, field.type) for field in parse_columns(text, partitions=True))
+    except SchemaError as error:
+        raise SchemaError(f"{source}: tables.{name}: partitions: {error}") from None
 
 
 def find_tables(inventory: Inventory, specs: Sequence[TableSpec]) -> list[Table]:

@@ -203,7 +203,7 @@ class ColdframeSink(_WrittenByCore):
         self, path: str, storage_options: StorageOptions = None
     ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """With coldframe.open."""
-        known = formats().get(self.format, {}).get("open", {})
-        options: dict[str, Any] = {"timestamp_unit": self.unit} if "timestamp_unit" in known else {}
+        unit_option = formats()[self.format]["capabilities"]["unit_option"]
+        options: dict[str, Any] = {unit_option: self.unit} if unit_option else {}
         opened = coldframe.open(path, format=self.format, storage_options=storage_options, **options)
         return plain_schema(opened.schema, timestamp_unit=self.unit), iter(opened.to_batches())

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use super::*;
-use coldframe_encoding::codec::Algorithm;
 
 fn leaf(physical_type: Type, max_definition: u8, max_repetition: u8) -> schema::Leaf {
     schema::Leaf { path: vec!["x".to_owned()], physical_type, max_definition, max_repetition }
@@ -128,7 +127,12 @@ fn only_whole_groups_of_repetition_levels_count() {
 #[test]
 fn a_crc_is_that_of_the_stored_bytes() {
     let values = Leaf { entries: 5, repetition: None, definition: None, values: integers(5) };
-    for codec in [Algorithm::None, Algorithm::Snappy, Algorithm::Gzip, Algorithm::Lzo] {
+    for codec in [
+        crate::write::Codec::None,
+        crate::write::Codec::Snappy,
+        crate::write::Codec::Gzip,
+        crate::write::Codec::Lzo,
+    ] {
         let options = WriteOptions { codec, crc: true, ..WriteOptions::default() };
         let bytes = write(&leaf(Type::Int64, 0, 0), &values, 5, &options);
         let mut reader = thrift::Reader::new(&bytes, 0, &coldframe_encoding::Limits::default());

@@ -1,0 +1,163 @@
+//! The macros by which options are declared.
+
+/// Declares a struct of options: its fields with their types, defaults and help.
+///
+/// ```text
+/// options! {
+///     /// ..
+///     pub struct NAME for OpenOptions {            the map that it becomes: OpenOptions or WriteOptions
+///         flatten FIELD: STRUCT;                   those of another struct as well
+///         /// help
+///         FIELD: TYPE = DEFAULT, as KIND, alias "other name";      all but the type may be left out
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! options {
+    (
+        $(#[$of_struct:meta])*
+        $vis:vis struct $name:ident for $whole:ty {
+            $( flatten $part:ident: $part_type:ty; )*
+            $(
+                $(#[doc = $help:literal])+
+                $field:ident: $type:ty
+                $( = $default:expr )?
+                $(, as $kind:expr )?
+                $(, alias $alias:literal )*
+                ;
+            )*
+        }
+    ) => {
+        $(#[$of_struct])*
+        #[derive(Clone, Debug, PartialEq)]
+        $vis struct $name {
+            $(
+                #[doc = concat!("Those of [`", stringify!($part_type), "`].")]
+                pub $part: $part_type,
+            )*
+            $(
+                $(#[doc = $help])+
+                pub $field: $type,
+            )*
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self {
+                    $( $part: Default::default(), )*
+                    $( $field: $crate::options!(@default $type $(, $default)?), )*
+                }
+            }
+        }
+
+        impl $crate::options::Options for $name {
+            fn specs() -> &'static [$crate::options::OptionSpec] {
+                static ALL: ::std::sync::LazyLock<Vec<$crate::options::OptionSpec>> =
+                    ::std::sync::LazyLock::new(|| {
+                        #[allow(unused_mut)]
+                        let mut all = Vec::new();
+                        $( all.extend_from_slice(<$part_type as $crate::options::Options>::specs()); )*
+                        $(
+                            let default: $type = $crate::options!(@default $type $(, $default)?);
+                            all.push($crate::options::OptionSpec {
+                                name: stringify!($field),
+                                kind: $crate::options!(@kind $type $(, $kind)?),
+                                default: $crate::options::Field::to_value(&default),
+                                help: concat!($($help),+).trim_ascii(),
+                                aliases: &[$($alias),*],
+                            });
+                        )*
+                        all
+                    });
+                &ALL
+            }
+
+            fn from_given_or(
+                given: &::std::collections::BTreeMap<String, $crate::Value>,
+                default: Self,
+            ) -> $crate::Result<Self> {
+                let specs = <Self as $crate::options::Options>::specs();
+                Ok(Self {
+                    $( $part: $crate::options::Options::from_given_or(given, default.$part)?, )*
+                    $( $field: $crate::options::value_of(specs, stringify!($field), given, default.$field)?, )*
+                })
+            }
+
+            fn put(&self, into: &mut ::std::collections::BTreeMap<String, $crate::Value>) {
+                let default = Self::default();
+                $( $crate::options::Options::put(&self.$part, into); )*
+                $(
+                    if self.$field != default.$field {
+                        into.insert(
+                            stringify!($field).to_owned(),
+                            $crate::options::Field::to_value(&self.$field),
+                        );
+                    }
+                )*
+            }
+        }
+
+        impl From<$name> for $whole {
+            fn from(options: $name) -> Self {
+                let mut whole = <$whole>::default();
+                $crate::options::Options::put(&options, &mut whole.extra);
+                whole
+            }
+        }
+    };
+    (@default $type:ty) => { <$type as Default>::default() };
+    (@default $type:ty, $default:expr) => { $default };
+    (@kind $type:ty) => { <$type as $crate::options::Field>::KIND };
+    (@kind $type:ty, $kind:expr) => { $kind };
+}
+
+/// Declares the words that an option may be, as an enum. Words behind `|` mean the same.
+#[macro_export]
+macro_rules! choices {
+    (
+        $(#[$of_enum:meta])*
+        $vis:vis enum $name:ident {
+            $( $(#[$of_word:meta])* $word:ident = $text:literal $(| $alias:literal)* ),+ $(,)?
+        }
+    ) => {
+        $(#[$of_enum])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $vis enum $name {
+            $( $(#[$of_word])* $word, )+
+        }
+
+        impl $name {
+            /// The words.
+            pub const WORDS: &'static [$crate::options::Word] =
+                &[$( $crate::options::Word { name: $text, aliases: &[$($alias),*] } ),+];
+
+            /// The word.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $( Self::$word => $text, )+
+                }
+            }
+        }
+
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl $crate::options::Field for $name {
+            const KIND: $crate::options::Kind = $crate::options::Kind::Choice(Self::WORDS);
+
+            fn from_value(value: $crate::Value) -> $crate::Result<Self> {
+                match &value {
+                    $( $crate::Value::Str(word) if word == $text => Ok(Self::$word), )+
+                    other => Err($crate::Error::invalid(format!("expected one of the words, found {other:?}"))),
+                }
+            }
+
+            fn to_value(&self) -> $crate::Value {
+                $crate::Value::from(self.name())
+            }
+        }
+    };
+}

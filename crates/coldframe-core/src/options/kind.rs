@@ -1,0 +1,249 @@
+//! What an option takes, as data.
+
+use crate::Value;
+
+/// A word that an option may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Word {
+    /// As it is documented.
+    pub name: &'static str,
+    /// What else means it.
+    pub aliases: &'static [&'static str],
+}
+
+impl Word {
+    fn is(&self, text: &str) -> bool {
+        std::iter::once(&self.name).chain(self.aliases).any(|name| name.eq_ignore_ascii_case(text))
+    }
+}
+
+/// What an option takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// True or false.
+    Flag,
+    /// An integer within bounds.
+    Int {
+        /// The smallest.
+        least: i64,
+        /// The largest.
+        most: u64,
+    },
+    /// A number of bytes within bounds, also as text such as `64m`.
+    Size {
+        /// The smallest.
+        least: u64,
+        /// The largest.
+        most: u64,
+    },
+    /// A number between two others, which it may not be itself.
+    Float {
+        /// The lower one.
+        above: f64,
+        /// The upper one.
+        below: f64,
+    },
+    /// Text.
+    Text,
+    /// Text or bytes.
+    Bytes,
+    /// One of some words, in upper or lower case.
+    Choice(&'static [Word]),
+    /// One of some words, or text that the help describes.
+    OpenChoice(&'static [Word]),
+    /// Names: a list, or text with commas between them.
+    Names,
+    /// Values by names.
+    Map {
+        /// Whether they may be bytes.
+        bytes: bool,
+        /// Whether they may be null.
+        nulls: bool,
+    },
+    /// A moment: text such as `2020-01-31T12:00:00`, or a number of the format's own.
+    Time,
+    /// The moment from which, and the one before which.
+    TimeRange,
+    /// Columns and their types, in the language of the format's engine.
+    Schema,
+}
+
+impl Kind {
+    /// Any number of bytes.
+    pub const SIZE: Self = Self::Size { least: 0, most: u64::MAX };
+    /// A share of something: more than nothing, and not all.
+    pub const SHARE: Self = Self::Float { above: 0.0, below: 1.0 };
+
+    /// Integers from `least` on.
+    pub const fn at_least(least: i64) -> Self {
+        Self::Int { least, most: u64::MAX }
+    }
+
+    /// A number of bytes from `least` on.
+    pub const fn size_of_at_least(least: u64) -> Self {
+        Self::Size { least, most: u64::MAX }
+    }
+
+    /// What it is called in `formats()` of Python.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Flag => "flag",
+            Self::Int { .. } => "int",
+            Self::Size { .. } => "size",
+            Self::Float { .. } => "float",
+            Self::Text => "text",
+            Self::Bytes => "bytes",
+            Self::Choice(_) => "choice",
+            Self::OpenChoice(_) => "open_choice",
+            Self::Names => "names",
+            Self::Map { .. } => "map",
+            Self::Time => "time",
+            Self::TimeRange => "time_range",
+            Self::Schema => "schema",
+        }
+    }
+
+    /// The words that it lists.
+    pub fn words(self) -> &'static [Word] {
+        match self {
+            Self::Choice(words) | Self::OpenChoice(words) => words,
+            _ => &[],
+        }
+    }
+
+    /// Whether a text has the same meaning for both, so that it may be read before it is known which of the two it is for.
+    pub fn reads_text_as(self, other: Self) -> bool {
+        let as_it_is = |kind| {
+            matches!(kind, Self::Text | Self::Choice(_) | Self::OpenChoice(_) | Self::Time | Self::Schema)
+        };
+        (as_it_is(self) && as_it_is(other)) || self.name() == other.name()
+    }
+
+    /// A value in the one form that it has; otherwise what was expected.
+    pub(super) fn normal(self, value: &Value) -> Result<Value, String> {
+        match (self, value) {
+            (Self::Flag, Value::Bool(_))
+            | (Self::Text | Self::Schema | Self::Bytes, Value::Str(_))
+            | (Self::Bytes, Value::Bytes(_)) => Ok(value.clone()),
+            (Self::Time, Value::Str(_) | Value::Int(_) | Value::UInt(_)) => Ok(value.clone()),
+            (Self::Int { least, most }, _) => integer(value, least, most),
+            (Self::Size { least, most }, _) => size(value, least, most),
+            (Self::Float { above, below }, _) => float(value, above, below),
+            (Self::Choice(words) | Self::OpenChoice(words), Value::Str(text)) => {
+                match (words.iter().find(|word| word.is(text)), self) {
+                    (Some(word), _) => Ok(Value::from(word.name)),
+                    (None, Self::OpenChoice(_)) => Ok(value.clone()),
+                    (None, _) => Err(listed(words)),
+                }
+            }
+            (Self::Choice(words), _) => Err(listed(words)),
+            (Self::Names, _) => names(value).ok_or_else(|| "names: a list, or text with commas".to_owned()),
+            (Self::Map { bytes, nulls }, Value::Map(pairs)) => map(pairs, bytes, nulls),
+            (Self::TimeRange, Value::List(ends)) if ends.len() == 2 => {
+                ends.iter().map(|end| Self::Time.normal(end)).collect::<Result<_, _>>().map(Value::List)
+            }
+            _ => Err(self.expects().to_owned()),
+        }
+    }
+
+    fn expects(self) -> &'static str {
+        match self {
+            Self::Flag => "true or false",
+            Self::Int { .. } => "an integer",
+            Self::Size { .. } => "a number of bytes such as 1000 or 64m",
+            Self::Float { .. } => "a number",
+            Self::Text | Self::Choice(_) | Self::OpenChoice(_) => "a string",
+            Self::Bytes => "text or bytes",
+            Self::Names => "a list of names",
+            Self::Map { .. } => "a mapping",
+            Self::Time => "a date and time, or a number",
+            Self::TimeRange => "two times",
+            Self::Schema => "columns and types such as \"id bigint, name string\"",
+        }
+    }
+}
+
+fn listed(words: &[Word]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("{:?}", word.name)).collect();
+    match quoted.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => quoted.concat(),
+    }
+}
+
+fn number(value: &Value) -> Option<i128> {
+    match value {
+        Value::Int(i) => Some((*i).into()),
+        Value::UInt(u) => Some((*u).into()),
+        _ => None,
+    }
+}
+
+fn integer(value: &Value, least: i64, most: u64) -> Result<Value, String> {
+    let Some(found) = number(value) else { return Err(Kind::Int { least, most }.expects().to_owned()) };
+    within(found, least.into(), most.into()).map(|()| value.clone())
+}
+
+fn within(found: i128, least: i128, most: i128) -> Result<(), String> {
+    if (least..=most).contains(&found) {
+        return Ok(());
+    }
+    Err(match (least == i128::from(i64::MIN), most >= i128::from(i64::MAX)) {
+        (false, true) => format!("{least} or more"),
+        (true, false) => format!("at most {most}"),
+        _ => format!("{least} to {most}"),
+    })
+}
+
+fn size(value: &Value, least: u64, most: u64) -> Result<Value, String> {
+    let parsed = match value {
+        Value::Str(text) => super::text::size(text).map(Value::from),
+        _ => Some(value.clone()),
+    };
+    let found = parsed.as_ref().and_then(number).ok_or_else(|| Kind::SIZE.expects().to_owned())?;
+    within(found, least.into(), most.into())?;
+    u64::try_from(found).map(Value::from).map_err(|_| Kind::SIZE.expects().to_owned())
+}
+
+fn float(value: &Value, above: f64, below: f64) -> Result<Value, String> {
+    let found = match value {
+        Value::Float(f) => Some(*f),
+        Value::Int(i) => i32::try_from(*i).ok().map(f64::from),
+        _ => None,
+    };
+    match found {
+        Some(f) if f > above && f < below => Ok(Value::Float(f)),
+        _ if above.is_finite() => Err(format!("a number between {above} and {below}")),
+        _ => Err("a number".to_owned()),
+    }
+}
+
+fn names(value: &Value) -> Option<Value> {
+    let trimmed = |name: &str| Value::from(name.trim());
+    match value {
+        Value::Str(all) => {
+            let all = all.split(',').filter(|name| !name.trim().is_empty());
+            Some(Value::List(all.map(trimmed).collect()))
+        }
+        Value::List(all) => {
+            let name = |one: &Value| match one {
+                Value::Str(name) => Some(trimmed(name)),
+                _ => None,
+            };
+            all.iter().map(name).collect::<Option<_>>().map(Value::List)
+        }
+        _ => None,
+    }
+}
+
+fn map(pairs: &[(String, Value)], bytes: bool, nulls: bool) -> Result<Value, String> {
+    let one = |(key, value): &(String, Value)| match value {
+        Value::Str(_) => Ok((key.clone(), value.clone())),
+        Value::Bytes(_) if bytes => Ok((key.clone(), value.clone())),
+        Value::Null if nulls => Ok((key.clone(), value.clone())),
+        Value::Bool(b) => Ok((key.clone(), Value::from(b.to_string()))),
+        Value::Int(i) => Ok((key.clone(), Value::from(i.to_string()))),
+        _ => Err(format!("{} for `{key}`", if bytes { "text or bytes" } else { "a string" })),
+    };
+    pairs.iter().map(one).collect::<Result<_, _>>().map(Value::Map)
+}

@@ -1,0 +1,67 @@
+//! Types of pyarrow as those of a consumer, and in Hive's language.
+
+use arrow_schema::{DataType, TimeUnit};
+use coldframe::ddl;
+use coldframe::options::TimestampUnit;
+use coldframe::types::Consumer;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+use crate::capsule::{export_schema, export_type, import_schema, import_type};
+use crate::error::to_python;
+
+fn spark(timestamp_unit: &str) -> Consumer {
+    Consumer::spark(if timestamp_unit == "ns" { TimeUnit::Nanosecond } else { TimeUnit::Microsecond })
+}
+
+fn pyarrow<'py>(py: Python<'py>, class: &str, capsule: Bound<'py, PyCapsule>) -> PyResult<Bound<'py, PyAny>> {
+    py.import("pyarrow")?.getattr(class)?.call_method1(intern!(py, "_import_from_c_capsule"), (capsule,))
+}
+
+/// Spark's type for the values of a pyarrow.DataType.
+#[pyfunction]
+pub(crate) fn plain_type<'py>(
+    py: Python<'py>,
+    found: &Bound<'py, PyAny>,
+    timestamp_unit: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let plain: DataType = spark(timestamp_unit).plain(&import_type(found)?).map_err(to_python)?;
+    pyarrow(py, "DataType", export_type(py, &plain)?)
+}
+
+/// A pyarrow.Schema in Spark's types.
+#[pyfunction]
+pub(crate) fn plain_schema<'py>(
+    py: Python<'py>,
+    schema: &Bound<'py, PyAny>,
+    timestamp_unit: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let plain = spark(timestamp_unit).schema(import_schema(schema)?.as_ref()).map_err(to_python)?;
+    pyarrow(py, "Schema", export_schema(py, &plain)?)
+}
+
+/// A pyarrow.DataType as text, the same for structs whose fields differ in their order alone.
+#[pyfunction]
+pub(crate) fn type_shape(found: &Bound<'_, PyAny>) -> PyResult<String> {
+    Ok(coldframe::types::shape(&import_type(found)?))
+}
+
+/// The columns of a list in Hive's language as a pyarrow.Schema; with `partitions`, only of types that directories' names hold.
+#[pyfunction]
+#[pyo3(signature = (text, *, partitions=false))]
+pub(crate) fn parse_columns<'py>(
+    py: Python<'py>,
+    text: &str,
+    partitions: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let unit = TimestampUnit::Microsecond;
+    let parsed = if partitions { ddl::parse_partitions(text, unit) } else { ddl::parse_columns(text, unit) };
+    pyarrow(py, "Schema", export_schema(py, &parsed.map_err(to_python)?)?)
+}
+
+/// Columns as a list in Hive's language.
+#[pyfunction]
+pub(crate) fn print_columns(schema: &Bound<'_, PyAny>) -> PyResult<String> {
+    ddl::print_columns(import_schema(schema)?.as_ref()).map_err(to_python)
+}
