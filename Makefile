@@ -60,7 +60,7 @@ bench: $(VENV)/.venv
 	cargo bench -p coldframe-benches
 
 model: $(VENV)/.built-dev $(VENV)/.dev
-	COLDFRAME_MODEL_MINUTES=$(MODEL_MINUTES) $(BIN)/python -m pytest -s --timeout 0 tests/python/test_migration_model.py tests/python/test_migration_directories.py
+	COLDFRAME_MODEL_MINUTES=$(MODEL_MINUTES) $(BIN)/python -m pytest -s --timeout 0 tests/python/pipeline/test_migration_model.py tests/python/pipeline/test_migration_directories.py
 
 fuzz:
 	fuzz/run $(FUZZ_TARGETS)

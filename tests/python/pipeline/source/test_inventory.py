@@ -15,7 +15,7 @@ from coldframe.pipeline.report.model import Report
 from coldframe.pipeline.source.inventory import Inventory, take_inventory
 from coldframe.pipeline.source.tables import Table, TableSpec, find_tables
 
-WAREHOUSE = Path(__file__).parent.parent / "data" / "rcfile" / "warehouse"
+WAREHOUSE = Path(__file__).parents[3] / "data" / "rcfile" / "warehouse"
 
 
 def unread(inventory: Inventory) -> dict[str, str]:

@@ -327,7 +327,7 @@ def test_the_state_of_an_earlier_version_resumes_and_lists_nothing(estate: Estat
 
 # Nothing that could be read is left behind without a word.
 
-KUDU = Path(__file__).resolve().parents[1] / "data" / "kudu" / "files"
+KUDU = Path(__file__).resolve().parents[3] / "data" / "kudu" / "files"
 
 
 def test_a_directory_of_which_one_table_was_asked_for_is_not_safe(estate: Estate, capsys: Any) -> None:
@@ -394,7 +394,7 @@ def test_columns_behind_a_mask_are_a_loss(estate: Estate) -> None:
         estate.migrate(allow_loss=["all"])
 
 
-HBASE = Path(__file__).resolve().parents[1] / "data" / "hbase" / "files" / "orders"
+HBASE = Path(__file__).resolve().parents[3] / "data" / "hbase" / "files" / "orders"
 
 
 def test_older_versions_and_snapshots_are_not_left_behind_without_a_word(estate: Estate) -> None:

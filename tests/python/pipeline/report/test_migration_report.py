@@ -19,7 +19,7 @@ from coldframe.pipeline.report.pages import page
 from coldframe.pipeline.report.progress import MOST_BUCKETS, Lines, Timeline, progress_for
 from coldframe.pipeline.report.table_page import table_page
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[3] / "data"
 DAMAGE = {"offset": 10, "length": 20, "rows_lost": 5, "structure": "stripe 0", "reason": "torn"}
 
 

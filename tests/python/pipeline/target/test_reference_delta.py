@@ -13,7 +13,7 @@ import pytest
 from estates import Estate
 
 PYTHON = os.environ.get("COLDFRAME_DELTA_PYTHON", "")
-READ = Path(__file__).parents[1] / "reference" / "delta" / "read.py"
+READ = Path(__file__).parents[3] / "reference" / "delta" / "read.py"
 
 pytestmark = pytest.mark.skipif(not PYTHON, reason="COLDFRAME_DELTA_PYTHON names no Python with delta-spark")
 

@@ -29,7 +29,7 @@ from coldframe.pipeline.source.selection import Selection, select
 from coldframe.pipeline.source.tables import Table
 from coldframe.pipeline.work import convert
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[3] / "data"
 ORC = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
 RC = "org.apache.hadoop.hive.ql.io.RCFileInputFormat"
 TEXT = "org.apache.hadoop.mapred.TextInputFormat"

@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 import coldframe as cf
 from coldframe._coldframe import tables
 
-DATA = Path(__file__).resolve().parents[1] / "data"
+DATA = Path(__file__).resolve().parents[2] / "data"
 HBASE, KUDU = DATA / "hbase/files/orders", DATA / "kudu/files/file_blocks"
 AS_OF = 1_700_000_000_000
 MINUTES = float(os.environ.get("COLDFRAME_MODEL_MINUTES", "0"))

@@ -20,8 +20,8 @@ from coldframe.file import Split
 from coldframe.pipeline.work import convert
 from coldframe.pipeline.work.stated import Witness
 
-DATA = Path(__file__).parent.parent / "data"
-CORPUS = Path(__file__).parents[2] / ".." / "shared" / "corpus" / "orc"
+DATA = Path(__file__).parents[3] / "data"
+CORPUS = Path(__file__).parents[4] / ".." / "shared" / "corpus" / "orc"
 
 ROWS = pa.table(
     {

@@ -1,6 +1,6 @@
 """The model-based test of the migration: any sequence of what people do to sources, targets and runs.
 
-    pytest tests/python/test_migration_model.py             a fixed choice of sequences, in about a minute
+    pytest tests/python/pipeline/test_migration_model.py    a fixed choice of sequences, in about a minute
     COLDFRAME_MODEL_MINUTES=30 pytest -s ...                others, for that long; `make model`
     python tests/python/model/soak.py MINUTES               goes on after failures, and writes them down
 
