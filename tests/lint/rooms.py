@@ -57,8 +57,6 @@ DATA = frozenset(
 NAMED_STILL: frozenset[str] = frozenset(
     {
         "python/coldframe/hudi.py",
-        "python/coldframe/scanning.py",
-        "python/coldframe/spark/reader.py",
         "python/coldframe/pipeline/source/inventory.py",
         "python/coldframe/pipeline/source/store_listing.py",
         "python/coldframe/pipeline/source/registered.py",
