@@ -1,4 +1,4 @@
-//! The units of a plan with their bytes, those behind asked for while the one in front is decoded.
+//! The units of a plan with their bytes: later units are requested while the current one is decoded.
 //!
 //! ```text
 //! plan ──▶ unit 3 ─ begun ─┐
@@ -7,8 +7,8 @@
 //!          unit 0 ──▶ waited for, decoded
 //! ```
 //!
-//! Only sources that take their time are asked early ([`crate::ReadAt::begin`]); of any other the next unit is planned and fetched when
-//! its turn comes.
+//! Only slow sources are read ahead ([`crate::ReadAt::begin`]); for any other, a unit is planned and fetched when it is
+//! needed.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -20,19 +20,19 @@ use coldframe_encoding::Result;
 use crate::format::{Fetch, Plan, Unit};
 use crate::io::{Pending, ReadAt, begin_coalesced, read_coalesced};
 
-/// Bytes that may be on their way for one scan, but for a single unit that is larger.
+/// Bytes that may be in flight for one scan, unless a single unit is larger.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// Units that may be on their way.
+/// Units that may be in flight.
 const MOST_UNITS: usize = 16;
 
-/// A plan that is ahead of its reader.
+/// A plan that reads ahead.
 pub(crate) struct Ahead {
     plan: Box<dyn Plan>,
-    /// Whether the units behind are asked for early.
+    /// Whether to request later units early.
     early: bool,
     ended: bool,
-    /// Units in their order; at the end perhaps what the plan failed with.
+    /// Units in order; the last item may be the plan's error.
     coming: VecDeque<Result<Coming>>,
 }
 
@@ -40,15 +40,15 @@ pub(crate) struct Ahead {
 struct Coming {
     unit: Unit,
     bytes: u64,
-    /// Where it was asked for.
+    /// The requests in flight for it.
     parts: Option<Vec<Part>>,
 }
 
-/// What comes from one source: the places of the answers among the unit's, and the answers.
+/// The answers from one source, and their indexes among the unit's ranges.
 type Part = (Vec<usize>, Pending);
 
 impl Ahead {
-    /// The units of a plan; `early`: those behind will be wanted too.
+    /// The units of a plan; `early`: later units will be needed too.
     pub(crate) fn new(plan: Box<dyn Plan>, early: bool) -> Self {
         Self { plan, early, ended: false, coming: VecDeque::new() }
     }
@@ -67,17 +67,17 @@ impl Ahead {
         Ok(Some((next.unit, bytes)))
     }
 
-    /// Whether units are on their way.
+    /// Whether units are in flight.
     pub(crate) fn asks_early(&self) -> bool {
         self.early && !self.coming.is_empty()
     }
 
-    /// The next unit of the plan, which nobody asks for the bytes of.
+    /// The next unit of the plan, whose bytes were not requested.
     pub(crate) fn plan_unit(&mut self) -> Result<Option<Unit>> {
         self.plan.next_unit()
     }
 
-    /// Asks for units until enough are on their way.
+    /// Requests units until enough are in flight.
     pub(crate) fn top_up(&mut self) {
         while self.early && !self.ended && self.coming.len() < MOST_UNITS {
             let under_way = self.coming.iter().flatten().fold(0u64, |sum, c| sum.saturating_add(c.bytes));
@@ -89,7 +89,7 @@ impl Ahead {
         }
     }
 
-    /// Plans one more unit and asks for its bytes, if its source is one to be asked early.
+    /// Plans one more unit and requests its bytes, if its source should be read ahead.
     fn enqueue(&mut self) {
         if self.ended {
             return;
@@ -116,7 +116,7 @@ impl Ahead {
     }
 }
 
-/// A source, and which of a unit's parts come from it, with their ranges.
+/// A source, and which of a unit's ranges come from it.
 type Group = (Arc<dyn ReadAt>, Vec<usize>, Vec<Range<u64>>);
 
 fn groups(parts: &[Fetch]) -> Vec<Group> {
@@ -133,7 +133,7 @@ fn groups(parts: &[Fetch]) -> Vec<Group> {
     groups
 }
 
-/// The bytes of all parts, one coalesced request for each source.
+/// The bytes of all ranges, with one coalesced request per source.
 fn fetch(parts: &[Fetch]) -> Result<Vec<Bytes>> {
     let mut answers = vec![Bytes::new(); parts.len()];
     for (source, places, ranges) in groups(parts) {
@@ -142,7 +142,7 @@ fn fetch(parts: &[Fetch]) -> Result<Vec<Bytes>> {
     Ok(answers)
 }
 
-/// The same without waiting; `None` if a source is none to be asked early.
+/// The same without waiting; `None` if a source should not be read ahead.
 fn begin(parts: &[Fetch]) -> Option<Vec<Part>> {
     let begun = |(source, places, ranges): Group| Some((places, begin_coalesced(source.as_ref(), &ranges)?));
     groups(parts).into_iter().map(begun).collect()

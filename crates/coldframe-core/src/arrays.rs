@@ -1,14 +1,15 @@
-//! Arrays from offsets and bytes that were checked in bulk: the only place where a decoder's bytes become Arrow's strings.
+//! Arrays from offsets and bytes that were checked in bulk: the only module in which a decoder's bytes become Arrow's
+//! strings.
 //!
-//! Arrow's safe constructors stop at the first offset that falls, and look at each byte with the standard library's check of
-//! UTF-8 and at each value's first byte. Here all pairs of offsets are compared without a way out of the loop, which the
-//! compiler does several at a time, lengths cannot make offsets fall, and text of ASCII alone, or text checked several bytes
-//! at a time, is found at once.
+//! Arrow's safe constructors stop at the first decreasing offset, and check each byte with the standard library's UTF-8
+//! check and each value's first byte. Here all pairs of offsets are compared in a loop without an early exit, which the
+//! compiler vectorises; offsets made from lengths cannot decrease; and text is checked several bytes at a time, with a
+//! fast path for pure ASCII.
 //!
 //! | module | holds |
 //! |---|---|
 //! | this | arrays from offsets, or from lengths |
-//! | [`words`] | a dictionary's entries, and values made of them |
+//! | [`words`] | a dictionary's entries, and values made from them |
 
 pub mod words;
 
@@ -21,11 +22,11 @@ use coldframe_encoding::{Error, Result};
 use crate::arrow_error;
 pub use words::Words;
 
-/// Most bytes that are set aside for values not decoded yet.
+/// Maximum bytes reserved for values that are not decoded yet.
 const MOST_AHEAD: usize = 16 << 20;
 
-/// Makes room for `more` bytes of the next `rows` values in `data`, and for those of the `left` values from there on if they are
-/// as long: one allocation instead of a copy at each doubling.
+/// Reserves room in `data` for `more` bytes of the next `rows` values, and for the `left` values from there on if they
+/// are as long: one allocation instead of a copy at each doubling.
 pub fn reserve(data: &mut Vec<u8>, more: usize, rows: usize, left: usize) {
     if data.capacity() - data.len() < more {
         let ahead = more.saturating_add(more / 16).saturating_mul(left) / rows.max(1);
@@ -33,7 +34,7 @@ pub fn reserve(data: &mut Vec<u8>, more: usize, rows: usize, left: usize) {
     }
 }
 
-/// `offsets` as Arrow's, if there is one at least, none is negative and none falls.
+/// `offsets` as Arrow's, if there is at least one, none is negative and none decreases.
 pub fn offsets(offsets: Vec<i32>) -> Result<OffsetBuffer<i32>> {
     let behind = offsets.get(1..).unwrap_or_default();
     let falling = offsets.iter().zip(behind).fold(0u32, |n, (a, b)| n | u32::from(a > b));
@@ -47,7 +48,7 @@ pub fn offsets(offsets: Vec<i32>) -> Result<OffsetBuffer<i32>> {
     Ok(unsafe { OffsetBuffer::new_unchecked(offsets) })
 }
 
-/// Offsets of values with these lengths, which must be `len` bytes together.
+/// Offsets of values with these lengths, which must add up to `len` bytes.
 pub fn offsets_of_lengths(lengths: &[u32], len: usize) -> Result<OffsetBuffer<i32>> {
     let total: u64 = lengths.iter().map(|length| u64::from(*length)).sum();
     if total != len as u64 || i32::try_from(total).is_err() {
@@ -55,7 +56,8 @@ pub fn offsets_of_lengths(lengths: &[u32], len: usize) -> Result<OffsetBuffer<i3
             "expected values of {len} bytes together, found lengths of {total}"
         )));
     }
-    // The sum of all fits, so no sum of some overflows. Four at a time, so that only one addition waits for the four before.
+    // The total fits, so no partial sum overflows. Four at a time, so that only one addition depends on the previous
+    // four.
     let mut offsets = Vec::with_capacity(lengths.len() + 1);
     let mut at = 0u32;
     offsets.push(at);
@@ -72,18 +74,18 @@ pub fn offsets_of_lengths(lengths: &[u32], len: usize) -> Result<OffsetBuffer<i3
     }));
     let count = offsets.len();
     let offsets = ScalarBuffer::new(Buffer::from_vec(offsets), 0, count);
-    // SAFETY: the first offset is 0, each is the one before and a length, and since their sum was found to be in the range of
-    // i32, no addition overflowed and every offset is in that range.
+    // SAFETY: the first offset is 0, each is the one before plus a length, and since their sum was found to be in the
+    // range of i32, no addition overflowed and every offset is in that range.
     #[expect(unsafe_code, reason = "the safe constructor would check the same again, one pair at a time")]
     Ok(unsafe { OffsetBuffer::new_unchecked(offsets) })
 }
 
-/// Where the values that these offsets span begin, and how many they are: those of a slice, not of all that it was cut from.
+/// Where the values of these offsets begin, and their number: those of a slice, not of the array it was cut from.
 pub fn span<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>) -> (usize, usize) {
     (offsets.first().as_usize(), (offsets.last() - offsets.first()).as_usize())
 }
 
-/// The same, and the offsets counted from that begin.
+/// The same, and the offsets relative to that beginning.
 pub fn window<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>) -> (usize, usize, OffsetBuffer<O>) {
     let (start, length) = span(offsets);
     if start == 0 {
@@ -110,13 +112,13 @@ pub fn binary_of_lengths(lengths: &[u32], data: Vec<u8>, nulls: Option<NullBuffe
     BinaryArray::try_new(offsets, Buffer::from_vec(data), nulls).map_err(arrow_error)
 }
 
-/// Text values with these lengths, which must be those of the bytes; an error where a value is not UTF-8.
+/// Text values with these lengths, which must be those of the bytes; an error if a value is not UTF-8.
 pub fn text_of_lengths(lengths: &[u32], data: Vec<u8>, nulls: Option<NullBuffer>) -> Result<StringArray> {
     text_array(offsets_of_lengths(lengths, data.len())?, data, nulls)
 }
 
-/// As [`text_of_lengths`], but a value that is not UTF-8 costs only itself: it is empty, and null where it may be. And which values
-/// those are.
+/// Like [`text_of_lengths`], but a value that is not UTF-8 costs only itself: it is empty, and null if nulls are
+/// allowed. Also returns which values those are.
 pub fn readable_text(
     lengths: &[u32],
     data: Vec<u8>,
@@ -143,7 +145,7 @@ pub fn readable_text(
     Ok((text_of_lengths(&sizes, kept, nulls)?, malformed))
 }
 
-/// The same nulls of `rows` rows, and those of the `more` rows.
+/// The same nulls for `rows` rows, and those of the `more` rows.
 pub fn with_nulls(nulls: Option<NullBuffer>, rows: usize, more: &[usize]) -> Option<NullBuffer> {
     if more.is_empty() {
         return nulls;
@@ -180,7 +182,7 @@ fn text_array(offsets: OffsetBuffer<i32>, data: Vec<u8>, nulls: Option<NullBuffe
     checked_text(offsets, data, nulls)
 }
 
-/// Text whose values were found to be UTF-8 and inside `data` by the caller, who is in this module.
+/// Text whose values the caller, inside this module, has found to be UTF-8 and inside `data`.
 fn checked_text(offsets: OffsetBuffer<i32>, data: Vec<u8>, nulls: Option<NullBuffer>) -> Result<StringArray> {
     if let Some(nulls) = nulls.as_ref().filter(|n| n.len() + 1 != offsets.len()) {
         let (expected, found) = (offsets.len() - 1, nulls.len());
@@ -203,7 +205,7 @@ fn is_text(offsets: &[i32], data: &[u8]) -> bool {
     simdutf8::basic::from_utf8(data).is_ok() && !cuts_characters(offsets, data)
 }
 
-/// The values that are not UTF-8 by themselves: bytes before the first value or behind the last are none of them.
+/// The values that are not UTF-8 by themselves; bytes before the first value or after the last do not count.
 fn malformed(offsets: &[i32], data: &[u8]) -> impl Iterator<Item = usize> {
     let is_text = |(from, to): (&i32, &i32)| {
         data.get(place(*from)..place(*to)).is_some_and(|value| simdutf8::basic::from_utf8(value).is_ok())
@@ -239,7 +241,7 @@ mod tests {
         // A map's key may not be null.
         let (text, _) = readable_text(&[2, 1, 2, 2], data.clone(), None, false).unwrap();
         assert_eq!(text.iter().collect::<Vec<_>>(), [Some("ab"), Some(""), Some("cd"), Some("ä")]);
-        // Two halves of a character are two values that are none.
+        // A character split into two values makes both invalid.
         let (text, malformed) = readable_text(&[6, 1], "abcdeä".into(), None, true).unwrap();
         assert_eq!((malformed, text.null_count()), (vec![0, 1], 2));
     }
@@ -252,7 +254,7 @@ mod tests {
         // One character cut in two: all bytes together are UTF-8.
         assert!(strings(vec![0, 1, 2], vec![0xc3, 0xa4], None, true).is_err());
         assert!(text_of_lengths(&[1, 1], vec![0xc3, 0xa4], None).is_err());
-        // Nothing begins behind the last value.
+        // Nothing begins after the last value.
         assert!(strings(vec![1, 2], vec![0xff, b'a', 0xff], None, true).is_ok());
         let text = text_of_lengths(&[2, 0, 1], vec![0xc3, 0xa4, b'x'], None).unwrap();
         assert_eq!(text.iter().flatten().collect::<Vec<_>>(), ["ä", "", "x"]);
@@ -314,7 +316,7 @@ mod tests {
                 if let Some(found) = &found {
                     found.to_data().validate_full().unwrap();
                 }
-                // Arrow also refuses what is not UTF-8 outside of the values.
+                // Arrow also refuses invalid UTF-8 outside of the values.
                 match (&arrow, &found) {
                     (Some(arrow), found) => prop_assert_eq!(found.as_deref(), Some(arrow as &dyn Array)),
                     (None, Some(_)) => prop_assert!(std::str::from_utf8(&data).is_err()),

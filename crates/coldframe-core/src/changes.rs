@@ -1,4 +1,4 @@
-//! Values that a reader changes on the way: they are whole in the file, and are not handed out as they are there.
+//! Values that a reader changes on the way: they are intact in the file but are not returned exactly.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// How a value was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A timestamp lost digits below a microsecond, since microseconds were asked for.
+    /// A timestamp lost digits below a microsecond, since microseconds were requested.
     Digits,
-    /// Text that is not UTF-8 has U+FFFD in place of what is none, as its own engine shows it.
+    /// Text that is not UTF-8 has U+FFFD for each malformed sequence, as in its own engine.
     Text,
 }
 
@@ -25,7 +25,7 @@ impl Change {
     }
 }
 
-/// How many values were changed, of each kind; clones share the counts. What is decoded twice counts twice.
+/// How many values were changed, by kind; clones share the counts. A value decoded twice counts twice.
 #[derive(Clone, Debug, Default)]
 pub struct Changes(Arc<Counts>);
 

@@ -1,30 +1,30 @@
-//! What could be read from a source beside what a request takes: for whoever asks whether the source may be deleted.
+//! What a source contains besides what a request reads: needed to decide whether the source may be deleted.
 
-/// Something that lies in a source.
+/// One part of a source's contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
     /// What it is: `table`, `snapshot`, `versions`, `archive` ...
     pub kind: &'static str,
-    /// What it is a part of, as the options of the format name that; empty for the whole source.
+    /// What it belongs to, in the terms of the format's options; empty for the whole source.
     pub of: String,
-    /// The same for people.
+    /// The same for display.
     pub name: String,
-    /// Whether a reader of the engine may be shown it. Else only files hold it.
+    /// Whether the engine can show it to a reader. Otherwise only files hold it.
     pub visible: bool,
-    /// Whether the request reads all of it; `None` where only reading tells.
+    /// Whether the request reads all of it; `None` if only reading can tell.
     pub taken: Option<bool>,
-    /// How much there is of it, where that is cheap to say.
+    /// The amount, if it is cheap to determine.
     pub count: Option<u64>,
     /// What `count` counts.
     pub unit: &'static str,
-    /// Bytes of its files, where that is cheap to say.
+    /// Bytes of its files, if cheap to determine.
     pub bytes: Option<u64>,
     /// A sentence on it.
     pub note: String,
 }
 
 impl Content {
-    /// Something visible that `of` has.
+    /// A visible part of `of`.
     pub fn new(kind: &'static str, of: impl Into<String>, taken: Option<bool>) -> Self {
         let of = of.into();
         let name = of.clone();
@@ -32,13 +32,13 @@ impl Content {
         Self { kind, of, name, visible: true, taken, count, unit, bytes, note }
     }
 
-    /// With a name for people.
+    /// With a name for display.
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> Self {
         Self { name: name.into(), ..self }
     }
 
-    /// With how much there is of it.
+    /// With the amount.
     #[must_use]
     pub fn counted(self, count: u64, unit: &'static str) -> Self {
         Self { count: Some(count), unit, ..self }

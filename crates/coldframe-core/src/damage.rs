@@ -1,4 +1,4 @@
-//! What was lost: the record behind `on_error="skip"` and `verify`.
+//! Records of what was lost: the basis of `on_error="skip"` and `verify`.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ pub enum OnError {
     Raise,
     /// The smallest unit that the format can lose is left out and recorded.
     Skip,
-    /// As `Skip`, but where only a column's values are lost they become null and their rows stay.
+    /// Like `Skip`, but where only a column's values are lost they become null and their rows stay.
     Null,
 }
 
@@ -34,7 +34,7 @@ impl OnError {
 pub struct Damage {
     /// The bytes that were given up.
     pub bytes: Range<u64>,
-    /// How many rows they held, where that can be told.
+    /// How many rows they held, if known.
     pub rows_lost: Option<u64>,
     /// What was being read: `row group 3: key buffer`.
     pub structure: String,
@@ -43,7 +43,7 @@ pub struct Damage {
 }
 
 impl Damage {
-    /// Damage that an error describes.
+    /// The damage that an error describes.
     pub fn from_error(error: &Error, bytes: Range<u64>, rows_lost: Option<u64>) -> Self {
         Self { bytes, rows_lost, structure: error.structure(), reason: error.reason() }
     }
@@ -56,34 +56,34 @@ impl Damage {
     }
 }
 
-/// A part of a table that cannot be read, before `on_error` decides to raise or skip: it is damaged, or has a version, an
-/// algorithm or a feature that this reader does not know.
+/// A part of a table that cannot be read, before `on_error` decides to raise or skip: it is damaged, or has a version,
+/// an algorithm or a feature that this reader does not support.
 #[derive(Clone, Debug)]
 pub struct Fault {
-    /// What is recorded where it is passed over.
+    /// The damage record if it is skipped.
     pub damage: Damage,
-    /// Whether a plain read is refused for it, and nothing is said to be damaged.
+    /// Whether a plain read is refused because of it, without claiming damage.
     unsupported: bool,
 }
 
 impl Fault {
-    /// What this reader does not know, as a record says it.
+    /// The unsupported feature, in the words of a record.
     pub fn unsupported(damage: Damage) -> Self {
         Self { damage, unsupported: true }
     }
 
-    /// Whether an error costs only the part of which it speaks.
+    /// Whether an error costs only the part that it names.
     pub fn is(e: &Error) -> bool {
         e.is_damage() || matches!(e.kind(), ErrorKind::Unsupported(_))
     }
 
-    /// The fault that an error tells of, of which [`Fault::is`] holds.
+    /// The fault that an error describes, given that [`Fault::is`] holds.
     pub fn from_error(e: &Error, bytes: Range<u64>, rows_lost: Option<u64>) -> Self {
         let unsupported = matches!(e.kind(), ErrorKind::Unsupported(_));
         Self { damage: Damage::from_error(e, bytes, rows_lost), unsupported }
     }
 
-    /// Whether it is whole as far as is known, and only not read here.
+    /// Whether the part is intact as far as is known, and only not supported.
     pub fn is_unsupported(&self) -> bool {
         self.unsupported
     }
@@ -93,7 +93,7 @@ impl Fault {
         self.as_error(&self.damage)
     }
 
-    /// The same in the words of a record that says more of what is lost.
+    /// The same with the text of a record that says more about the loss.
     pub fn as_error(&self, damage: &Damage) -> Error {
         if !self.unsupported {
             return damage.to_error();
@@ -108,14 +108,14 @@ impl From<Damage> for Fault {
     }
 }
 
-/// Most places that are told one by one. A file can have one in every few bytes of it, and a record takes hundreds.
+/// Maximum number of individual records. A file can be damaged every few bytes, and a record takes hundreds.
 const MOST: usize = 1 << 14;
 
 /// The records of a log.
 #[derive(Debug, Default)]
 struct Records {
     each: Vec<Damage>,
-    /// Those beyond [`MOST`], as one, and how many they are.
+    /// Those beyond [`MOST`], merged into one, and their number.
     further: Option<(Damage, u64)>,
 }
 
@@ -148,18 +148,18 @@ impl Records {
     }
 }
 
-/// Values that are whole, and that a scan does not hand out because of how it was asked: nobody may take them for copied.
+/// Intact values that a scan does not return because of its options: they must not be taken for copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PassedOver {
-    /// Older versions of a cell, which who asks for all versions would see.
+    /// Older versions of a cell, which a request for all versions would return.
     Versions,
-    /// Cells of other times than those that were asked for.
+    /// Cells outside the requested times.
     Times,
-    /// Cells of columns that were not asked for, of a table whose columns are not in its schema.
+    /// Cells of columns that were not requested, in a table whose columns are not in its schema.
     Columns,
-    /// Parts of the table with files of their own, of which its engine's list says nothing.
+    /// Parts of the table with files of their own that its engine's list does not mention.
     Regions,
-    /// Parts of the table whose newest edits were in logs that are not there.
+    /// Parts of the table whose newest edits were in missing logs.
     Logs,
 }
 
@@ -179,7 +179,7 @@ impl PassedOver {
     }
 }
 
-/// How many values were passed over, of each kind.
+/// How many values were skipped, by kind.
 #[derive(Debug, Default)]
 struct Counts {
     versions: AtomicU64,
@@ -201,20 +201,20 @@ impl Counts {
     }
 }
 
-/// Collects damage from the parts of a scan; clones share one list. Beyond 16,384 records all further ones are told as one,
-/// whose bytes reach from the first of them to the last. It also counts what was passed over by request.
+/// Collects damage from the parts of a scan; clones share one list. After 16,384 records all further ones are merged
+/// into one, whose bytes extend from the first of them to the last. It also counts values skipped by request.
 #[derive(Clone, Debug, Default)]
 pub struct DamageLog {
     records: Arc<Mutex<Records>>,
     passed_over: Arc<Counts>,
     changes: Changes,
-    /// What the structures of new records are in.
+    /// The enclosing structure of new records.
     within: Option<Arc<str>>,
 }
 
 impl DamageLog {
-    /// The same log for a part of what is scanned, such as one file of a table: what is pushed through it says that it is in
-    /// `part`.
+    /// The same log for a part of the scan, such as one file of a table: its records name `part` as the enclosing
+    /// structure.
     #[must_use]
     pub fn within(&self, part: &str) -> Self {
         let within =
@@ -222,19 +222,19 @@ impl DamageLog {
         Self { within: Some(within), ..self.clone() }
     }
 
-    /// Counts `more` values that are passed over.
+    /// Counts `more` skipped values.
     pub fn pass_over(&self, kind: PassedOver, more: u64) {
         if more > 0 {
             self.passed_over.of(kind).fetch_add(more, Ordering::Relaxed);
         }
     }
 
-    /// How many values of a kind were passed over so far.
+    /// How many values of a kind were skipped so far.
     pub fn passed_over(&self, kind: PassedOver) -> u64 {
         self.passed_over.of(kind).load(Ordering::Relaxed)
     }
 
-    /// Where values that are changed on the way are counted.
+    /// Counts values that are changed on the way.
     pub fn changes(&self) -> &Changes {
         &self.changes
     }
@@ -247,12 +247,12 @@ impl DamageLog {
         self.records.lock().unwrap_or_else(PoisonError::into_inner).push(damage);
     }
 
-    /// All records so far, in the order they were noticed.
+    /// All records so far, in order of detection.
     pub fn records(&self) -> Vec<Damage> {
         self.records.lock().unwrap_or_else(PoisonError::into_inner).all()
     }
 
-    /// How many records there are.
+    /// Number of records.
     pub fn len(&self) -> usize {
         let records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
         records.each.len() + usize::from(records.further.is_some())

@@ -1,8 +1,8 @@
 //! Where bytes come from.
 //!
-//! A format asks a [`ReadAt`] for ranges, all that it needs at once; the source decides how to get them: one
-//! positioned read each for a local file, few coalesced requests for an object store. Nothing above this module
-//! knows which it is.
+//! A format asks a [`ReadAt`] for all ranges that it needs at once; the source decides how to get them: one
+//! positioned read each for a local file, a few coalesced requests for an object store. Nothing above this
+//! module depends on which it is.
 
 mod coalesce;
 mod folder;
@@ -22,19 +22,19 @@ use std::sync::Arc;
 use bytes::Bytes;
 use coldframe_encoding::{Error, Result};
 
-/// What tells one content of a file from another.
+/// What identifies a version of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// Length in bytes.
     pub len: u64,
-    /// When it was written last, in milliseconds since 1970, where that is known.
+    /// When it was last written, in milliseconds since 1970, if known.
     pub modified: Option<i64>,
-    /// What its store calls this very content, where it does.
+    /// The store's identifier of this version of the content, if there is one.
     pub etag: Option<String>,
 }
 
 impl Identity {
-    /// Whether nothing says that the two are of different contents. What one of them does not know is not compared.
+    /// Whether the two may be the same version. What either of them lacks is not compared.
     pub fn may_be(&self, other: &Self) -> bool {
         fn differ<T: PartialEq>(a: Option<&T>, b: Option<&T>) -> bool {
             a.zip(b).is_some_and(|(a, b)| a != b)
@@ -45,7 +45,7 @@ impl Identity {
     }
 }
 
-/// Bytes on their way: waits for them.
+/// Bytes in flight: waits for them.
 pub type Pending = Box<dyn FnOnce() -> Result<Vec<Bytes>> + Send>;
 
 /// Random access to the bytes of one file.
@@ -53,15 +53,15 @@ pub trait ReadAt: Send + Sync + Debug {
     /// Length of the file in bytes.
     fn len(&self) -> u64;
 
-    /// All `ranges`, together; result `i` holds exactly the bytes of `ranges[i]`. A range beyond the end is an error.
+    /// All `ranges` together; result `i` holds exactly the bytes of `ranges[i]`. A range beyond the end is an error.
     fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
 
-    /// What the file is known by, for opening the same one again.
+    /// The file's identity, for opening the same version again.
     fn identity(&self) -> Identity {
         Identity { len: self.len(), ..Identity::default() }
     }
 
-    /// Whether the file has no bytes.
+    /// Whether the file is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -72,19 +72,19 @@ pub trait ReadAt: Send + Sync + Debug {
         all.pop().ok_or_else(|| Error::invalid("a source answered a request for one range with none"))
     }
 
-    /// Asks for `ranges` as [`Self::read_ranges`] does, and does not wait for them. `None` from a source that answers so fast that nobody
-    /// should ask early: a local file, memory.
+    /// Requests `ranges` like [`Self::read_ranges`], without waiting for them. `None` from a source that is too fast to
+    /// be worth reading ahead: a local file, memory.
     fn begin(&self, _ranges: &[Range<u64>]) -> Option<Pending> {
         None
     }
 
-    /// How many bytes more it is worth reading to save one request; sources with dear requests say more.
+    /// How many extra bytes are worth reading to save one request; more for sources with expensive requests.
     fn worthwhile_gap(&self) -> u64 {
         4096
     }
 }
 
-/// Whether `range` lies inside a source of `len` bytes; an error that names both if not.
+/// Whether `range` lies inside a source of `len` bytes; if not, an error that names both.
 pub fn check_range(range: &Range<u64>, len: u64) -> Result<()> {
     if range.start <= range.end && range.end <= len {
         return Ok(());
@@ -97,7 +97,7 @@ pub fn check_range(range: &Range<u64>, len: u64) -> Result<()> {
 /// What was opened: a file, or a folder that is one table.
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// One file, and where it stands if files beside it can be reached.
+    /// One file, and its folder if the files beside it can be reached.
     File {
         /// Path or URL as the user gave it.
         path: Arc<str>,

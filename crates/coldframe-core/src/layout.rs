@@ -1,4 +1,4 @@
-//! Where each byte of a file belongs: the tree behind `inspect`.
+//! The tree behind `inspect`: which structure each byte of a file belongs to.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ pub struct Node {
     pub name: String,
     /// Its bytes.
     pub bytes: Range<u64>,
-    /// What it says.
+    /// Its details.
     pub detail: Vec<(String, Value)>,
     /// Its parts.
     pub children: Vec<Node>,
@@ -37,7 +37,7 @@ impl Node {
         }
     }
 
-    /// Names what lies between and behind the parts `name`, so that each byte belongs to a leaf.
+    /// Names the gaps between and after the parts `name`, so that each byte belongs to a leaf.
     pub fn fill_gaps(&mut self, name: &str) {
         let mut at = self.bytes.start;
         let mut filled = Vec::with_capacity(self.children.len());

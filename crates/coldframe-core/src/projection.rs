@@ -1,7 +1,8 @@
-//! Which columns of a schema are wanted: names, or dotted paths into structs.
+//! Which columns of a schema are requested: names, or dotted paths into structs.
 //!
-//! `["a.b"]` keeps the struct `a` with the one child `b`, as pyarrow.parquet does. A column whose own name holds dots
-//! is found first. Paths go through lists and maps without naming their item (`tags.key` for list<struct<key, ..>>).
+//! `["a.b"]` keeps the struct `a` with the one child `b`, as pyarrow.parquet does. A column whose own name contains
+//! dots takes precedence. Paths go through lists and maps without naming their item (`tags.key` for list<struct<key,
+//! ..>>).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -16,17 +17,17 @@ use coldframe_encoding::{Error, Result};
 
 use crate::arrow_error;
 
-/// The wanted columns, resolved against a file's schema.
+/// The requested columns, resolved against a file's schema.
 #[derive(Clone, Debug)]
 pub struct Projection {
-    /// Columns to decode, in file order: the wanted ones and those of the filter.
+    /// Columns to decode, in file order: the requested ones and those of the filter.
     pub decode: SchemaRef,
-    /// Columns to hand out, in the order asked for.
+    /// Columns to return, in the requested order.
     pub output: SchemaRef,
 }
 
 impl Projection {
-    /// Resolves `columns` (all, if `None`) and the further columns `also` that only the filter needs.
+    /// Resolves `columns` (all, if `None`) and the additional columns `also` that only the filter needs.
     pub fn resolve(schema: &SchemaRef, columns: Option<&[String]>, also: &[&str]) -> Result<Self> {
         let (mut wanted, mut order) = (Wanted::default(), Vec::new());
         let known = Names::new(schema, columns.is_some() || !also.is_empty());
@@ -62,7 +63,7 @@ impl Projection {
     pub fn project(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let stands =
             |i: usize, f: &Field| batch.schema_ref().fields().get(i).is_some_and(|g| g.name() == f.name());
-        // Mostly the columns stand where they are wanted; a search for each by name costs wide tables dear.
+        // Usually the columns are already in order; searching each by name is slow for wide tables.
         let moved = self.output.fields().iter().enumerate().any(|(i, f)| !stands(i, f));
         let known = Names::new(batch.schema_ref(), moved);
         let columns = self
@@ -83,7 +84,7 @@ impl Projection {
     }
 }
 
-/// The paths wanted below each top-level column; an empty path is all of it.
+/// The paths requested below each top-level column; an empty path is all of it.
 #[derive(Default)]
 struct Wanted(BTreeMap<usize, Vec<Vec<String>>>);
 
@@ -94,7 +95,7 @@ impl Wanted {
         }
     }
 
-    /// Adds a path; whether its column was not wanted before.
+    /// Adds a path; returns whether its column was new.
     fn add(&mut self, index: usize, path: Vec<String>) -> bool {
         let paths = self.0.entry(index).or_default();
         paths.push(path);
@@ -107,14 +108,14 @@ impl Wanted {
     }
 }
 
-/// The columns of a schema by name; of several with one name the first.
+/// The columns of a schema by name; the first of several with one name.
 struct Names<'a> {
     schema: &'a Schema,
     places: HashMap<&'a str, usize>,
 }
 
 impl<'a> Names<'a> {
-    /// Of `schema`; none of them if nobody will ask.
+    /// For `schema`; empty if it will not be used.
     fn new(schema: &'a Schema, asked: bool) -> Self {
         let fields: &[FieldRef] = if asked { schema.fields() } else { &[] };
         let places = fields.iter().enumerate().rev().map(|(at, field)| (field.name().as_str(), at)).collect();
@@ -147,7 +148,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The struct children behind lists and maps.
+/// The struct children inside lists and maps.
 fn children(data_type: &DataType) -> Option<&Fields> {
     match data_type {
         DataType::Struct(fields) => Some(fields),
@@ -158,8 +159,8 @@ fn children(data_type: &DataType) -> Option<&Fields> {
     }
 }
 
-/// The fields that a dotted path leads through, from a column of this type down. Names may hold dots themselves: the whole
-/// rest of a path is the name of a child before a part of it is.
+/// The fields that a dotted path leads through, from a column of this type down. Names may contain dots themselves: the
+/// whole rest of a path is tried as the name of a child before a part of it.
 pub(crate) fn below<'a>(data_type: &'a DataType, path: &str) -> Option<Vec<&'a FieldRef>> {
     let fields = children(data_type)?;
     if let Some(field) = fields.iter().find(|f| f.name() == path) {
@@ -264,7 +265,7 @@ pub fn prune(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     }
 }
 
-/// The outermost columns in which `paths` are, each once, in the schema's order.
+/// The outermost columns that contain `paths`, each once, in the schema's order.
 pub(crate) fn outermost(schema: &Schema, paths: &[&str]) -> Result<Vec<usize>> {
     let names = Names::new(schema, true);
     let mut places = paths.iter().map(|path| Ok(names.find(path)?.0)).collect::<Result<Vec<_>>>()?;
@@ -273,7 +274,8 @@ pub(crate) fn outermost(schema: &Schema, paths: &[&str]) -> Result<Vec<usize>> {
     Ok(places)
 }
 
-/// The column that `path` names in `batch`: a column, or a struct's child with the nulls of the structs around it.
+/// The column that `path` names in `batch`: a column, or a struct's child including the nulls of the enclosing
+/// structs.
 pub fn column(batch: &RecordBatch, path: &str) -> Result<ArrayRef> {
     let schema = batch.schema();
     let (index, below) = Names::new(&schema, true).find(path)?;
@@ -306,7 +308,7 @@ mod tests {
         RecordBatch::try_from_iter_with_nullable([("id", a, true), ("s", s, true), ("s.b", b, true)]).unwrap()
     }
 
-    /// Every column of a wide table by name, in another order: linear, or this takes minutes.
+    /// Every column of a wide table by name, in another order: this must be linear, or it takes minutes.
     #[test]
     fn a_hundred_thousand_names() {
         let fields: Vec<Field> =

@@ -1,6 +1,6 @@
-//! What `verify` compares in a file: data of its format, and the words for it, which stand here alone.
+//! What `verify` checks in a file: data per format, and the only place for its wording.
 
-/// Sums over stored bytes, which show a change that decodes all the same.
+/// Checksums over stored bytes, which detect a change that still decodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checksums {
     /// The file has none.
@@ -8,14 +8,14 @@ pub enum Checksums {
     None,
     /// Parts of it may have none.
     Some,
-    /// All that holds values has one.
+    /// Everything that holds values has one.
     All,
-    /// They are stored, and not compared, since the file was opened so.
+    /// They are stored but not compared, because the file was opened that way.
     Ignored,
 }
 
 impl Checksums {
-    /// These, unless they are not to be compared.
+    /// These, unless checksums are not to be compared.
     #[must_use]
     pub fn if_compared(self, compared: bool) -> Self {
         if compared || self == Self::None { self } else { Self::Ignored }
@@ -43,17 +43,17 @@ impl Checksums {
     }
 }
 
-/// What a report without damage rests on.
+/// What a report without damage is based on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Proof {
-    /// Sums over its bytes.
+    /// Checksums over its bytes.
     pub checksums: Checksums,
-    /// What is compared besides: what the file says twice, what no scan reads.
+    /// What else is compared: fields stored twice, structures that no scan reads.
     pub besides: &'static [&'static str],
 }
 
 impl Proof {
-    /// What was checked, for people.
+    /// What was checked, for display.
     pub fn words(&self) -> String {
         let besides = self.besides.iter().flat_map(|one| [", ", one]).collect::<String>();
         format!("decoding of every value{besides}; {}", self.checksums.words())

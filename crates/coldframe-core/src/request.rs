@@ -1,4 +1,4 @@
-//! What is asked of a table: plain data, so that it travels.
+//! What to read from a table: plain data, so that it can be sent to other processes.
 
 use crate::{OnError, Predicate, threads};
 
@@ -7,19 +7,19 @@ use crate::{OnError, Predicate, threads};
 pub struct Scan {
     /// Names or dotted paths; `None` is all.
     pub columns: Option<Vec<String>>,
-    /// Rows to keep; exact.
+    /// The filter; exact.
     pub predicate: Option<Predicate>,
-    /// Most rows to hand out, counted after the filter.
+    /// Maximum rows to return, counted after the filter.
     pub limit: Option<u64>,
-    /// Most rows of a batch.
+    /// Maximum rows of a batch.
     pub batch_rows: usize,
     /// What to do about damage.
     pub on_error: OnError,
-    /// Whether the file may leave out what its statistics, indexes and bloom filters say has no row that passes. The rows
-    /// are the same without, which a test can see.
+    /// Whether the file may skip what its statistics, indexes and bloom filters exclude. The resulting rows are the
+    /// same without, which tests check.
     pub prune: bool,
-    /// Most threads at work, those of other units counted: a format may share the columns of a unit among the idle
-    /// ones by [`threads::share`]. By default all processors; 1 is none but the caller's.
+    /// Maximum number of busy threads, including those on other units: a format may share the columns of a unit
+    /// among idle threads with [`threads::share`]. Default all processors; 1 means only the caller's.
     pub threads: usize,
 }
 

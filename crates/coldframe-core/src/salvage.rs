@@ -1,4 +1,4 @@
-//! What is lost of a unit, what stays, and what the records say: once for all formats.
+//! What is lost of a unit, what stays, and what the records say: shared by all formats.
 //!
 //! ```text
 //!  losses of columns          stretches of rows           batches
@@ -6,10 +6,11 @@
 //!  b .....##....              one record a loss
 //! ```
 //!
-//! The laws that every format's tests run:
-//! - under [`OnError::Skip`] no more than the smallest unit of the format is lost for one damaged place;
-//! - under [`OnError::Null`] at least those rows stay that skipping keeps: a loss costs a row only where its column cannot be null;
-//! - each loss is a record, and no record is without one. A row that two columns have lost is counted once, by the first.
+//! The laws that every format's tests check:
+//! - under [`OnError::Skip`], one damaged place costs at most the smallest unit of the format;
+//! - under [`OnError::Null`], at least the rows that `Skip` keeps stay: a loss costs a row only if its column is not
+//!   nullable;
+//! - each loss is recorded, and each record is a loss. A row lost by two columns is counted once, for the first.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -21,19 +22,19 @@ use coldframe_encoding::{Error, Result};
 
 use crate::{Damage, DamageLog, OnError, arrow_error};
 
-/// Most bytes of one column that a batch of several rows should hold: longer batches are cut, so that memory follows what is
-/// stored and not how many rows were asked for. A single value may be longer.
+/// Maximum bytes of one column in a batch of several rows: longer batches are cut, so that memory depends on what is
+/// stored and not on how many rows were requested. A single value may be longer.
 pub const MOST_BATCH_BYTES: u64 = 128 << 20;
 
-/// An error that [`fitting`] answers by fewer rows, where `rows` rows of `what` would be more than [`MOST_BATCH_BYTES`], or more
-/// than an array with 32-bit offsets can hold.
+/// An error that makes [`fitting`] retry with fewer rows, if `rows` rows of `what` would exceed [`MOST_BATCH_BYTES`] or
+/// what an array with 32-bit offsets can hold.
 pub fn check_batch(what: &'static str, rows: usize, bytes: u64) -> Result<()> {
     let most = if rows > 1 { MOST_BATCH_BYTES } else { i32::MAX.unsigned_abs().into() };
     if bytes <= most { Ok(()) } else { Err(Error::batch_too_long(what, bytes)) }
 }
 
-/// What `read` gives for `rows` rows, or for half as many until they fit; and for how many. A `read` that says
-/// [`Error::is_batch_too_long`] must leave its reader where it was.
+/// The result of `read` for `rows` rows, or for half as many until they fit; and for how many rows. A `read`
+/// that returns [`Error::is_batch_too_long`] must not advance its reader.
 pub fn fitting<T>(mut rows: usize, mut read: impl FnMut(usize) -> Result<T>) -> Result<(T, usize)> {
     loop {
         match read(rows) {
@@ -43,7 +44,7 @@ pub fn fitting<T>(mut rows: usize, mut read: impl FnMut(usize) -> Result<T>) -> 
     }
 }
 
-/// A batch without the rows with these numbers, which rise.
+/// A batch without the rows with these numbers, in increasing order.
 pub fn without_rows(batch: RecordBatch, left_out: &[usize]) -> Result<RecordBatch> {
     if left_out.is_empty() {
         return Ok(batch);
@@ -53,19 +54,19 @@ pub fn without_rows(batch: RecordBatch, left_out: &[usize]) -> Result<RecordBatc
     filter_record_batch(&batch, &kept).map_err(arrow_error)
 }
 
-/// Ranges without overlap, in order.
+/// Non-overlapping ranges, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges(BTreeMap<u64, u64>);
 
 impl Ranges {
-    /// Adds a range; how much of it was not there.
+    /// Adds a range; returns how much of it was new.
     pub fn add(&mut self, range: Range<u64>) -> u64 {
         if range.is_empty() {
             return 0;
         }
         let Range { mut start, mut end } = range;
         let mut held = 0;
-        // Those that touch it, from the back; each is taken out once for ever, so that many adds stay cheap.
+        // Those that touch it, from the back; each is removed only once, so many additions stay cheap.
         while let Some((&from, &to)) = self.0.range(..=end).next_back() {
             if to < start {
                 break;
@@ -79,17 +80,17 @@ impl Ranges {
         (range.end - range.start) - held
     }
 
-    /// How much they cover together.
+    /// Their total length.
     pub fn len(&self) -> u64 {
         self.0.iter().map(|(start, end)| end - start).sum()
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether one holds `at`.
+    /// Whether one contains `at`.
     pub fn contains(&self, at: u64) -> bool {
         self.0.range(..=at).next_back().is_some_and(|(_, end)| at < *end)
     }
@@ -100,7 +101,7 @@ impl Ranges {
     }
 }
 
-/// Rows that a column cannot give, and why.
+/// Rows that a column has lost, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// The rows, counted as [`Salvage::stretches`] counts them.
@@ -109,7 +110,7 @@ pub struct Loss {
     pub bytes: Range<u64>,
     /// What was being read.
     pub structure: String,
-    /// Why it cannot be.
+    /// Why it cannot be read.
     pub reason: String,
 }
 
@@ -120,7 +121,7 @@ impl Loss {
     }
 }
 
-/// What becomes of rows.
+/// What happens to rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// All columns can be read.
@@ -131,12 +132,12 @@ pub enum Fate {
     Null(Arc<[bool]>),
 }
 
-/// Rows that share a fate.
+/// Consecutive rows with the same fate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stretch {
     /// The rows.
     pub rows: Range<u64>,
-    /// What becomes of them.
+    /// What happens to them.
     pub fate: Fate,
 }
 
@@ -163,7 +164,7 @@ impl Salvage {
         }
     }
 
-    /// A column has lost rows: they become null where they may, else they are dropped.
+    /// A column has lost rows: they become null if allowed, else they are dropped.
     pub fn lose(&mut self, column: usize, loss: Loss) {
         match (self.may_be_null.get(column), self.null.get_mut(column)) {
             (Some(true), Some(null)) => {
@@ -190,7 +191,7 @@ impl Salvage {
         self.dropped.is_empty() && self.null.iter().all(Ranges::is_empty)
     }
 
-    /// `rows` cut where a fate begins or ends.
+    /// Cuts `rows` where a fate begins or ends.
     pub fn stretches(&self, rows: Range<u64>) -> VecDeque<Stretch> {
         let ends = |ranges: &Ranges| ranges.iter().flat_map(|r| [r.start, r.end]).collect::<Vec<u64>>();
         let mut cuts: Vec<u64> = self.null.iter().chain([&self.dropped]).flat_map(ends).collect();
@@ -198,7 +199,7 @@ impl Salvage {
         cuts.extend([rows.start, rows.end]);
         cuts.sort_unstable();
         cuts.dedup();
-        // Of many columns few are damaged: the others are not asked at each cut.
+        // Of many columns few are damaged: the others are not checked at each cut.
         let null: Vec<(usize, &Ranges)> =
             self.null.iter().enumerate().filter(|(_, r)| !r.is_empty()).collect();
         let mut stretches: VecDeque<Stretch> = VecDeque::with_capacity(cuts.len());

@@ -31,15 +31,15 @@ pub struct ScanReader {
 /// The unit being decoded.
 struct Current {
     batches: BatchIter,
-    /// What is left of a batch that was too long.
+    /// The rest of a batch that was too long.
     rest: Option<RecordBatch>,
     place: Place,
     rows_out: u64,
 }
 
 impl Current {
-    /// The next batch of at most `most` rows. What comes after sizes memory by the rows of a batch, and a file may claim any
-    /// number of them where no column is asked for.
+    /// The next batch of at most `most` rows. Later stages size memory by the rows of a batch, and a file may claim any
+    /// number of them if no column is requested.
     fn next(&mut self, most: usize) -> Option<Result<RecordBatch>> {
         let batch = match self.rest.take() {
             Some(rest) => rest,
@@ -56,7 +56,7 @@ impl Current {
     }
 }
 
-/// Where a unit stands, for errors and damage records.
+/// The position of a unit, for errors and damage records.
 struct Place {
     bytes: Range<u64>,
     rows: Option<u64>,
@@ -87,19 +87,19 @@ impl ScanReader {
         Ok(Self { units, current: None, request, predicate, projection, left, done: false, decoded: 0 })
     }
 
-    /// Begins to fetch the first units, where their source is one to be asked early, and does not wait for them.
+    /// Requests the bytes of the first units, if their source should be read ahead, without waiting for them.
     pub fn prime(&mut self) {
         if !self.done && self.left > 0 {
             self.units.top_up();
         }
     }
 
-    /// Whether the units behind are asked for while one is decoded: known once the first was asked for.
+    /// Whether later units are requested while one is decoded: known once the first was requested.
     pub fn asks_early(&self) -> bool {
         self.units.asks_early()
     }
 
-    /// The columns handed out.
+    /// The columns returned.
     pub fn output_schema(&self) -> &SchemaRef {
         &self.projection.output
     }
@@ -125,7 +125,7 @@ impl ScanReader {
         Ok(None)
     }
 
-    /// The next batch, perhaps without rows; `None` at the end.
+    /// The next batch, possibly without rows; `None` at the end.
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
         let Some(current) = &mut self.current else {
             let Some((unit, bytes)) = self.units.next_unit()? else { return Ok(None) };
@@ -205,7 +205,7 @@ impl RecordBatchReader for ScanReader {
     }
 }
 
-/// Rows that pass `predicate` in the whole table; decodes nothing but the filter's columns.
+/// How many rows of the whole table pass `predicate`; decodes only the filter's columns.
 pub fn count(file: &dyn TableFile, predicate: Option<Predicate>) -> Result<u64> {
     if let (None, Some(rows), false) = (&predicate, file.row_count(), file.counts_by_reading()) {
         return Ok(rows);
@@ -221,21 +221,21 @@ pub fn count(file: &dyn TableFile, predicate: Option<Predicate>) -> Result<u64> 
     Ok(rows)
 }
 
-/// A unit that a scan would read, without what reading it takes.
+/// A unit that a scan would read, without the means to read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitPlace {
     /// Its name: `stripe 3`.
     pub structure: String,
-    /// Where it stands in the file.
+    /// Its position in the file.
     pub bytes: Range<u64>,
-    /// Rows that would be decoded, if known before.
+    /// Rows that would be decoded, if known beforehand.
     pub rows: Option<u64>,
-    /// Bytes that would be read for the columns and rows asked for.
+    /// Bytes that would be read for the requested columns and rows.
     pub fetched: u64,
 }
 
-/// The units of the table that `scan` would read: those that statistics, indexes and bloom filters leave. No row is decoded.
-/// `each` is told of one after the other, and may stop by an error.
+/// The units of the table that `scan` would read: those that statistics, indexes and bloom filters do not exclude. No
+/// row is decoded. Calls `each` for one after the other; an error from it stops the listing.
 pub fn units(file: &dyn TableFile, scan: &Scan, mut each: impl FnMut(UnitPlace) -> Result<()>) -> Result<()> {
     for split in file.splits(u64::MAX)? {
         let mut reader = ScanReader::try_new(file, scan, &split, DamageLog::default())?;
@@ -249,12 +249,13 @@ pub fn units(file: &dyn TableFile, scan: &Scan, mut each: impl FnMut(UnitPlace) 
 }
 
 /// Decodes everything and checks the structure; damage is in the report. `tick` is called after each batch with the
-/// rows so far, and may stop the run by an error.
+/// rows so far, and may stop the run with an error.
 pub fn verify(file: &dyn TableFile, mut tick: impl FnMut(u64) -> Result<()>) -> Result<Report> {
     let scan = Scan { on_error: OnError::Skip, ..Scan::default() };
     let damage = DamageLog::default();
     let mut report = Report { proof: file.proof(), ..Report::default() };
-    // What a scan cannot go on behind is damage too: here it is told, and the next split is tried.
+    // An error after which a scan cannot continue is damage too: it is reported here, and the next split is
+    // tried.
     let lost = |e: Error, split: &Split, rows: Option<u64>| {
         damage.push(Damage::from_error(&e, split.range.clone(), rows));
     };
@@ -294,7 +295,8 @@ pub fn verify(file: &dyn TableFile, mut tick: impl FnMut(u64) -> Result<()>) -> 
     Ok(report)
 }
 
-/// Whether an error is for [`verify`] to report. A value that the types asked for cannot hold may be damage or may be meant.
+/// Whether [`verify`] should report an error. A value that does not fit the requested types may be damage or may be
+/// correct.
 fn is_told(e: &Error) -> bool {
     e.is_damage() || matches!(e.kind(), ErrorKind::Schema(_))
 }

@@ -1,4 +1,4 @@
-//! A filter's columns are decoded first, the others only where a row passes: what the scouts of all formats share.
+//! Decodes a filter's columns first and the others only where a row passes: what the scouts of all formats share.
 //!
 //! ```text
 //! rows           | . . . . | . . x . | . . . . | x x x . |     x passes the filter
@@ -6,7 +6,8 @@
 //! others         |         |     v   |         | v v v v |     decoded; how finely is the format's affair
 //! ```
 //!
-//! What nobody decodes, nobody finds damage in: a scan that survives damage, and says what it lost, has no scout.
+//! Damage is found only in what is decoded, so a scan with `skip` or `null`, which must report losses, has no
+//! scout.
 
 use arrow_array::RecordBatch;
 use arrow_buffer::BooleanBuffer;
@@ -15,12 +16,12 @@ use arrow_schema::SchemaRef;
 use crate::projection::outermost;
 use crate::{OnError, PlanRequest, Predicate, Result};
 
-/// The filter of a scan that looks at its columns first.
+/// The filter of a scan that decodes its columns first.
 #[derive(Debug)]
 pub struct Scouting(Predicate);
 
 impl Scouting {
-    /// Of a request; nothing where there is no filter, or where damage is survived.
+    /// For a request; `None` if there is no filter, or with `skip` or `null`.
     pub fn new(request: &PlanRequest) -> Option<Self> {
         request.scan.predicate.clone().filter(|_| request.scan.on_error == OnError::Raise).map(Self)
     }
@@ -32,7 +33,7 @@ impl Scouting {
         paths
     }
 
-    /// Which of the outermost columns of `decode` the filter reads; nothing where these are all or none of them.
+    /// Which of the outermost columns of `decode` the filter reads; `None` if all or none of them.
     pub fn columns(&self, decode: &SchemaRef) -> Result<Option<Vec<bool>>> {
         let mut read = vec![false; decode.fields().len()];
         for place in outermost(decode, &self.paths())? {
@@ -43,7 +44,7 @@ impl Scouting {
         Ok(Some(read).filter(|read| read.contains(&true) && read.contains(&false)))
     }
 
-    /// Which rows of a batch, of the filter's columns at least, pass.
+    /// Which rows of a batch pass; it needs at least the filter's columns.
     pub fn passing(&self, batch: &RecordBatch) -> Result<BooleanBuffer> {
         self.0.passing(batch)
     }

@@ -5,11 +5,11 @@
 //! unit 1 ──▶ thread of a scan ──▶ columns ── and with a helper once unit 0 is done
 //! ```
 //!
-//! Whoever scans may decode several units at once, each on a thread of its own. That comes first: columns get helpers only for
-//! threads that have no unit, so a scan of many units has no more threads at work than were asked for, and the last unit of
-//! it, or the only one of a file, still has them all.
+//! A scan may decode several units at once, each on a thread of its own. That takes precedence: columns get helpers
+//! only from threads that have no unit. So a scan of many units never has more busy threads than requested, and the
+//! last unit, or the only one of a file, can still use them all.
 //!
-//! Helpers are started for the work and end with it: a process that forks, as Spark's workers do, has none that are lost.
+//! Helpers are started for the work and end with it, so a process that forks, like Spark's workers, loses none.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -26,7 +26,7 @@ pub fn all() -> usize {
 /// Threads of this process that share columns.
 static AT_WORK: AtomicUsize = AtomicUsize::new(0);
 
-/// One thread at work.
+/// One busy thread.
 struct Working;
 
 impl Working {
@@ -48,8 +48,8 @@ impl Drop for Working {
     }
 }
 
-/// Does `work` on each of `items`, begun in their order, on this thread and as many helpers as keep the threads at work within `threads`
-/// ([`crate::Scan::threads`]).
+/// Does `work` on each of `items`, started in order, on this thread and as many helpers as keep the number of busy
+/// threads within `threads` ([`crate::Scan::threads`]).
 pub fn share<T: Send>(
     items: impl ExactSizeIterator<Item = T> + Send,
     threads: usize,
@@ -74,7 +74,7 @@ pub fn share<T: Send>(
     };
     std::thread::scope(|scope| {
         for helper in helpers {
-            // Where the system has no more threads, the others do the work.
+            // If the system has no more threads, the others do the work.
             drop(std::thread::Builder::new().spawn_scoped(scope, || take(helper)));
         }
         take(this);

@@ -1,11 +1,11 @@
-//! What a file says of itself, as plain nested data: metadata, details of the layout, statistics.
+//! What a file states about itself, as plain nested data: metadata, details of the layout, statistics.
 
 /// A nested value. Maps keep their order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// Nothing.
     Null,
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// An integer of any width a format stores.
     Int(i64),
@@ -29,7 +29,7 @@ impl Value {
         Self::Map(pairs.into_iter().map(|(k, v)| (k.into(), v)).collect())
     }
 
-    /// Text where the bytes are UTF-8, the bytes otherwise.
+    /// Text if the bytes are UTF-8, the bytes otherwise.
     pub fn text_or_bytes(bytes: &[u8]) -> Self {
         match std::str::from_utf8(bytes) {
             Ok(s) => Self::Str(s.to_owned()),

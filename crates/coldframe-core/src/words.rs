@@ -1,23 +1,23 @@
-//! The words, signs and literals of SQL: of conditions, and of statements that create tables.
+//! The tokens of SQL: of conditions, and of statements that create tables.
 
 use coldframe_encoding::{Error, Result};
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TokenKind {
     /// `12`, `1.5`, `.5e-3`
     Number,
     /// `X'00ff'`
     Hex,
-    /// `'text'`, a quote inside twice
+    /// `'text'`, with inner quotes doubled
     Text,
     /// A name in quotes, `` `x` `` or `"x"`
     Quoted,
-    /// A name or a word of the language.
+    /// A name or a keyword.
     Name,
     /// An operator, bracket or comma.
     Sign,
-    /// Behind the last.
+    /// The end of the text.
     #[default]
     End,
 }
@@ -25,21 +25,21 @@ pub enum TokenKind {
 /// A token of a text.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Token<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
-    /// As it stands there.
+    /// Its text.
     pub text: &'a str,
-    /// The byte of the text where it begins.
+    /// Its byte offset in the text.
     pub at: usize,
 }
 
 impl Token<'_> {
-    /// Whether it is a word, in capitals or not.
+    /// Whether it is a keyword, in any case.
     pub fn is_word(&self, word: &str) -> bool {
         self.kind == TokenKind::Name && self.text.eq_ignore_ascii_case(word)
     }
 
-    /// Whether it is a sign.
+    /// Whether it is a symbol.
     pub fn is_sign(&self, sign: &str) -> bool {
         self.kind == TokenKind::Sign && self.text == sign
     }
@@ -65,12 +65,12 @@ impl Token<'_> {
     }
 }
 
-/// The number, from one, of the character at a byte.
+/// The number, from one, of the character at a byte offset.
 pub fn position(text: &str, at: usize) -> usize {
     text.get(..at).unwrap_or(text).chars().count() + 1
 }
 
-/// All tokens of a text and, at the end, the end. Errors name `what` the text is.
+/// All tokens of a text, followed by the end token. Errors call the text `what`.
 pub fn tokens<'a>(what: &str, text: &'a str) -> Result<Vec<Token<'a>>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -94,7 +94,7 @@ pub fn tokens<'a>(what: &str, text: &'a str) -> Result<Vec<Token<'a>>> {
     }
 }
 
-/// The kind and length of the token that a text begins with.
+/// The kind and length of the token at the start of a text.
 fn one(text: &str) -> Option<(TokenKind, usize)> {
     let first = text.chars().next()?;
     let second = text.chars().nth(1);
@@ -115,7 +115,7 @@ fn one(text: &str) -> Option<(TokenKind, usize)> {
     }
 }
 
-/// The length of a number that no letter, digit or underscore follows.
+/// The length of a number that is not followed by a letter, digit or underscore.
 fn number(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let digits = |from: usize| bytes.iter().skip(from).take_while(|b| b.is_ascii_digit()).count();
@@ -141,7 +141,7 @@ fn hex(text: &str) -> Option<usize> {
     (length % 2 == 0 && digits.bytes().all(|b| b.is_ascii_hexdigit())).then_some(length + 3)
 }
 
-/// The length of a text in quotes, one inside written twice.
+/// The length of a quoted text, with inner quotes doubled.
 fn quoted(text: &str, quote: char) -> Option<usize> {
     let mut chars = text.char_indices().skip(1).peekable();
     while let Some((at, c)) = chars.next() {

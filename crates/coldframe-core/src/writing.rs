@@ -1,4 +1,4 @@
-//! What all writers see to before they take a batch.
+//! What all writers check before they accept a batch.
 
 mod intake;
 
@@ -8,12 +8,12 @@ use coldframe_encoding::{Error, ErrorKind, Result};
 
 pub use intake::Intake;
 
-/// What went wrong with data to be written, as an error of that data: no file is corrupt, there is none yet.
+/// A problem with data to be written, as an error about that data: no file is corrupt, there is none yet.
 pub fn unsuitable(e: Error) -> Error {
     if e.is_damage() { schema(&e) } else { e }
 }
 
-/// What a writer says of values: it got its options before, so that what is invalid is the data.
+/// A writer's complaint about values: its options were checked before, so what is invalid is the data.
 pub fn unfit(e: Error) -> Error {
     if matches!(e.kind(), ErrorKind::InvalidArgument(_)) { schema(&e) } else { unsuitable(e) }
 }
@@ -23,7 +23,7 @@ fn schema(e: &Error) -> Error {
     if structure.is_empty() { schema } else { schema.within(structure) }
 }
 
-/// An error of the stream that data to be written comes from.
+/// An error of the stream that supplies the data to be written.
 pub fn stream_error(e: ArrowError) -> Error {
     match e {
         ArrowError::ExternalError(inner) => match inner.downcast::<Error>() {
@@ -35,12 +35,12 @@ pub fn stream_error(e: ArrowError) -> Error {
     }
 }
 
-/// Whether a file could not be written: what follows a part that is missing would be in the wrong place.
+/// Whether a write failed: anything written after a missing part would be in the wrong place.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Failed(bool);
 
 impl Failed {
-    /// An error if something failed before.
+    /// An error if an earlier write failed.
     pub fn check(self) -> Result<()> {
         if self.0 {
             return Err(Error::invalid("this file could not be written before; it is incomplete"));
@@ -48,7 +48,7 @@ impl Failed {
         Ok(())
     }
 
-    /// Hands `written` on, and keeps whether it failed.
+    /// Passes `written` on, and remembers whether it failed.
     pub fn keep<T>(&mut self, written: Result<T>) -> Result<T> {
         self.0 |= written.is_err();
         written

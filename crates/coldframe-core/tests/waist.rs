@@ -1,5 +1,5 @@
-//! The waist holds for a file whose footer lists its units, one whose units are found by walking, and a table of
-//! several files; and the scan treats them alike: filter, projection, limit, damage.
+//! The traits suffice for a file whose footer lists its units, one whose units are found by walking, and a table
+//! of several files; and the scan treats them alike: filter, projection, limit, damage.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on has failed")]
 
 use std::any::Any;
@@ -79,7 +79,7 @@ fn schema() -> SchemaRef {
     ]))
 }
 
-/// Units, and the keys in each, known before anything is read; they may lie in several files.
+/// Units, and the keys in each, known before anything is read; they may be in several files.
 #[derive(Debug)]
 struct Listed {
     schema: SchemaRef,
@@ -144,7 +144,7 @@ impl TableFile for Listed {
     }
 }
 
-/// Nothing known: each unit's length stands in its first bytes.
+/// Nothing is known: each unit's length is in its first bytes.
 #[derive(Debug)]
 struct Walked {
     schema: SchemaRef,
@@ -257,7 +257,7 @@ fn same_rows_whatever_the_shape() {
     assert_eq!(first.unwrap().map(|b| b.unwrap().num_rows()).collect::<Vec<_>>(), [4, 3]);
 }
 
-/// A file claims rows that no byte stands for; what comes after sizes memory by the rows of a batch.
+/// A file claims rows that no byte backs; later stages size memory by the rows of a batch.
 #[test]
 fn batches_are_no_longer_than_asked_for() {
     #[derive(Debug)]
@@ -366,7 +366,7 @@ fn damage_costs_one_unit_and_is_recorded_or_raised() {
     let report = scan::verify(&damaged, |_| Ok(())).unwrap();
     assert_eq!((report.rows, report.damage.len()), (30, 1));
 
-    // A file that ends too early is no damage that a plan of this kind can go on behind.
+    // After the end of a truncated file, such a plan cannot continue.
     let cut = Walked { schema: schema(), source: Arc::new(walked.source.read(0..40).unwrap()) };
     assert!(read(&cut, &Scan::default(), &log).is_err());
 }

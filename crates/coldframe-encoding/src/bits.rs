@@ -8,9 +8,9 @@
 //! MSB    a4..a0 b4 b3 b2 | b1 b0 c4..c0 0      ORC, Redfile's repetition levels
 //! ```
 //!
-//! Eight values of `W` bits are `W` bytes, so every group of eight starts on a byte, and where its values lie is known
-//! when the kernel for `W` is compiled: a value is one unaligned load, one or two shifts and a mask (two words from 58
-//! bits on, where a value may lie in nine bytes). One table jumps from the width to its kernel.
+//! Eight values of `W` bits are `W` bytes, so every group of eight starts on a byte boundary, and the positions of its
+//! values are known when the kernel for `W` is compiled: a value is one unaligned load, one or two shifts and a mask
+//! (two words from 58 bits on, where a value may span nine bytes). One table maps the width to its kernel.
 //!
 //! Measured on one core of a shared 2-core x86-64 machine, 4,096 values at a time, data in cache: 2.4 to 7 thousand
 //! million values a second unpacked whatever the width, order and type, 0.4 to 0.7 thousand million packed.
@@ -32,7 +32,7 @@ pub trait Unsigned: Copy + Default + sealed::Sealed {
     const BITS: u32;
     /// The low bits of `value`.
     fn from_low_bits(value: u64) -> Self;
-    /// The value.
+    /// Converts, dropping the high bits.
     fn widen(self) -> u64;
 }
 
@@ -62,7 +62,7 @@ macro_rules! unsigned {
 
 unsigned!(u8 u16 u32 u64);
 
-/// Bytes that `count` values of `width` bits take; `usize::MAX` if that is more than memory holds.
+/// Bytes that `count` values of `width` bits take; `usize::MAX` on overflow.
 pub fn packed_len(count: usize, width: u32) -> usize {
     let bits = (count as u128) * u128::from(width);
     usize::try_from(bits.div_ceil(8)).unwrap_or(usize::MAX)
@@ -96,19 +96,20 @@ macro_rules! jump_table {
     };
 }
 
-/// `width` is at most `T::BITS`, `src` has the bytes; what is behind them is loaded, too, which spares short runs a copy.
+/// `width` is at most `T::BITS` and `src` has the bytes. Bytes after them may be loaded too, which saves short runs a
+/// copy.
 fn by_width<T: Unsigned, const MSB: bool>(width: u32, src: &[u8], values: &mut [T]) {
     jump_table!(width, src, values:
          1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32
         33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64);
 }
 
-/// The last load of a group of eight may reach so far behind the group.
+/// The last load of a group of eight may extend this far past the group.
 const SLACK: usize = 16;
 
 fn kernel<T: Unsigned, const MSB: bool, const W: usize>(mut src: &[u8], values: &mut [T]) {
     if W > T::BITS as usize {
-        return; // such kernels would only cost code: `unpack` has refused the width
+        return; // dead code for the compiler: `unpack` has refused such a width
     }
     let (groups, tail) = values.as_chunks_mut::<8>();
     let mut groups = groups.iter_mut();
@@ -119,7 +120,7 @@ fn kernel<T: Unsigned, const MSB: bool, const W: usize>(mut src: &[u8], values: 
         *group = eight::<T, MSB, W>(window);
         src = src.split_at(W).1;
     }
-    // What is left is too near the end to load from: it goes through a copy with room behind it.
+    // The rest is too near the end for such loads: it goes through a padded copy.
     for group in groups {
         let (window, rest) = src.split_at(W.min(src.len()));
         *group = eight::<T, MSB, W>(&padded(window));
@@ -177,7 +178,7 @@ fn padded(src: &[u8]) -> [u8; 64 + SLACK] {
     window
 }
 
-/// Appends `values` in `width` bits each; the last byte is filled up with zeros. A value that needs more bits is an
+/// Appends `values` in `width` bits each and pads the last byte with zeros. A value that needs more bits is an
 /// error.
 pub fn pack<T: Unsigned>(order: BitOrder, width: u32, values: &[T], out: &mut Vec<u8>) -> Result<()> {
     let any = values.iter().fold(0, |any, v| any | v.widen());

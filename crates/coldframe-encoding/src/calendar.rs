@@ -1,8 +1,8 @@
-//! Days since 1970-01-01 and the calendars that give them a year, month and day.
+//! Days since 1970-01-01 and the calendars that map them to year, month and day.
 //!
-//! Arrow and Java's `java.time` count Gregorian days throughout (proleptic). `java.util`'s calendar, which Hive before 3
-//! and ORC's Java writer use, is hybrid: Julian up to 1582-10-04, the next day being 1582-10-15; a day number before
-//! that stands for another year, month and day. Those are what people saw, so they are kept, and the number changes
+//! Arrow and Java's `java.time` count Gregorian days throughout (proleptic). `java.util`'s calendar, which Hive before
+//! 3 and ORC's Java writer use, is hybrid: Julian up to 1582-10-04, the next day being 1582-10-15; a day number before
+//! that means another year, month and day. Users saw the year, month and day, so these are kept and the number changes
 //! ([`hybrid_to_proleptic`]).
 
 /// 1582-10-15, the first Gregorian day of the hybrid calendar.
@@ -25,17 +25,17 @@ pub struct Civil {
 }
 
 impl Civil {
-    /// Of these numbers, whether there is such a day or not.
+    /// From these numbers, whether or not the date exists.
     pub fn new(year: i64, month: i64, day: i64) -> Self {
         Self { year, month, day }
     }
 
-    /// Whether the proleptic Gregorian calendar has this day.
+    /// Whether the date exists in the proleptic Gregorian calendar.
     pub fn exists(self) -> bool {
         (1..=12).contains(&self.month) && self.day >= 1 && self.day <= days_in_month(self.year, self.month)
     }
 
-    /// Days since 1970-01-01, proleptic Gregorian. A day behind the month's end is one in the next month.
+    /// Days since 1970-01-01, proleptic Gregorian. A day past the month's end counts into the next month.
     pub fn days(self) -> i64 {
         // Years begin in March, so that the leap day is the last of a year.
         let year = self.year - i64::from(self.month <= 2);
@@ -91,7 +91,7 @@ impl Civil {
 
 /// The Gregorian day with the year, month and day that the hybrid calendar gives `day`.
 ///
-/// (A 29th of February that only the Julian calendar has becomes the 1st of March.)
+/// (A 29th of February that exists only in the Julian calendar becomes the 1st of March.)
 #[inline]
 pub fn hybrid_to_proleptic(day: i64) -> i64 {
     if day >= CUTOVER { day } else { relabelled(day) }
@@ -143,7 +143,7 @@ fn is_leap(year: i64) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
-/// Days since 1970-01-01 of a year of 0..=9999 in few instructions, or `None` if there is no such day.
+/// Days since 1970-01-01 of a year of 0..=9999 in few instructions, or `None` if the date does not exist.
 #[inline]
 pub fn days_of_common_year(year: u32, month: u32, day: u32) -> Option<i32> {
     let leap = u32::from(year & 3 == 0 && (!year.is_multiple_of(100) || year & 15 == 0));
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn dates_keep_their_names() {
-        // 1582-10-04 Julian is the day in front of 1582-10-15; as a Gregorian date it is ten days earlier.
+        // 1582-10-04 Julian is the day before 1582-10-15; as a Gregorian date it is ten days earlier.
         assert_eq!(hybrid_to_proleptic(CUTOVER), CUTOVER);
         assert_eq!(hybrid_to_proleptic(CUTOVER - 1), CUTOVER - 11);
         // 0001-01-01: Julian day number 1721424, Gregorian 1721426.

@@ -17,8 +17,8 @@ pub fn xxh3_64(bytes: &[u8]) -> u64 {
     twox_hash::XxHash3_64::oneshot(bytes)
 }
 
-/// The CRC-32C of which `masked` is stored: turned by 15 bits and moved, so that bytes with their own checksum in them have
-/// another one (LevelDB, RocksDB).
+/// The CRC-32C whose masked form is `masked`. LevelDB and RocksDB store it rotated by 15 bits and offset, so that data
+/// that contains its own checksum still gets a different one.
 pub fn unmasked_crc32c(masked: u32) -> u32 {
     masked.wrapping_sub(0xa282_ead8).rotate_left(15)
 }

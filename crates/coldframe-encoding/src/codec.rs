@@ -1,23 +1,23 @@
-//! Compression: the one place where an algorithm's name becomes bytes.
+//! Compression: all algorithms and their limits.
 //!
-//! | [`Algorithm`] | on disk | at most | decoder |
+//! | [`Algorithm`] | on disk | max. expansion | decoder |
 //! |---|---|---|---|
 //! | `None` | the bytes | 1:1 | |
 //! | `Zlib` | 2-byte header, deflate, Adler-32 (RFC 1950) | 1032:1 | libdeflate |
-//! | `Gzip` | 10-byte header, deflate, CRC-32, size; members may follow each other (RFC 1952) | 1032:1 | libdeflate |
+//! | `Gzip` | 10-byte header, deflate, CRC-32, size; several members may follow each other (RFC 1952) | 1032:1 | libdeflate |
 //! | `Deflate` | raw deflate (RFC 1951) | 1032:1 | libdeflate |
 //! | `Snappy` | raw block: LEB128 size, tags (`google/snappy` `format_description.txt`) | 22:1 | snap |
 //! | `Lz4` | raw block (`lz4/lz4` `lz4_Block_format.md`) | 255:1 | lz4_flex, safe code |
 //! | `Lzo` | LZO1X block (Linux `Documentation/staging/lzo.rst`) | 255:1 | own, safe code |
 //! | `Zstd` | frames (RFC 8878) | 32768:1 | libzstd |
-//! | `Bzip2` | `BZh` streams, may follow each other | no useful bound | libbz2-rs |
+//! | `Bzip2` | `BZh` streams, several may follow each other | no useful bound | libbz2-rs |
 //! | `Brotli` | RFC 7932 stream, window up to 16 MiB | no useful bound | brotli |
 //!
-//! How far `src` can expand is checked before anything is allocated for a size that a file claims. Where the bound is
-//! loose (the last three), the output buffer starts at 64 times the input and grows only after the stream has really
-//! filled it. Hadoop's framing of blocks is in [`hadoop`].
+//! Before anything is allocated for a claimed size, it is checked against how far `src` can expand. Where the bound
+//! is loose (the last three), the output buffer starts at 64 times the input and grows only after the stream has
+//! actually filled it. Hadoop's block framing is in [`hadoop`].
 //!
-//! On an error `out` is as long as it was before.
+//! After an error, `out` has its previous length.
 //!
 //! Measured on one core of a shared 2-core x86-64 machine, text cells of an RCFile in blocks of 256 KiB to 1 MiB at the
 //! usual level, MB/s of raw bytes (compress / decompress): zlib 65 / 620, snappy 380 / 1250, lz4 470 / 3200, lzo 300 / 1030,
@@ -97,7 +97,7 @@ impl Algorithm {
         }
     }
 
-    /// The most bytes that `compressed` bytes can become; `usize::MAX` where no useful bound exists.
+    /// The most bytes that `compressed` bytes can decompress to; `usize::MAX` if there is no useful bound.
     pub fn max_expansion(self, compressed: usize) -> usize {
         match self {
             Self::None => compressed,
@@ -110,7 +110,7 @@ impl Algorithm {
         }
     }
 
-    /// What may be allocated for `src` before any output was seen.
+    /// How much to allocate for `src` before any output was seen.
     fn justified(self, compressed: usize) -> usize {
         match self {
             Self::Zstd | Self::Bzip2 | Self::Brotli => compressed.saturating_mul(64).max(1 << 20),
@@ -118,7 +118,7 @@ impl Algorithm {
         }
     }
 
-    /// The output size that the compressed bytes state, if they do: a hint, never trusted.
+    /// The output size that the compressed bytes state, if they do: only a hint.
     fn stated_size(self, src: &[u8]) -> Option<usize> {
         match self {
             Self::None => Some(src.len()),
@@ -159,15 +159,15 @@ impl FromStr for Algorithm {
     }
 }
 
-/// What became of one attempt to decode into a slice.
+/// The result of one attempt to decode into a slice.
 enum Filled {
-    /// The stream ended after so many bytes, and so did the input.
+    /// The stream ended after this many bytes, at the end of the input.
     To(usize),
     /// The slice is too short.
     Overflow,
 }
 
-/// Decompresses; keeps the decoders' working memory from call to call.
+/// Decompresses; keeps the decoders' working memory between calls.
 #[derive(Default)]
 pub struct Decompressor {
     inflate: deflate::Inflate,
@@ -187,7 +187,7 @@ impl Decompressor {
         Self::default()
     }
 
-    /// Appends to `out` what `src` holds, which must be exactly `expected` bytes.
+    /// Appends the contents of `src` to `out`; they must be exactly `expected` bytes.
     pub fn decompress_exact(
         &mut self,
         algorithm: Algorithm,
@@ -208,8 +208,8 @@ impl Decompressor {
         Err(algorithm.corrupt(format_args!("expected {expected} bytes, found {found}")))
     }
 
-    /// Appends to `out` what `src` holds, which may be at most `ceiling` bytes: for streams whose size is not known.
-    /// Returns how many they are.
+    /// Appends the contents of `src` to `out`; they may be at most `ceiling` bytes. For streams of unknown size.
+    /// Returns the number of bytes.
     pub fn decompress_bounded(
         &mut self,
         algorithm: Algorithm,
@@ -222,8 +222,8 @@ impl Decompressor {
         found.ok_or_else(|| algorithm.found_more(most))
     }
 
-    /// The same over what stands in `out` from `at` on, which is made longer where that does not suffice. What is behind the
-    /// bytes found is anything: memory that is used again need not be cleared.
+    /// Like [`Self::decompress_bounded`], but overwrites `out` from `at` on and extends it if needed. Bytes after the result
+    /// are arbitrary: reused memory need not be cleared.
     pub fn decompress_over(
         &mut self,
         algorithm: Algorithm,
@@ -237,7 +237,7 @@ impl Decompressor {
         found.ok_or_else(|| algorithm.found_more(most))
     }
 
-    /// Decodes behind `out`; `None` and nothing appended if `most` bytes do not suffice.
+    /// Decodes to the end of `out`; `None` and nothing appended if `most` bytes do not suffice.
     fn append(
         &mut self,
         algorithm: Algorithm,
@@ -253,7 +253,7 @@ impl Decompressor {
         found
     }
 
-    /// Decodes into what `out` has from `at` on, first `room`, at last `most` bytes; `None` if those do not suffice.
+    /// Decodes into `out` from `at` on, using first `room` and at most `most` bytes; `None` if those do not suffice.
     fn write_at(
         &mut self,
         algorithm: Algorithm,
@@ -295,7 +295,7 @@ impl Decompressor {
     }
 }
 
-/// The room to try first and the most to give where the size is not known.
+/// The buffer size to try first and the maximum, if the size is unknown.
 fn bounds(algorithm: Algorithm, src: &[u8], ceiling: usize) -> (usize, usize) {
     let guess = match algorithm.stated_size(src) {
         Some(n) => n,
@@ -305,12 +305,13 @@ fn bounds(algorithm: Algorithm, src: &[u8], ceiling: usize) -> (usize, usize) {
     (guess.min(most).min(algorithm.justified(src.len())), most)
 }
 
-/// An error if `src` cannot become `claimed` bytes.
+/// An error if `src` cannot expand to `claimed` bytes.
 fn check_expansion(algorithm: Algorithm, src: &[u8], claimed: usize) -> Result<()> {
     let most = algorithm.max_expansion(src.len());
     if claimed <= most {
         return Ok(());
     }
     let n = src.len();
-    Err(algorithm.corrupt(format_args!("expected {claimed} bytes, found {n} bytes that give at most {most}")))
+    Err(algorithm
+        .corrupt(format_args!("expected {claimed} bytes, found {n} bytes that expand to at most {most}")))
 }

@@ -5,8 +5,8 @@
 //! plain byte    = stored byte XOR AES(key, counter block)[position % 16]
 //! ```
 //!
-//! NIST SP 800-38A, section 6.5 (CTR) and 6.1 (ECB). Counter mode is its own inverse: [`AesCtr::apply`] both encrypts and
-//! decrypts. It authenticates nothing: a wrong key gives noise, which the checks of the layer above have to refuse.
+//! NIST SP 800-38A, section 6.5 (CTR) and 6.1 (ECB). Counter mode is its own inverse: [`AesCtr::apply`] both encrypts
+//! and decrypts. It authenticates nothing: a wrong key gives noise, which the checks of the layer above must detect.
 
 use aes::cipher::{Block, BlockCipherDecrypt, KeyInit, KeyIvInit, StreamCipher, StreamCipherSeek};
 use aes::{Aes128, Aes192, Aes256};
@@ -45,7 +45,7 @@ impl AesCtr {
         }
     }
 
-    /// Encrypts or decrypts `bytes` in place, and moves on by their number.
+    /// Encrypts or decrypts `bytes` in place and advances by their number.
     pub fn apply(&mut self, bytes: &mut [u8]) {
         match &mut self.0 {
             Stream::Aes128(stream) => stream.apply_keystream(bytes),

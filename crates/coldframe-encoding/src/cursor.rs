@@ -1,8 +1,8 @@
-//! A bounds-checked reader over a slice that knows its place in the file.
+//! A bounds-checked reader over a slice that knows its offset in the file.
 //!
 //! Every parser of the workspace reads through a [`Cursor`]. A length found in the file makes a sub-cursor
-//! ([`Cursor::sub`]); what is left over in it is an error ([`Cursor::finish`]), so truncation and garbage are both
-//! caught where they are.
+//! ([`Cursor::sub`]), and bytes left over in it are an error ([`Cursor::finish`]), so truncation and garbage are
+//! both detected where they occur.
 
 use crate::{Error, Result};
 
@@ -28,12 +28,13 @@ macro_rules! integers {
 }
 
 impl<'a> Cursor<'a> {
-    /// `offset` is the absolute place of `bytes[0]` in the file; it is used in errors and by [`Self::offset`].
+    /// `offset` is the absolute offset of `bytes[0]` in the file; it is used in errors and by
+    /// [`Self::offset`].
     pub fn new(bytes: &'a [u8], offset: u64) -> Self {
         Self { rest: bytes, offset }
     }
 
-    /// Absolute place in the file of the next byte.
+    /// Absolute offset in the file of the next byte.
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -78,7 +79,7 @@ impl<'a> Cursor<'a> {
         Ok(Cursor { rest: self.take(n)?, offset })
     }
 
-    /// Passes over `n` bytes.
+    /// Skips `n` bytes.
     #[inline]
     pub fn skip(&mut self, n: usize) -> Result<()> {
         self.take(n).map(drop)
@@ -119,7 +120,7 @@ impl<'a> Cursor<'a> {
         Err(Error::corrupt(format!("{what}: expected \"{e}\", found \"{f}\"")).at(at))
     }
 
-    /// Nothing may be left.
+    /// An error if bytes are left.
     pub fn finish(&self) -> Result<()> {
         match self.rest.len() {
             0 => Ok(()),

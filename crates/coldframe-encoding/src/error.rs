@@ -1,14 +1,14 @@
 //! One error type for every crate: what is wrong, where, and who has to act.
 //!
-//! An error is made at the place that notices it, without knowing the file; the frames it passes on its way up add
-//! what they know: the absolute offset, the structure being read (`row group 3: key buffer`), at last the path.
+//! An error is created where the fault is detected, without knowing the file. On its way up, callers add what they
+//! know: the absolute offset, the structure being read (`row group 3: key buffer`), and finally the path.
 
 use std::fmt;
 
 /// Result of every fallible function in the workspace.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What is wrong. Variants are told apart by who has to act.
+/// What is wrong. The variants differ in who must act.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -25,11 +25,11 @@ pub enum ErrorKind {
         /// As computed.
         found: u32,
     },
-    /// Valid by the format (or by another option), but not something this reader or writer does.
+    /// Valid in the format (or with another option), but not supported by this reader or writer.
     Unsupported(String),
     /// The file asks for more than [`crate::Limits`] allows.
     LimitExceeded {
-        /// What was to be allocated or visited.
+        /// What would have been allocated or visited.
         what: &'static str,
         /// How much the file asks for.
         asked: u64,
@@ -38,19 +38,19 @@ pub enum ErrorKind {
         /// The option that raises the limit.
         option: &'static str,
     },
-    /// The values of so many rows are more than one Arrow array may hold; fewer rows may fit. No damage: whoever drives the
-    /// reader asks for fewer.
+    /// The values of this many rows exceed what one Arrow array may hold; fewer rows may fit. This is not damage: the
+    /// caller must request fewer rows.
     BatchTooLong {
         /// What is too long: `the values of a batch`.
         what: &'static str,
         /// Its bytes or elements.
         asked: u64,
     },
-    /// The caller passed something impossible.
+    /// The caller passed something invalid.
     InvalidArgument(String),
-    /// The schema given or asked for does not fit the data.
+    /// The given or requested schema does not fit the data.
     Schema(String),
-    /// Data is encrypted and no key that opens it was given.
+    /// The data is encrypted and no matching key was given.
     KeyUnavailable(String),
     /// The file, table or column does not exist.
     NotFound(String),
@@ -58,7 +58,7 @@ pub enum ErrorKind {
     Foreign(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// An error with the place in the file where it was noticed. One pointer wide, so that hot paths stay small.
+/// An error with the place in the file where it was detected. One pointer wide, so that hot paths stay small.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -88,14 +88,14 @@ impl Error {
         Self::new(ErrorKind::Corrupt(message.into()))
     }
 
-    /// Valid, but not done here.
+    /// Valid, but not supported.
     #[cold]
     #[inline(never)]
     pub fn unsupported(what: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unsupported(what.into()))
     }
 
-    /// The caller passed something impossible.
+    /// The caller passed something invalid.
     #[cold]
     #[inline(never)]
     pub fn invalid(message: impl Into<String>) -> Self {
@@ -123,7 +123,7 @@ impl Error {
         Self::new(ErrorKind::BatchTooLong { what, asked })
     }
 
-    /// Whether fewer rows at once may be read where this error came.
+    /// Whether the read may succeed with fewer rows at a time.
     pub fn is_batch_too_long(&self) -> bool {
         matches!(self.0.kind, ErrorKind::BatchTooLong { .. })
     }
@@ -159,7 +159,7 @@ impl Error {
         self.0.kind
     }
 
-    /// Absolute offset in the file where it was noticed.
+    /// The absolute offset in the file where it was detected.
     pub fn offset(&self) -> Option<u64> {
         self.0.offset
     }
@@ -180,7 +180,7 @@ impl Error {
         self.0.kind.to_string()
     }
 
-    /// Whether the bytes of the file are to blame, so that `on_error="skip"` may go on behind them.
+    /// Whether the file's bytes are to blame, so that `on_error="skip"` may continue after them.
     pub fn is_damage(&self) -> bool {
         matches!(
             self.0.kind,
@@ -188,12 +188,12 @@ impl Error {
         )
     }
 
-    /// Whether it says that something is not there.
+    /// Whether it says that something does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self.0.kind, ErrorKind::NotFound(_))
     }
 
-    /// The same where other bytes name the file: what they say is there and is not is damage.
+    /// The same error for a file that other bytes name: if it does not exist, that is damage.
     #[must_use]
     pub fn of_named_file(mut self) -> Self {
         if let ErrorKind::NotFound(what) = &mut self.0.kind {
@@ -203,8 +203,8 @@ impl Error {
         self
     }
 
-    /// The same where damage is passed over: a number or name that nobody knows, or a value that its type cannot hold, is damage
-    /// there, as what lies behind it need not be lost with it.
+    /// The same error under `skip` and `null`: an unknown number or name, or a value outside its type, then counts as
+    /// damage, so that the data after it need not be lost too.
     #[must_use]
     pub fn as_damage(mut self) -> Self {
         if let ErrorKind::Unsupported(what) | ErrorKind::Schema(what) = &mut self.0.kind {

@@ -1,8 +1,8 @@
-//! Hash functions of the formats' bloom filters, with the variations their writers have; and sync markers.
+//! Hash functions of the formats' bloom filters, with the deviations of their writers; and sync markers.
 //!
 //! | function | used by | differs from the published one |
 //! |---|---|---|
-//! | [`murmur3_64`] | ORC (`Murmur3.hash64`) | half of x64_128: one lane, mixed and finished alone |
+//! | [`murmur3_64`] | ORC (`Murmur3.hash64`) | half of x64_128: one lane, mixed and finished on its own |
 //! | [`murmur3_128`] | | no (MurmurHash3_x64_128) |
 //! | [`murmur3_32`] | HBase `MurmurHash3` | no (MurmurHash3_x86_32) |
 //! | [`murmur2_32`] | HBase `MurmurHash` | the last 1 to 3 bytes are sign-extended |
@@ -34,7 +34,7 @@ fn len32(data: &[u8]) -> u32 {
     u32::try_from(data.len() & 0xffff_ffff).unwrap_or(0)
 }
 
-/// The finaliser of SplitMix64: each bit of the result is moved by each bit of the value. Source: Steele, Lea, Flood: Fast
+/// The finaliser of SplitMix64: each bit of the value affects each bit of the result. Source: Steele, Lea, Flood: Fast
 /// Splittable Pseudorandom Number Generators, 2014.
 #[inline]
 pub fn splitmix64(value: u64) -> u64 {
@@ -44,7 +44,8 @@ pub fn splitmix64(value: u64) -> u64 {
     mixed ^ mixed >> 31
 }
 
-/// A sync marker: sixteen bytes that should not be anywhere else in a file. The same for the same seed, any without one.
+/// A sync marker: sixteen bytes that should not occur anywhere else in a file. Deterministic with a seed, random
+/// without one.
 pub fn sync_marker(seed: Option<u64>) -> [u8; 16] {
     // The hasher's keys come from the operating system.
     let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(std::process::id()));
@@ -59,7 +60,7 @@ fn fmix64(mut h: u64) -> u64 {
     h ^ h >> 33
 }
 
-/// Murmur3 with a result of 64 bits as Hive and ORC compute it.
+/// Murmur3 with a 64-bit result, as Hive and ORC compute it.
 pub fn murmur3_64(data: &[u8], seed: u32) -> u64 {
     let lane = |k: u64| k.wrapping_mul(C1).rotate_left(31).wrapping_mul(C2);
     let mut h = u64::from(seed);
@@ -116,7 +117,8 @@ pub fn murmur3_32(data: &[u8], seed: u32) -> u32 {
     h ^ h >> 16
 }
 
-/// Murmur2 with a result of 32 bits as HBase computes it: the bytes behind the last four are Java's signed ones.
+/// Murmur2 with a 32-bit result, as HBase computes it: the bytes after the last full four are sign-extended, as
+/// in Java.
 pub fn murmur2_32(data: &[u8], seed: u32) -> u32 {
     const M: u32 = 0x5bd1_e995;
     let mut h = seed ^ len32(data);
@@ -189,7 +191,7 @@ const K1: u64 = 0x8d58_ac26_afe1_2e47;
 const K2: u64 = 0xc47b_6e9e_3a97_0ed3;
 const K3: u64 = 0xc70f_6907_e782_aa0b;
 
-/// CityHash64 as Kudu's `gutil` has it.
+/// CityHash64 as in Kudu's `gutil`.
 pub fn city64(data: &[u8]) -> u64 {
     match data.len() {
         0..=16 => city_0_to_16(data),
@@ -199,7 +201,7 @@ pub fn city64(data: &[u8]) -> u64 {
     }
 }
 
-/// The words of a beginning or an end, or none if the value is too short for it: so that one comparison does for all of them.
+/// The words at a beginning or an end, or none if the value is too short, so that one comparison covers all of them.
 #[inline(always)]
 fn words64<const BYTES: usize, const WORDS: usize>(bytes: Option<&[u8; BYTES]>) -> [u64; WORDS] {
     let (chunks, _) = bytes.map(|bytes| bytes.as_chunks::<8>()).unwrap_or_default();

@@ -2,18 +2,19 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`cursor`] | a bounds-checked reader over a slice that knows its place in the file |
+//! | [`cursor`] | a bounds-checked reader over a slice that knows its offset in the file |
 //! | [`varint`] | variable-length integers, named by their grammar |
 //! | [`bits`] | fixed-width integers of 1 to 64 bits, packed in either bit order |
 //! | [`codec`] | every compression algorithm, and Hadoop's block framing of them |
 //! | [`checksum`], [`hash`] | CRC-32, CRC-32C, XXH3; Murmur3, City64, Jenkins |
-//! | [`crypt`] | AES in counter mode and by single blocks |
+//! | [`crypt`] | AES in counter mode and on single blocks |
 //! | [`values`] | the trait of all decoders; spreading values over nulls |
-//! | [`calendar`], [`zone`] | days of the proleptic and of Java's hybrid calendar; time zones as Java has them |
+//! | [`calendar`], [`zone`] | days of the proleptic and of Java's hybrid calendar; time zones as in Java |
 //! | [`limits`] | what a file may make a reader allocate |
 //! | [`error`] | the one error type of the workspace |
 //!
-//! Nothing here allocates what a file claims before comparing the claim with the bytes that exist.
+//! Nothing here allocates memory for a size claimed by a file before comparing the claim with the bytes that
+//! exist.
 
 pub mod bits;
 pub mod calendar;

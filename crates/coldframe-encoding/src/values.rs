@@ -1,4 +1,4 @@
-//! What every encoding of a column's values has in common, and how dense values are spread over nulls.
+//! What all encodings of column values share, and how dense values are spread over nulls.
 
 use std::hint::select_unpredictable;
 
@@ -9,11 +9,11 @@ pub trait Decode<T> {
     /// Fills all of `values`; an error if the encoded bytes hold fewer.
     fn decode(&mut self, values: &mut [T]) -> Result<()>;
 
-    /// Passes over `n` values; an error if the encoded bytes hold fewer.
+    /// Skips `n` values; an error if the encoded bytes hold fewer.
     fn skip(&mut self, n: usize) -> Result<()>;
 }
 
-/// How many bits of the first `rows` of `validity` are set, lowest bit of a byte first.
+/// How many of the first `rows` bits of `validity` are set, least significant bit of a byte first.
 pub fn count_valid(validity: &[u8], rows: usize) -> Result<usize> {
     let (whole, last) = checked(validity, rows)?;
     let (words, bytes) = whole.as_chunks::<8>();
@@ -22,19 +22,19 @@ pub fn count_valid(validity: &[u8], rows: usize) -> Result<usize> {
     Ok(ones + last.count_ones() as usize)
 }
 
-/// Moves values that stand one after the other at the front of `values` to the rows whose bit in `validity` (lowest bit
-/// of a byte first, as in Arrow) is set; the other rows get `T::default()`. There is a row for each of `values`. Returns
-/// how many values were moved.
+/// Moves values from the front of `values`, where they are dense, to the rows whose bit in `validity` (least
+/// significant bit of a byte first, as in Arrow) is set; the other rows get `T::default()`. `values` has one element
+/// per row. Returns how many values were moved.
 ///
-/// From the back, so that it works in place: a value never moves to an earlier row, so no value is overwritten before it
-/// was moved. Sixty-four rows at a time: all null and all valid are a fill and a copy.
+/// It works in place from the back: a value never moves to an earlier row, so no value is overwritten before it is
+/// moved. It takes sixty-four rows at a time: all null is a fill, all valid a copy.
 pub fn spread<T: Copy + Default>(values: &mut [T], validity: &[u8]) -> Result<usize> {
     let rows = values.len();
     let valid = count_valid(validity, rows)?;
     let mut dense = valid;
     let mut end = rows;
     while end > dense {
-        // Rows `start..end` are those of one 64-bit word of the bitmap; `end > dense` says there is a null left.
+        // Rows `start..end` are those of one 64-bit word of the bitmap; `end > dense` means that a null is left.
         let start = (end - 1) & !63;
         let word = word_at(validity, start) & (u64::MAX >> (64 - (end - start)));
         let ones = word.count_ones() as usize;
@@ -51,7 +51,7 @@ pub fn spread<T: Copy + Default>(values: &mut [T], validity: &[u8]) -> Result<us
     Ok(valid)
 }
 
-/// For each four rows' bits: which of the four values next is each row's, and how many rows have one.
+/// For each four rows' bits: which of the next four values belongs to each row, and how many rows have one.
 const RANKS: [([u8; 4], u8); 16] = {
     let mut table = [([0; 4], 0); 16];
     let mut rest: &mut [([u8; 4], u8)] = &mut table;
@@ -65,7 +65,7 @@ const RANKS: [([u8; 4], u8); 16] = {
     table
 };
 
-/// One word: the values in front of `dense` go to its rows.
+/// One word: the values before `dense` go to its rows.
 fn spread_word<T: Copy + Default>(
     values: &mut [T],
     word: u64,
@@ -76,13 +76,13 @@ fn spread_word<T: Copy + Default>(
     for row in (rows.start + 4 * fours..rows.end).rev() {
         let valid = word >> (row & 63) & 1 == 1;
         dense -= usize::from(valid);
-        // `dense <= row` always. A null's row reads some value too and drops it: no branch on random bits.
+        // `dense <= row` always. A null row also reads a value and drops it: no branch on random bits.
         let value = values.get(dense).copied().unwrap_or_default();
         if let Some(place) = values.get_mut(row) {
             *place = if valid { value } else { T::default() };
         }
     }
-    // Four rows at a time do not wait for each other's loads.
+    // Four rows at a time have no dependent loads.
     for row in (0..fours).rev().map(|n| rows.start + 4 * n) {
         let Some((ranks, ones)) = RANKS.get((word >> (row & 63) & 15) as usize) else { return };
         dense -= usize::from(*ones);
@@ -94,7 +94,7 @@ fn spread_word<T: Copy + Default>(
     }
 }
 
-/// Four rows by the low bits of `bits`, out of the four values next.
+/// Four rows by the low bits of `bits`, from the next four values.
 #[inline(always)]
 fn four_rows<T: Copy>(bits: u64, ranks: &[u8; 4], next: &[T; 4], null: T) -> [T; 4] {
     std::array::from_fn(|i| {
@@ -103,8 +103,8 @@ fn four_rows<T: Copy>(bits: u64, ranks: &[u8; 4], next: &[T; 4], null: T) -> [T;
     })
 }
 
-/// [`spread`] of the first values of `dense` to rows elsewhere, 64 at most: those whose bit of `word` is set, the first
-/// row's lowest; the others get `null`. Returns how many values were copied; `None` if there are fewer.
+/// [`spread`] of the first values of `dense` to at most 64 rows elsewhere: those whose bit of `word` is set, the first
+/// row's bit lowest; the others get `null`. Returns how many values were copied; `None` if there are fewer.
 #[inline]
 pub fn spread_rows<T: Copy>(dense: &[T], word: u64, rows: &mut [T], null: T) -> Option<usize> {
     let every = u64::MAX >> (64 - rows.len().clamp(1, 64));
@@ -137,7 +137,7 @@ fn one_by_one<T: Copy>(dense: &[T], bits: u64, rows: &mut [T], null: T) -> Optio
     Some(())
 }
 
-/// The 64 bits from bit `start`, a multiple of 64, on; zeros behind the end.
+/// The 64 bits from bit `start`, a multiple of 64, on; zeros past the end.
 fn word_at(validity: &[u8], start: usize) -> u64 {
     let bytes = validity.get(start / 8..).unwrap_or_default();
     match bytes.first_chunk() {
@@ -146,7 +146,7 @@ fn word_at(validity: &[u8], start: usize) -> u64 {
     }
 }
 
-/// The whole bytes of `rows` bits and the bits of the last one.
+/// The whole bytes of `rows` bits and the bits of the last, partial one.
 fn checked(validity: &[u8], rows: usize) -> Result<(&[u8], u8)> {
     let Some(bytes) = validity.get(..rows.div_ceil(8)) else {
         let found = validity.len();
@@ -180,7 +180,7 @@ mod tests {
                 .iter()
                 .flat_map(|(n, kind)| noise.iter().take(*n).map(move |b| [false, true, *b][usize::from(*kind)]))
                 .collect();
-            let mut validity = vec![0xffu8; bits.len().div_ceil(8)]; // ones behind the last row must not count
+            let mut validity = vec![0xffu8; bits.len().div_ceil(8)]; // bits past the last row must not count
             for (row, bit) in bits.iter().enumerate().filter(|(_, bit)| !**bit) {
                 validity[row / 8] &= !(u8::from(!bit) << (row % 8));
             }

@@ -2,10 +2,10 @@
 //!
 //! | grammar | bytes | used by |
 //! |---|---|---|
-//! | unsigned LEB128 | 7 bits a byte, low first, top bit = more | protobuf, thrift compact, ORC, Kudu |
+//! | unsigned LEB128 | 7 bits per byte, low bits first, top bit = more | protobuf, thrift compact, ORC, Kudu |
 //! | zigzag | LEB128 of `(n << 1) ^ (n >> 63)` | thrift compact, ORC, Avro |
-//! | Hadoop VInt/VLong | one byte for -112..=127, else a byte that gives sign and count, then big-endian bytes | RCFile, HFile, LazyBinary |
-//! | group varint | a selector of two bits a value from the top, length - 1; then the low bytes of four values, low first | Kudu |
+//! | Hadoop VInt/VLong | one byte for -112..=127, else a byte with sign and count, then big-endian bytes | RCFile, HFile, LazyBinary |
+//! | group varint | a selector with two bits per value from the top, length - 1; then the bytes of four values, little-endian | Kudu |
 //!
 //! Hadoop's first byte `b`: `b >= -112` is the value; `-120 <= b < -112` is positive with `-112 - b` bytes;
 //! `b < -120` is negative (the bytes hold `!value`) with `-120 - b` bytes (`WritableUtils.writeVLong`).
@@ -84,7 +84,7 @@ impl<'a> Cursor<'a> {
         let start = self.offset();
         let selector = self.u8()?;
         let lengths = group_lengths(selector);
-        // Four values of four bytes are the most a group can be: with so many bytes in sight no value needs a check.
+        // A group is at most four values of four bytes: if that many bytes are left, no value needs a check.
         if let Some(window) = self.rest().first_chunk::<16>() {
             let mut at = 0;
             let values = lengths.map(|length| {

@@ -1,12 +1,13 @@
 //! Time zones with the offsets that Java gives them.
 //!
-//! Hive's and ORC's writers turn wall clocks into instants by `java.util.TimeZone`, which differs from the time zone
-//! database:
+//! Hive's and ORC's writers convert wall clocks to instants with `java.util.TimeZone`, which differs from the time
+//! zone database:
 //!
-//! * Before 1900 it knows no changes and uses the standard time that the zone has today, not the local mean time.
-//! * It takes `GMT+05:30` and three-letter names of old.
+//! * Before 1900 it knows no changes and uses the zone's standard time of today, not the local mean time.
+//! * It accepts `GMT+05:30` and the old three-letter names.
 //!
-//! Behind the years that are looked up here the rules go on: a later year is as one with the same calendar.
+//! After the years in the table the zone's last rules continue: a later year is looked up as one with the
+//! same calendar.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -18,11 +19,11 @@ use crate::{Error, Result};
 
 /// 1900-01-01T00:00:00Z, where the transitions of `java.util.TimeZone` start.
 const YEAR_1900: i64 = -2_208_988_800;
-/// 2038-01-01T00:00:00Z: later years are as the 28 from here on.
+/// 2038-01-01T00:00:00Z: later years map to the 28 years from here on.
 const YEAR_2038: i64 = 2_145_916_800;
 /// 2066-01-01T00:00:00Z.
 const YEAR_2066: i64 = 3_029_529_600;
-/// How far transitions are apart at least.
+/// The minimum distance between transitions.
 const STEP: i64 = 6 * 3600;
 const DAY: i64 = 86_400;
 
@@ -58,17 +59,17 @@ const JAVA_NAMES: &[(&str, &str)] = &[
 /// A zone as a table of offsets.
 #[derive(Debug)]
 pub struct Zone {
-    /// Instants from which an offset holds, in seconds; the first is the least there is.
+    /// Instants from which an offset applies, in seconds; the first is the smallest possible.
     starts: Vec<i64>,
     /// The offsets.
     offsets: Vec<i64>,
 }
 
-/// Zones made so far: a table takes some milliseconds.
+/// Cache of zones: building a table takes some milliseconds.
 static ZONES: LazyLock<Mutex<HashMap<String, Arc<Zone>>>> = LazyLock::new(Mutex::default);
 
 impl Zone {
-    /// The zone with a name of Java's; UTC without one.
+    /// The zone with this Java name; UTC without one.
     pub fn named(name: Option<&str>) -> Result<Arc<Self>> {
         let name = name.unwrap_or("UTC");
         Self::kept(name, || {
@@ -119,7 +120,7 @@ impl Zone {
         found
     }
 
-    /// From `start` on the offset is another one, if it is.
+    /// From `start` on another offset applies, if it differs.
     fn change(&mut self, start: i64, offset: i64) {
         if self.offsets.last() != Some(&offset) {
             self.starts.push(start);
@@ -139,13 +140,13 @@ impl Zone {
         self.offsets.get(next.wrapping_sub(1)).copied().unwrap_or(0)
     }
 
-    /// From when and to when an instant's offset holds, and the offset.
+    /// The first and last instant at which the offset of this instant applies, and the offset.
     pub fn span(&self, instant: i64) -> (i64, i64, i64) {
         if self.is_beyond(instant) {
             let like = like_year(instant);
             let (start, end, offset) = self.span(like);
             let shift = instant - like;
-            // What begins before the year or ends behind it is not the same in another year.
+            // A range that begins before the year or ends after it differs from year to year.
             let day = instant - instant.rem_euclid(DAY);
             return ((start + shift).max(day), (end.saturating_add(shift)).min(day + DAY), offset);
         }
@@ -161,11 +162,11 @@ impl Zone {
         instant.saturating_add(self.offset(instant))
     }
 
-    /// The instant at which the zone shows a wall clock. What a change of clocks skips is taken with the offset before
-    /// the change, what it repeats is the second time.
+    /// The instant at which the zone shows a wall clock. A skipped time uses the offset before the change; a repeated
+    /// time means the second one.
     pub fn instant(&self, wall_clock: i64) -> i64 {
         let within = if self.is_beyond(wall_clock) { like_year(wall_clock) } else { wall_clock };
-        // Changes are days apart, offsets differ by hours: by wall clocks they have the same order.
+        // Changes are days apart, offsets differ by hours: wall clocks have the same order as instants.
         let next = partition(self.starts.len(), |i| {
             let change = self.starts.get(i).zip(self.offsets.get(i));
             change.is_some_and(|(start, offset)| start.saturating_add(*offset) <= within)
@@ -179,7 +180,7 @@ impl Zone {
     }
 }
 
-/// How many of `0..n` fulfil `begun`, if those are the first ones.
+/// How many of `0..n` satisfy `begun`, if those are the first ones.
 fn partition(n: usize, begun: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, n);
     while low < high {
@@ -221,13 +222,13 @@ fn offset(zone: Tz, instant: i64) -> i64 {
     zone.offset_from_utc_datetime(&naive(instant)).fix().local_minus_utc().into()
 }
 
-/// Today's standard time, as Java's data have it: the smallest offset in the last year that is looked up. (The database
-/// calls Ireland's winter the exception, Java its summer.)
+/// Today's standard time, as in Java's data: the smallest offset in the last year of the table. (The database treats
+/// Ireland's winter as the exception, Java its summer.)
 fn standard_offset(zone: Tz) -> i64 {
     (1..=12).map(|month| offset(zone, YEAR_2066 - month * 30 * DAY)).min().unwrap_or(0)
 }
 
-/// An instant (or wall clock) of 2038 to 2065 that has the same place in a year of the same calendar as one of a later
+/// An instant (or wall clock) in 2038 to 2065 at the same position in a year of the same calendar as one of a later
 /// year.
 fn like_year(instant: i64) -> i64 {
     // Four hundred years are 146097 days, a whole number of weeks.
@@ -286,7 +287,7 @@ mod tests {
                 );
                 let wall = zone.wall_clock(instant);
                 let back = zone.instant(wall);
-                // A wall clock that strikes twice is that of the second time.
+                // A repeated wall clock means the second time.
                 assert!(back == instant || zone.wall_clock(back) == wall, "{instant} {wall} {back}");
             }
         }
@@ -296,17 +297,17 @@ mod tests {
     fn clocks_that_skip_and_repeat() {
         let zone = Zone::of(chrono_tz::America::Los_Angeles);
         let seconds = |text: &str| text.parse::<chrono::NaiveDateTime>().unwrap().and_utc().timestamp();
-        // 2:30 was skipped and stands for 3:30; 1:30 was twice, the second is meant.
+        // 2:30 was skipped and means 3:30; 1:30 occurred twice, the second is meant.
         assert_eq!(zone.instant(seconds("2021-03-14T02:30:00")), seconds("2021-03-14T10:30:00"));
         assert_eq!(zone.instant(seconds("2021-03-14T03:00:00")), seconds("2021-03-14T10:00:00"));
         assert_eq!(zone.instant(seconds("2021-11-07T01:30:00")), seconds("2021-11-07T09:30:00"));
         assert_eq!(zone.wall_clock(seconds("2021-11-07T08:30:00")), seconds("2021-11-07T01:30:00"));
         // Before 1900 today's standard time, not the local mean time of -7:52:58.
         assert_eq!(zone.wall_clock(seconds("1850-01-01T08:00:00")), seconds("1850-01-01T00:00:00"));
-        // Summer time goes on behind the end of the zone database.
+        // Daylight saving time continues after the end of the zone database.
         assert_eq!(zone.wall_clock(seconds("2101-07-01T07:00:00")), seconds("2101-07-01T00:00:00"));
         assert_eq!(zone.wall_clock(seconds("9999-12-31T08:00:00")), seconds("9999-12-31T00:00:00"));
-        // Winter is not the standard offset everywhere: Dublin's is that of Greenwich all the same.
+        // Winter time is not the standard offset everywhere, but Dublin's is that of Greenwich.
         assert_eq!(Zone::of(chrono_tz::Europe::Dublin).wall_clock(0), 3600);
         assert_eq!(Zone::of(chrono_tz::Europe::Dublin).wall_clock(-5_000_000_000), -5_000_000_000);
     }

@@ -1,4 +1,4 @@
-//! Where each byte of a file belongs.
+//! Which structure each byte of a file belongs to.
 
 use coldframe_core::{Node, Result};
 
@@ -40,7 +40,7 @@ pub(crate) fn tree(shape: &Shape) -> Result<Node> {
     Ok(root)
 }
 
-/// Adds a part unless it overlaps what is there: contradictions are [`crate::verify`]' to tell.
+/// Adds a part unless it overlaps an existing one: [`crate::verify`] reports contradictions.
 fn push_apart(parent: &mut Node, part: Node) {
     let end = parent.children.last().map_or(parent.bytes.start, |n| n.bytes.end);
     if part.bytes.start >= end && part.bytes.end <= parent.bytes.end {

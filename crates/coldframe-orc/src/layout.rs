@@ -1,4 +1,4 @@
-//! From bytes to plain structs: what stands where, nothing of what it means.
+//! From bytes to plain structs: their positions, not their meaning.
 //!
 //! ```text
 //! file    | "ORC" | stripe ..                                    | metadata | footer | postscript | length u8 |
@@ -11,11 +11,11 @@
 //! | [`compression`] | chunks of a codec; [`compression::Compression::message`] for whole messages |
 //! | [`tail`] | postscript and footer of a file: [`tail::Tail`] |
 //! | [`types`] | the flat tree of types: [`types::TypeTree`], columns by number |
-//! | [`stripe`] | a stripe, its footer, the places of its streams |
+//! | [`stripe`] | a stripe, its footer, the positions of its streams |
 //! | [`index`] | positions of row groups |
 //! | [`encryption`] | keys of streams |
-//! | [`values`] | values as statistics and bloom filters have them |
-//! | [`quirks`] | what a file's writer did otherwise than the specification says |
+//! | [`values`] | values as statistics and bloom filters store them |
+//! | [`quirks`] | where a file's writer deviates from the specification |
 
 pub(crate) mod compression;
 pub(crate) mod encryption;

@@ -1,4 +1,4 @@
-//! What a file says of itself.
+//! What a file states about itself.
 
 use coldframe_core::Value;
 
@@ -10,7 +10,7 @@ use crate::open::Shape;
 /// `Footer.writer`.
 const WRITERS: [&str; 6] = ["orc-java", "orc-c++", "presto", "scritchley-go", "trino", "cudf"];
 
-/// The name of a number, or the number.
+/// The name for a number, or the number.
 pub(crate) fn named(names: &[&str], number: u32) -> Value {
     match usize::try_from(number).ok().and_then(|n| names.get(n)) {
         Some(name) => (*name).into(),
@@ -18,7 +18,7 @@ pub(crate) fn named(names: &[&str], number: u32) -> Value {
     }
 }
 
-/// Everything that the tail says.
+/// Everything in the tail.
 pub(crate) fn metadata(shape: &Shape) -> Value {
     let tail = &shape.tail;
     let (footer, postscript) = (&tail.footer, &tail.postscript);

@@ -1,4 +1,4 @@
-//! An open file as data: its tail, types and stripes, and the messages of it that are read when they are needed.
+//! An open file as data: its tail, types and stripes, and the messages that are read when they are needed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::layout::types::TypeTree;
 use crate::options::Options;
 use crate::schema;
 
-/// What is known of a file once it is open.
+/// An open file.
 #[derive(Debug)]
 pub(crate) struct Shape {
     /// Its bytes.
@@ -28,24 +28,24 @@ pub(crate) struct Shape {
     pub(crate) tail: Tail,
     /// Its types.
     pub(crate) tree: TypeTree,
-    /// The same as Arrow's.
+    /// The same as an Arrow schema.
     pub(crate) schema: SchemaRef,
     /// Its stripes in order.
     pub(crate) stripes: Vec<Stripe>,
     /// Its keys.
     pub(crate) encryption: Encryption,
-    /// What its writer did otherwise.
+    /// Its writer's deviations.
     pub(crate) quirks: Quirks,
-    /// What the user said.
+    /// The user's options.
     pub(crate) options: Options,
-    /// What stands in no stripe: of a file that lost its tail, or whose footer counts other rows than its stripes have. A read
-    /// that raises is refused for it, one that passes damage over records it.
+    /// Losses that belong to no stripe: of a file without its tail, or whose footer's row count differs from that of
+    /// its stripes. A plain read is refused because of it; a read with `skip` or `null` records it.
     pub(crate) lost: Vec<Damage>,
-    /// How its stripes were found, if its tail does not say where they are.
+    /// How its stripes were found, if its tail does not list them.
     pub(crate) recovered: Option<Recovery>,
 }
 
-/// Of stripes that were found without a whole tail.
+/// For stripes that were found without a complete tail.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recovery {
     /// What proves that they are all, if anything does.
@@ -53,7 +53,7 @@ pub(crate) struct Recovery {
 }
 
 impl Shape {
-    /// With a tail that is known, or made up for a file that has lost its own.
+    /// With a known tail, or one reconstructed for a file that lost its own.
     pub(crate) fn new(
         source: Arc<dyn ReadAt>,
         tail: Tail,
@@ -66,7 +66,7 @@ impl Shape {
         let schema =
             schema::schema(&tree, &tail.footer, &options).at(tail.footer_bytes.start).within(within)?;
         let encryption = Encryption::new(&tail.footer, &tree.ends(), &|name| options.keys.get(name))?;
-        // Notices a wrong key before it makes noise of values.
+        // Detects a wrong key before it turns values into noise.
         encryption.file_statistics(&tail.footer, tail.compression, &options.limits, tail.file_len)?;
         let mut stripes: Vec<Stripe> = Vec::with_capacity(tail.footer.stripes.len());
         for stated in &tail.footer.stripes {
@@ -79,12 +79,12 @@ impl Shape {
         Ok(Self { source, tail, tree, schema, stripes, encryption, quirks, options, lost, recovered: None })
     }
 
-    /// Rows of a row group; nothing without indexes.
+    /// Rows of a row group; `None` without indexes.
     pub(crate) fn stride(&self) -> Option<u64> {
         self.tail.footer.row_index_stride.map(u64::from).filter(|stride| *stride > 0)
     }
 
-    /// The statistics of stripes; none where the file has none.
+    /// The statistics of stripes; empty if the file has none.
     pub(crate) fn metadata(&self) -> Result<Metadata> {
         let (range, limits) = (self.tail.metadata_bytes.clone(), &self.options.limits);
         if range.is_empty() {
@@ -100,7 +100,7 @@ impl Shape {
         proto::decode("metadata", message, limits, self.tail.file_len).at(range.start)
     }
 
-    /// What the footer of a stripe says.
+    /// The contents of a stripe's footer.
     pub(crate) fn layout(&self, stripe: &Stripe) -> Result<StripeLayout> {
         stripe.check_budget(self.tail.file_len)?;
         let (range, limits) = (stripe.footer.clone(), &self.options.limits);
@@ -147,7 +147,8 @@ impl Shape {
         places.iter().zip(stored).map(message).collect::<Result<_>>().map_err(|e| e.within(stripe.name()))
     }
 
-    /// The row indexes of `columns`, or what `M` has of them; nothing for one that has none.
+    /// The row indexes of `columns`, or the parts of them that `M` decodes; `None` for a column that has
+    /// none.
     pub(crate) fn row_indexes<M: Message + Default + Shaped>(
         &self,
         stripe: &Stripe,
@@ -161,7 +162,7 @@ impl Shape {
         Ok(columns.iter().map(|c| place(c).and_then(|_| found.next())).collect())
     }
 
-    /// The bytes of a stream as they were before encryption; `start` is the place of `stored` in the stream.
+    /// The decrypted bytes of a stream; `start` is the position of `stored` in the stream.
     pub(crate) fn decrypted(
         &self,
         stored: Bytes,
@@ -183,7 +184,7 @@ impl Shape {
     }
 }
 
-/// A number of rows in the footer that the stripes contradict: which of them is wrong, nobody can tell.
+/// The footer's row count contradicts the stripes: it is unknown which of them is wrong.
 fn contradicted(tail: &Tail, stripes: &[Stripe]) -> Option<Damage> {
     let rows = stripes.iter().fold(0u64, |n, s| n.saturating_add(s.rows));
     let stated = tail.footer.number_of_rows.filter(|stated| *stated != rows)?;
@@ -213,12 +214,12 @@ pub(crate) fn read_tail(source: &dyn ReadAt, limits: &Limits) -> Result<Tail> {
     Tail::new(end, &stored, len, limits)
 }
 
-/// The front of a file: what counts of one that is still being written, or that was appended to.
+/// The front of a file: the valid part of one that is still being written, or that was appended to.
 #[derive(Debug)]
 pub struct Front {
     /// The file.
     pub source: Arc<dyn ReadAt>,
-    /// How many of its bytes count.
+    /// How many of its bytes are valid.
     pub len: u64,
 }
 

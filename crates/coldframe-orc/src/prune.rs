@@ -1,10 +1,11 @@
-//! What statistics and bloom filters promise, and which stripes and row groups that leaves to a filter.
+//! What statistics and bloom filters guarantee, and which stripes and row groups a filter must therefore
+//! read.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`bounds`] | least and greatest value, nulls |
+//! | [`bounds`] | smallest and largest value, nulls |
 //! | [`bloom`] | bloom filters |
-//! | [`filter`] | a filter asked of both |
+//! | [`filter`] | a filter evaluated on both |
 //! | [`stripes`] | stripes and row groups of a scan |
 
 pub(crate) mod bloom;
@@ -19,16 +20,16 @@ use arrow_array::types::{
 };
 use arrow_schema::TimeUnit;
 
-/// What the file's schema says of the column.
+/// The file's type of the column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
-    /// As the Arrow type has it.
+    /// As in the Arrow type.
     Plain,
-    /// A text padded with blanks to so many characters.
+    /// A text padded with blanks to this many characters.
     Char(usize),
-    /// A decimal of format 1.9999: an integer of 64 bits.
+    /// A decimal of format 1.9999: a 64-bit integer.
     Decimal64,
-    /// A date whose number is of the hybrid calendar before 1582.
+    /// A date, with the day number in the hybrid calendar before 1582.
     HybridDate,
 }
 

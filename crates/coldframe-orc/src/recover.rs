@@ -1,18 +1,20 @@
-//! A file without its tail: stripes found by their footers.
+//! A file without its tail: stripes are found by their footers.
 //!
 //! ```text
 //! | "ORC" | index, data | footer | index, data | footer | ..           each footer lists the streams in front of it
 //!         ^ start = footer's place - sum of its streams' lengths
 //! ```
 //!
-//! The tail says where stripes are; without it, a footer can be told by what it says: as many encodings as the schema has
-//! columns, and streams whose lengths lead back to behind the stripe before, where the row index of the root begins. That
-//! index counts the rows. What the tail alone knows is taken from a whole file of the same table (`schema_from`), or from the
-//! user's schema; then codec and writer are those of a file beside it with the same columns, or the codec is the one by which a
-//! footer is found. How many stripes there were is proved by what is left of the tail behind the last one: the footer's list, or
-//! the statistics of each stripe. Where neither is left, more may have followed: a read that raises does so here.
+//! The tail says where stripes are. Without it, a stripe footer is recognised by its content: as many encodings as the
+//! schema has columns, and stream lengths that lead back to the end of the stripe before, where the row index of the
+//! root begins. That index counts the rows. What only the tail knows comes from an intact file of the same table
+//! (`schema_from`), or from the user's schema; in that case codec and writer are those of a neighbouring file with the
+//! same columns, or the codec is the one by which a footer is found. What remains of the tail after the last stripe
+//! proves how many stripes there were: the footer's list, or the statistics of each stripe. If neither remains, more
+//! may have followed, and a plain read raises there.
 //!
-//! A file that was appended to by flushes has earlier tails inside: the last one that is whole is taken first, and gives all that.
+//! A file that was appended to by flushes contains earlier tails: the last intact one is used first, with everything it
+//! lists.
 
 mod footers;
 mod remains;
@@ -41,21 +43,21 @@ use crate::options::{Declares, Options};
 
 use self::footers::{begins_with_literal, may_inflate_to, plain_footer};
 
-/// How much is searched at a time, and how much further a footer may reach.
+/// How much is searched at a time, and how far a footer may extend beyond that.
 const WINDOW: u64 = 16 << 20;
 /// See [`WINDOW`].
 const REACH: u64 = 1 << 20;
 /// Longest postscript.
 const POSTSCRIPT: usize = 255;
-/// Block size where nothing states it: the length of a chunk has 23 bits.
+/// Block size if nothing states it: the length of a chunk has 23 bits.
 const LARGEST_BLOCK: u64 = 8 << 20;
-/// Most streams of a column in a stripe, and most bytes of an entry that names one.
+/// Maximum streams of a column in a stripe, and maximum bytes of a stream's entry.
 const STREAMS: usize = 16;
 /// See [`STREAMS`].
 const LONGEST_STREAM: usize = 24;
-/// Most files beside it that are looked at.
+/// Maximum number of neighbouring files that are opened.
 const CANDIDATES: usize = 16;
-/// Most chunks of a stripe's footer.
+/// Maximum chunks of a stripe's footer.
 const FOOTER_CHUNKS: usize = 16;
 
 /// What was found.
@@ -63,21 +65,21 @@ const FOOTER_CHUNKS: usize = 16;
 pub(crate) struct Recovered {
     /// A tail that lists the stripes found.
     pub(crate) tail: Tail,
-    /// What stands in no stripe, unless it is proved that nothing was lost there.
+    /// Losses outside the stripes, unless it is proved that nothing was lost there.
     pub(crate) lost: Vec<Damage>,
     /// What proves which stripes there were, if anything does.
     pub(crate) proof: Option<&'static str>,
 }
 
-/// What the lost tail said, as far as it is known.
+/// The contents of the lost tail, as far as they are known.
 #[derive(Clone, Debug)]
 struct Known {
     postscript: PostScript,
     footer: Footer,
 }
 
-/// Searches `source` for stripes. The types are those that the user declares of the file; without them those of `schema_from` in `siblings` are taken, or
-/// those of the first whole file there.
+/// Searches `source` for stripes. The types are those that the user declares; otherwise those of `schema_from` in
+/// `siblings`, or of the first intact file there.
 pub(crate) fn recover(
     source: &Arc<dyn ReadAt>,
     options: &Options,
@@ -104,7 +106,8 @@ pub(crate) fn recover(
         (Some(_), None) => {
             return Err(Error::invalid("option `schema_from`: expected a file in a folder, found no folder"));
         }
-        // The codec and the writer of files of the same columns. Without a schema nobody knows which of them are of this table.
+        // The codec and the writer of files with the same columns. Without a schema it is unknown which of them belong
+        // to this table.
         (None, Some(folder)) => match types.as_deref() {
             Some(types) => {
                 whole_files(folder, limits)?.into_iter().map(|(_, tail)| tail).find(|tail| same(types, tail))
@@ -128,7 +131,7 @@ pub(crate) fn recover(
     }
 }
 
-/// A footer that says nothing of any rows.
+/// A footer without information about rows.
 fn cleared(footer: Footer, types: Option<Vec<proto::Type>>) -> Footer {
     Footer {
         header_length: Some(MAGIC.len() as u64),
@@ -147,11 +150,11 @@ fn cleared(footer: Footer, types: Option<Vec<proto::Type>>) -> Footer {
     }
 }
 
-/// The first whole files in `folder`, with their names.
+/// The first intact files in `folder`, with their names.
 fn whole_files(folder: &dyn Folder, limits: &Limits) -> Result<Vec<(String, Tail)>> {
     let mut found = Vec::new();
     for entry in folder.list("")?.into_iter().filter(|e| !e.is_folder && e.len > 0) {
-        // Whatever else lies in the folder is no ORC file, or not a whole one.
+        // Other files in the folder are not ORC files, or not intact.
         let Ok(tail) = folder.open(&entry.path).and_then(|file| read_tail(file.as_ref(), limits)) else {
             continue;
         };
@@ -173,8 +176,8 @@ fn same(types: &[proto::Type], tail: &Tail) -> bool {
     types.len() == tail.footer.types.len() && types.iter().zip(&tail.footer.types).all(alike)
 }
 
-/// An error where nobody said what the columns are. A file of another table would give other names and other values, and nothing
-/// in the stripes tells.
+/// An error if nobody gave the columns. A file of another table would give other names and other values, and nothing in
+/// the stripes would show it.
 fn unnamed(beside: &[(String, Tail)]) -> Error {
     let names: Vec<&str> = beside.iter().map(|(name, _)| name.as_str()).collect();
     let beside = if names.is_empty() {
@@ -187,7 +190,7 @@ fn unnamed(beside: &[(String, Tail)]) -> Error {
     ))
 }
 
-/// The last whole tail that is not at the file's end.
+/// The last intact tail that is not at the file's end.
 fn inner_tail(source: &Arc<dyn ReadAt>, limits: &Limits) -> Result<Option<Tail>> {
     let finder = memchr::memmem::FinderRev::new(MAGIC);
     let mut end = source.len();
@@ -214,7 +217,7 @@ fn inner_tail(source: &Arc<dyn ReadAt>, limits: &Limits) -> Result<Option<Tail>>
     Ok(None)
 }
 
-/// The codec by which a stripe's footer is found first.
+/// The codec with which a stripe footer is found first.
 fn detect_codec(source: &dyn ReadAt, footer: &Footer, limits: &Limits) -> Result<PostScript> {
     const BROTLI: u32 = 6;
     let mut best: Option<(u64, PostScript)> = None;
@@ -228,9 +231,10 @@ fn detect_codec(source: &dyn ReadAt, footer: &Footer, limits: &Limits) -> Result
             ..PostScript::default()
         };
         let places = match &best {
-            // Nothing tells where its chunks may begin, so it is tried at every place, and only if no other is found.
+            // Nothing marks where its chunks may begin, so it is tried at every offset, and only if no other codec is
+            // found.
             Some(_) if kind == BROTLI => break,
-            // Found without a codec: that may be what a chunk holds as it is, behind its header.
+            // Found without a codec: it may be the content of a stored chunk, after its header.
             Some((at, found)) if found.compression() == 0 => at.saturating_sub(HEADER as u64)..*at,
             Some((at, _)) => MAGIC.len() as u64..*at,
             None => MAGIC.len() as u64..source.len(),
@@ -245,7 +249,7 @@ fn detect_codec(source: &dyn ReadAt, footer: &Footer, limits: &Limits) -> Result
         .ok_or_else(|| Error::corrupt("expected the footer of a stripe, found none").within("recovery"))
 }
 
-/// Adds all stripes from `from` on to those that are known.
+/// Adds all stripes from `from` on to the known ones.
 fn search(
     source: &dyn ReadAt,
     known: Known,
@@ -297,8 +301,8 @@ fn search(
     Ok(Recovered { tail, lost, proof })
 }
 
-/// What proves that `stripes` are all that the file had, if anything of its tail does. A footer's list is taken for what was
-/// found: what is damaged of a stripe in it, the scan tells with its rows.
+/// What proves that `stripes` are all that the file had, if anything in its tail does. A stripe in the footer's list
+/// counts as found: the scan reports what is damaged in it, with its rows.
 fn proved(
     left: remains::Remains,
     stripes: &mut Vec<StripeInformation>,
@@ -356,13 +360,13 @@ struct Found {
 struct Search<'a> {
     source: &'a dyn ReadAt,
     compression: Compression,
-    /// The same for footers, which are not long: what is tried as one need not become a whole block.
+    /// The same for footers, which are short: a candidate need not become a whole block.
     footers: Compression,
     columns: usize,
     /// Whether the root is a struct, whose statistics count all rows.
     counts_rows: bool,
     limits: &'a Limits,
-    /// The bytes read last and where they begin: stripes that are found one behind the other are in the same ones.
+    /// The bytes read last and their start: stripes found one after the other are often in the same ones.
     held: (u64, Bytes),
 }
 
@@ -380,7 +384,7 @@ impl<'a> Search<'a> {
         Self { source, compression, footers, columns, counts_rows, limits, held: (0, Bytes::new()) }
     }
 
-    /// The bytes from `start` on, to [`REACH`] behind the end of a window; and where that is.
+    /// The bytes from `start` to [`REACH`] after the end of a window; and where that is.
     fn window(&mut self, start: u64, end: u64) -> Result<(Bytes, u64)> {
         let (held_from, held) = &self.held;
         let held_end = held_from.saturating_add(held.len() as u64);
@@ -396,7 +400,7 @@ impl<'a> Search<'a> {
         Ok((bytes, window_end))
     }
 
-    /// The first stripe that begins at `from` or behind it and whose footer begins in `places`.
+    /// The first stripe that begins at or after `from` and whose footer begins in `places`.
     fn next(&mut self, from: u64, places: Range<u64>) -> Result<Option<Found>> {
         let mut codec = Decompressor::new();
         let mut message = Vec::new();
@@ -420,7 +424,7 @@ impl<'a> Search<'a> {
         Ok(None)
     }
 
-    /// A quick look at the first bytes: a footer's message begins with the length of its first stream's entry.
+    /// A quick test of the first bytes: a footer's message begins with the length of its first stream's entry.
     fn may_be_footer(&self, rest: &[u8]) -> bool {
         const ENTRY: u8 = 0x0a;
         if self.compression.algorithm == Algorithm::None {
@@ -435,14 +439,14 @@ impl<'a> Search<'a> {
         match self.compression.algorithm {
             Algorithm::Zstd => stored.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]),
             Algorithm::Lz4 => match stored {
-                // A literal first: its length is in the token's upper half.
+                // A literal comes first: its length is in the token's upper half.
                 [token, ENTRY, ..] => *token >= 0x10 && *token < 0xf0,
                 [0xf0..=0xff, _, ENTRY, ..] => true,
                 _ => false,
             },
             Algorithm::Snappy => begins_with_literal(stored, ENTRY),
             Algorithm::Lzo => match stored {
-                // A literal first: its length is in the first byte, or in those behind a 0.
+                // A literal comes first: its length is in the first byte, or in those after a 0.
                 [18..=255 | 1..=15, ENTRY, ..] => true,
                 [0, rest @ ..] => {
                     let zeros = rest.iter().take(64).take_while(|byte| **byte == 0).count();
@@ -455,7 +459,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The footer at the start of `rest`, and its length as stored.
+    /// The footer at the start of `rest`, and its stored length.
     fn footer(
         &self,
         rest: &[u8],
@@ -485,7 +489,8 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// A footer, unless it is none or would become more in memory than a file of this length justifies.
+    /// A footer, unless the bytes are not one or it would take more memory than a file of this length
+    /// justifies.
     fn decoded(&self, message: &[u8]) -> Option<StripeFooter> {
         check::<StripeFooter>(message, self.limits, self.source.len()).ok()?;
         StripeFooter::decode(message).ok()
@@ -496,7 +501,7 @@ impl<'a> Search<'a> {
         root.number_of_values.filter(|_| self.counts_rows || root.has_null == Some(false))
     }
 
-    /// The stripe that `footer` describes, if it makes sense.
+    /// The stripe that `footer` describes, if it is plausible.
     fn stripe(
         &self,
         footer: &StripeFooter,
@@ -525,7 +530,7 @@ impl<'a> Search<'a> {
             sum += length;
         }
         let Some(start) = place.start.checked_sub(sum).filter(|s| *s >= from) else { return Ok(None) };
-        // Without the root's index the rows are not known, and nothing says that this is a stripe.
+        // Without the root's index the number of rows is unknown, and nothing shows that this is a stripe.
         let Some(index) = root_index.filter(|i| i.end - i.start <= REACH) else { return Ok(None) };
         let stored = self.source.read(start + index.start..start + index.end)?;
         let Ok(message) =

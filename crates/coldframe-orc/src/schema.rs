@@ -1,4 +1,4 @@
-//! The Arrow schema of a tree of types: as pyarrow has it.
+//! The Arrow schema of a type tree, as pyarrow gives it.
 //!
 //! | ORC | Arrow |
 //! |---|---|
@@ -6,13 +6,13 @@
 //! | string, varchar, char | string; a dictionary of it by the option `dictionary` |
 //! | binary, geometry, geography | binary; the coordinate system in the field's metadata |
 //! | date | date32 |
-//! | timestamp, timestamp with local time zone | timestamp, in UTC the second; unit by the option `timestamp_unit` |
-//! | decimal(p, s) | decimal128(p, s); without digits (Hive 0.11) decimal128(38, s), s the most of any value and at least 10 |
+//! | timestamp, timestamp with local time zone | timestamp, the second in UTC; unit by the option `timestamp_unit` |
+//! | decimal(p, s) | decimal128(p, s); without precision (Hive 0.11) decimal128(38, s), with s the largest of any value and at least 10 |
 //! | list, map, struct | list of `item`, map, struct |
 //! | union | sparse union of `_union_0` .. |
 //!
-//! A root that is not a struct is one column `value`; one without columns is the numbers of its rows, [`ROWS`], since a
-//! table without columns loses its rows wherever it goes. Attributes of types become metadata of fields.
+//! A root that is not a struct becomes one column `value`; one without columns becomes the numbers of its rows,
+//! [`ROWS`], since a table without columns loses its row count. Attributes of types become metadata of fields.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::layout::proto::Footer;
 use crate::layout::types::{Column, Kind, TypeTree};
 use crate::options::Options;
 
-/// Least scale of decimals that state no precision: that of Java's default type.
+/// Smallest scale of decimals that state no precision: that of Java's default type.
 pub(crate) const OLD_SCALE: u32 = 10;
 
 /// Arrow's name of an extension type, in a field's metadata.
@@ -69,7 +69,7 @@ fn child(tree: &TypeTree, id: usize) -> Result<&Column> {
 fn field(tree: &TypeTree, name: &str, column: &Column, options: &Options) -> Result<FieldRef> {
     let field = Field::new(name, data_type(tree, column, options)?, true);
     let mut metadata: HashMap<String, String> = column.attributes.iter().cloned().collect();
-    // Their storage is none that ORC has: whoever knows the type would refuse the column.
+    // ORC does not have their storage type: readers that know the extension type would refuse the column.
     if metadata.get(EXTENSION).is_some_and(|name| FOREIGN_EXTENSIONS.contains(&name.as_str())) {
         metadata.retain(|key, _| !key.starts_with("ARROW:extension:"));
     }
@@ -87,7 +87,7 @@ fn field(tree: &TypeTree, name: &str, column: &Column, options: &Options) -> Res
 /// The type of a decimal.
 pub(crate) fn decimal(column: &Column) -> Result<(u8, i8)> {
     let (precision, scale) = match column.precision {
-        // Which may have more digits behind the point: see `undeclared`.
+        // It may have more digits after the point: see `undeclared`.
         0 => (38, column.scale.max(OLD_SCALE)),
         stated => (stated, column.scale),
     };

@@ -1,7 +1,7 @@
 //! All statistics of a file as plain data: of the file, its stripes, their row groups.
 //!
-//! Where a key opens a column, its own statistics stand in place of those of what the mask left. They are encrypted like
-//! streams: `EncryptionVariant.fileStatistics`, and in front of the metadata one stream a column with an entry a stripe.
+//! If a key decrypts a column, its own statistics replace those of the masked values. They are encrypted like streams:
+//! `EncryptionVariant.fileStatistics`, and before the metadata one stream per column with an entry per stripe.
 
 use std::ops::Range;
 
@@ -57,8 +57,8 @@ pub(crate) fn statistics(shape: &Shape) -> Result<Value> {
     Ok(Value::map([("file", of_file), ("stripes", Value::List(stripes))]))
 }
 
-/// What the file says of the columns of the stripes that begin in `range`: a list of columns for each of these, or one of the
-/// file's own where they are all that it has. Of encrypted columns nothing: a mask may stand in for their values.
+/// The statistics of the columns of the stripes that begin in `range`: a list of columns for each of these, or the
+/// file's own if it has no others. Encrypted columns are omitted: the values may be masked.
 pub(crate) fn stated(shape: &Shape, range: &Range<u64>) -> Result<Value> {
     let clear = |stats: &mut dyn Iterator<Item = Option<ColumnStatistics>>| {
         let clear =
@@ -75,11 +75,11 @@ pub(crate) fn stated(shape: &Shape, range: &Range<u64>) -> Result<Value> {
         let stats = &metadata.stripe_stats.get(stripe.number)?.col_stats;
         Some(clear(&mut stats.iter().map(proto::statistics)))
     });
-    // Of a part for which one stripe says nothing, nothing can be said.
+    // If one stripe of a part has no statistics, there are none for the part.
     Ok(of_stripes.collect::<Option<Vec<_>>>().map_or(Value::Null, Value::List))
 }
 
-/// What is not damaged; statistics that are cost nothing but themselves, and [`crate::verify`] tells.
+/// The intact ones; damaged statistics cost only themselves, and [`crate::verify`] reports them.
 fn found<T>(read: Result<T>) -> Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
@@ -88,7 +88,7 @@ fn found<T>(read: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// The encrypted statistics of stripes that a key opens: column, and one for each stripe.
+/// The encrypted statistics of stripes that a key decrypts: column, and one for each stripe.
 fn encrypted(shape: &Shape) -> Result<Vec<(usize, Vec<Bytes>)>> {
     let (footer, limits) = (&shape.tail.footer, &shape.options.limits);
     let mut at = shape.tail.stripe_statistics_bytes.start;
@@ -122,13 +122,13 @@ fn encrypted(shape: &Shape) -> Result<Vec<(usize, Vec<Bytes>)>> {
     Ok(found)
 }
 
-/// One list of columns for each row group; nothing without indexes.
+/// One list of columns for each row group; empty without indexes.
 fn row_groups(shape: &Shape, stripe: &Stripe) -> Result<Value> {
     let columns: Vec<usize> = (0..shape.tree.columns().len()).collect();
     let Some(layout) = found(shape.layout(stripe))? else { return Ok(Value::Null) };
     let indexes = match found(shape.row_indexes::<RowIndex>(stripe, &layout, &columns))? {
         Some(indexes) => indexes,
-        // One that is damaged does not take the others along.
+        // A damaged one does not affect the others.
         None => {
             let one = |column: &usize| {
                 let index = found(shape.row_indexes(stripe, &layout, &[*column]))?;
@@ -157,19 +157,19 @@ fn by_column(shape: &Shape, stats: impl Iterator<Item = Option<ColumnStatistics>
 fn of_column(column: &Column, stats: &ColumnStatistics) -> Value {
     let mut out =
         vec![("column".to_owned(), Value::from(column.id)), ("path".to_owned(), column.path.clone().into())];
-    // Text that is declared as binary: in the order of text, and writers cut it.
+    // Text that is declared as binary: it is in the order of text, and writers truncate it.
     let is_bytes = column.kind == Kind::Binary && stats.string_statistics.is_some();
     let bytes = is_bytes.then(|| ColumnStatistics { string_statistics: None, ..stats.clone() });
     out.extend(to_fields(bytes.as_ref().unwrap_or(stats)));
     Value::Map(out)
 }
 
-/// Text, or bytes that are none.
+/// Text, or bytes if they are not text.
 fn text(stored: Option<&[u8]>) -> Value {
     stored.map_or(Value::Null, Value::text_or_bytes)
 }
 
-/// The statistics as plain data, under the names of the specification.
+/// The statistics as plain data, under the specification's names.
 fn to_fields(stats: &ColumnStatistics) -> Vec<(String, Value)> {
     let mut out: Vec<(String, Value)> = Vec::new();
     let mut put = |name: &str, value: Value| {
@@ -213,7 +213,7 @@ fn to_fields(stats: &ColumnStatistics) -> Vec<(String, Value)> {
         put("total_length", s.sum.into());
     }
     if let Some(s) = &stats.timestamp_statistics {
-        // With the writer's zone in it; files since ORC-135 have the other two.
+        // In the writer's zone; files since ORC-135 have the other two.
         put("min_millis_local", s.minimum.into());
         put("max_millis_local", s.maximum.into());
         let seconds = |ns: Option<i128>| ns.map(|ns| decimal_text(ns, 9));

@@ -1,8 +1,8 @@
-//! Decimals whose type states no digits: those of Hive 0.11, which knew no precision and no scale.
+//! Decimals whose type states no precision and scale: those of Hive 0.11.
 //!
-//! Each value has its own scale. Java reads it as it is, whatever the type says; an Arrow column has one scale for all, so it is
-//! the largest that any value states, and at least the 10 of Java's default type: no digit is lost. A file's SECONDARY streams
-//! are read for that when it is opened; they are short, and later files state their digits.
+//! Each value has its own scale. Java reads each with that scale, whatever the type says; an Arrow column has one scale
+//! for all, so it is the largest of any value, and at least the 10 of Java's default type: no digit is lost. To find
+//! it, the file's SECONDARY streams are read when it is opened; they are short, and later files state their precision.
 
 use coldframe_core::{ErrorKind, Result};
 
@@ -16,7 +16,7 @@ use crate::schema;
 /// No decimal has more digits.
 const MOST: i64 = 38;
 
-/// Gives such columns their scale, where the user has not.
+/// Sets the scale of such columns, unless the user declared it.
 pub(crate) fn settle(shape: &mut Shape) -> Result<()> {
     let undeclared = |c: &&Column| c.kind == Kind::Decimal && c.precision == 0;
     let mut scales: Vec<(usize, u32)> =
@@ -38,7 +38,7 @@ pub(crate) fn settle(shape: &mut Shape) -> Result<()> {
     Ok(())
 }
 
-/// What is damaged, or of a kind that nobody reads, is for the scan to tell.
+/// Damaged or unsupported streams are left for the scan to report.
 fn passable<T>(read: Result<T>) -> Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),

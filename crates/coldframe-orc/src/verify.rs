@@ -1,4 +1,4 @@
-//! Where parts of a file disagree, and indexes that a scan without a filter does not read.
+//! Contradictions between parts of a file, and indexes that a scan without a filter does not read.
 
 use std::ops::Range;
 
@@ -8,11 +8,11 @@ use crate::layout::proto::{BloomFilterIndex, RowIndex};
 use crate::layout::stripe::{StreamKind, StreamPlace, Stripe};
 use crate::open::Shape;
 
-/// What is compared besides values.
+/// What is checked besides values.
 pub(crate) const BESIDES: &[&str] =
     &["places of stripes and streams", "counts of rows", "ends of streams", "indexes", "bloom filters"];
 
-/// Where parts of the file disagree; the number of rows is the scan's to tell.
+/// Contradictions between parts of the file; the scan reports the number of rows.
 pub(crate) fn contradictions(shape: &Shape) -> Result<Vec<Damage>> {
     let mut found = Vec::new();
     let mut add = |bytes: Range<u64>, e: Error| found.push(Damage::from_error(&e, bytes, None));
@@ -49,7 +49,7 @@ pub(crate) fn contradictions(shape: &Shape) -> Result<Vec<Damage>> {
                     }
                 }
             }
-            // The scan has told already.
+            // The scan has reported it already.
             Err(e) if e.is_damage() => {}
             Err(e) => return Err(e),
         }

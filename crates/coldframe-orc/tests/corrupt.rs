@@ -46,7 +46,7 @@ fn budget(all: usize, len: usize) -> usize {
     }
 }
 
-/// Reads `bytes` in every way, which the source ends if it never would; gives the rows that skipping brings back.
+/// Reads `bytes` in every way, with a source that ends endless reads; returns the rows that skipping recovers.
 fn survive(bytes: &Bytes, what: &str) -> Option<RecordBatch> {
     let mut options = OpenOptions::default();
     options.extra.insert("timestamp_unit".into(), Value::from("us"));
@@ -108,7 +108,7 @@ fn cut_at_every_byte() {
 fn each_byte_changed() {
     let mut mutants = 0;
     for (name, bytes) in samples() {
-        // The tail and the first stripe's index are where the numbers are.
+        // The tail and the first stripe's index hold most numbers.
         let places = mutate::spread(bytes.len(), budget(bytes.len(), 2 * bytes.len()))
             .chain(bytes.len().saturating_sub(150)..bytes.len())
             .chain(0..bytes.len().min(60));
@@ -161,13 +161,13 @@ fn claims_beyond_the_bytes_are_refused() {
         let streams = vec![(1, 1, vec![b'x'; 8]), (2, 1, length)];
         assert!(first_error(&Crafted::new(Kind::String, 3, streams).bytes()).is_damage());
     }
-    // A dictionary of 2^32 - 1 words.
+    // A dictionary of 2^32 - 1 entries.
     let mut words =
         Crafted::new(Kind::String, 1, vec![(1, 1, vec![0x02, 0, 0]), (2, 1, vec![0; 4]), (3, 1, vec![])]);
     words.encodings[1] =
         proto::ColumnEncoding { kind: Some(3), dictionary_size: Some(u32::MAX), bloom_encoding: None };
     assert!(first_error(&words.bytes()).is_damage());
-    // A varint of a decimal without an end.
+    // A decimal's varint without an end.
     let streams = vec![(1, 1, vec![0xff; 100]), (5, 1, vec![0x02, 0, 0])];
     assert!(first_error(&Crafted::new(Kind::Decimal, 1, streams).bytes()).is_damage());
 }
@@ -231,7 +231,7 @@ fn deep_and_broken_trees_are_refused() {
     );
 }
 
-/// Text that is not UTF-8 is an error, in place and as a dictionary's word.
+/// Text that is not UTF-8 is an error, direct and as a dictionary entry.
 #[test]
 fn invalid_text_is_refused() {
     let direct = vec![(1, 1, vec![0xff, 0xfe, b'a']), (2, 1, vec![0x02, 3, 0])];
@@ -241,7 +241,7 @@ fn invalid_text_is_refused() {
     }
 }
 
-/// An index with wild positions and statistics costs nothing but its use.
+/// An index with wild positions and statistics costs only its benefit.
 #[test]
 fn wild_indexes_do_not_mislead() {
     let entry = |position: u64, stated: u64| proto::RowIndexEntry {

@@ -1,4 +1,4 @@
-//! Encrypted columns: their values with keys, what masks left without, and refusals.
+//! Encrypted columns: their values with keys, the masked values without, and refusals.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -57,7 +57,7 @@ fn keys_open_what_masks_hide() {
         // Versions are part of a key's name as ORC prints it.
         let versions = keys.iter().map(|(name, key)| (format!("{name}@0"), key.clone())).collect();
         assert!(read(&OpenOptions { keys: versions, ..OpenOptions::default() }) == plain, "{}", one.name());
-        // A row group in the middle is decrypted from its own place on.
+        // A row group in the middle is decrypted from its own position on.
         let opened = open(&one.name(), bytes.clone(), &with).unwrap();
         let last = plain.num_rows() - 1;
         let column = plain.schema().fields().iter().position(|f| !f.data_type().is_nested()).unwrap();
@@ -76,7 +76,7 @@ fn keys_open_what_masks_hide() {
     }
 }
 
-/// Knows keys, and by which names it was asked.
+/// Returns keys, and records the names it was asked for.
 #[derive(Debug)]
 struct Asked {
     keys: BTreeMap<String, Vec<u8>>,
@@ -106,7 +106,7 @@ fn keys_are_asked_for_once() {
         names.sort_unstable();
         names.dedup();
         assert_eq!(all, names.len(), "{}: {names:?}", one.name());
-        // One that has no keys leaves the masks.
+        // Without keys, the masked values remain.
         let none = Arc::new(Asked { keys: BTreeMap::new(), names: Mutex::default() });
         let source = OpenOptions { key_source: Some(none), ..OpenOptions::default() };
         assert!(read(&source) == read(&OpenOptions::default()), "{}", one.name());
@@ -142,7 +142,7 @@ fn wrong_keys_give_errors() {
     }
 }
 
-/// Statistics are those of the values where a key opens them, and of what the mask left otherwise; each level agrees.
+/// Statistics are those of the values if a key is given, and of the masked values otherwise; each level agrees.
 #[test]
 fn statistics_follow_the_keys() {
     for (one, keys) in encrypted() {

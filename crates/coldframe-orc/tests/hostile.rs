@@ -1,4 +1,5 @@
-//! Small files that ask for much, and healthy ones that are wide or long: work and memory in proportion to the file.
+//! Small files with large claims, and healthy files that are wide or long: work and memory in proportion to the
+//! file.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -25,7 +26,7 @@ use support::{open, written};
 #[global_allocator]
 static MEMORY: alloc::Counting = alloc::Counting;
 
-/// What is counted is the whole process's: one test at a time.
+/// The count covers the whole process: one test at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -135,7 +136,7 @@ fn a_union_of_no_types_is_damage() {
     assert!(e.is_damage() && e.to_string().contains("children of a uniontype, found 0"), "{e}");
 }
 
-/// The nulls of the root are nobody's column: their rows are lost, and the scan goes on.
+/// The root's nulls belong to no column: their rows are lost, and the scan continues.
 #[test]
 fn damaged_nulls_of_the_root_end_no_scan_and_last_no_eternity() {
     let _alone = alone();
@@ -182,7 +183,7 @@ fn row_groups_that_only_a_number_claims_take_no_memory() {
     assert!(rows::scan(opened.file.as_ref(), &scan, None).unwrap().error.is_none());
 }
 
-/// One row of many columns: no step for each pair of them.
+/// One row of many columns: no work per pair of columns.
 #[test]
 fn wide_tables_take_work_by_their_columns() {
     let _alone = alone();
@@ -228,7 +229,7 @@ fn what_lost_its_tail_is_searched_in_proportion_to_its_length() {
     }
 }
 
-/// How a scan ended, of batches that are not kept.
+/// How a scan ended whose batches are dropped.
 fn drained(file: &dyn TableFile, on_error: OnError) -> (usize, usize, usize) {
     let log = DamageLog::default();
     let (mut rows, mut largest) = (0, 0);
@@ -243,7 +244,7 @@ fn drained(file: &dyn TableFile, on_error: OnError) -> (usize, usize, usize) {
     (rows, largest, log.len())
 }
 
-/// Long values are no damage: batches are cut. The same is written from an Arrow dictionary.
+/// Long values are not damage: batches are cut. The same for values written from an Arrow dictionary.
 #[test]
 fn dictionaries_of_long_words_are_read_in_short_batches() {
     let _alone = alone();
@@ -281,7 +282,7 @@ fn long_lists_are_read_in_short_batches() {
     }
 }
 
-/// A name or number that nobody knows is damage of its stripe where damage is passed over.
+/// With skip and null, an unknown name or number is damage of its stripe.
 #[test]
 fn unknown_zones_and_encodings_end_no_salvage() {
     let _alone = alone();
@@ -304,7 +305,7 @@ fn unknown_zones_and_encodings_end_no_salvage() {
     }
 }
 
-/// The tools in C++ write what they find, which may be Latin-1.
+/// The C++ tools write the bytes they find, which may be Latin-1.
 #[test]
 fn statistics_that_are_not_text_cost_nothing() {
     let _alone = alone();

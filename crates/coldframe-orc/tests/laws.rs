@@ -1,4 +1,4 @@
-//! The laws that hold for every format, on ORC: damage costs rows of its stripe, and all of it is told.
+//! The laws of every format, for ORC: damage costs rows of its stripe, and all of it is recorded.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -24,7 +24,7 @@ fn orc() -> Opener {
     opener(|source: Source| OrcFormat.open(&source, &OpenOptions::default()))
 }
 
-/// Every kind of stream: nulls, runs, dictionaries, direct text, lengths, two streams of a time.
+/// Every kind of stream: nulls, runs, dictionaries, direct text, lengths, the two streams of a timestamp.
 fn table(rows: i64) -> RecordBatch {
     let ids: ArrayRef = Arc::new((0..rows).collect::<Int64Array>());
     let some: ArrayRef = Arc::new((0..rows).map(|i| (i % 7 > 0).then_some(i * i)).collect::<Int64Array>());
@@ -76,8 +76,8 @@ fn stripes(tree: &Node) -> Units {
     Units::new(tree.children.iter().filter_map(stripe))
 }
 
-/// Nothing sums an ORC file. Its smallest unit is a stripe's row group; where the footer of the stripe or an index is
-/// struck, the stripe. Everything is found by the tail, by positions.
+/// An ORC file has no checksums. Its smallest unit is a stripe's row group; if the footer of the stripe or an index
+/// is damaged, the stripe. Everything is located by the tail.
 fn obey(codec: &str) {
     let subject = Subject::new(format!("written {codec}"), file(1000, codec), |source| {
         OrcFormat.open(&source, &OpenOptions::default())
@@ -88,7 +88,7 @@ fn obey(codec: &str) {
         .unsummed()
         .damages(600)
         .unit(move |damaged| match damaged.moves() {
-            // The tail says where all begins, and is somewhere else itself.
+            // The tail says where everything begins, and its own place differs.
             true => units.toll(damaged, Toll::file(), Moved::Lost).and(Toll::file()),
             false => units.toll(damaged, Toll::file(), Moved::Lost),
         })

@@ -1,4 +1,4 @@
-//! What the writer is given and cannot store is refused by a word of the caller's: column and value.
+//! Data that the writer cannot store is refused with an error that names column and value.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -18,13 +18,13 @@ use coldframe_testing::rows;
 fn write(schema: Schema, columns: Vec<ArrayRef>) -> Result<u64> {
     let schema = Arc::new(schema);
     let mut writer = OrcFormat.create(Box::new(std::io::sink()), &schema, &WriteOptions::default())?;
-    // As it comes over an interface: nobody has looked whether the nulls fit the fields.
+    // As it arrives over the C interface: nobody has checked whether the nulls fit the fields.
     let batch = unsafe_batch(&schema, columns);
     writer.write(&batch)?;
     writer.finish()
 }
 
-/// A batch whose fields all may be null, for arrays of a schema that says otherwise.
+/// A batch whose fields are all nullable, for arrays of a schema that says otherwise.
 fn unsafe_batch(schema: &Arc<Schema>, columns: Vec<ArrayRef>) -> RecordBatch {
     let fields: Vec<Field> = schema.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect();
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap()
@@ -73,7 +73,7 @@ fn types_that_are_not_read_back_are_named() {
     let uuid: ArrayRef = Arc::new(FixedSizeBinaryArray::try_from_iter([[7u8; 16]].iter()).unwrap());
     let schema = Schema::new(vec![extension("arrow.uuid", DataType::FixedSizeBinary(16))]);
     refused(schema, vec![uuid], &["column \"x\"", "arrow.uuid", "cast"]);
-    // One whose storage ORC has stays what it is.
+    // An extension type whose storage type ORC has is kept.
     let json: ArrayRef = Arc::new(StringArray::from(vec!["{}"]));
     write(Schema::new(vec![extension("arrow.json", DataType::Utf8)]), vec![json]).unwrap();
     let deep = (0..64).fold(DataType::Int8, |of, _| DataType::List(Arc::new(Field::new("item", of, true))));
@@ -84,7 +84,7 @@ fn types_that_are_not_read_back_are_named() {
     refused(wide, vec![], &["100000 columns", "100001"]);
 }
 
-/// The deepest type that is taken is read back.
+/// The deepest accepted type is read back.
 #[test]
 fn what_is_not_refused_is_read_back() {
     let deep = (0..62).fold(DataType::Int8, |of, _| DataType::List(Arc::new(Field::new("item", of, true))));
@@ -112,7 +112,7 @@ fn the_first_and_last_values_of_a_unit_come_back() {
     }
 }
 
-/// What the first column costs is settled when the second fails further down: the row group is not read for ever.
+/// The loss of the first column is settled before the second fails later: the row group is not read for ever.
 #[test]
 fn columns_that_fail_at_different_rows_end() {
     let column = |bad: usize| -> ArrayRef {
@@ -133,8 +133,8 @@ fn columns_that_fail_at_different_rows_end() {
     assert_eq!((nulls, got.damage.len()), (vec![8, 5, 3], 3));
 }
 
-/// An instant that nanoseconds do not reach may be damage: it ends a scan with a word that helps, but not one that passes over
-/// damage: that one keeps the rows in front of it.
+/// A timestamp outside the range of nanoseconds may be damage: it ends a plain scan with a helpful error; a scan with
+/// skip or null keeps the rows before it.
 #[test]
 fn values_beyond_the_unit_cost_the_rest_of_their_row_group() {
     let mut all: Vec<i64> = (0..30).collect();

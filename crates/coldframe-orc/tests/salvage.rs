@@ -1,4 +1,4 @@
-//! Files that lost their tail: what their stripes still give.
+//! Files that lost their tail: what can be recovered from their stripes.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -49,7 +49,7 @@ fn ends(bytes: &Bytes) -> Vec<usize> {
     stripe_ends(file.as_ref())
 }
 
-/// Where the stripes end, as the file says.
+/// Where the stripes end, according to the file.
 fn stripe_ends(file: &dyn TableFile) -> Vec<usize> {
     let metadata = file.metadata().unwrap();
     let Some(Value::List(stripes)) = metadata.get("stripes") else { panic!("{metadata:?}") };
@@ -89,7 +89,7 @@ fn a_lost_tail_costs_no_stripe() {
     }
 }
 
-/// A stripe whose footer is damaged is lost, not the ones behind it.
+/// If a stripe's footer is damaged, that stripe is lost, not the following ones.
 #[test]
 fn a_lost_stripe_costs_itself() {
     for codec in CODECS {
@@ -107,13 +107,14 @@ fn a_lost_stripe_costs_itself() {
         let lost: Vec<_> = got.damage.iter().map(|d| (d.bytes.start, d.bytes.end, d.rows_lost)).collect();
         let end = ends[3] as u64;
         assert_eq!(lost, [(ends[0] as u64, ends[1] as u64, None), (end, end, None)], "{codec}");
-        // Nobody knows how many rows that are, so a read that is to raise damage raises it.
+        // The number of lost rows is unknown, so a read that raises on damage raises here.
         let raised = rows::read(file.as_ref(), OnError::Raise).unwrap();
         assert!(raised.error.is_some_and(|e| e.is_damage()), "{codec}");
     }
 }
 
-/// A schema is for files that lost theirs, and for what a file's own leaves open: it contradicts none.
+/// A schema is for files that lost theirs, and for what a file's own leaves open: it must not contradict a
+/// file's own.
 #[test]
 fn a_schema_contradicts_no_file() {
     let mut options = recovering(Some(DDL));
@@ -171,7 +172,7 @@ fn a_whole_file_beside_it_tells_the_types_if_it_is_named() {
     }
 }
 
-/// A file with another behind it: the first tail is inside, and gives types and stripes.
+/// A file with another one appended: the first tail is inside, and supplies types and stripes.
 #[test]
 fn a_tail_inside_is_found() {
     for codec in CODECS {
@@ -244,7 +245,7 @@ fn shaken_files_are_survived() {
     }
 }
 
-/// What is left of the tail says whether these were all stripes: where it does, nothing is lost, and nothing is raised.
+/// What is left of the tail shows whether these were all stripes: if it does, nothing is lost, and nothing is raised.
 #[test]
 fn nothing_is_lost_where_the_rest_of_the_tail_proves_it() {
     for codec in CODECS {
@@ -271,7 +272,7 @@ fn nothing_is_lost_where_the_rest_of_the_tail_proves_it() {
     }
 }
 
-/// With the footer's list a stripe that is damaged is lost with its rows, wherever it is.
+/// With the footer's list, a damaged stripe is lost with its rows, wherever it is.
 #[test]
 fn a_footers_list_says_how_many_rows_a_lost_stripe_had() {
     for codec in CODECS {
@@ -287,7 +288,7 @@ fn a_footers_list_says_how_many_rows_a_lost_stripe_had() {
     }
 }
 
-/// A file that lost its end, and what else may happen to it: footers of stripes that are noise, a stripe that is gone.
+/// A file that lost its end, with further damage: noise in stripe footers, a missing stripe.
 fn shortened(bytes: &Bytes, ends: &[usize], dice: &mut Dice) -> Bytes {
     let cut = dice.below(bytes.len());
     let mut left = bytes[..cut.max(1)].to_vec();
@@ -301,8 +302,8 @@ fn shortened(bytes: &Bytes, ends: &[usize], dice: &mut Dice) -> Bytes {
     left.into()
 }
 
-/// The laws of recovery: rows that come out are rows of the file, in order and none twice; where rows are missing there is a
-/// record in each tolerant mode and an error in a plain read; where there is no record, nothing is missing.
+/// The laws of recovery: rows that are returned are rows of the file, in order and none twice; if rows are missing,
+/// there is a record with skip and null and an error in a plain read; without a record, nothing is missing.
 #[test]
 fn what_is_recovered_is_the_files_own_and_every_loss_is_a_record() {
     let want = rows::as_text(&table(4000));

@@ -16,7 +16,7 @@ use coldframe_core::{
 use coldframe_testing::rows;
 use support::{open, written};
 
-/// Rows of which none is text where the mark stands in their value.
+/// Rows whose values are not text if they contain the mark.
 const ROWS: i64 = 900;
 const MARKED: [i64; 4] = [3, 250, 251, 899];
 const MARK: &[u8] = b"caf#";
@@ -143,7 +143,7 @@ fn null_costs_the_values_alone() {
                     assert_eq!((found.len(), found.null_count()), (want.len(), 1), "{row}");
                 }
                 "in" => assert!(found.is_valid(row) && found.as_struct().column(0).is_null(row), "{row}"),
-                // A map whose key is none is none.
+                // A map whose key is malformed becomes null.
                 _ => assert!(found.is_null(row), "{column}: {row}"),
             }
         }
@@ -163,7 +163,7 @@ fn they_are_counted() {
     }
 }
 
-/// The same values whatever the batches are: those in front of one and behind it stay.
+/// The same values whatever the batches are: those before and after a malformed one stay.
 #[test]
 fn batches_do_not_matter() {
     let whole = rows::read(file(&OpenOptions::default()).as_ref(), OnError::Skip).unwrap();
@@ -217,7 +217,7 @@ fn only_text_may_be_declared_as_binary() {
     }
 }
 
-/// The schema of a table has more columns than a file, and other types: what the file has otherwise stays.
+/// The schema of a table has more columns than a file, and other types: where they differ, the file's stay.
 #[test]
 fn of_a_tables_schema_a_file_takes_binary() {
     let of_table = |schema: &str| {
@@ -232,7 +232,7 @@ fn of_a_tables_schema_a_file_takes_binary() {
     assert!(kinds[3].contains("Binary") && kinds[5].contains("Binary"), "{kinds:?}");
     let got = rows::scan(found.as_ref(), &only("word", OnError::Raise), None).unwrap();
     assert_eq!(got.batch.column(1).as_binary::<i32>().value(3), b"un caf\xe9");
-    // Said of the file, the same is a mistake.
+    // For a single file, the same is a mistake.
     let mut options = of_table(schema);
     options.extra.insert("schema_of".into(), Value::from("file"));
     assert!(open("latin", latin(), &options).is_err());

@@ -1,6 +1,6 @@
-//! Hive's type tree: its Arrow form, and its form as text.
+//! Hive's type tree, as Arrow types and as text.
 //!
-//! An RCFile holds neither names nor types, so a table's columns come from the user: as an Arrow schema
+//! An RCFile holds neither names nor types, so the user supplies a table's columns: as an Arrow schema
 //! ([`HiveType::from_arrow`]) or as the column list of the table's `CREATE TABLE` ([`ddl::parse_columns`]).
 //! Grammar and ranges: Apache Hive's `TypeInfoUtils`, `HiveDecimal`, `HiveVarchar` and `HiveChar`.
 
@@ -14,16 +14,16 @@ use coldframe_encoding::{Error, Result};
 
 use crate::serde::TimestampUnit;
 
-/// Most digits of a `decimal`.
+/// Maximum digits of a `decimal`.
 pub const MAX_DECIMAL_PRECISION: u8 = 38;
 
-/// Most code points of a `varchar`.
+/// Maximum code points of a `varchar`.
 pub const MAX_VARCHAR_LENGTH: u32 = 65535;
 
-/// Most code points of a `char`.
+/// Maximum code points of a `char`.
 pub const MAX_CHAR_LENGTH: u32 = 255;
 
-/// Most branches of a `uniontype`: its tag is a signed byte.
+/// Maximum branches of a `uniontype`: its tag is a signed byte.
 pub const MAX_UNION_BRANCHES: usize = 128;
 
 /// A Hive column type.
@@ -45,9 +45,9 @@ pub enum HiveType {
     Double,
     /// `decimal(precision, scale)`
     Decimal {
-        /// Digits in all, 1..=38.
+        /// Total digits, 1..=38.
         precision: u8,
-        /// Digits behind the point, 0..=precision.
+        /// Digits after the point, 0..=precision.
         scale: u8,
     },
     /// `string`
@@ -79,7 +79,7 @@ pub enum HiveType {
 }
 
 impl HiveType {
-    /// The Arrow type that decoders give for this type.
+    /// The Arrow type that decoders return for this type.
     pub fn to_arrow(&self, unit: TimestampUnit) -> DataType {
         let unit_of_time = match unit {
             TimestampUnit::Nanosecond => TimeUnit::Nanosecond,
@@ -93,7 +93,7 @@ impl HiveType {
             Self::BigInt => DataType::Int64,
             Self::Float => DataType::Float32,
             Self::Double => DataType::Float64,
-            // Both are at most 38, so the scale fits whatever the sign.
+            // Both are at most 38, so the scale fits an i8.
             Self::Decimal { precision, scale } => {
                 DataType::Decimal128(*precision, i8::try_from(*scale).unwrap_or(i8::MAX))
             }
@@ -112,8 +112,8 @@ impl HiveType {
         }
     }
 
-    /// The Hive type that holds the values of an Arrow type; an error for those that none holds (unsigned integers,
-    /// times, durations ...).
+    /// The Hive type for the values of an Arrow type; an error where Hive has none (unsigned integers, times,
+    /// durations ...).
     pub fn from_arrow(data_type: &DataType) -> Result<Self> {
         Ok(match data_type {
             DataType::Boolean => Self::Boolean,
@@ -168,7 +168,7 @@ impl HiveType {
         inner + 1
     }
 
-    /// Whether `wanted` is this type or one of those in it.
+    /// Whether `wanted` matches this type or a type nested in it.
     pub fn contains(&self, wanted: &Self) -> bool {
         self == wanted
             || match self {
@@ -180,7 +180,7 @@ impl HiveType {
             }
     }
 
-    /// Whether the type has no other types in it. (A map's key must be such a type.)
+    /// Whether the type has no nested types. (A map's key must be primitive.)
     pub fn is_primitive(&self) -> bool {
         !matches!(self, Self::Array(_) | Self::Map(..) | Self::Struct(_) | Self::Union(_))
     }
@@ -273,7 +273,7 @@ fn union_from_arrow(branches: &UnionFields) -> Result<HiveType> {
     union(branches.iter().map(|(_, f)| HiveType::from_arrow(f.data_type())).collect::<Result<_>>()?)
 }
 
-/// A union type with as many branches as its tag can tell apart.
+/// A union type with no more branches than its tag can number.
 pub(crate) fn union(branches: Vec<HiveType>) -> Result<HiveType> {
     if branches.is_empty() || branches.len() > MAX_UNION_BRANCHES {
         return Err(Error::schema(format!(

@@ -1,4 +1,4 @@
-//! Where each byte of an RCFile belongs.
+//! Which structure each byte of an RCFile belongs to.
 
 use arrow_schema::Fields;
 use coldframe_core::{Node, Result, Value};
@@ -6,16 +6,16 @@ use coldframe_core::{Node, Result, Value};
 use crate::layout::header::SYNC_LEN;
 use crate::layout::row_group::RowGroup;
 use crate::open::RawFile;
-use crate::walk::Met;
+use crate::walk::WalkItem;
 
-/// Most row groups that are told one by one: what is told of a small one takes more memory than the group. Those behind
-/// are told together.
+/// Most row groups listed individually: the description of a small group takes more memory than the group. The rest is
+/// summarised.
 const MOST_GROUPS: u64 = 1 << 16;
 
 /// Most nodes of a tree.
 const MOST_NODES: u64 = 1 << 18;
 
-/// Row groups and damage that are not told one by one.
+/// Row groups and damage that are not listed individually.
 #[derive(Default)]
 struct Rest {
     bytes: Option<std::ops::Range<u64>>,
@@ -25,14 +25,14 @@ struct Rest {
 }
 
 impl Rest {
-    fn add(&mut self, met: &Met) {
+    fn add(&mut self, met: &WalkItem) {
         let range = match met {
-            Met::Group(group) => {
+            WalkItem::Group(group) => {
                 self.groups += 1;
                 self.rows = self.rows.saturating_add(group.key.rows);
                 group.start()..group.end()
             }
-            Met::Damaged(range, _) => {
+            WalkItem::Damaged(range, _) => {
                 self.damaged += 1;
                 range.clone()
             }
@@ -51,13 +51,13 @@ pub(crate) fn row_groups(file: &RawFile) -> Result<Vec<Value>> {
             return Ok(());
         }
         groups.push(match met {
-            Met::Group(g) => Value::map([
+            WalkItem::Group(g) => Value::map([
                 ("offset", Value::from(g.start())),
                 ("length", Value::from(g.end() - g.start())),
                 ("rows", Value::from(g.key.rows)),
                 ("sync", Value::from(g.sync.is_some())),
             ]),
-            Met::Damaged(range, e) => Value::map([
+            WalkItem::Damaged(range, e) => Value::map([
                 ("offset", Value::from(range.start)),
                 ("length", Value::from(range.end - range.start)),
                 ("damaged", Value::from(e.to_string())),
@@ -90,8 +90,8 @@ pub(crate) fn tree(file: &RawFile, names: &Fields) -> Result<Node> {
             return Ok(());
         }
         root.push(match met {
-            Met::Group(g) => group_node(number, &g, names),
-            Met::Damaged(range, e) => Node::new("damage", range).with("damaged", e.to_string()),
+            WalkItem::Group(g) => group_node(number, &g, names),
+            WalkItem::Damaged(range, e) => Node::new("damage", range).with("damaged", e.to_string()),
         });
         number += 1;
         Ok(())

@@ -6,5 +6,5 @@ pub(crate) mod row_group;
 
 pub use header::Header;
 
-/// Bytes from the end of one sync marker after which writers put the next.
+/// Distance from the end of one sync marker after which writers insert the next.
 pub(crate) const SYNC_INTERVAL: u64 = 2000;

@@ -1,15 +1,15 @@
-//! An open RCFile as data: the header, and what the user said of the rest.
+//! An open RCFile as data: the header, and the user's options.
 
 use std::sync::Arc;
 
 use coldframe_core::{ErrorContext, Limits, OpenOptions, ReadAt, Result, Source};
 
 use crate::layout::header::Header;
-use crate::layout::row_group::Shape;
+use crate::layout::row_group::FileContext;
 use crate::options::Table;
-use crate::walk::Walk;
+use crate::walk::GroupWalk;
 
-/// How many bytes the header is looked for in at first.
+/// How many bytes are read first to find the header.
 const HEADER_GUESS: u64 = 4096;
 
 /// An open RCFile.
@@ -17,7 +17,7 @@ const HEADER_GUESS: u64 = 4096;
 pub(crate) struct RawFile {
     pub(crate) source: Arc<dyn ReadAt>,
     pub(crate) header: Header,
-    pub(crate) shape: Shape,
+    pub(crate) context: FileContext,
     pub(crate) table: Table,
 }
 
@@ -28,19 +28,19 @@ impl RawFile {
         let header = read_header(bytes.as_ref(), &options.limits).within(|| "header")?;
         let codec = header.codec().within(|| "header")?;
         let table = Table::new(options, header.columns)?;
-        let shape = Shape {
+        let context = FileContext {
             sync: header.sync,
             columns: header.columns,
             codec,
             header_end: header.end,
             limits: options.limits,
         };
-        Ok(Self { source: bytes, header, shape, table })
+        Ok(Self { source: bytes, header, context, table })
     }
 
     /// A walk over the row groups.
-    pub(crate) fn walk(&self) -> Walk {
-        Walk::new(self.shape.clone(), self.source.clone())
+    pub(crate) fn walk(&self) -> GroupWalk {
+        GroupWalk::new(self.context.clone(), self.source.clone())
     }
 
     /// Length of the file.
@@ -49,7 +49,7 @@ impl RawFile {
     }
 }
 
-/// Parses the header from as few bytes as it takes.
+/// Parses the header from as few bytes as possible.
 fn read_header(source: &dyn ReadAt, limits: &Limits) -> Result<Header> {
     let mut want = HEADER_GUESS;
     loop {

@@ -1,8 +1,8 @@
-//! Guesses which SerDe wrote a file: from the cells of its first rows, since the file itself does not say.
+//! Guesses which SerDe wrote a file from the cells of its first rows, since the file does not say.
 //!
-//! Both SerDes write text as it is. They differ in nulls (`\N`, and a cell of no bytes), in the empty string (nothing, and
-//! the byte `bf`), and in all types that are no text: `ColumnarSerDe` prints them, `LazyBinaryColumnarSerDe` writes their
-//! bytes. People are to look the guess over.
+//! Both SerDes write text unchanged. They differ in nulls (`\N`, and an empty cell), in the empty string (no bytes, and
+//! the byte `bf`), and in all types other than text: `ColumnarSerDe` prints them, `LazyBinaryColumnarSerDe` writes
+//! their bytes. The guess is for people to review.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use coldframe_core::{DamageLog, OnError, Plan, PlanRequest, Result, Scan, Value}
 
 use crate::open::RawFile;
 use crate::options::raw_schema;
-use crate::scan::columns::{Column, Decoders, RawCells};
+use crate::scan::columns::{Decoders, RawCells, ScanColumn};
 use crate::scan::plan::GroupPlan;
 
-/// Rows that are looked at.
+/// How many rows are examined.
 const ROWS: usize = 10_000;
 
-/// What the cells speak for.
+/// Evidence from the cells.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Votes {
     text: u64,
     binary: u64,
-    /// Of more than one digit, as numbers are printed. A column of strings may have such, too.
+    /// Two or more digits, as numbers are printed. A column of strings may have such cells, too.
     numbers: u64,
 }
 
@@ -34,9 +34,9 @@ impl Votes {
             b"\\N" => self.text += 1,
             // A small number, a boolean, the empty string.
             [0 | 0x0e..=0x1f | 0x80..] => self.binary += 1,
-            // Separators of text, or small numbers; letters, or greater ones.
+            // Separators of text, or small numbers; letters, or larger ones.
             [_] => {}
-            // The first byte of a number of several bytes is none that text begins with.
+            // The first byte of a multi-byte number, which text does not begin with.
             [0x80..=0xbf, ..] => self.binary += 1,
             _ if cell.contains(&0) => self.binary += 1,
             _ => self.numbers += u64::from(is_number(cell)),
@@ -46,7 +46,7 @@ impl Votes {
     fn guess(&self) -> Option<&'static str> {
         match (self.text, self.binary) {
             (0, 0) => (self.numbers > 0).then_some("text"),
-            // Text with another null, in which some cells look like numbers in bytes, or text in digits among such.
+            // Text with another null format, in which some cells look like binary numbers or digits.
             (0, binary) => (binary.saturating_mul(10) >= self.numbers).then_some("binary"),
             (text, binary) => match text.saturating_add(self.numbers).cmp(&binary) {
                 Ordering::Greater => Some("text"),
@@ -63,17 +63,17 @@ fn is_number(cell: &[u8]) -> bool {
         && cell.iter().any(u8::is_ascii_digit)
 }
 
-/// Options that open the file as a table: `serde` only where the cells tell.
+/// Options that open the file as a table: `serde` only if the cells decide it.
 pub(crate) fn proposal(file: &RawFile) -> Result<Option<Value>> {
     let schema = raw_schema(file.header.columns);
-    let columns = schema.fields().iter().enumerate().map(|(i, field)| Column {
+    let columns = schema.fields().iter().enumerate().map(|(i, field)| ScanColumn {
         in_file: Some(i),
         name: field.name().clone(),
         data_type: field.data_type().clone(),
         decoder: Arc::new(RawCells),
     });
     let decoders =
-        Decoders::new(columns.collect(), schema.clone(), file.shape.codec, file.shape.limits, false);
+        Decoders::new(columns.collect(), schema.clone(), file.context.codec, file.context.limits, false);
     let scan = Scan { on_error: OnError::Skip, batch_rows: ROWS, ..Scan::default() };
     let request = PlanRequest { scan, decode: schema.clone(), damage: DamageLog::default() };
     let mut plan = GroupPlan::new(file.walk(), file.source.clone(), decoders, request, 0..file.len())?;

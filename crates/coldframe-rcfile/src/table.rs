@@ -12,12 +12,12 @@ use coldframe_core::{
 
 use crate::layout::{Header, SYNC_INTERVAL};
 use crate::open::RawFile;
-use crate::scan::columns::{Column, Decoders, RawCells};
+use crate::scan::columns::{Decoders, RawCells, ScanColumn};
 use crate::scan::plan::GroupPlan;
 use crate::serde::{ColumnDecoder, Serde, SerdeOptions, lazy_binary, text};
 use crate::{inspect, propose, verify};
 
-/// An open RCFile: the header, and what the user said of the rest.
+/// An open RCFile: the header, and the user's options.
 #[derive(Debug)]
 pub struct RcFile(RawFile);
 
@@ -25,7 +25,7 @@ impl RcFile {
     /// Reads the header.
     pub fn open(source: &Source, options: &OpenOptions) -> Result<Self> {
         let file = Self(RawFile::open(source, options)?);
-        // Types that the SerDe cannot nest so deep are refused here, not at the first batch.
+        // Types too deeply nested for the SerDe are refused here, not at the first batch.
         for index in 0..file.0.table.schema.fields().len() {
             file.decoder(index, &file.0.table.options)?;
         }
@@ -49,14 +49,14 @@ impl RcFile {
         Ok(Arc::from(decoder.within(|| format!("column `{name}`"))?))
     }
 
-    /// The places of the columns of `decode` in the table.
+    /// The indexes of the columns of `decode` in the table.
     fn find_columns(&self, decode: &SchemaRef) -> Result<Vec<usize>> {
         let fields = self.0.table.schema.fields();
         let mut by_name = None;
         let mut next = 0;
         let found = decode.fields().iter().map(|wanted| {
-            // The wanted columns come in the file's order, mostly all of them: the next one is looked at first, and names
-            // are only gathered where it is another one.
+            // The requested columns are mostly all columns in file order: the next one is tried first, and a map of
+            // names is built only if that fails.
             if fields.get(next).is_none_or(|field| field.name() != wanted.name()) {
                 let places: &BTreeMap<&str, Vec<usize>> = by_name.get_or_insert_with(|| {
                     let mut places = BTreeMap::<&str, Vec<usize>>::new();
@@ -76,7 +76,7 @@ impl RcFile {
         found.collect()
     }
 
-    /// The decoders of the columns that are wanted.
+    /// The decoders of the requested columns.
     fn decoders(&self, request: &PlanRequest) -> Result<Decoders> {
         let places = self.find_columns(&request.decode)?;
         let table = &self.0.table;
@@ -85,7 +85,7 @@ impl RcFile {
         let mut fields = Vec::with_capacity(places.len());
         for index in &places {
             let Some(field) = table.schema.fields().get(*index) else { continue };
-            columns.push(Column {
+            columns.push(ScanColumn {
                 in_file: Some(*index).filter(|i| *i < self.0.header.columns),
                 name: field.name().clone(),
                 data_type: field.data_type().clone(),
@@ -98,7 +98,7 @@ impl RcFile {
             text::look_back(places.iter().filter_map(|i| types.get(*i)), &table.options)
         });
         let schema = Arc::new(arrow_schema::Schema::new(fields));
-        Ok(Decoders::new(columns, schema, self.0.shape.codec, self.0.shape.limits, at_once))
+        Ok(Decoders::new(columns, schema, self.0.context.codec, self.0.context.limits, at_once))
     }
 }
 
@@ -111,7 +111,7 @@ impl TableFile for RcFile {
         &self.0.table.schema
     }
 
-    /// Only the keys of the row groups say how many rows there are.
+    /// Only the keys of the row groups state the number of rows.
     fn row_count(&self) -> Option<u64> {
         None
     }
@@ -124,8 +124,8 @@ impl TableFile for RcFile {
         Ok(Value::Map(all))
     }
 
-    /// Byte ranges of the file, as Hive's input format would be given them. None is shorter than the distance of sync
-    /// markers, which none could begin in.
+    /// Byte ranges of the file, as Hive's input format would get them. None is shorter than the distance between sync
+    /// markers, as a shorter one might contain no marker.
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
         let target = target.max(SYNC_INTERVAL);
         let mut splits = Vec::new();

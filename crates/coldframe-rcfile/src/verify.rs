@@ -1,4 +1,4 @@
-//! What an RCFile says twice without agreeing.
+//! Contradictions between fields that an RCFile stores twice.
 
 use std::fmt::Arguments;
 
@@ -6,13 +6,13 @@ use coldframe_core::{Damage, DamageLog, Result};
 
 use crate::layout::key::count_cells;
 use crate::open::RawFile;
-use crate::walk::Met;
+use crate::walk::WalkItem;
 
-/// What the file says twice and differently. No row is lost by it: readers only use one of the two.
+/// Fields stored twice with different values. No row is lost: readers use only one of the two.
 pub(crate) fn contradictions(file: &RawFile) -> Result<Vec<Damage>> {
     let (found, mut number) = (DamageLog::default(), 0u64);
     file.walk().each(|met| {
-        if let Met::Group(group) = met {
+        if let WalkItem::Group(group) = met {
             let report = |what: Arguments<'_>, expected: i128, stated: i128| {
                 if expected != stated {
                     found.push(Damage {

@@ -1,6 +1,6 @@
 //! The walk from row group to row group.
 //!
-//! Nothing lists a file's row groups: each is found behind the one before it, or behind a sync marker. A group's key
+//! Nothing lists a file's row groups: each is found after the previous one, or after a sync marker. A group's key
 //! says where it ends. Source: Hive's `RCFile.Reader.nextKeyBuffer` and `RCFile.Reader.sync`.
 
 mod candidate;
@@ -19,38 +19,38 @@ use coldframe_encoding::codec::hadoop::HadoopCodec;
 use self::candidate::Budget;
 use self::sync::Known;
 use crate::layout::key::KeyBuffer;
-use crate::layout::row_group::{RecordHeader, RowGroup, SYNC_ESCAPE, SYNC_MARKER_LEN, Shape};
+use crate::layout::row_group::{FileContext, RecordHeader, RowGroup, SYNC_ESCAPE, SYNC_MARKER_LEN};
 
 /// How much of the file a walk reads at a time. Groups are 4 MiB by default and keys a few KiB.
 const WINDOW: u64 = 64 << 10;
 
-/// What a walk over the whole file meets.
-pub(crate) enum Met {
+/// What a walk over the whole file finds.
+pub(crate) enum WalkItem {
     Group(Box<RowGroup>),
     Damaged(Range<u64>, Error),
 }
 
-/// Reads the keys of row groups, one after another or at a place.
-pub(crate) struct Walk {
-    shape: Shape,
+/// Reads the keys of row groups, one after another or at a given offset.
+pub(crate) struct GroupWalk {
+    context: FileContext,
     window: Window,
     decompressor: Decompressor,
     budget: Budget,
-    /// The marker that was found last.
+    /// The last marker found.
     marker: Option<Known>,
 }
 
-impl Walk {
+impl GroupWalk {
     /// A walk over `source`.
-    pub(crate) fn new(shape: Shape, source: std::sync::Arc<dyn coldframe_core::ReadAt>) -> Self {
+    pub(crate) fn new(context: FileContext, source: std::sync::Arc<dyn coldframe_core::ReadAt>) -> Self {
         let budget = Budget::new(source.len());
         let window = Window::new(source, WINDOW);
-        Self { shape, window, decompressor: Decompressor::new(), budget, marker: None }
+        Self { context, window, decompressor: Decompressor::new(), budget, marker: None }
     }
 
     /// Bounds for what the file claims.
     pub(crate) fn limits(&self) -> &Limits {
-        &self.shape.limits
+        &self.context.limits
     }
 
     /// Length of the file.
@@ -63,7 +63,7 @@ impl Walk {
         let sync = self.read_sync(at)?;
         let header_offset = sync.as_ref().map_or(at, |s| s.end);
         let header = self.read_header(header_offset)?;
-        let (key, key_bytes) = match self.shape.codec {
+        let (key, key_bytes) = match self.context.codec {
             None => self.read_plain_key(header_offset + 12, &header)?,
             Some(codec) => self.read_compressed_key(header_offset + 12, &header, codec)?,
         };
@@ -88,7 +88,7 @@ impl Walk {
         }
         let end = at.saturating_add(SYNC_MARKER_LEN);
         let hash = self.window.read(at + 4..end).within(|| "sync marker")?;
-        Cursor::new(&hash, at + 4).expect("hash", &self.shape.sync).within(|| "sync marker")?;
+        Cursor::new(&hash, at + 4).expect("hash", &self.context.sync).within(|| "sync marker")?;
         Ok(Some(at..end))
     }
 
@@ -98,10 +98,11 @@ impl Walk {
         Ok(RecordHeader { record_len: c.i32_be()?, key_len: c.i32_be()?, key_disk_len: c.i32_be()? })
     }
 
-    /// A key that delimits itself: its stored length is only a hint of how much to read, if the lengths can be true.
+    /// A key that delimits itself: its stored length is only a hint of how much to read, if the lengths are
+    /// plausible.
     fn read_plain_key(&mut self, at: u64, header: &RecordHeader) -> Result<(KeyBuffer, Range<u64>)> {
         let left = self.file_len().saturating_sub(at);
-        let most = self.shape.limits.max_metadata_bytes.min(left);
+        let most = self.context.limits.max_metadata_bytes.min(left);
         let hint = u64::try_from(header.key_disk_len).unwrap_or(0);
         let hint = if self.is_likely(at, header) { hint } else { 0 };
         let mut want = hint.clamp(64, most.max(64));
@@ -109,9 +110,9 @@ impl Walk {
         loop {
             spent += self.pay(want, at)?;
             let bytes = self.window.read_up_to(at, want)?;
-            match KeyBuffer::parse_some(&bytes, self.shape.columns, at, left) {
+            match KeyBuffer::parse_some(&bytes, self.context.columns, at, left) {
                 Ok(key) => {
-                    // A key that fills what was read was not read in vain.
+                    // If the key fills what was read, the read was not wasted.
                     if key.len as u64 >= want / 8 {
                         self.budget.refund(spent);
                     }
@@ -124,13 +125,13 @@ impl Walk {
         }
     }
 
-    /// Takes from the budget what is read of a key, beyond what a walk reads at a time anyway.
+    /// Charges the budget for the part of a key beyond the walk's usual read size.
     fn pay(&mut self, want: u64, at: u64) -> Result<u64> {
         let cost = want.saturating_sub(WINDOW);
         if self.budget.spend(cost) {
             return Ok(cost);
         }
-        let message = "expected a key, found none in as much of this file as may be searched";
+        let message = "expected a key, found none within the bytes that may be searched";
         Err(Error::corrupt(message).at(at).within("key"))
     }
 
@@ -150,18 +151,18 @@ impl Walk {
         let cost = self.pay(disk_len, at)?;
         let bytes = self.window.read(range.clone()).within(|| "key")?;
         let key = self.decompress_key(&bytes, header, codec).at(at).within(|| "key")?;
-        let key = KeyBuffer::parse(&Bytes::from(key), self.shape.columns, at).within(|| "key")?;
+        let key = KeyBuffer::parse(&Bytes::from(key), self.context.columns, at).within(|| "key")?;
         self.budget.refund(cost);
         Ok((key, range))
     }
 
     /// Whether a key may have `len` bytes in memory.
     fn key_bound(&self, len: u64) -> Result<()> {
-        self.shape.limits.metadata("a key", len)?;
-        self.shape.limits.decoded("a key", len, self.file_len())
+        self.context.limits.metadata("a key", len)?;
+        self.context.limits.decoded("a key", len, self.file_len())
     }
 
-    /// By the stored length, or else by what the stream itself holds: the length may be what is damaged.
+    /// By the stored length, or else by what the stream itself holds: the length may be the damaged part.
     fn decompress_key(&mut self, bytes: &[u8], header: &RecordHeader, codec: HadoopCodec) -> Result<Vec<u8>> {
         let mut key = Vec::new();
         let stated = u64::try_from(header.key_len).ok().filter(|n| self.key_bound(*n).is_ok());
@@ -170,25 +171,25 @@ impl Walk {
         {
             return Ok(key);
         }
-        let limits = &self.shape.limits;
+        let limits = &self.context.limits;
         let ceiling = limits.max_metadata_bytes / 8 + self.file_len().saturating_mul(3);
         let ceiling = usize::try_from(ceiling.min(limits.max_metadata_bytes)).unwrap_or(usize::MAX);
         codec.decompress_bounded(&mut self.decompressor, bytes, ceiling, &mut key)?;
         Ok(key)
     }
 
-    /// The whole file; behind damage it goes on at the next readable group. Damage that follows damage is one stretch.
-    pub(crate) fn each(mut self, mut each: impl FnMut(Met) -> Result<()>) -> Result<()> {
-        let mut at = self.shape.header_end;
+    /// The whole file; after damage it continues at the next readable group. Consecutive damage is one stretch.
+    pub(crate) fn each(mut self, mut each: impl FnMut(WalkItem) -> Result<()>) -> Result<()> {
+        let mut at = self.context.header_end;
         let mut damaged: Option<(Range<u64>, Error)> = None;
         while at < self.file_len() {
             match self.read_group(at) {
                 Ok(group) => {
                     if let Some((range, e)) = damaged.take() {
-                        each(Met::Damaged(range, e))?;
+                        each(WalkItem::Damaged(range, e))?;
                     }
                     at = group.end();
-                    each(Met::Group(Box::new(group)))?;
+                    each(WalkItem::Group(Box::new(group)))?;
                 }
                 Err(e) if e.is_damage() => {
                     let (next, _) = self.resume(at)?;
@@ -198,11 +199,11 @@ impl Walk {
                 Err(e) => return Err(e),
             }
         }
-        damaged.map_or(Ok(()), |(range, e)| each(Met::Damaged(range, e)))
+        damaged.map_or(Ok(()), |(range, e)| each(WalkItem::Damaged(range, e)))
     }
 }
 
-/// What is not there is not paid for.
+/// Bytes past the end of the file are not charged.
 fn check_end(range: &Range<u64>, file_len: u64) -> Result<()> {
     if range.end <= file_len {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Each file as a whole: layout, projection by place, batches of any size.
+//! Each file as a whole: layout, projection by position, batches of any size.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -27,7 +27,7 @@ fn all_files_read_as_many_rows_as_their_writers_say() {
             assert_eq!(outcome.batch.num_rows() as u64, rows, "{}", one.name());
             assert_eq!(coldframe_core::scan::count(&file, None).unwrap(), rows, "{}", one.name());
         }
-        // Nothing is lost where nothing is damaged, whatever may be skipped.
+        // Nothing is lost if nothing is damaged, whatever may be skipped.
         for on_error in [OnError::Skip, OnError::Null] {
             let tolerant = rows::read(&file, on_error).unwrap();
             assert!(
@@ -86,7 +86,7 @@ fn detail(node: &Node, key: &str) -> Json {
     }
 }
 
-/// Header and row groups stand where a parser that shares nothing with ours found them.
+/// Header and row groups are where an independent parser found them.
 #[test]
 fn the_layout_is_the_one_that_another_parser_found() {
     let Some(folder) = fixture::larger_corpus("rcfile") else { return };

@@ -1,4 +1,4 @@
-//! Damage of every kind at every place: never a panic, never a hang, never Arrow that breaks Arrow's rules.
+//! Damage of every kind at every offset: never a panic, never a hang, never invalid Arrow.
 //!
 //! The mutants are the same at each run. With `COLDFRAME_EXHAUSTIVE` set, all of them are tried instead of about as
 //! many as half a minute allows.
@@ -32,7 +32,8 @@ fn fixtures() -> Vec<Fixture> {
     all
 }
 
-/// How many mutants of a file, if all of them are `all`, and a read of the file costs as much as its length.
+/// How many mutants of a file, if there are `all` of them in total, and reading the file costs as much as its
+/// length.
 fn budget(all: usize, len: usize) -> usize {
     if std::env::var_os("COLDFRAME_EXHAUSTIVE").is_some() {
         all
@@ -41,7 +42,7 @@ fn budget(all: usize, len: usize) -> usize {
     }
 }
 
-/// Reads `bytes` in every way, which the source ends if it never would; gives the rows that skipping brings back.
+/// Reads `bytes` in every way, with a source that ends endless reads; returns the rows that skipping recovers.
 fn survive(bytes: &Bytes, options: &OpenOptions, what: &str) -> Option<RecordBatch> {
     let counted = Source::file("mutant", Arc::new(Counted::new(bytes.clone())));
     let file = match RcFile::open(&counted, options) {
@@ -73,7 +74,7 @@ fn truth(one: &Fixture) -> RecordBatch {
     rows::read(&file, OnError::Skip).unwrap().batch
 }
 
-/// A file that ends early gives the first rows, and says so unless it ends between two groups.
+/// A truncated file gives the first rows, and reports it unless it ends between two groups.
 #[test]
 fn cut_at_every_byte() {
     let mut mutants = 0;
@@ -194,7 +195,7 @@ fn claims_beyond_the_bytes_are_refused() {
     assert!(matches!(e.kind(), ErrorKind::Corrupt(_)), "{e}");
     let e = first_error([header("1"), group(&[1, 3, 3, 5, max], b"abc")].concat(), &raw);
     assert!(matches!(e.kind(), ErrorKind::Corrupt(_)), "{e}");
-    // Runs whose bytes together exceed 64 bits if nobody looks.
+    // Runs whose total size overflows 64 bits if unchecked.
     let e = first_error([header("1"), group(&[3, 3, 3, 10, max, !max], b"abc")].concat(), &raw);
     assert!(matches!(e.kind(), ErrorKind::Corrupt(_)), "{e}");
     assert_limit(&first_error(header("100001"), &raw), "max_columns");
@@ -229,7 +230,7 @@ fn limits_are_options() {
     assert_eq!(rows::read(&file, OnError::Raise).unwrap().batch.num_rows(), 11);
 }
 
-/// Types as deep as a stack is not.
+/// Types nested deeper than the stack allows.
 #[test]
 fn deep_types_are_refused() {
     for (open, close) in [("array<", ">"), ("struct<a:", ">"), ("map<int,", ">"), ("uniontype<", ">")] {

@@ -1,4 +1,4 @@
-//! Damage and splits: what is lost, is lost once; what is left, is read once; nothing is invented.
+//! Damage and splits: each loss is counted once, each remaining row is read once; nothing is invented.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on has failed")]
 
 use arrow_array::cast::AsArray;
@@ -96,12 +96,12 @@ const NULL: &str = "\u{0}\u{1}";
 fn a_null_is_no_value_to_a_parser_that_remembers() {
     let found = extended_booleans(&["t", "\\N", "f", "\\N"], 100);
     assert_eq!(found, ["true\u{1}", NULL, "false\u{1}", NULL]);
-    // The words that are none read as the value before, nulls apart.
+    // Words that are not booleans read as the value before, except nulls.
     let found = extended_booleans(&["\\N", "what", "t", "\\N", "what"], 100);
     assert_eq!(found, [NULL, NULL, "true\u{1}", NULL, "true\u{1}"]);
 }
 
-/// The null format is no value: not even one that is out of range.
+/// The null format is not a value, not even an out-of-range one.
 #[test]
 fn a_null_format_may_be_a_timestamp_beyond_nanoseconds() {
     let cells = ["2020-01-02 03:04:05", "9999-12-31 00:00:00"];
@@ -129,7 +129,7 @@ fn a_damaged_marker_belongs_to_one_split() {
         assert!(markers.len() > 2, "{name}");
         for marker in markers {
             for damaged in 0..36 {
-                // The marker's own bytes, and those of the record header behind it.
+                // The marker's own bytes, and those of the record header after it.
                 let place = usize::try_from(marker).unwrap() + damaged;
                 let bytes = mutate::flipped(&whole, place, 0x10);
                 let file = RcFile::open(&source(bytes), &OpenOptions::default()).unwrap();
@@ -166,7 +166,7 @@ fn null_keeps_what_skip_keeps() {
     }
 }
 
-/// A cell's length that grew by one costs the last row under skip, and under null the last cell.
+/// A cell length that is one too large costs the last row under skip, and the last cell under null.
 #[test]
 fn a_length_that_grew_costs_one_row_or_one_cell() {
     let mut bytes = text_file(&["a", "bb", "ccc", "dddd"]);

@@ -1,4 +1,4 @@
-//! Files that ask for more than they are worth: each ends soon, in little memory.
+//! Files whose claims exceed their size: each ends soon, in little memory.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on has failed")]
 
 use bytes::Bytes;
@@ -56,7 +56,7 @@ fn open(bytes: Vec<u8>) -> RcFile {
     RcFile::open(&source(bytes), &OpenOptions::default()).unwrap()
 }
 
-/// A step for each pair of columns is ten thousand million steps: this test would take minutes.
+/// A step for each pair of columns would be ten thousand million steps, and this test would take minutes.
 #[test]
 fn one_row_of_many_columns() {
     let columns = 99_000;
@@ -70,7 +70,7 @@ fn one_row_of_many_columns() {
     assert_eq!((outcome.batch.num_rows(), outcome.batch.num_columns()), (1, columns));
 }
 
-/// Cells of no bytes cost the file nothing, but each takes room in a batch: batches have fewer rows then.
+/// Empty cells take no bytes in the file, but each takes memory in a batch: so batches have fewer rows.
 #[test]
 fn many_empty_cells_come_in_short_batches() {
     let columns = 20_000;
@@ -91,13 +91,13 @@ fn many_empty_cells_come_in_short_batches() {
 /// The shortest file.
 const BASE: usize = 3 << 19;
 
-/// Files of `unit` over and over, the second twice and the third four times as long as the first: what is done with them
-/// grows as they do, in bounded memory. Gives the rows of the first, with damage left out.
+/// Files of `unit` repeated, the second twice and the third four times as long as the first: the work grows in
+/// proportion, in bounded memory. Returns the rows of the first, with damage left out.
 fn survive(what: &str, header: &[u8], unit: &[u8]) -> usize {
     let base = BASE / unit.len();
     let twins = [base, 2 * base, 4 * base].map(|n| Bytes::from([header, &unit.repeat(n)].concat()));
     let open = laws::opener(|source| RcFileFormat.open(&source, &OpenOptions::default()));
-    // What searches may look at has a constant part: short files are below it, and only what is not searched grows evenly.
+    // The searches' budget has a constant part: short files stay below it, and only what is not searched grows evenly.
     if what == "no markers" {
         laws::assert_linear(what, &twins, &open);
     }
@@ -109,7 +109,7 @@ fn survive(what: &str, header: &[u8], unit: &[u8]) -> usize {
     outcome.batch.num_rows()
 }
 
-/// Each place looks like a record header whose key is long and, at its end, wrong.
+/// Each offset looks like a record header whose key is long and, at its end, wrong.
 #[test]
 fn places_that_look_like_groups_are_not_all_looked_into() {
     // These bytes are lengths as well: each key is parsed up to its last column.
@@ -125,13 +125,13 @@ fn damage_between_groups_without_markers() {
     assert_eq!(survive("no markers", &header(1), &unit), groups);
 }
 
-/// The hash alone, over and over: no marker, but the lengths of groups that contradict themselves.
+/// The hash alone, repeated: not a marker, but lengths of groups that contradict themselves.
 #[test]
 fn hashes_that_are_no_markers() {
     survive("hashes", &header(100), &[7; 16]);
 }
 
-/// Markers without groups, and with what is no group: each is a place to go on at, and damage.
+/// Markers without groups, or followed by something else: each is a place to resynchronise, and damage.
 #[test]
 fn markers_alone() {
     let marker = [&[0xff; 4][..], &[7; 16]].concat();

@@ -1,4 +1,4 @@
-//! The laws that hold for every format, on RCFiles: what is lost to damage is a row group, and all of it is told.
+//! The laws of every format, for RCFile: damage costs a row group, and all of it is recorded.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::sync::Arc;
@@ -22,9 +22,9 @@ fn opener(options: OpenOptions) -> impl Fn(Source) -> Result<Arc<dyn TableFile>>
     move |source| RcFileFormat.open(&source, &options)
 }
 
-/// The unit is the row group: markers and the groups' own sums lead to the next one, wherever it stands. Where a group
-/// is longer or shorter than it says, the next one may be lost with it if no marker stands before it. Nothing says where a
-/// file ends: one cut between two groups is a shorter file.
+/// The unit is the row group: markers and the groups' own lengths lead to the next one, wherever it is. If a group is
+/// longer or shorter than it states, the next one may be lost with it unless a marker precedes it. Nothing states where
+/// a file ends: one cut between two groups is a shorter file.
 fn unit(units: Units) -> impl Fn(&Damaged) -> Toll {
     move |damaged| {
         let mut toll = units.toll(damaged, Toll::file(), Moved::Found);
@@ -70,7 +70,7 @@ fn work_grows_as_the_file_does() {
     };
     laws::assert_linear("many groups", &twins(groups), &open);
     laws::assert_bounded("many groups", &twins(groups)[0], &open);
-    // Each record header claims to be a byte longer: none agrees with itself.
+    // Each record header claims one byte more: none is self-consistent.
     let mut hostile = groups.to_vec();
     for at in 16..hostile.len() {
         if hostile[at - 16..at] == header[header.len() - 16..] {

@@ -18,7 +18,7 @@ use coldframe_rcfile::{RcFile, RcFileFormat};
 use coldframe_testing::fixture::{self, Fixture};
 use coldframe_testing::{Logged, rows, written};
 
-/// An opened file whose reads are recorded, from behind the header on.
+/// An opened file whose reads are recorded, from the end of the header on.
 fn logged(one: &Fixture) -> (Arc<Logged>, RcFile) {
     let log = Arc::new(Logged::new(one.bytes()));
     let file = RcFile::open(&Source::file("logged", log.clone()), &one.options()).unwrap();
@@ -189,7 +189,7 @@ fn a_scan_holds_one_row_group() {
             groups += 1;
             assert_eq!(reader.units(), groups, "a group was decoded before it was asked for");
         }
-        // Nothing of later groups is fetched before their rows are asked for.
+        // Nothing of later groups is fetched before their rows are requested.
         seen += batch.num_rows();
         assert!(seen as u64 <= reader.units() * 100_000);
     }
@@ -229,8 +229,8 @@ fn rows_that_pass_are_whole_wherever_they_stand() {
     }
 }
 
-/// Cells of rows that do not pass are not looked at: what is wrong with them ends no scan of other rows, and is found by one of
-/// all, or of these, with the row that it is in.
+/// Cells of rows that do not pass are not decoded: errors in them do not end a scan of other rows; a scan of all rows,
+/// or of these, finds them and names the row.
 #[test]
 fn other_columns_are_decoded_where_a_row_passes() {
     let ids: ArrayRef = Arc::new((0..1000i64).collect::<Int64Array>());
@@ -238,7 +238,7 @@ fn other_columns_are_decoded_where_a_row_passes() {
     let batch = arrow_array::RecordBatch::try_from_iter([("id", ids), ("a", flags)]).unwrap();
     let options = [("serde", Value::from("binary")), ("record_interval", Value::Int(100))];
     let mut bytes = written(&RcFileFormat, &[batch], &options).unwrap().to_vec();
-    // Row 555: the sixth group's cells are bytes 1, one behind the other.
+    // Row 555: the sixth group's cells are 1-byte cells, contiguous.
     let flags = |w: &[u8]| w[0] != 1 && w[1..].iter().all(|b| *b == 1);
     let groups: Vec<usize> = (0..bytes.len() - 100).filter(|at| flags(&bytes[*at..=*at + 100])).collect();
     assert_eq!(groups.len(), 10);

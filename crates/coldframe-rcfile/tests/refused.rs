@@ -1,4 +1,4 @@
-//! The writer's door: what goes in comes back equal, or is refused with a word that names column and value.
+//! The writer's input: it reads back equal, or is refused with an error that names column and value.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on has failed")]
 
 use std::sync::Arc;
@@ -37,7 +37,7 @@ fn read(bytes: Vec<u8>, ddl: &str, pairs: &[(&str, &str)]) -> RecordBatch {
     outcome.batch
 }
 
-/// Unsuitable input is the input's fault: no file is corrupt.
+/// Unsuitable input is an error about the input: no file is corrupt.
 fn assert_unsuitable(e: &Error) {
     assert!(matches!(e.kind(), ErrorKind::Schema(_) | ErrorKind::InvalidArgument(_)), "{e:?}");
 }

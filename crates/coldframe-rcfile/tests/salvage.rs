@@ -1,4 +1,4 @@
-//! Damaged files: what `OnError::Skip` brings back, and that what is lost is reported.
+//! Damaged files: what `OnError::Skip` recovers, and that losses are reported.
 
 #![allow(
     clippy::unwrap_used,
@@ -26,8 +26,8 @@ fn truth(base: &Fixture) -> Vec<String> {
     as_text(&outcome.batch)
 }
 
-/// Without permission to skip, a damaged file gives an error or what is true. Cells that nothing sums up (no codec,
-/// snappy, lz4, zstd as Hadoop writes it) may be wrong unnoticed, in the damaged groups alone.
+/// Without skip, a damaged file gives an error or true values. Cells without a checksum (no codec, snappy, lz4,
+/// zstd as Hadoop writes it) may be wrong undetected, but only in the damaged groups.
 fn assert_raises_or_right(entry: &Entry, expected: &[String]) {
     let Ok(file) = open(&entry.one) else { return };
     let raised = rows::read(&file, OnError::Raise).unwrap();
@@ -80,7 +80,7 @@ fn the_damaged_fixtures_give_back_what_survives() {
 struct Entry {
     one: Fixture,
     base: String,
-    /// At least so many rows must come back.
+    /// At least this many rows must be recovered.
     least: usize,
     undamaged: usize,
     all: usize,
@@ -121,7 +121,8 @@ fn entries(folder: &std::path::Path, bases: &BTreeMap<String, Fixture>) -> Vec<E
         .collect()
 }
 
-/// Never fewer rows than lie in undamaged groups, nor than Hive gets right, with or without `tolerate.corruptions`.
+/// Never fewer rows than lie in undamaged groups, nor than Hive reads correctly, with or without
+/// `tolerate.corruptions`.
 #[test]
 fn a_larger_corpus_gives_back_all_undamaged_groups() {
     let Some(folder) = fixture::larger_corpus("rcfile") else { return };

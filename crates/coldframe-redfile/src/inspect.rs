@@ -1,4 +1,4 @@
-//! Where each byte of a Redfile belongs, and what the file says of itself.
+//! Which structure each byte of a Redfile belongs to, and what the file states about itself.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::layout::thrift::Reader;
 use crate::open::groups::{Chunk, Group};
 use crate::open::{RawFile, footer};
 
-/// How much is read to get at a page's header.
+/// How much is read to parse a page header.
 const HEADER_GUESS: u64 = 1024;
 /// How much is read at once when pages are visited one after the other.
 const WINDOW: u64 = 64 << 10;
-/// The longest metadata that is looked for behind a chunk.
+/// The longest metadata that is looked for after a chunk.
 const METADATA_GUESS: u64 = 1 << 20;
 
 /// Names and values as the file has them.
@@ -29,7 +29,7 @@ fn describe_pairs(pairs: &[KeyValue]) -> Value {
     Value::Map(pairs.iter().map(entry).collect())
 }
 
-/// All that the footer says.
+/// Everything that the footer states.
 pub(crate) fn metadata(file: &RawFile) -> Result<Value> {
     let footer = &file.metadata;
     let listed = footer.schema.iter().any(|e| matches!(e.children, Children::Indices(_)));
@@ -101,7 +101,7 @@ fn encoding(code: i32) -> String {
     }
 }
 
-/// The opened file as a tree. Of a table over several files, the first.
+/// The opened file as a tree. For a table of several files, the first file.
 pub(crate) fn tree(file: &RawFile) -> Result<Node> {
     let Some(part) = file.parts.first() else { return Ok(Node::new("file", 0..0)) };
     let len = part.source.len();
@@ -125,7 +125,7 @@ pub(crate) fn tree(file: &RawFile) -> Result<Node> {
     let mut at = 4;
     let mut window = Window::new(part.source.clone(), WINDOW);
     for (group, end) in groups.into_iter().zip(ends) {
-        // Groups that overlap are a lie; what is told twice is shown once.
+        // Overlapping groups are false claims; bytes listed twice are shown once.
         let (start, end) = (start_of(&group).max(at).min(len), end.min(len));
         if start >= end {
             continue;
@@ -146,7 +146,7 @@ pub(crate) fn tree(file: &RawFile) -> Result<Node> {
     Ok(root)
 }
 
-/// Where a chunk's first page of any type stands.
+/// The offset of a chunk's first page of any type.
 fn first_page(chunk: &Chunk) -> u64 {
     let index = chunk.metadata.as_ref().ok().and_then(|m| m.index_page_offset);
     let index = index.and_then(|at| u64::try_from(at).ok());
@@ -179,7 +179,7 @@ fn group_node(file: &RawFile, window: &mut Window, group: &Group, bytes: Range<u
     Ok(node)
 }
 
-/// The pages of a chunk, of whatever type.
+/// The pages of a chunk, of any type.
 fn chunk_node(file: &RawFile, window: &mut Window, chunk: &Chunk, mut node: Node) -> Result<Node> {
     let Ok(metadata) = &chunk.metadata else { return Ok(node) };
     node = node.with("codec", metadata.codec.name()).with("num_values", metadata.num_values);
@@ -214,7 +214,7 @@ fn chunk_node(file: &RawFile, window: &mut Window, chunk: &Chunk, mut node: Node
         node.push(page);
         at = end;
     }
-    // Behind the pages: metadata of the chunk, footers so far, the marker of the next row group.
+    // After the pages: metadata of the chunk, earlier footers, the marker of the next row group.
     if at < node.bytes.end {
         let bytes = window.read_up_to(at, (node.bytes.end - at).min(METADATA_GUESS))?;
         let mut reader = Reader::new(&bytes, at, &limits);

@@ -1,5 +1,5 @@
-//! What stands in the bytes: the footer's structures in Thrift's compact protocol, page headers, codings of levels and
-//! integers, and the layouts that share one magic.
+//! The bytes: the footer's structures in Thrift's compact protocol, page headers, codings of levels and integers, and
+//! the layouts that share one magic.
 
 pub(crate) mod dialect;
 pub(crate) mod footer;

@@ -1,4 +1,4 @@
-//! An open Redfile as data: one file, or the files that a metadata file or a summary names.
+//! An open Redfile as data: one file, or the files listed by a metadata file or a summary.
 
 pub(crate) mod footer;
 pub(crate) mod groups;
@@ -12,7 +12,7 @@ use coldframe_core::io::{Folder, Window};
 use coldframe_core::{Error, ErrorContext, ReadAt, Result};
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 
-use self::groups::{Chunk, Collect, Group, Part};
+use self::groups::{Chunk, Collect, DataFile, Group};
 use crate::layout::dialect::Dialect;
 use crate::layout::metadata::{Children, FileMetaData};
 use crate::options::Options;
@@ -21,14 +21,14 @@ use crate::pages::detect::Detector;
 use crate::pages::visit::{WINDOW, each_page};
 use crate::schema::Schema;
 
-/// What says where the row groups of a file are.
+/// Where the row groups of a file are, and who says so.
 #[derive(Debug)]
-pub(crate) struct Found {
-    /// What the file says of itself.
+pub(crate) struct FooterContents {
+    /// The file's metadata.
     pub(crate) metadata: FileMetaData,
-    /// Where that stands.
+    /// Its offset.
     pub(crate) footer: Option<Range<u64>>,
-    /// What no row group was found in, if the file does not end with a footer.
+    /// Bytes in which no row group was found, if the file does not end with a footer.
     pub(crate) lost: Option<Vec<Range<u64>>>,
 }
 
@@ -36,35 +36,36 @@ pub(crate) struct Found {
 #[derive(Debug)]
 pub(crate) struct RawFile {
     /// Its files.
-    pub(crate) parts: Vec<Part>,
-    /// What the footer says, without its row groups.
+    pub(crate) parts: Vec<DataFile>,
+    /// The footer without its row groups.
     pub(crate) metadata: FileMetaData,
     /// The tree.
     pub(crate) schema: Schema,
     /// The row groups in order.
     pub(crate) groups: Vec<Arc<Group>>,
-    /// The layout of pages, and whether the bytes leave open which byte order numbers have (little endian is taken then): as
-    /// told by the user, or by the pages, which are not looked at before somebody asks.
+    /// The layout of pages, and whether the bytes leave the byte order of numbers open (then little endian is used).
+    /// Given by the user, or detected from the pages when first needed.
     told: OnceLock<(Dialect, bool)>,
-    /// Whether pages are as they are, whatever codec is named.
+    /// Whether pages are stored uncompressed, whatever codec is named.
     uncompressed: bool,
-    /// Bytes that no row group was found in, if the file does not end with a footer and was opened all the same.
+    /// Bytes in which no row group was found, if the file does not end with a footer but was opened all the
+    /// same.
     pub(crate) lost: Option<Vec<Range<u64>>>,
-    /// What the user said.
+    /// The user's options.
     pub(crate) options: Options,
 }
 
 impl RawFile {
-    /// One file, of which `found` speaks.
+    /// One file, described by `found`.
     pub(crate) fn one(
         bytes: Arc<dyn ReadAt>,
         siblings: Option<&dyn Folder>,
-        found: Found,
+        found: FooterContents,
         options: Options,
     ) -> Result<Self> {
         let mut collect = Collect::new(siblings, options.limits);
-        let Found { mut metadata, footer, lost } = found;
-        collect.parts.push(Part { name: None, source: bytes, footer });
+        let FooterContents { mut metadata, footer, lost } = found;
+        collect.parts.push(DataFile { name: None, source: bytes, footer });
         collect.add(std::mem::take(&mut metadata.row_groups), 0)?;
         Self::new(metadata, collect, options, lost)
     }
@@ -104,7 +105,7 @@ impl RawFile {
         let (parts, groups) = collect.groups(&schema)?;
         let chunks = || groups.iter().flat_map(|g| &g.chunks).filter_map(|c| c.metadata.as_ref().ok());
         let with_pages = || chunks().filter(|m| m.num_values > 0);
-        // Writers before compression left the size at 0, and their pages as they are.
+        // Writers that did not compress yet left the size at 0 and stored pages uncompressed.
         let uncompressed =
             with_pages().next().is_some() && with_pages().all(|m| m.total_compressed_size == 0);
         let mut file =
@@ -113,7 +114,7 @@ impl RawFile {
             file.told = OnceLock::from((dialect, false));
             file.uncompressed |= dialect.never_compresses();
         } else if file.children_listed() {
-            // What may be ambiguous is warned of when it is opened.
+            // A possible ambiguity is warned of when the file is opened.
             file.dialect()?;
         }
         if file.options.types.text.is_none() {
@@ -123,12 +124,12 @@ impl RawFile {
         Ok(file)
     }
 
-    /// Whether the schema names the places of an element's children: files of the first two weeks.
+    /// Whether the schema lists the indexes of an element's children: files of the first two weeks.
     fn children_listed(&self) -> bool {
         self.metadata.schema.iter().any(|e| matches!(e.children, Children::Indices(_)))
     }
 
-    /// The layout of pages. Looks at pages if need be.
+    /// The layout of pages. Reads pages if necessary.
     pub(crate) fn dialect(&self) -> Result<Dialect> {
         if let Some((dialect, _)) = self.told.get() {
             return Ok(*dialect);
@@ -137,13 +138,14 @@ impl RawFile {
         Ok(self.told.get_or_init(|| told).0)
     }
 
-    /// Whether the bytes leave open which byte order numbers have. It can be so only where the children are listed, and those
-    /// pages are looked at when the file is opened.
+    /// Whether the bytes leave the byte order of numbers open. That is possible only if children are listed by index,
+    /// and then the pages are examined when the file is opened.
     pub(crate) fn ambiguous(&self) -> bool {
         self.told.get().is_some_and(|(_, ambiguous)| *ambiguous)
     }
 
-    /// Leaves that are called text but are not: one page is looked at, and where it is none the next ones, since it may be damaged.
+    /// Leaves that are declared text but are not UTF-8: one page is examined, and if it is not UTF-8 the next ones too,
+    /// since it may be damaged.
     fn not_text(&self) -> Result<BTreeSet<usize>> {
         let mut found = BTreeSet::new();
         let mut windows = self.windows();
@@ -168,7 +170,7 @@ impl RawFile {
         Ok(found)
     }
 
-    /// Tells the dialect by the pages of leaves that can tell, until they have.
+    /// Detects the dialect from the pages of suitable leaves, until it is clear.
     fn detect(&self) -> Result<(Dialect, bool)> {
         let mut detector = Detector::new(self.children_listed(), self.uncompressed, self.options.limits);
         let mut windows = self.windows();
@@ -177,7 +179,7 @@ impl RawFile {
                 if !detector.asks_for(leaf) || chunk.metadata.is_err() {
                     continue;
                 }
-                // Pages are found and inflated alike in every dialect.
+                // Pages are located and decompressed the same way in every dialect.
                 let Ok(codec) = self.codec(chunk) else { continue };
                 let context = self.context(place, codec, Dialect::default())?;
                 let Some(window) = windows.get_mut(chunk.source) else { continue };
@@ -193,17 +195,17 @@ impl RawFile {
         Ok((dialect, open && self.groups.iter().any(|g| g.rows > 0)))
     }
 
-    /// A window over each file, for looks at many chunks one behind the other.
+    /// A read window over each file, for reading from many chunks one after the other.
     fn windows(&self) -> Vec<Window> {
         self.parts.iter().map(|p| Window::new(p.source.clone(), WINDOW)).collect()
     }
 
-    /// What the pages of a chunk have in common.
+    /// What the pages of a chunk share.
     pub(crate) fn chunk_context(&self, place: usize, chunk: &Chunk) -> Result<Arc<ChunkContext>> {
         self.context(place, self.codec(chunk)?, self.dialect()?)
     }
 
-    /// What pages of a leaf have in common.
+    /// What the pages of a leaf share.
     pub(crate) fn leaf_context(&self, place: usize, codec: Option<HadoopCodec>) -> Result<Arc<ChunkContext>> {
         self.context(place, codec, self.dialect()?)
     }
@@ -222,7 +224,7 @@ impl RawFile {
         dialect: Dialect,
     ) -> Result<Arc<ChunkContext>> {
         let leaf =
-            self.schema.leaves.get(place).cloned().ok_or_else(|| Error::schema("a leaf without a place"))?;
+            self.schema.leaves.get(place).cloned().ok_or_else(|| Error::schema("a leaf without an index"))?;
         let (verify, limits) = (self.options.verify, self.options.limits);
         Ok(Arc::new(ChunkContext { leaf, dialect, codec, verify, limits }))
     }

@@ -1,4 +1,4 @@
-//! What is in a page: its levels and its values, and how one page follows the other.
+//! The contents of a page: its levels and its values, and how pages follow each other.
 
 pub(crate) mod chunk;
 pub(crate) mod detect;

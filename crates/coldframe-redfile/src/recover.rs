@@ -1,4 +1,4 @@
-//! Row groups of a file whose footer is lost, put together again from its pages and a schema that the user gives.
+//! Reconstructs the row groups of a file whose footer is lost, from its pages and a schema that the user gives.
 //!
 //! ```text
 //! file   | RED1 | [RED1] page page page .. | [RED1] page page .. | what is left of the footer |
@@ -6,15 +6,15 @@
 //! chunks   a: page page | b: page | c: page page ..          as many rows in each: a row group
 //! ```
 //!
-//! A page's header says how long it is, so the pages of a file can be walked ([`walk`]). It does not say which column it
-//! belongs to, nor where a row group ends, unless the writer put `RED1` before each (A to C) or metadata behind each
-//! chunk (`spec`). What does is the schema: in a row group all leaves have the same number of rows, in the order of the
-//! leaves, and each page makes sense as a page of its leaf: levels that end where they should, values that end with the
-//! page ([`arrange`]). Where more than one arrangement is possible, no row is returned: the user has to say how many rows
-//! a row group has.
+//! A page's header states its length, so the pages of a file can be walked ([`walk`]). It does not state which column
+//! the page belongs to, nor where a row group ends, unless the writer put `RED1` before each row group (A to C) or
+//! metadata after each chunk (`spec`). The schema supplies that: in a row group all leaves have the same number of
+//! rows, in the order of the leaves, and each page parses as a page of its leaf: levels that end where they should,
+//! values that end with the page ([`arrange`]). If more than one arrangement is possible, no row is returned: the user
+//! must say how many rows a row group has.
 //!
-//! The README of the format promises nothing here ("If the file metadata is corrupt, the file is lost"); this is how
-//! much of it need not be.
+//! The README of the format guarantees nothing here ("If the file metadata is corrupt, the file is lost"); this
+//! recovers what is possible.
 
 mod arrange;
 mod footers;
@@ -30,7 +30,7 @@ use coldframe_encoding::codec::hadoop::HadoopCodec;
 pub(crate) use self::footers::last_footer;
 
 use self::arrange::{Arranged, Kinds, Pages};
-use self::walk::{Found, Segment, Walked};
+use self::walk::{FoundPage, Segment, Walked};
 use crate::layout::dialect::Dialect;
 use crate::layout::footer::MAGIC;
 use crate::layout::metadata::{
@@ -40,16 +40,16 @@ use crate::options::Options;
 use crate::pages::chunk::page_codec;
 use crate::schema::Schema;
 
-/// What was found of a file.
+/// What was found in a file.
 #[derive(Debug)]
 pub(crate) struct Rebuilt {
-    /// A footer such as the file should have had.
+    /// The footer that the file should have had.
     pub(crate) metadata: FileMetaData,
-    /// Bytes that belong to no row group found.
+    /// Bytes that belong to none of the row groups found.
     pub(crate) lost: Vec<Range<u64>>,
 }
 
-/// Puts together what row groups there are of a file with `schema`. `None` if there is none.
+/// Reconstructs the row groups of a file with `schema`. `None` if there are none.
 pub(crate) fn rebuild(
     source: &Arc<dyn ReadAt>,
     schema: &arrow_schema::Schema,
@@ -58,7 +58,7 @@ pub(crate) fn rebuild(
     let limits = &options.limits;
     let schema = Schema::from_arrow("schema", schema, limits)?;
     if schema.leaves.is_empty() {
-        return Err(Error::schema("a Redfile has one column at least"));
+        return Err(Error::schema("a Redfile has at least one column"));
     }
     let Walked { segments, other } = walk::walk(source, limits)?;
     let marked = segments.first().is_some_and(|s| s.marked);
@@ -72,7 +72,7 @@ pub(crate) fn rebuild(
             Some(others) if *others == groups => {}
             Some(_) => {
                 return Err(Error::schema(
-                    "the pages make sense in more than one dialect: the option `dialect` has to name it",
+                    "the pages can be read in more than one dialect: set the option `dialect`",
                 ));
             }
             None => found = Some(groups),
@@ -85,7 +85,7 @@ pub(crate) fn rebuild(
     }))
 }
 
-/// The dialects to try. D is as E where nothing is compressed.
+/// The dialects to try. D equals E if nothing is compressed.
 fn candidates(given: Option<Dialect>, marked: bool) -> Vec<Dialect> {
     match (given, marked) {
         (Some(dialect), _) => vec![dialect],
@@ -94,7 +94,7 @@ fn candidates(given: Option<Dialect>, marked: bool) -> Vec<Dialect> {
     }
 }
 
-/// The codec that makes of the first page whose two sizes differ what its header says.
+/// The codec that decompresses the first page with two different sizes to the size in its header.
 fn codec(segments: &[Segment], source: &dyn ReadAt, limits: &Limits) -> Result<Codec> {
     let pages = segments.iter().flat_map(|s| &s.pages);
     let Some(page) = pages.into_iter().find(|p| p.header.compressed != p.header.uncompressed) else {
@@ -110,7 +110,7 @@ fn codec(segments: &[Segment], source: &dyn ReadAt, limits: &Limits) -> Result<C
             return Ok(codec);
         }
     }
-    // Those writers named a codec, stored pages as they are, and gave sizes that are equal all the same.
+    // Those writers named a codec but stored pages uncompressed, so the two sizes are equal.
     Err(Error::corrupt(format!("expected a page of {size} bytes in a codec of Redfile, found none"))
         .at(page.place.start))
 }
@@ -132,7 +132,7 @@ fn arrange_all(
     Ok(groups)
 }
 
-/// What is in no range, from behind the magic to the file's end.
+/// The gaps between the ranges, from the end of the magic to the end of the file.
 fn gaps(known: impl Iterator<Item = Range<u64>>, len: u64) -> Vec<Range<u64>> {
     let mut known: Vec<Range<u64>> = known.collect();
     known.sort_unstable_by_key(|r| r.start);
@@ -147,7 +147,7 @@ fn gaps(known: impl Iterator<Item = Range<u64>>, len: u64) -> Vec<Range<u64>> {
     gaps
 }
 
-/// As a footer would have it.
+/// As a footer would state it.
 fn describe(schema: &Schema, marked: bool, codec: Codec, groups: &[Arranged]) -> FileMetaData {
     let row_groups: Vec<RowGroup> = groups.iter().map(|g| row_group(schema, codec, g)).collect();
     let mut elements = schema.elements();
@@ -166,7 +166,7 @@ fn describe(schema: &Schema, marked: bool, codec: Codec, groups: &[Arranged]) ->
 fn row_group(schema: &Schema, codec: Codec, group: &Arranged) -> RowGroup {
     let columns = schema.leaves.iter().zip(&group.chunks).map(|(leaf, pages)| {
         let first = pages.first().map_or(0, |p| p.place.start).cast_signed();
-        let sum = |of: fn(&Found) -> usize| {
+        let sum = |of: fn(&FoundPage) -> usize| {
             pages.iter().map(|p| i64::try_from(of(p)).unwrap_or(i64::MAX)).fold(0, i64::saturating_add)
         };
         let mut encodings: Vec<i32> = pages.iter().map(|p| p.data.encoding).collect();
@@ -193,9 +193,10 @@ fn row_group(schema: &Schema, codec: Codec, group: &Arranged) -> RowGroup {
     }
 }
 
-/// Lists children by their places, as A to C did: the dialect is told by that, too.
+/// Lists children by index, as A to C did: that also decides the dialect.
 fn list_children(elements: &mut [SchemaElement]) {
-    // Depth first: an element's first child is next to it, the others follow behind what is below the one before.
+    // Depth first: an element's first child is next to it, the others follow after the descendants of the one
+    // before.
     let counts: Vec<i32> = elements
         .iter()
         .map(|e| match e.children {

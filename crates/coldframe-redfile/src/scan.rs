@@ -15,16 +15,16 @@ use coldframe_core::{DamageLog, OnError, PlanRequest, Result};
 use crate::open::RawFile;
 use crate::schema::{Node, prune_all};
 
-/// What all row groups of a scan have in common.
+/// What all row groups of a scan share.
 #[derive(Debug)]
 pub(crate) struct ScanContext {
     /// The file.
     pub(crate) file: Arc<RawFile>,
-    /// The wanted columns, with only their wanted parts.
+    /// The requested columns, with only their requested parts.
     pub(crate) columns: Vec<Node>,
     /// The columns in Arrow.
     pub(crate) schema: SchemaRef,
-    /// Most rows of a batch.
+    /// Maximum rows of a batch.
     pub(crate) batch_rows: usize,
     /// What to do about damage.
     pub(crate) on_error: OnError,
@@ -35,7 +35,7 @@ pub(crate) struct ScanContext {
 impl ScanContext {
     /// For the columns that a request decodes.
     pub(crate) fn new(file: Arc<RawFile>, request: &PlanRequest) -> Result<Self> {
-        // Both stand in the order of the file: one walk over both, whatever their number, and whatever names they share.
+        // Both are in file order: one pass over both suffices, whatever their number and even if they share names.
         let columns = prune_all(&file.schema.fields, request.decode.fields())?;
         Ok(Self {
             file,
@@ -47,7 +47,7 @@ impl ScanContext {
         })
     }
 
-    /// The leaves to fetch, in the order of their bytes: their places, and what they become.
+    /// The leaves to fetch, in the order of their bytes: their indexes, and the types they become.
     pub(crate) fn wanted(&self) -> Vec<(usize, &DataType)> {
         let mut leaves = Vec::new();
         self.columns.iter().for_each(|c| c.typed_leaves(&mut leaves));

@@ -1,4 +1,5 @@
-//! The schema: the footer's elements as a tree with levels, and the tree as Arrow types, in both directions.
+//! The schema: the footer's elements as a tree with levels, and conversion of the tree to and from Arrow
+//! types.
 //!
 //! | Redfile | Arrow |
 //! |---|---|
@@ -8,14 +9,14 @@
 //! | group (LIST) { repeated group list { X element } } | list<element: X>, nullable as the outer group is |
 //! | BOOLEAN, INT32, INT64, FLOAT, DOUBLE | bool, int32, int64, float, double |
 //! | INT96 | fixed-size binary of 12 bytes, or timestamp[ns] if asked for |
-//! | BYTE_ARRAY | binary; string where the converted type is UTF8 (and the first page is) or if asked for |
+//! | BYTE_ARRAY | binary; string if the converted type is UTF8 (and the first page is UTF-8) or if requested |
 //!
-//! LIST is a mark that Parquet brought later. It is written where an Arrow list is nullable or holds nulls, which a
-//! repeated field alone cannot say; no file of RED1's time has it.
+//! LIST is an annotation that Parquet added later. It is written if an Arrow list is nullable or holds nulls, which
+//! a repeated field alone cannot express; no file of RED1's time has it.
 //!
-//! A leaf's definition level counts the optional and repeated nodes on its path that are there, its repetition level
-//! says at which repeated node a value goes on (Dremel, section 4.1). A node's own maxima are the levels at which it is
-//! there.
+//! A leaf's definition level counts the optional and repeated nodes on its path that are present; its repetition level
+//! says at which repeated node a value continues (Dremel, section 4.1). A node's own maxima are the levels at which it
+//! is present.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -31,10 +32,10 @@ pub(crate) const ELEMENT: &str = "element";
 /// Name of the repeated node of a LIST group.
 pub(crate) const LIST: &str = "list";
 
-/// Types that the file leaves open.
+/// Types that the file does not determine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TypeOptions {
-    /// Whether byte arrays are text: all or none; those that the file calls UTF8 where absent.
+    /// Whether byte arrays are text: all or none; if absent, those that the file declares UTF8.
     pub(crate) text: Option<bool>,
     /// INT96 is a timestamp: nanoseconds of the day, then the Julian day.
     pub int96_timestamp: bool,
@@ -47,13 +48,13 @@ pub(crate) struct Node {
     pub(crate) name: String,
     /// How often it occurs in its parent.
     pub(crate) repetition: Repetition,
-    /// What the type stands for.
+    /// What the type represents.
     pub(crate) converted_type: Option<i32>,
-    /// The definition level from which on it is there.
+    /// The definition level from which on it is present.
     pub(crate) definition: u8,
-    /// The highest repetition level at it.
+    /// Its maximum repetition level.
     pub(crate) repetition_level: u8,
-    /// Its leaves, as places in [`Schema::leaves`].
+    /// Its leaves, as indexes into [`Schema::leaves`].
     pub(crate) leaves: Range<usize>,
     /// A leaf or a group.
     pub(crate) kind: NodeKind,
@@ -64,20 +65,20 @@ pub(crate) struct Node {
 pub(crate) enum NodeKind {
     /// A leaf, with its Arrow type.
     Leaf(Type, DataType),
-    /// A group and its parts.
+    /// A group and its children.
     Group(Vec<Node>),
 }
 
 /// What a column chunk holds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Leaf {
-    /// Names from the root's child on.
+    /// Names, starting at the root's child.
     pub(crate) path: Vec<String>,
     /// The type in the file.
     pub(crate) physical_type: Type,
-    /// Highest definition level.
+    /// Maximum definition level.
     pub(crate) max_definition: u8,
-    /// Highest repetition level.
+    /// Maximum repetition level.
     pub(crate) max_repetition: u8,
 }
 
@@ -102,7 +103,7 @@ pub(crate) struct Schema {
 }
 
 impl Node {
-    /// The element node of a group marked LIST that has the shape of one.
+    /// The element node of a group marked LIST, if it has the structure of one.
     pub(crate) fn list_element(&self) -> Option<(&Node, &Node)> {
         if self.converted_type != Some(CONVERTED_LIST) || self.repetition == Repetition::Repeated {
             return None;
@@ -185,7 +186,7 @@ impl Node {
         }
     }
 
-    /// The leaves that are left of the node, in order: their places and types.
+    /// The leaves that remain of the node, in order: their indexes and types.
     pub(crate) fn typed_leaves<'a>(&'a self, out: &mut Vec<(usize, &'a DataType)>) {
         match &self.kind {
             NodeKind::Leaf(_, data_type) => out.push((self.leaves.start, data_type)),
@@ -193,7 +194,7 @@ impl Node {
         }
     }
 
-    /// The places of the leaves that are left of the node, in order.
+    /// The indexes of the leaves that remain of the node, in order.
     pub(crate) fn leaf_places(&self, out: &mut Vec<usize>) {
         match &self.kind {
             NodeKind::Leaf(..) => out.push(self.leaves.start),
@@ -202,8 +203,8 @@ impl Node {
     }
 }
 
-/// The nodes that `wanted` names, in the order of both, each with only the parts that its field has. Of nodes with one name
-/// each has its own field, and it is the type that tells them apart where only one is wanted.
+/// The nodes that `wanted` names, in the order of both, each with only the parts that its field has. Nodes with the
+/// same name have a field each; if only one is requested, its type decides which.
 pub(crate) fn prune_all<'a>(
     nodes: &[Node],
     wanted: impl IntoIterator<Item = &'a FieldRef>,
@@ -225,7 +226,7 @@ pub(crate) fn prune_all<'a>(
 }
 
 impl Schema {
-    /// The tree that the footer's elements are.
+    /// The tree of the footer's elements.
     pub(crate) fn from_elements(
         elements: &[SchemaElement],
         options: TypeOptions,
@@ -253,7 +254,7 @@ impl Schema {
         if let Some(place) = tree.used.first_mut() {
             *place = true;
         }
-        let fields = tree.children(root, &Place::default())?;
+        let fields = tree.children(root, &NodeContext::default())?;
         if let Some(i) = tree.used.iter().position(|used| !used) {
             return Err(Error::corrupt(format!("expected element {i} to have a parent, found none")));
         }
@@ -266,11 +267,11 @@ impl Schema {
     }
 
     /// The tree that holds Arrow columns. Reading it gives the types of [`Self::arrow`], which are those of `schema`
-    /// but for names of list items, sizes of integers below 32 bits, and large and view types.
+    /// except for names of list items, integers below 32 bits, and large and view types.
     pub(crate) fn from_arrow(name: &str, schema: &arrow_schema::Schema, limits: &Limits) -> Result<Self> {
         let mut leaves = Vec::new();
         let fields = schema.fields().iter().map(|f| {
-            let node = from_field(f, f.name(), true, &Place::default(), limits, &mut leaves);
+            let node = from_field(f, f.name(), true, &NodeContext::default(), limits, &mut leaves);
             node.map_err(|e| too_much(e, f.name()))
         });
         let fields = fields.collect::<Result<_>>()?;
@@ -278,7 +279,7 @@ impl Schema {
         Ok(Self::new(name.to_owned(), fields, leaves))
     }
 
-    /// The places of leaves that are text.
+    /// The indexes of leaves that are text.
     pub(crate) fn text_leaves(&self) -> Vec<usize> {
         let mut places = Vec::new();
         self.fields.iter().for_each(|f| f.text_leaves(&mut places));
@@ -295,7 +296,7 @@ impl Schema {
         self.arrow = Arc::new(arrow_schema::Schema::new(arrow));
     }
 
-    /// The elements, depth first, with the numbers of children.
+    /// The elements, depth first, with the number of children.
     pub(crate) fn elements(&self) -> Vec<SchemaElement> {
         let root = SchemaElement {
             name: self.name.clone(),
@@ -308,7 +309,7 @@ impl Schema {
     }
 }
 
-/// What exceeds a limit here is no file's fault, but that of the schema given.
+/// If a limit is exceeded here, the given schema is at fault, not a file.
 fn too_much(e: Error, name: &str) -> Error {
     match e.kind() {
         ErrorKind::LimitExceeded { .. } => Error::schema(format!("`{name}`: {}", e.reason())),
@@ -341,23 +342,23 @@ fn put_elements(node: &Node, out: &mut Vec<SchemaElement>) {
     }
 }
 
-/// Where a node is: what its levels and its path come from.
+/// The context of a node, which gives its levels and its path.
 #[derive(Clone, Default)]
-struct Place {
+struct NodeContext {
     path: Vec<String>,
-    /// What the path takes in memory.
+    /// Memory that the path takes.
     bytes: u64,
     definition: u8,
     repetition: u8,
 }
 
-/// What a name takes in a path.
+/// Memory that a name takes in a path.
 fn path_bytes(name: &str) -> u64 {
     (size_of::<String>() + name.len()) as u64
 }
 
-impl Place {
-    /// The place of a child.
+impl NodeContext {
+    /// The context of a child.
     fn child(&self, name: &str, repetition: Repetition, limits: &Limits) -> Result<Self> {
         let mut path = self.path.clone();
         path.push(name.to_owned());
@@ -369,27 +370,27 @@ impl Place {
                 let bytes = self.bytes.saturating_add(path_bytes(name));
                 Ok(Self { path, bytes, definition, repetition })
             }
-            None => Err(Error::unsupported("more than 255 optional and repeated groups in each other")),
+            None => Err(Error::unsupported("more than 255 nested optional and repeated groups")),
         }
     }
 }
 
-/// Elements on their way to become a tree.
+/// Elements being built into a tree.
 struct Tree<'a> {
     elements: &'a [SchemaElement],
     used: Vec<bool>,
-    /// The element that comes next where only numbers of children are given.
+    /// The next element, if only numbers of children are given.
     next: usize,
     options: TypeOptions,
     limits: &'a Limits,
     file_len: u64,
-    /// Bytes of all paths so far: each has the names of all groups around it.
+    /// Bytes of all paths so far: each path includes the names of all enclosing groups.
     paths: u64,
     leaves: Vec<Leaf>,
 }
 
 impl Tree<'_> {
-    fn children(&mut self, parent: &SchemaElement, place: &Place) -> Result<Vec<Node>> {
+    fn children(&mut self, parent: &SchemaElement, place: &NodeContext) -> Result<Vec<Node>> {
         match &parent.children {
             Children::None => Err(Error::corrupt(format!(
                 "element `{}`: expected a type or children, found neither",
@@ -417,7 +418,7 @@ impl Tree<'_> {
         }
     }
 
-    fn node(&mut self, at: usize, parent: &Place) -> Result<Node> {
+    fn node(&mut self, at: usize, parent: &NodeContext) -> Result<Node> {
         let elements = self.elements;
         let free = self.used.get_mut(at).filter(|used| !**used);
         let (Some(element), Some(used)) = (elements.get(at), free) else {
@@ -459,7 +460,7 @@ impl Tree<'_> {
     }
 }
 
-fn leaf(place: &Place, physical_type: Type) -> Leaf {
+fn leaf(place: &NodeContext, physical_type: Type) -> Leaf {
     let (max_definition, max_repetition) = (place.definition, place.repetition);
     Leaf { path: place.path.clone(), physical_type, max_definition, max_repetition }
 }
@@ -478,19 +479,19 @@ fn leaf_type(physical: Type, text: bool, options: TypeOptions) -> DataType {
     }
 }
 
-/// `bare` says whether a list may be a repeated field alone; the element of a LIST group may not.
+/// `bare` says whether a list may be a repeated field alone; the element of a LIST group may not be.
 fn from_field(
     field: &FieldRef,
     name: &str,
     bare: bool,
-    parent: &Place,
+    parent: &NodeContext,
     limits: &Limits,
     leaves: &mut Vec<Leaf>,
 ) -> Result<Node> {
     let first = leaves.len();
     let optional = if field.is_nullable() { Repetition::Optional } else { Repetition::Required };
     let (repetition, of) = match list_item(field.data_type()) {
-        // What a repeated field can say by itself: no null list, no null item, no list of lists.
+        // A repeated field alone cannot express a null list, a null item, or a list of lists.
         Some(item)
             if bare
                 && !field.is_nullable()
@@ -553,7 +554,7 @@ fn list_item(data_type: &DataType) -> Option<&FieldRef> {
     }
 }
 
-/// The type of the values of a dictionary, or of runs: how they repeat is not kept.
+/// The type of the values of a dictionary or run-end encoded array: the encoding is not kept.
 fn plain_type(data_type: &DataType) -> &DataType {
     match data_type {
         DataType::Dictionary(_, values) if physical_type(values).is_some() => values,
@@ -564,7 +565,7 @@ fn plain_type(data_type: &DataType) -> &DataType {
     }
 }
 
-/// The type that holds Arrow's; integers of up to 16 bits go into 32.
+/// The type that holds Arrow's; integers of up to 16 bits become 32.
 fn physical_type(data_type: &DataType) -> Option<Type> {
     Some(match data_type {
         DataType::Boolean => Type::Boolean,

@@ -13,7 +13,7 @@ use crate::layout::dialect::Dialect;
 use crate::layout::footer::MAGIC;
 use crate::open::footer::{self, Footer};
 use crate::open::groups::Group;
-use crate::open::{Found, RawFile, summary};
+use crate::open::{FooterContents, RawFile, summary};
 use crate::options::Options;
 use crate::recover::{Rebuilt, last_footer, rebuild};
 use crate::scan::ScanContext;
@@ -51,29 +51,30 @@ impl RedFile {
         &self.raw.groups
     }
 
-    /// The layout of pages: as told by the user, or by the file.
+    /// The layout of pages: given by the user, or detected from the file.
     pub fn dialect(&self) -> Result<Dialect> {
         self.raw.dialect()
     }
 }
 
-/// The footer at the end; where that is damaged and it is asked for, the last one before it, or what the pages tell.
-fn find(bytes: &Arc<dyn ReadAt>, options: &Options) -> Result<Found> {
+/// The footer at the end; if that is damaged and recovery is requested, the last one before it, or what the pages
+/// show.
+fn find(bytes: &Arc<dyn ReadAt>, options: &Options) -> Result<FooterContents> {
     let limits = &options.limits;
     let e = match footer::read(bytes.as_ref(), limits) {
         Ok(Footer { metadata, start, end }) => {
-            return Ok(Found { metadata, footer: Some(start..end), lost: None });
+            return Ok(FooterContents { metadata, footer: Some(start..end), lost: None });
         }
         Err(e) if options.recover && e.is_damage() => e,
         Err(e) => return Err(e),
     };
     if let Some(Footer { metadata, start, end }) = last_footer(bytes.as_ref(), limits)? {
         let lost = std::iter::once(end..bytes.len()).collect();
-        return Ok(Found { metadata, footer: Some(start..end), lost: Some(lost) });
+        return Ok(FooterContents { metadata, footer: Some(start..end), lost: Some(lost) });
     }
     let Some(schema) = &options.schema else { return Err(e) };
     match rebuild(bytes, schema, options)? {
-        Some(Rebuilt { metadata, lost }) => Ok(Found { metadata, footer: None, lost: Some(lost) }),
+        Some(Rebuilt { metadata, lost }) => Ok(FooterContents { metadata, footer: None, lost: Some(lost) }),
         None => Err(e),
     }
 }
@@ -87,7 +88,7 @@ impl TableFile for RedFile {
         &self.raw.schema.arrow
     }
 
-    /// The sum of the groups: the file's own number wraps over at 2^31.
+    /// The sum over the groups: the file's own number wraps at 2^31.
     fn row_count(&self) -> Option<u64> {
         Some(self.raw.groups.iter().fold(0u64, |n, g| n.saturating_add(g.rows)))
     }
@@ -100,8 +101,8 @@ impl TableFile for RedFile {
         if !self.raw.ambiguous() {
             return Ok(Vec::new());
         }
-        let text = "the bytes do not tell the dialect of this Redfile; little endian is assumed (dialect=\"redelm-a\" is the \
-                    one that is not)";
+        let text = "the bytes do not determine the dialect of this Redfile; little endian is assumed \
+         (dialect=\"redelm-a\" is big endian)";
         Ok(vec![Notice::AmbiguousDialect(text.to_owned())])
     }
 
@@ -117,7 +118,7 @@ impl TableFile for RedFile {
             let (mut start, mut bytes, mut rows) = (0u64, 0u64, 0u64);
             for (group, apart) in groups.iter().zip(stand_apart(&groups)) {
                 let len = group.end.saturating_sub(group.start);
-                // None begins at the end: the one before it, which is open there, has what would be in it.
+                // None begins at the end: such a group belongs to the last split, which is open at its end.
                 let new = apart && (start + 1..end).contains(&group.start);
                 if bytes > 0 && new && bytes.saturating_add(len) > target {
                     splits.push(Split { part: number, range: start..group.start, rows: Some(rows) });
@@ -126,7 +127,7 @@ impl TableFile for RedFile {
                 bytes = bytes.saturating_add(len);
                 rows = rows.saturating_add(group.rows);
             }
-            // Open at the end: a group said to begin behind the file's end is in it.
+            // Open at the end: it contains a group that claims to begin past the end of the file.
             splits.push(Split { part: number, range: start..end, rows: Some(rows) });
         }
         Ok(splits)
@@ -158,7 +159,7 @@ impl TableFile for RedFile {
     }
 
     fn proof(&self) -> Proof {
-        // A page may have one, and most have none.
+        // A page may have one; most have none.
         Proof { checksums: Checksums::Some.if_compared(self.raw.options.verify), besides: &[] }
     }
 
@@ -171,8 +172,8 @@ impl TableFile for RedFile {
     }
 }
 
-/// For each group whether all before it begin before it and none behind it does: rows come in the order of the footer, which is
-/// another one in a damaged file, and splits are ranges of bytes.
+/// For each group, whether all earlier groups begin before it and no later one does: rows come in the order of the
+/// footer, which may differ in a damaged file, and splits are byte ranges.
 fn stand_apart(groups: &[&Arc<Group>]) -> Vec<bool> {
     let starts = || groups.iter().map(|g| g.start);
     let least_behind = starts().rev().scan(u64::MAX, |least, start| {

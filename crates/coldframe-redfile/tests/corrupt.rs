@@ -79,7 +79,7 @@ fn read(file: &RedFile, on_error: OnError) -> Result<(RecordBatch, Vec<Damage>)>
     Ok((concat_batches(file.schema(), &batches).unwrap(), damage.records()))
 }
 
-/// Rows that are there say the same in all columns, and nothing that was not written.
+/// Rows that are returned have consistent values in all columns, and nothing that was not written.
 fn check_rows(batch: &RecordBatch) {
     let ids = batch.column(0).as_primitive::<Int64Type>();
     let texts = batch.column(1).as_binary::<i32>();
@@ -93,7 +93,7 @@ fn check_rows(batch: &RecordBatch) {
     }
 }
 
-/// The place of a node by the names on its path.
+/// The range of a node, by the names on its path.
 fn place(file: &RedFile, path: &[&str]) -> std::ops::Range<usize> {
     let mut node = file.inspect().unwrap();
     for name in path {
@@ -189,7 +189,7 @@ fn bad_column_metadata_costs_that_chunk() {
     assert_eq!(rows.column(1).null_count(), ROWS);
     assert_eq!((damage.len(), damage[0].rows_lost), (1, Some(0)));
     assert!(damage[0].structure.contains("`text`"), "{damage:?}");
-    // No row is whole.
+    // No row is complete.
     let (rows, damage) = read(&damaged, OnError::Skip).unwrap();
     assert_eq!((rows.num_rows(), damage[0].rows_lost), (0, Some(ROWS as u64)));
 }
@@ -231,8 +231,8 @@ fn truncation_at_every_byte_is_an_error() {
     }
 }
 
-/// With checksums a flip in a page is an error or changes nothing; in a header or the footer it is an error or, where only
-/// that is damaged which nobody needs, without effect.
+/// With checksums, a flip in a page is an error or changes nothing; in a header or the footer it is an error or, if it
+/// only hits fields that nobody needs, has no effect.
 #[test]
 fn flips_are_errors_and_never_other_data() {
     let whole = small_pages(true);
@@ -270,7 +270,7 @@ fn texts(rows: usize) -> (Vec<u8>, RecordBatch) {
     (writer.finish().unwrap().0, batch)
 }
 
-/// Pages are sound, and the text in one of them is not: that page is lost, and no more.
+/// Pages are intact, and the text in one of them is not: that page is lost, and no more.
 #[test]
 fn text_that_is_none_costs_its_page() {
     let (whole, table) = texts(20_000);
@@ -297,7 +297,7 @@ fn text_that_is_none_costs_its_page() {
     }
 }
 
-/// An instant beyond what Arrow has costs its page, too.
+/// A timestamp outside Arrow's range costs its page, too.
 #[test]
 fn instants_that_are_none_cost_their_page() {
     let values: ArrayRef = Arc::new(TimestampNanosecondArray::from_iter_values(0..3000));
@@ -314,13 +314,13 @@ fn instants_that_are_none_cost_their_page() {
     let [lost] = damage.as_slice() else { panic!("{damage:?}") };
     assert!(lost.structure.contains("page 7") && lost.rows_lost.is_some_and(|n| n < 60), "{lost:?}");
     assert_eq!(rows.num_rows() as u64 + lost.rows_lost.unwrap(), 3000);
-    // Twelve bytes are twelve bytes.
+    // Twelve bytes are always valid.
     let (rows, damage) = read(&open(&bytes, &[]).unwrap(), OnError::Skip).unwrap();
     assert_eq!((rows.num_rows(), damage.len()), (3000, 0));
 }
 
-/// A name in the footer that becomes that of the column before it: both are read, each with its own values, and neither
-/// is taken for the other.
+/// A column name in the footer that is changed to that of the previous column: both are read, each with its own values,
+/// and neither is mistaken for the other.
 #[test]
 fn columns_of_one_name_are_columns_of_their_own() {
     let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..100));
@@ -335,7 +335,7 @@ fn columns_of_one_name_are_columns_of_their_own() {
     writer.write(&batch).unwrap();
     let whole = writer.finish().unwrap().0;
     for name in [b"ab", b"ac"] {
-        // In the schema alone, as damage has it, and in the paths of the chunks, as a writer has it.
+        // In the schema only, as damage would do it, and in the paths of the chunks, as a writer would.
         for everywhere in [false, true] {
             let mut bytes = whole.clone();
             let places: Vec<usize> = (0..bytes.len() - 1).filter(|i| bytes[*i..].starts_with(name)).collect();
@@ -350,7 +350,7 @@ fn columns_of_one_name_are_columns_of_their_own() {
                     Ok((rows, _)) if everywhere => {
                         assert_eq!(rows.columns(), [ids.clone(), halves.clone(), ids.clone()])
                     }
-                    // A chunk without a leaf is not read as another one's.
+                    // A chunk without a leaf is not read as another leaf's.
                     Ok((rows, damage)) => assert_eq!((rows.num_rows(), damage.is_empty()), (0, false)),
                     Err(e) => assert!(!everywhere && on_error == OnError::Raise && e.is_damage(), "{e}"),
                 }
@@ -359,7 +359,7 @@ fn columns_of_one_name_are_columns_of_their_own() {
     }
 }
 
-/// Levels of two leaves that do not agree: no page by itself shows that.
+/// Levels of two leaves that disagree: no single page shows that.
 #[test]
 fn leaves_that_do_not_agree_cost_the_rows_in_which_they_do_not() {
     let numbers = |n: i64| {
@@ -393,7 +393,7 @@ fn leaves_that_do_not_agree_cost_the_rows_in_which_they_do_not() {
     assert!(apart > 10 && rows_of_page > 20, "{apart} {rows_of_page}");
 }
 
-/// Damage is told in bytes that there are.
+/// Damage records name bytes that exist.
 #[test]
 fn a_chunk_said_to_stand_behind_the_file_is_lost_at_its_end() {
     let whole = small_pages(true);
@@ -412,7 +412,7 @@ fn a_chunk_said_to_stand_behind_the_file_is_lost_at_its_end() {
     assert_eq!(lost.bytes, bytes.len() as u64..bytes.len() as u64);
 }
 
-/// Of a file that lost its middle, row groups are said to stand behind its end: one split has them.
+/// In a file that lost its middle, row groups are said to be past its end: one split contains them.
 #[test]
 fn groups_said_to_stand_behind_the_file_are_lost_once() {
     let whole = write(WriteOptions { row_group_rows: 100, ..WriteOptions::default() });

@@ -1,4 +1,4 @@
-//! Files that are made to keep a reader busy, and healthy ones of a shape that did: what they cost is what they are long.
+//! Files made to keep a reader busy, and healthy ones whose shape once did: the cost is proportional to their length.
 
 #![expect(
     clippy::unwrap_used,
@@ -96,7 +96,7 @@ fn a_file_of_magics_is_read_as_often_as_it_takes_to_say_so() {
     }
 }
 
-/// As many columns as are read by default are written, and what is written is read, inspected and put together again.
+/// As many columns as the default limit allows: written, read back, inspected and recovered.
 #[test]
 fn a_row_of_a_hundred_thousand_columns() {
     const COLUMNS: usize = 100_000;
@@ -119,7 +119,7 @@ fn a_row_of_a_hundred_thousand_columns() {
     assert!(matches!(e.kind(), ErrorKind::Schema(_)), "{e}");
 }
 
-/// Each leaf was a call inside that of the leaf before.
+/// Each leaf was once a nested call in that of the leaf before.
 #[test]
 fn a_row_of_many_columns_without_a_footer() {
     const COLUMNS: usize = 20_000;
@@ -142,7 +142,7 @@ fn row_groups_without_chunks_are_bounded_before_they_are_made() {
     assert!(matches!(e.kind(), ErrorKind::LimitExceeded { .. }), "{e}");
 }
 
-/// Each path has the names of the groups around it.
+/// Each path includes the names of the enclosing groups.
 #[test]
 fn a_long_name_above_many_columns_is_bounded_before_it_is_copied() {
     let mut schema =
@@ -154,7 +154,7 @@ fn a_long_name_above_many_columns_is_bounded_before_it_is_copied() {
     assert!(matches!(e.kind(), ErrorKind::LimitExceeded { .. }), "{e}");
 }
 
-/// An element of a list takes a byte of the file, and fifty of memory.
+/// A list element takes one byte in the file, and fifty in memory.
 #[test]
 fn lists_of_a_footer_are_bounded_before_they_are_built() {
     let metadata = FileMetaData {
@@ -177,7 +177,7 @@ fn lists_of_a_footer_are_bounded_before_they_are_built() {
     assert!(matches!(e.kind(), ErrorKind::LimitExceeded { .. }), "{e}");
 }
 
-/// Chunks whose metadata is to be found in the file, all of them at one place, and there it is a megabyte of nothing.
+/// Chunks whose metadata all point to the same place in the file, where there is a megabyte of nothing.
 #[test]
 fn metadata_that_chunks_share_is_not_read_for_each() {
     use coldframe_redfile::metadata::ColumnChunk;

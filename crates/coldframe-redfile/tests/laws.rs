@@ -1,5 +1,5 @@
-//! The laws that hold for every format, on Redfiles: what is lost to damage is a page, from a bad page header on the rest of the
-//! chunk, and all of it is told.
+//! The laws of every format, for Redfile: damage costs a page, or the rest of the chunk after a bad page header, and
+//! all of it is recorded.
 
 #![expect(
     clippy::unwrap_used,
@@ -98,8 +98,8 @@ fn pages(tree: &Node) -> Vec<Page> {
     found
 }
 
-/// A page; from its header on, the rest of the chunk; of lists, whose rows only levels tell, the row group. Footers have no sum, and
-/// nothing but positions leads to a chunk: where later bytes moved, all of them are lost.
+/// A page; from a bad header on, the rest of the chunk; for lists, whose rows only levels show, the row group. Footers
+/// have no checksum, and only offsets lead to a chunk: if later bytes moved, all of them are lost.
 fn unit(tree: &Node) -> impl Fn(&Damaged) -> Toll + use<> {
     let (units, pages) = (Units::named(tree, "row group ", "rows"), pages(tree));
     move |damaged| {
@@ -167,7 +167,7 @@ fn work_grows_as_the_columns_do() {
     laws::assert_bounded("columns", &files[2], &laws::opener(opener(OpenOptions::default())));
 }
 
-/// Columns of nulls alone: a page of a few bytes says four million times null, and all of them are open at once.
+/// Columns of only nulls: a page of a few bytes holds four million nulls, and all of them are open at once.
 #[test]
 fn columns_of_nulls_take_no_memory_for_their_levels() {
     const ROWS: usize = 4 << 20;
@@ -229,7 +229,7 @@ fn with_footer(file: &[u8], metadata: &FileMetaData, start: usize) -> Bytes {
     Bytes::from([&file[..start], &footer, &len, b"RED1"].concat())
 }
 
-/// Rows come in the order in which the footer lists their groups, in splits as well, wherever the groups are.
+/// Rows come in the order in which the footer lists their groups, also in splits, wherever the groups are.
 #[test]
 fn row_groups_in_another_order_than_in_the_file() {
     let file = write(&table(), WriteOptions { row_group_rows: 40, ..WriteOptions::default() });

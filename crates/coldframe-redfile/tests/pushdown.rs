@@ -136,7 +136,7 @@ fn any_of(values: impl IntoIterator<Item = i64>) -> Predicate {
     Predicate::Or(values.into_iter().map(one).collect())
 }
 
-/// Rows that pass are whole, however few or many they are and however pages and batches cut them.
+/// Rows that pass are complete, however few or many they are and wherever pages and batches cut them.
 #[test]
 fn rows_that_pass_are_whole_wherever_they_stand() {
     let file = opened(paged().0);
@@ -165,7 +165,7 @@ fn rows_that_pass_are_whole_wherever_they_stand() {
     }
 }
 
-/// Pages of other columns in which no row passes are not opened: what is wrong with one ends no scan of other rows.
+/// Pages of other columns in which no row passes are not opened: errors in them do not end a scan of other rows.
 #[test]
 fn other_columns_are_opened_where_a_row_passes() {
     let mut bytes = paged().0;

@@ -1,4 +1,4 @@
-//! The two ends of a file elsewhere, read at once and kept.
+//! The two ends of a remote file, read at once and kept.
 //!
 //! ```text
 //! 0      16 KiB                             len - 64 KiB        len
@@ -6,8 +6,8 @@
 //!   magic                                           footer, trailer
 //! ```
 //!
-//! What a file is opened by lies at its ends, and is asked for piece by piece: the magic, the trailer, then what the trailer points to.
-//! Where each request takes as long as a hundred kilobytes, all of that is one request for each end.
+//! Opening a file reads its ends piece by piece: the magic, the trailer, then what the trailer points to. Where a
+//! request takes as long as transferring a hundred kilobytes, it is better to read each end with one request.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +19,7 @@ use coldframe_core::{Error, ReadAt, Result};
 pub(crate) const HEAD: u64 = 16 << 10;
 pub(crate) const TAIL: u64 = 64 << 10;
 
-/// A file that is asked for its ends once.
+/// A file whose ends are requested once.
 #[derive(Debug)]
 pub(crate) struct Ends {
     file: Arc<dyn ReadAt>,
@@ -29,7 +29,7 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// `file`, which errors call `url`; `ends` is what is known of them, by offsets.
+    /// `file`, which errors call `url`; `ends` is what is known of its ends, by offset.
     pub(crate) fn new(file: Arc<dyn ReadAt>, url: &str, ends: Vec<(u64, Bytes)>) -> Self {
         Self { file, url: url.into(), kept: Mutex::new(ends) }
     }
@@ -47,7 +47,7 @@ impl Ends {
         [0..HEAD, len - TAIL..len].into_iter().find(|end| end.start <= range.start && range.end <= end.end)
     }
 
-    /// What must be read for `ranges`: whole ends, in place of what lies in them.
+    /// The ranges to read for `ranges`: whole ends instead of the ranges inside them.
     fn missing(&self, ranges: &[Range<u64>], kept: &[(u64, Bytes)]) -> Vec<Range<u64>> {
         let mut missing: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
         for range in ranges.iter().filter(|r| r.start < r.end && find(kept, r).is_none()) {
@@ -117,7 +117,7 @@ impl ReadAt for Ends {
     }
 }
 
-/// The bytes of `range` in one of several pieces of the file.
+/// The bytes of `range`, taken from one of several pieces of the file.
 fn find(pieces: &[(u64, Bytes)], range: &Range<u64>) -> Option<Bytes> {
     pieces.iter().find_map(|(start, bytes)| {
         let from = usize::try_from(range.start.checked_sub(*start)?).ok()?;
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Counts what it is asked for.
+    /// Counts the requests it gets.
     #[derive(Debug)]
     struct Counted(Bytes, Mutex<Vec<Range<u64>>>);
 

@@ -1,7 +1,7 @@
 //! A local file, by positioned reads.
 //!
-//! Not memory-mapped: a mapped file that is truncated while it is read kills the process with a signal, and in a
-//! Spark executor that shows the user nothing at all. The figures in `benches/README.md` say what the copy costs.
+//! Not memory-mapped: if a mapped file is truncated while it is read, a signal kills the process, and in a Spark
+//! executor the user gets no message at all. `benches/README.md` says what the copy costs.
 
 use std::fs::File;
 use std::ops::Range;
@@ -37,13 +37,13 @@ impl LocalFile {
     }
 }
 
-/// When a file was written last, in milliseconds since 1970.
+/// When a file was last written, in milliseconds since 1970.
 pub(crate) fn modified(meta: &std::fs::Metadata) -> Option<i64> {
     let since = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
     i64::try_from(since.as_millis()).ok()
 }
 
-/// An I/O error with its path; a missing file gets the kind of its own.
+/// An I/O error with its path; a missing file gets its own error kind.
 pub(crate) fn not_found_or_io(e: std::io::Error, path: &Path) -> Error {
     let error = match e.kind() {
         std::io::ErrorKind::NotFound => {
@@ -90,7 +90,7 @@ fn read_at(file: &File, len: usize, offset: u64) -> std::io::Result<Vec<u8>> {
             Err(e) => return Err(e.into()),
         }
     }
-    buffer.truncate(len); // an allocator may give more than it was asked for
+    buffer.truncate(len); // an allocator may give more than requested
     Ok(buffer)
 }
 

@@ -9,7 +9,7 @@ use coldframe_core::{Error, ReadAt, Result};
 use crate::file::{LocalFile, not_found_or_io};
 use crate::name::{from_text, to_text};
 
-/// A folder of the local file system. Paths that would leave it are refused.
+/// A folder of the local file system. Paths that lead out of it are refused.
 #[derive(Debug)]
 pub struct LocalFolder {
     root: PathBuf,
@@ -41,7 +41,7 @@ impl Folder for LocalFolder {
             // Follows links, as opening does.
             let meta = match std::fs::metadata(item.path()) {
                 Ok(meta) => meta,
-                // Deleted since it was listed, or a link to nothing: there is no such file to read.
+                // Deleted since it was listed, or a broken link: there is no such file to read.
                 Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
                 Err(e) => return Err(e.into()),
             };
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(folder.open("a/b").unwrap().read(1..3).unwrap().as_ref(), b"yz");
         let (parent, name) = LocalFolder::new(dir.path().join("a")).parent().unwrap().unwrap();
         assert_eq!((name.as_str(), parent.list("a").unwrap().len()), ("a", 1));
-        // A link to nothing is no file, and does not hide the others.
+        // A broken link is not a file, and must not hide the others.
         std::os::unix::fs::symlink("nowhere", dir.path().join("link")).unwrap();
         assert_eq!(folder.list("").unwrap().len(), 1);
         assert!(folder.open("../a").is_err());

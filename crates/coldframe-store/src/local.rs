@@ -1,4 +1,4 @@
-//! Files of this machine as a store. Keys are paths, as the texts of [`crate::name`].
+//! Files of this machine as a store. Keys are paths, in the text form of [`crate::name`].
 
 use std::collections::VecDeque;
 use std::fs::{File, Metadata};
@@ -28,7 +28,7 @@ fn stat_of(key: String, meta: &Metadata) -> Stat {
 
 impl Files for LocalFiles {
     fn list(&self, folder: &str, deep: bool) -> Result<Listing> {
-        let mut walk = Walk { deep, folders: VecDeque::new(), ready: VecDeque::new() };
+        let mut walk = FolderWalk { deep, folders: VecDeque::new(), ready: VecDeque::new() };
         walk.read(folder)?;
         Ok(Box::new(walk))
     }
@@ -56,7 +56,7 @@ impl Files for LocalFiles {
             Mode::New => true,
             Mode::Over => false,
             Mode::Matching(_) => {
-                return Err(Error::unsupported("replacing a local file by its etag, which it has none of"));
+                return Err(Error::unsupported("replacing a local file by its etag: local files have none"));
             }
         };
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -75,13 +75,13 @@ impl Files for LocalFiles {
         }
         match mode {
             Mode::New => tempfile::TempPath::try_from_path(&from).and_then(|mut from| {
-                // Where the file cannot get its new name, it keeps the old one.
+                // If the file cannot get its new name, it keeps the old one.
                 from.disable_cleanup(true);
                 from.persist_noclobber(&to).map_err(|e| e.error)
             }),
             Mode::Over => std::fs::rename(&from, &to),
             Mode::Matching(_) => {
-                return Err(Error::unsupported("replacing a local file by its etag, which it has none of"));
+                return Err(Error::unsupported("replacing a local file by its etag: local files have none"));
             }
         }
         .map_err(|e| taken_or(e, &from))
@@ -120,22 +120,23 @@ fn taken_or(e: io::Error, path: &Path) -> Error {
     if e.kind() == io::ErrorKind::AlreadyExists { already_exists() } else { not_found_or_io(e, path) }
 }
 
-/// The entries of folders, one folder read at a time.
-struct Walk {
+/// The entries of folders, reading one folder at a time.
+struct FolderWalk {
     deep: bool,
     folders: VecDeque<String>,
     ready: VecDeque<Stat>,
 }
 
-impl Walk {
-    /// Follows links to files, and to the folder that the walk starts in, as opening does; not to folders below, which may lead back.
+impl FolderWalk {
+    /// Follows links to files, and to the folder that the walk starts in, as opening does; not to folders below it,
+    /// which may lead back.
     fn read(&mut self, folder: &str) -> Result<()> {
         let path = path_of(folder);
         for item in std::fs::read_dir(&path).map_err(|e| not_found_or_io(e, &path))? {
             let item = item.map_err(|e| not_found_or_io(e, &path))?;
             let meta = match std::fs::metadata(item.path()) {
                 Ok(meta) => meta,
-                // Deleted since it was listed, or a link to nothing: there is no such file to read.
+                // Deleted since it was listed, or a broken link: there is no such file to read.
                 Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
                 Err(e) => return Err(not_found_or_io(e, &item.path())),
             };
@@ -157,7 +158,7 @@ impl Walk {
     }
 }
 
-impl Iterator for Walk {
+impl Iterator for FolderWalk {
     type Item = Result<Stat>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -176,7 +177,7 @@ impl Iterator for Walk {
     }
 }
 
-/// A file under a temporary name beside the one that it will have.
+/// A file under a temporary name beside its final name.
 #[derive(Debug)]
 struct LocalUpload {
     file: tempfile::NamedTempFile,
@@ -196,7 +197,7 @@ impl Write for LocalUpload {
 }
 
 impl Upload for LocalUpload {
-    /// Others may read the file, as any that the process creates.
+    /// Others may read the file, like any file that the process creates.
     fn finish(self: Box<Self>) -> Result<Stat> {
         let Self { file, key, path, no_overwrite } = *self;
         file.as_file().sync_all()?;

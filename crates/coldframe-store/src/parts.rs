@@ -1,4 +1,5 @@
-//! Long ranges read in parts, side by side: one connection seldom has all the bandwidth, and one machine not all the blocks.
+//! Long ranges read in parallel parts: one connection seldom gets all the bandwidth, and one machine does not have all
+//! the blocks.
 
 use std::future::Future;
 use std::ops::Range;
@@ -7,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use coldframe_core::{Error, Result};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
-/// Reads all `ranges` by `read`, none longer than `part`, `at_once` of them under way.
+/// Reads all `ranges` with `read`, in requests of at most `part` bytes, `at_once` of them in flight.
 pub(crate) async fn gather<F: Future<Output = Result<Bytes>> + Send>(
     ranges: Vec<Range<u64>>,
     part: u64,

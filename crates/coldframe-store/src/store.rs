@@ -1,4 +1,4 @@
-//! Files below a path or URL: the one road to them for every part of the project.
+//! Files below a path or URL: the single access path to them for every part of the project.
 //!
 //! ```text
 //! s3://bucket/warehouse/t      Store { files: object store of `bucket`, root: "warehouse/t" }
@@ -21,15 +21,16 @@ use crate::local::LocalFiles;
 use crate::location::Location;
 use crate::name;
 
-/// The files below a path or URL. Paths that it takes and gives are relative to that, `""` is the root itself.
+/// The files below a path or URL. The paths it takes and returns are relative to that; `""` is the root
+/// itself.
 #[derive(Clone, Debug)]
 pub struct Store {
     files: Arc<dyn Files>,
-    /// As the user gave it, without a slash at its end.
+    /// As the user gave it, without a trailing slash.
     url: Arc<str>,
     root: String,
     is_local: bool,
-    /// Whether it is a part of another store, below whose root folders are made.
+    /// Whether it is a part of another store, below whose root folders are created.
     is_part: bool,
 }
 
@@ -51,7 +52,7 @@ impl Store {
         }
     }
 
-    /// The files of a store of the caller's own, by their keys below `root`. `url` is what to call them.
+    /// The files of the caller's own store, by their keys below `root`. `url` is its name in errors.
     pub fn of(files: Arc<dyn Files>, url: &str, root: &str) -> Self {
         Self { files, url: ended(url).into(), root: ended(root).to_owned(), is_local: false, is_part: false }
     }
@@ -61,7 +62,7 @@ impl Store {
         &self.url
     }
 
-    /// The path or URL of what lies at a path below.
+    /// The path or URL of a path below the root.
     pub fn url_of(&self, path: &str) -> String {
         match path {
             "" => self.url.to_string(),
@@ -71,18 +72,18 @@ impl Store {
         }
     }
 
-    /// The same as the operating system has it: names of local files need not be text.
+    /// The same in the operating system's form: names of local files need not be text.
     pub fn os_url_of(&self, path: &str) -> OsString {
         let url = self.url_of(path);
         if self.is_local { name::from_text(&url) } else { url.into() }
     }
 
-    /// A path below as the operating system has it.
+    /// A path below the root in the operating system's form.
     pub fn os_path(&self, path: &str) -> OsString {
         if self.is_local { name::from_text(path) } else { path.into() }
     }
 
-    /// A path below, given as the operating system has it.
+    /// A path below the root, given in the operating system's form.
     pub fn path_of(&self, path: &OsStr) -> Result<String> {
         if self.is_local {
             return Ok(name::to_text(path));
@@ -110,7 +111,7 @@ impl Store {
         })
     }
 
-    /// What lies directly below `path` or, if `deep`, all files below it; in any order, as it comes in.
+    /// The direct entries of `path` or, if `deep`, all files below it; in any order, as they arrive.
     pub fn list(&self, path: &str, deep: bool) -> Result<Listing> {
         let folder = self.key(path)?;
         let shown = self.url_of(path);
@@ -126,7 +127,7 @@ impl Store {
         Ok(Box::new(found.map(below)))
     }
 
-    /// The file or folder at `path`, if there is one.
+    /// The file or folder at `path`, if it exists.
     pub fn stat(&self, path: &str) -> Result<Option<Stat>> {
         let found = self.files.stat(&self.key(path)?).map_err(|e| self.named(e, path))?;
         Ok(found.map(|stat| Stat { path: path.to_owned(), ..stat }))
@@ -138,9 +139,9 @@ impl Store {
         self.files.open(&self.key(path)?, &shown, known).map_err(|e| e.in_file(shown))
     }
 
-    /// Starts a file, which appears whole when it is finished. Folders below the root are made.
+    /// Starts a file, which appears as a whole when it is finished. Folders below the root are created.
     pub fn create(&self, path: &str, mode: &Mode) -> Result<Box<dyn Upload>> {
-        // A local folder around the root that is not there is a mistake; elsewhere folders come with their files.
+        // A missing local folder above the root is a mistake; elsewhere folders come with their files.
         if let (true, true, Some((folder, _))) =
             (self.is_local && !self.is_part, path.is_empty(), self.above())
             && folder.stat("")?.is_none()
@@ -150,7 +151,7 @@ impl Store {
         self.files.create(&self.key(path)?, mode).map_err(|e| self.named(e, path))
     }
 
-    /// Writes a whole file.
+    /// Writes a complete file.
     pub fn put(&self, path: &str, bytes: &[u8], mode: &Mode) -> Result<Stat> {
         let mut upload = self.create(path, mode)?;
         upload.write_all(bytes).map_err(|e| self.named(Error::from(e), path))?;
@@ -158,18 +159,19 @@ impl Store {
         Ok(Stat { path: path.to_owned(), ..stat })
     }
 
-    /// Gives a whole file another name below the same root.
+    /// Renames a complete file below the same root.
     pub fn publish(&self, from: &str, to: &str, mode: &Mode) -> Result<()> {
         let (from_key, to_key) = (self.key(from)?, self.key(to)?);
         self.files.publish(&from_key, &to_key, mode).map_err(|e| self.named(e, to))
     }
 
-    /// Whether a folder gets another name at once.
+    /// Whether a folder can be renamed atomically.
     pub fn renames_folders(&self) -> bool {
         self.files.renames_folders()
     }
 
-    /// Gives a folder with all that is below it another name below the same root, at once, where nothing is or an empty folder.
+    /// Renames a folder with everything below it atomically, below the same root, to a name that does not exist or is
+    /// an empty folder.
     pub fn publish_folder(&self, from: &str, to: &str) -> Result<()> {
         let (from_key, to_key) = (self.key(from)?, self.key(to)?);
         self.files.publish_folder(&from_key, &to_key).map_err(|e| self.named(e, to))
@@ -180,13 +182,13 @@ impl Store {
         self.files.delete(&self.key(path)?).map_err(|e| self.named(e, path))
     }
 
-    /// Deletes a folder with all that is below it.
+    /// Deletes a folder with everything below it.
     pub fn delete_folder(&self, path: &str) -> Result<()> {
         self.files.delete_folder(&self.key(path)?).map_err(|e| self.named(e, path))
     }
 
-    /// Makes sure that [`Mode::New`] holds here: some stores take the condition and do not keep to it. Writes a small file of a name that
-    /// nobody else has, twice, and deletes it.
+    /// Checks that [`Mode::New`] works here: some stores accept the condition but ignore it. Writes a small file of a
+    /// unique name twice, and deletes it.
     pub fn check_exclusive(&self, path: &str) -> Result<()> {
         self.put(path, b"coldframe", &Mode::New)?;
         let second = self.put(path, b"coldframe", &Mode::New);
@@ -196,14 +198,14 @@ impl Store {
             Err(e) => Err(e),
             Ok(_) => Err(self.named(
                 Error::unsupported(
-                    "a store that overwrites what a conditional request says it must not (If-None-Match): runs that meet would lose files",
+                    "a store that ignores the condition If-None-Match and overwrites: concurrent runs would lose files",
                 ),
                 path,
             )),
         }
     }
 
-    /// What is there, as formats take it: a file, beside which others may lie, or a folder.
+    /// What exists there, in the form that formats take: a file, which may have neighbours, or a folder.
     pub fn source(&self, known: Option<&Identity>) -> Result<Source> {
         let path: Arc<str> = self.url.clone();
         match self.open_if_file(known)? {
@@ -215,7 +217,7 @@ impl Store {
     /// The file at the root; `None` if that is a folder.
     fn open_if_file(&self, known: Option<&Identity>) -> Result<Option<Arc<dyn ReadAt>>> {
         if !self.root.is_empty() {
-            // Most are files: opening one without asking first what it is saves a request.
+            // Most are files: opening one without first asking what it is saves a request.
             match self.open("", known) {
                 Ok(bytes) => return Ok(Some(bytes)),
                 Err(e) if known.is_none() && e.is_not_found() => {}
@@ -228,12 +230,12 @@ impl Store {
         }
     }
 
-    /// The folder that the root lies in.
+    /// The parent folder of the root.
     fn siblings(&self) -> Option<Arc<dyn Folder>> {
         self.above().map(|(above, _)| Arc::new(StoreFolder::new(above)) as Arc<dyn Folder>)
     }
 
-    /// The folder above, and the root's name in it.
+    /// The parent folder, and the root's name in it.
     pub fn above(&self) -> Option<(Self, String)> {
         let (above, name) = match self.root.rsplit_once('/') {
             Some(("", name)) => ("/", name),
@@ -258,7 +260,7 @@ impl Store {
         ))
     }
 
-    /// The store's key of a path below.
+    /// The store's key of a path below the root.
     fn key(&self, path: &str) -> Result<String> {
         if path.is_empty() {
             return Ok(self.root.clone());
@@ -311,7 +313,7 @@ impl Folder for StoreFolder {
     }
 }
 
-/// Without the slashes at its end, but for the root.
+/// Without its trailing slashes, except for the root.
 fn ended(path: &str) -> &str {
     let short = path.trim_end_matches('/');
     if short.is_empty() || short.ends_with(':') { path } else { short }

@@ -1,4 +1,4 @@
-//! Writes files so that they are there whole or not at all.
+//! Writes files atomically: they appear as a whole or not at all.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -14,18 +14,18 @@ use coldframe_store::{Mode, Store, Upload};
 
 use crate::format_named;
 
-/// What was written.
+/// The result of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     /// Rows.
     pub rows: u64,
     /// Length of the file in bytes.
     pub bytes: u64,
-    /// The store's name of its content, where it has one.
+    /// The store's identifier of its content, if there is one.
     pub etag: Option<String>,
 }
 
-/// Where a file goes.
+/// Where to write a file.
 #[derive(Clone, Debug)]
 pub struct Dest {
     store: Store,
@@ -33,7 +33,7 @@ pub struct Dest {
 }
 
 impl Dest {
-    /// A path or URL, with the options of its store. `mode` says what may be there.
+    /// A path or URL, with the options of its store. `mode` says what may exist there.
     pub fn new(
         dest: impl AsRef<OsStr>,
         storage_options: &BTreeMap<String, String>,
@@ -52,13 +52,13 @@ impl Dest {
         self.store.url()
     }
 
-    /// Begins the file.
+    /// Starts the file.
     pub fn create(&self) -> Result<Box<dyn Upload>> {
         self.store.create("", &self.mode)
     }
 }
 
-/// A file on its way. Dropped before it is finished, nothing of it appears.
+/// A file being written. If it is dropped before it is finished, nothing of it appears.
 pub struct FileWriter {
     writer: Box<dyn BatchWriter>,
     intake: Intake,
@@ -68,12 +68,12 @@ pub struct FileWriter {
 }
 
 impl FileWriter {
-    /// Begins a file of a format with the columns of a schema.
+    /// Starts a file of a format with the columns of a schema.
     pub fn create(schema: &SchemaRef, dest: &Dest, format: &str, options: &WriteOptions) -> Result<Self> {
         Self::begin(schema, || dest.create(), dest.url(), format, options)
     }
 
-    /// Begins a file as [`FileWriter::create`] does, on an upload of the caller's own; `url` is what errors call it.
+    /// Starts a file like [`FileWriter::create`], on the caller's own upload; errors call it `url`.
     pub fn begin(
         schema: &SchemaRef,
         upload: impl FnOnce() -> Result<Box<dyn Upload>>,
@@ -101,7 +101,7 @@ impl FileWriter {
         Ok(())
     }
 
-    /// The bytes of the file so far, as formats write a stripe, a row group or a block at a time.
+    /// The bytes of the file so far; formats write a stripe, a row group or a block at a time.
     pub fn bytes(&self) -> u64 {
         self.upload.written()
     }
@@ -115,8 +115,8 @@ impl FileWriter {
     }
 }
 
-/// Writes all batches of `data` to `dest`, where the file appears at the end. `tick` is called after each batch with the rows so far,
-/// and may stop the run by an error.
+/// Writes all batches of `data` to `dest`, where the file appears at the end. `tick` is called after each batch with
+/// the rows so far, and may stop the run with an error.
 pub fn write_file(
     data: &mut dyn RecordBatchReader,
     dest: &Dest,
@@ -132,11 +132,11 @@ pub fn write_file(
     file.finish()
 }
 
-/// An upload that a format's writer writes into, and that is finished when the writer is.
+/// An upload that a format's writer writes to, and that is finished with the writer.
 #[derive(Clone)]
 struct Shared {
     upload: Arc<Mutex<Option<Box<dyn Upload>>>>,
-    /// Bytes that came here.
+    /// The bytes written.
     written: Arc<AtomicU64>,
 }
 

@@ -12,7 +12,7 @@ fn open(bytes: Bytes) -> File {
     open_source(Source::file("a.rc", Arc::new(bytes)), None, &OpenOptions::default(), Vec::new()).unwrap()
 }
 
-/// A fixture of many row groups, compressed: what is damaged in it does not go unseen.
+/// A fixture of many row groups, compressed: damage in it is detected.
 fn bytes() -> Vec<u8> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/rcfile/files");
     std::fs::read(folder.join("binary_groups_zlib.rc")).unwrap()
@@ -57,7 +57,7 @@ fn damage_is_the_error_that_one_thread_finds() {
     assert_eq!(side_by_side(&file, 4).unwrap_err().to_string(), want.to_string());
 }
 
-/// No thread starts before a row is wanted, and a reader that is dropped early leaves none waiting for it.
+/// No thread starts before a row is requested, and a reader that is dropped early leaves none waiting for it.
 #[test]
 fn a_scan_may_be_dropped_at_any_time() {
     let file = open(bytes().into());

@@ -1,7 +1,7 @@
-//! Values made of a dictionary's entries.
+//! Values made from a dictionary's entries.
 //!
-//! The entries are checked once, when the dictionary is read; values are copies of whole entries, so that none of them needs to
-//! be looked at again.
+//! The entries are checked once, when the dictionary is read; values are copies of whole entries, so they need no
+//! check.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use coldframe_encoding::{Error, Result};
 use super::{checked_text, cuts_characters, offsets_of_lengths};
 use crate::salvage::check_batch;
 
-/// Entries of at most so many bytes are copied as one word.
+/// Entries of at most this many bytes are copied as one word.
 const WORD: usize = 16;
 
 /// The entries of a dictionary: text.
@@ -20,14 +20,14 @@ const WORD: usize = 16;
 pub struct Words {
     /// Where each begins, and its length.
     entries: Vec<(u32, u32)>,
-    /// The first bytes of each, where none is longer.
+    /// The first bytes of each, if no entry is longer.
     words: Vec<[u8; WORD]>,
-    /// The entries, one behind the other.
+    /// The entries, concatenated.
     values: Arc<StringArray>,
     ascii: bool,
 }
 
-/// Whole entries, one behind the other: UTF-8.
+/// Whole entries, concatenated: UTF-8.
 #[derive(Debug)]
 pub struct Gathered {
     bytes: Vec<u8>,
@@ -35,7 +35,7 @@ pub struct Gathered {
 }
 
 impl Words {
-    /// Of entries, none of which is null.
+    /// From entries, none of which is null.
     pub fn new(values: StringArray) -> Self {
         let bytes = values.value_data();
         let ascii = bytes.is_ascii();
@@ -54,28 +54,29 @@ impl Words {
         Self { entries, words, values: Arc::new(values), ascii }
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The entries as an array, for those who want no copies.
+    /// The entries as an array, for callers that want no copies.
     pub fn values(&self) -> ArrayRef {
         self.values.clone()
     }
 
-    /// The entries that `places` name, one behind the other; `places` become their lengths. An error that leaves `places` as they
-    /// were where one names no entry, or where they are more than a batch should hold.
+    /// The entries at the indexes `places`, concatenated; `places` become their lengths. If an index names no entry, or
+    /// the result is more than a batch should hold, it is an error and `places` are unchanged.
     pub fn gather(&self, places: &mut [u32]) -> Result<Gathered> {
         self.gather_of(places, places.len())
     }
 
-    /// [`Self::gather`] of the values that `rows` rows have: those of one row may be longer together, there are no fewer to read.
+    /// [`Self::gather`] of the values of `rows` rows: those of a single row may be longer in total, since fewer rows
+    /// cannot be read.
     pub fn gather_of(&self, places: &mut [u32], rows: usize) -> Result<Gathered> {
         let mut total = 0u64;
         let mut missing = None;
@@ -98,7 +99,7 @@ impl Words {
         Ok(Gathered { bytes, ascii: self.ascii })
     }
 
-    /// A copy of fixed size is one instruction; what is too much is written over by the next.
+    /// A fixed-size copy is one instruction; the next copy overwrites its excess.
     fn copy_short(&self, places: &mut [u32], total: usize) -> Vec<u8> {
         let mut out = vec![0u8; total + WORD];
         let mut at = 0;
@@ -130,10 +131,10 @@ impl Words {
 }
 
 impl Gathered {
-    /// The values, whose `lengths` may hold others of length 0 between those of the entries: nulls.
+    /// The values, whose `lengths` may hold additional zeros between those of the entries: nulls.
     pub fn text(self, lengths: &[u32], nulls: Option<NullBuffer>) -> Result<StringArray> {
         let offsets = offsets_of_lengths(lengths, self.bytes.len())?;
-        // Lengths of entries cut at characters; the caller's word is not enough to rest text on.
+        // Lengths of entries cut at characters; the caller's word is not enough to guarantee valid text.
         if !self.ascii && cuts_characters(&offsets, &self.bytes) {
             return Err(Error::invalid("expected the lengths of entries, found one that cuts a character"));
         }

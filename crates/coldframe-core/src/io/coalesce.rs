@@ -7,19 +7,19 @@ use coldframe_encoding::{Error, Result};
 
 use super::{Pending, ReadAt, memory::slice};
 
-/// A request that is longer than this is not made longer still: an allocator takes larger blocks from the kernel each time, which
-/// clears them, and gives them back; smaller ones it keeps for the next.
+/// A request longer than this is not extended further: an allocator gets larger blocks from the kernel each time, which
+/// clears them, and returns them; it keeps smaller ones for reuse.
 const LONG: u64 = 8 << 20;
 
-/// Gaps up to this are always worth reading: less than any request costs.
+/// Gaps up to this are always worth reading: less than the cost of any request.
 const SMALL_GAP: u64 = 4096;
 
-/// Of all that is asked for, one part in so many may be read in vain for the sake of fewer requests.
+/// One part in this many of the requested bytes may be read unnecessarily to save requests.
 const VAIN: u64 = 4;
 
-/// The fewest ranges that cover `ranges` where gaps of up to `gap` bytes are read too, none longer than [`LONG`] for the sake of
-/// that alone. The larger gaps together are no more than a part of what is asked for, the smallest of them first: a request saved is not
-/// worth any number of bytes. Sorted, without overlap.
+/// The fewest ranges that cover `ranges`, where gaps of up to `gap` bytes are read too; a range is not extended beyond
+/// [`LONG`] for that. The larger gaps together are at most a fixed part of the requested bytes, smallest gaps first: a
+/// saved request is not worth any number of bytes. Sorted, without overlap.
 fn coalesce(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
     let mut sorted: Vec<_> = ranges.iter().filter(|r| r.start < r.end).cloned().collect();
     sorted.sort_unstable_by_key(|r| (r.start, r.end));
@@ -39,7 +39,7 @@ fn coalesce(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
     merged
 }
 
-/// The largest gap, up to `most`, that may be read without reading too much in vain.
+/// The largest gap, up to `most`, that may be read within that allowance.
 fn worthwhile(sorted: &[Range<u64>], most: u64) -> u64 {
     if most <= SMALL_GAP {
         return most;
@@ -63,14 +63,14 @@ fn worthwhile(sorted: &[Range<u64>], most: u64) -> u64 {
     worthwhile
 }
 
-/// Answers `ranges` from `source` by as few requests as [`coalesce`] makes of them.
+/// Answers `ranges` from `source` with as few requests as [`coalesce`] allows.
 pub fn read_coalesced(source: &dyn ReadAt, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
     let merged = coalesce(ranges, source.worthwhile_gap());
     let blocks = source.read_ranges(&merged)?;
     divided(ranges, &merged, &blocks)
 }
 
-/// The same without waiting, where the source is one to be asked early.
+/// The same without waiting, if the source should be read ahead.
 pub fn begin_coalesced(source: &dyn ReadAt, ranges: &[Range<u64>]) -> Option<Pending> {
     let merged = coalesce(ranges, source.worthwhile_gap());
     let pending = source.begin(&merged)?;
@@ -78,7 +78,7 @@ pub fn begin_coalesced(source: &dyn ReadAt, ranges: &[Range<u64>]) -> Option<Pen
     Some(Box::new(move || divided(&ranges, &merged, &pending()?)))
 }
 
-/// `ranges` out of the blocks that were read.
+/// Cuts `ranges` out of the blocks that were read.
 fn divided(ranges: &[Range<u64>], merged: &[Range<u64>], blocks: &[Bytes]) -> Result<Vec<Bytes>> {
     ranges
         .iter()
@@ -107,7 +107,7 @@ mod tests {
         let mib = |range: Range<u64>| range.start << 20..range.end << 20;
         let near = [mib(0..6), mib(6..12), mib(12..13)];
         assert_eq!(coalesce(&near, 1 << 20), [mib(0..6), mib(6..13)]);
-        // What overlaps is one request all the same, and what is long by itself stays whole.
+        // Overlapping ranges are always one request, and a single long range stays whole.
         assert_eq!(coalesce(&[mib(0..6), mib(5..12), mib(20..40)], 0), [mib(0..12), mib(20..40)]);
     }
 

@@ -1,7 +1,7 @@
-//! What opening a file read, kept so that another process can open it without reading that again.
+//! Keeps the bytes read while opening a file, so that another process can open it without reading them again.
 //!
-//! A split travels to a Spark executor with the bytes its file was opened by (header, footer, indexes); there
-//! [`Recorded`] answers the same requests from memory. No format has to know.
+//! A split travels to a Spark executor with the bytes that opening its file read (header, footer, indexes);
+//! there [`Recorded`] answers the same requests from memory. Formats need not know about it.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,17 +11,17 @@ use coldframe_encoding::Result;
 
 use super::{Pending, ReadAt, memory::slice};
 
-/// Most bytes worth carrying with a split.
+/// Maximum bytes worth carrying with a split.
 const MOST_BYTES: usize = 4 << 20;
 
-/// Passes requests on and keeps the answers until [`Recording::stop`], or until they are too many to be worth it: then none are kept.
+/// Forwards requests and keeps the answers until [`Recording::stop`], or until there are too many: then none are kept.
 #[derive(Debug)]
 pub struct Recording {
     inner: Arc<dyn ReadAt>,
     kept: Mutex<Option<Kept>>,
 }
 
-/// Offset and bytes of each answer, and how many bytes that is.
+/// Offset and bytes of each answer, and their total size.
 #[derive(Debug, Default)]
 struct Kept {
     answers: Vec<(u64, Bytes)>,
@@ -29,12 +29,12 @@ struct Kept {
 }
 
 impl Recording {
-    /// Starts to record.
+    /// Starts recording.
     pub fn new(inner: Arc<dyn ReadAt>) -> Self {
         Self { inner, kept: Mutex::new(Some(Kept::default())) }
     }
 
-    /// Ends the recording and returns it: offset and bytes of each answer; nothing if they were too many.
+    /// Ends the recording and returns it: offset and bytes of each answer; empty if they were too many.
     pub fn stop(&self) -> Vec<(u64, Bytes)> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         kept.unwrap_or_default().answers
@@ -61,7 +61,7 @@ impl ReadAt for Recording {
     }
 
     fn begin(&self, ranges: &[Range<u64>]) -> Option<Pending> {
-        // Nobody reads ahead before the file is open, and what is recorded.
+        // Reading ahead does not happen before the file is open, so there is nothing to record.
         self.inner.begin(ranges)
     }
 
@@ -70,7 +70,7 @@ impl ReadAt for Recording {
     }
 }
 
-/// Answers what a recording holds from memory and passes all else on.
+/// Answers recorded requests from memory and forwards all others.
 #[derive(Debug)]
 pub struct Recorded {
     inner: Arc<dyn ReadAt>,
@@ -78,7 +78,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// `inner`, with `kept` as [`Recording::stop`] gave it for the same file.
+    /// `inner`, with `kept` as returned by [`Recording::stop`] for the same file.
     pub fn new(inner: Arc<dyn ReadAt>, kept: Vec<(u64, Bytes)>) -> Self {
         Self { inner, kept }
     }
@@ -128,13 +128,13 @@ mod tests {
         let kept = recording.stop();
         recording.read(7..9).unwrap();
         assert_eq!(kept, [(2, Bytes::from_static(b"2345"))]);
-        // A source that has other bytes shows which answers came from the recording.
+        // A source with different bytes shows which answers came from the recording.
         let other = Recorded::new(Arc::new(Bytes::from_static(b"xxxxxxxxxx")), kept);
         assert_eq!(other.read(3..5).unwrap().as_ref(), b"34");
         assert_eq!(other.read(5..7).unwrap().as_ref(), b"xx");
     }
 
-    /// A source that makes new bytes for each answer, as a file does.
+    /// A source that allocates new bytes for each answer, as a file does.
     #[derive(Debug)]
     struct Zeros(u64);
 

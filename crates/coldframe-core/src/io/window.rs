@@ -1,4 +1,4 @@
-//! Sequential small reads over a source, by windows of a chosen size.
+//! Small sequential reads over a source, buffered in windows of a chosen size.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use coldframe_encoding::Result;
 
 use super::{ReadAt, check_range, memory::slice};
 
-/// Answers small, roughly ascending reads from one window of the file at a time. A walk over a file's headers goes
-/// through this, so that it costs one request a window instead of one a header.
+/// Answers small, roughly ascending reads from one window of the file at a time. A walk over a file's headers uses
+/// this, so that it costs one request per window instead of one per header.
 #[derive(Debug)]
 pub struct Window {
     source: Arc<dyn ReadAt>,
@@ -46,7 +46,7 @@ impl Window {
         slice(&self.bytes, &(0..range.end - range.start))
     }
 
-    /// The bytes of `range` if they are at hand without a request.
+    /// The bytes of `range` if they are available without a request.
     pub fn held(&self, range: &Range<u64>) -> Option<Bytes> {
         let end = self.start + self.bytes.len() as u64;
         let inside = self.start <= range.start && range.start <= range.end && range.end <= end;

@@ -1,4 +1,4 @@
-//! Gives the literals of a filter the types of the columns they are compared with.
+//! Converts the literals of a filter to the types of the columns they are compared with.
 
 use arrow_array::Array;
 use arrow_schema::{DataType, Schema};
@@ -11,8 +11,9 @@ use super::{Op, Predicate};
 use crate::projection;
 
 impl Predicate {
-    /// The filter with each literal in its column's type, the comparison changed where that type cannot hold it. A
-    /// literal that only a wider type has room for (0.1 and a float32) keeps that; then evaluation widens the column.
+    /// The filter with each literal in its column's type; the comparison is changed if that type cannot represent the
+    /// literal. A literal that only a wider type can represent (0.1 and a float32) keeps that type; evaluation then
+    /// widens the column.
     pub fn bind(self, schema: &Schema) -> Result<Self> {
         Ok(match self {
             Self::Compare { column, op, value, negated } => {
@@ -23,7 +24,8 @@ impl Predicate {
                     let bound = coerce::compare(op, &Literal::from_array(&value, 0), &to, &column)?;
                     (bound.op, bound.value)
                 };
-                // Only floating point numbers have a value for which neither a comparison nor its opposite holds.
+                // Only floating point numbers have a value (NaN) for which neither a comparison nor its opposite
+                // holds.
                 if negated && !to.is_floating() && !value.data_type().is_floating() {
                     Self::Compare { column, op: op.opposite(), value, negated: false }
                 } else {

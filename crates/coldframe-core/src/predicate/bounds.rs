@@ -1,4 +1,4 @@
-//! What a filter says about a whole unit, from bounds the format knows.
+//! What a filter decides about a whole unit, from bounds that the format knows.
 
 use std::cmp::Ordering;
 
@@ -10,20 +10,20 @@ use arrow_schema::{DataType, SortOptions};
 
 use super::{Members, Op, Predicate};
 
-/// What a unit (stripe, row group, block) promises about one column. `None` promises nothing.
+/// What a unit (stripe, row group, block) guarantees about one column. `None` guarantees nothing.
 #[derive(Clone, Debug, Default)]
 pub struct ColumnBounds {
     /// An array of one value, of the column's type: no value is smaller.
     pub min: Option<ArrayRef>,
     /// An array of one value, of the column's type: no value is larger.
     pub max: Option<ArrayRef>,
-    /// Whether nulls occur.
+    /// Whether it contains nulls.
     pub has_null: Option<bool>,
-    /// Whether anything but nulls occurs.
+    /// Whether it contains values other than null.
     pub has_value: Option<bool>,
 }
 
-/// The part of a conjunction that a sorted file can seek by: `lower <= key < upper`.
+/// The part of a conjunction that a sorted file can use for seeking: `lower <= key < upper`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyRange {
     /// Inclusive.
@@ -44,13 +44,13 @@ impl Predicate {
             }
             Self::Compare { column, op, value, negated } => {
                 let Some(b) = bounds(column) else { return true };
-                // A negated comparison only stays for floating point numbers, where it holds for NaN,
-                // which no bounds count in.
+                // A negated comparison remains only for floating point numbers, where it holds for NaN, which
+                // bounds do not cover.
                 b.has_value != Some(false) && (*negated || compare_may_match(&b, *op, value, 0))
             }
             Self::In { column, values, negated } => {
                 let Some(b) = bounds(column) else { return true };
-                // Null rows are never let through, and with a null in the set nothing is known not to be in it.
+                // Null rows never pass, and with a null in the set no value is known to be outside it.
                 let could = if *negated { values.null_count() == 0 } else { may_hold_one(&b, values) };
                 b.has_value != Some(false) && could
             }
@@ -58,7 +58,7 @@ impl Predicate {
         }
     }
 
-    /// The range of byte keys a sorted file has to visit. Anything not understood widens it.
+    /// The range of byte keys that a sorted file must visit. Anything not understood widens it.
     pub fn key_range(&self, key: &str) -> KeyRange {
         match self {
             Self::And(all) => {
@@ -96,7 +96,7 @@ fn compare_may_match(bounds: &ColumnBounds, op: Op, value: &ArrayRef, i: usize) 
     }
 }
 
-/// Whether a value of a set may lie between the bounds. NaN may be where values are: no bounds count it in.
+/// Whether a value of a set may lie between the bounds. NaN may occur anywhere: bounds do not cover it.
 fn may_hold_one(bounds: &ColumnBounds, values: &Members) -> bool {
     let (min, max) = (bound_of(bounds.min.as_ref(), values), bound_of(bounds.max.as_ref(), values));
     let below = |i: usize| min.as_ref().is_some_and(|min| min(i) == Some(Ordering::Greater));
@@ -115,8 +115,8 @@ fn may_hold_one(bounds: &ColumnBounds, values: &Members) -> bool {
 
 type OrderOf<'a> = Box<dyn Fn(usize) -> Option<Ordering> + 'a>;
 
-/// Whether a bound is greater or less than the value at a place; nothing where they cannot be compared. Zeros are equal
-/// whatever their sign, and NaN says nothing.
+/// Whether a bound is greater or less than the value at an index; `None` if they cannot be compared. Zeros are equal
+/// whatever their sign, and NaN is not comparable.
 fn bound_of<'a>(bound: Option<&ArrayRef>, values: &'a ArrayRef) -> Option<OrderOf<'a>> {
     let b = bound.filter(|b| b.data_type() == values.data_type() && b.len() == 1 && b.is_valid(0))?;
     match values.data_type() {

@@ -1,10 +1,10 @@
-//! Comparing a column with a value of another kind, exactly.
+//! Exact comparison of a column with a value of another type.
 //!
-//! A literal often has no equal in the column's type: `id > 5.5` on integers, a timestamp with nanoseconds on a column of
-//! milliseconds, 2^40 on an int32. Casting it would change which rows match. Types whose values can be counted (integers,
-//! decimals, dates, timestamps) are therefore compared in *ticks*: the literal as an exact number of the column's unit,
-//! rounded down, with the operator changed so that the same rows match. Where that leaves no row or every row, the
-//! comparison is with the type's smallest value, so that null stays null.
+//! A literal often has no equal in the column's type: `id > 5.5` on integers, a timestamp with nanoseconds on a column
+//! of milliseconds, 2^40 on an int32. Casting it would change which rows match. Discrete types (integers, decimals,
+//! dates, timestamps) are therefore compared in *ticks*: the literal as an exact number of the column's unit, rounded
+//! down, with the operator changed so that the same rows match. If then no row or every row matches, the comparison is
+//! with the type's smallest value, so that null stays null.
 
 use std::sync::Arc;
 
@@ -29,11 +29,11 @@ use super::instant::{self, DAY};
 use super::literal::{Literal, nanoseconds};
 use super::number::{Number, Ticks, float_ticks};
 
-/// A comparison that matches exactly the rows that the one asked for does.
+/// A comparison that matches exactly the same rows as the requested one.
 #[derive(Debug)]
 pub(super) struct Comparison {
     pub(super) op: Op,
-    /// An array of one value: of the column's type, or of a wider one that the column has to be brought to.
+    /// An array of one value: in the column's type, or in a wider one that the column must be cast to.
     pub(super) value: ArrayRef,
 }
 
@@ -88,7 +88,7 @@ fn is_bytes(t: &DataType) -> bool {
     )
 }
 
-/// A double in the column's type where it is the same number there; 0.1 is no float32, so that is compared as doubles.
+/// A double in the column's type if it is the same number there; 0.1 is not a float32, so that is compared as doubles.
 fn float(v: f64, data_type: &DataType) -> ArrayRef {
     let double: ArrayRef = Arc::new(Float64Array::from(vec![v]));
     let narrow = cast(&double, data_type)
@@ -105,12 +105,12 @@ fn bytes(v: &[u8], data_type: &DataType) -> ArrayRef {
                 Err(_) => plain,
             }
         }
-        DataType::FixedSizeBinary(_) => plain, // of another length: compared as bytes of any
+        DataType::FixedSizeBinary(_) => plain, // of another length: compared as variable-length bytes
         other => cast(&plain, other).unwrap_or(plain),
     }
 }
 
-/// A value cast to `to` if it comes back the same.
+/// A value cast to `to` if the cast is reversible.
 fn same(value: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
     let there = cast(value, to)?;
     let back = cast(&there, value.data_type())?;
@@ -127,7 +127,7 @@ fn cast(value: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
         .filter(|c| c.null_count() == value.null_count())
 }
 
-/// The comparison for a type whose values can be counted; none where an array cannot be made.
+/// The comparison for a discrete type; `None` if an array cannot be made.
 fn countable(op: Op, ticks: Ticks, data_type: &DataType) -> Option<Comparison> {
     let (low, high) = range(data_type)?;
     let never = |all_rows: bool| {
@@ -151,7 +151,7 @@ fn countable(op: Op, ticks: Ticks, data_type: &DataType) -> Option<Comparison> {
     array_of(floor, data_type).map(|value| Comparison { op, value })
 }
 
-/// The smallest and the largest count of a type.
+/// The smallest and the largest tick of a type.
 fn range(data_type: &DataType) -> Option<(i256, i256)> {
     let whole = |low: i128, high: i128| Some((i256::from_i128(low), i256::from_i128(high)));
     match data_type {
@@ -214,7 +214,7 @@ fn number_ticks(literal: &Literal, data_type: &DataType) -> Option<Ticks> {
     };
     match literal {
         Literal::Number(v) => Some(v.ticks(scale)),
-        // A double is meant as the decimal that it prints as; an integer column compares with what it is.
+        // A double means the decimal that it prints as; an integer column is compared with its exact value.
         Literal::Float(v) if data_type.is_decimal() && v.is_finite() => {
             Number::parse(&format!("{v:e}")).map(|n| n.ticks(scale))
         }

@@ -1,7 +1,7 @@
-//! A filter as it was stated, before it meets a schema: names in any case, literals of any kind.
+//! A filter as stated, before it is bound to a schema: names in any case, literals of any type.
 //!
-//! It is made of SQL text ([`parse`](super::parse)), of pyarrow's lists ([`dnf`](super::dnf)) or piece by piece. Bound to
-//! a schema it becomes a [`Predicate`], with the names of the schema and literals of its types.
+//! It is built from SQL text ([`parse`](super::parse)), from pyarrow's lists ([`dnf`](super::dnf)) or from parts. Bound
+//! to a schema it becomes a [`Predicate`], with the names of the schema and literals of its types.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,10 +17,10 @@ use super::literal::Literal;
 use super::{Op, Predicate};
 use crate::projection;
 
-/// A filter that is not bound to a schema. Its logic has SQL's three values.
+/// An unbound filter, with SQL's three-valued logic.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
-    /// Known without looking at a row; `None` is SQL's unknown.
+    /// Known without reading a row; `None` is SQL's unknown.
     Constant(Option<bool>),
     /// `column op value`
     Compare {
@@ -31,7 +31,7 @@ pub enum Condition {
         /// What it is compared with.
         value: Literal,
     },
-    /// The column's value is one of these, among which is no null.
+    /// The column's value is in this set, which contains no null.
     In {
         /// The column, as the caller wrote it.
         column: String,
@@ -43,14 +43,14 @@ pub enum Condition {
         /// The column, as the caller wrote it.
         column: String,
     },
-    /// The column's text is like a pattern.
+    /// The column's text matches a pattern.
     Like {
         /// The column, as the caller wrote it.
         column: String,
         /// The pattern.
         pattern: Pattern,
     },
-    /// The contrary; unknown stays unknown.
+    /// The negation; unknown stays unknown.
     Not(Box<Condition>),
     /// All hold.
     And(Vec<Condition>),
@@ -58,7 +58,7 @@ pub enum Condition {
     Or(Vec<Condition>),
 }
 
-/// What metadata says of a column of a file.
+/// What metadata states about a column of a file.
 #[derive(Clone, Debug)]
 pub struct Extent {
     /// No value is smaller.
@@ -72,7 +72,7 @@ pub struct Extent {
 }
 
 impl Condition {
-    /// The names that it mentions, as the caller wrote them.
+    /// The names in it, as the caller wrote them.
     #[must_use]
     pub fn columns(&self) -> BTreeSet<&str> {
         match self {
@@ -91,8 +91,9 @@ impl Condition {
         self.lower(schema, false)?.bind(schema)
     }
 
-    /// Negations go to the leaves. There nothing asks any more whether a part is false or unknown: a row passes where
-    /// the whole is true, and `and`/`or` make it so of true parts alone. So an unknown constant is a false one.
+    /// Negations are pushed to the leaves. After that, false and unknown need not be distinguished: a row passes if
+    /// the whole is true, and `and`/`or` depend only on which parts are true. So an unknown constant becomes a false
+    /// one.
     fn lower(&self, schema: &Schema, negated: bool) -> Result<Predicate> {
         let parts =
             |parts: &[Condition]| parts.iter().map(|p| p.lower(schema, negated)).collect::<Result<Vec<_>>>();
@@ -125,7 +126,8 @@ impl Condition {
         })
     }
 
-    /// What is left of it where some columns of `schema` have one known value: `known` gives an array of one.
+    /// The rest of the filter when some columns of `schema` have one known value: `known` returns an array of
+    /// one.
     pub fn given(&self, schema: &Schema, known: &dyn Fn(&str) -> Option<ArrayRef>) -> Result<Self> {
         let parts =
             |parts: &[Condition]| parts.iter().map(|p| p.given(schema, known)).collect::<Result<Vec<_>>>();
@@ -151,7 +153,7 @@ impl Condition {
         })
     }
 
-    /// A leaf's answer for one value of the column `name`.
+    /// A leaf's result for one value of the column `name`.
     fn test(&self, name: &str, value: ArrayRef) -> Result<Option<bool>> {
         let schema = Schema::new(vec![arrow_schema::Field::new(name, value.data_type().clone(), true)]);
         let options = RecordBatchOptions::new().with_row_count(Some(value.len()));
@@ -161,7 +163,7 @@ impl Condition {
         Ok((!answer.is_empty() && answer.is_valid(0)).then(|| answer.value(0)))
     }
 
-    /// Whether it lets no row through, whatever the row.
+    /// Whether it rejects every possible row.
     #[must_use]
     pub fn never_true(&self) -> bool {
         match self {
@@ -172,7 +174,8 @@ impl Condition {
         }
     }
 
-    /// `false` only if no row of a file passes of whose columns metadata says `extent`; `None` says nothing.
+    /// `false` only if no row passes of a file whose columns metadata describes with `extent`; `None` means
+    /// unknown.
     pub fn may_match(&self, extent: &dyn Fn(&str) -> Option<Extent>) -> bool {
         match self {
             Self::Constant(value) => *value == Some(true),
@@ -225,7 +228,7 @@ pub(super) fn membership(
             return Err(Error::invalid(format!("null among the values of `{column}`: use 'is null'")));
         }
         let comparison = coerce::compare(Op::Eq, value, data_type, column)?;
-        // Another operator came out: no row is equal.
+        // The operator changed: no row is equal.
         if comparison.op == Op::Eq && comparison.value.data_type() == data_type {
             same.push(comparison.value);
         } else if comparison.op == Op::Eq {
@@ -245,7 +248,7 @@ pub(super) fn membership(
     Ok(Predicate::Or(wider))
 }
 
-/// A pattern, with the range of texts in which its matches stand: that is what statistics and keys are asked for.
+/// A pattern, with the range of texts that contains its matches: statistics and keys are tested with that range.
 fn like(path: String, pattern: &Pattern, data_type: &DataType, column: &str) -> Result<Predicate> {
     if !matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) {
         return Err(Error::schema(format!("'like' needs a string column, `{column}` is {data_type}")));
@@ -270,7 +273,7 @@ fn like(path: String, pattern: &Pattern, data_type: &DataType, column: &str) -> 
     Ok(Predicate::And(parts))
 }
 
-/// `and`/`or` over parts of which some are known: `decides` is the value that settles the whole.
+/// `and`/`or` over parts of which some are known: `decides` is the value that decides the whole.
 fn settle(parts: Vec<Condition>, decides: bool) -> Condition {
     let (known, mut open): (Vec<_>, Vec<_>) =
         parts.into_iter().partition(|p| matches!(p, Condition::Constant(_)));
@@ -291,8 +294,8 @@ fn settle(parts: Vec<Condition>, decides: bool) -> Condition {
     }
 }
 
-/// The path, as the schema writes it, and the type of a column: a top-level name, in any case if that is clear, or a
-/// dotted path into structs.
+/// The path, as the schema writes it, and the type of a column: a top-level name, in any case if that is
+/// unambiguous, or a dotted path into structs.
 pub fn resolve<'a>(schema: &'a Schema, name: &str) -> Result<(String, &'a DataType)> {
     if let Some((path, data_type)) = top(schema, name)? {
         return Ok((path.to_owned(), data_type));
@@ -311,7 +314,7 @@ pub fn resolve<'a>(schema: &'a Schema, name: &str) -> Result<(String, &'a DataTy
     )))
 }
 
-/// The one column of this name; else the one that differs from it in case alone.
+/// The only column with this name; otherwise the only one that differs in case alone.
 fn top<'a>(schema: &'a Schema, name: &str) -> Result<Option<(&'a str, &'a DataType)>> {
     let fields = || schema.fields().iter();
     let mut found: Vec<_> = fields().filter(|f| f.name() == name).collect();

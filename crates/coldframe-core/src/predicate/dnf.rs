@@ -1,7 +1,7 @@
-//! Filters as pyarrow.parquet takes them: lists of lists of `(column, op, value)`, `or` over `and`.
+//! Filters as pyarrow.parquet accepts them: lists of lists of `(column, op, value)`, `or` over `and`.
 //!
-//! Of sets it has pyarrow's meaning, in which null is a value like others: `in [.., null]` and `not in [..]` let null rows
-//! through.
+//! Sets have pyarrow's meaning, in which null is an ordinary value: `in [.., null]` and `not in [..]` let null rows
+//! pass.
 
 use coldframe_encoding::{Error, Result};
 
@@ -9,7 +9,7 @@ use super::Op;
 use super::condition::Condition;
 use super::literal::Literal;
 
-/// What a condition compares with.
+/// The right-hand side of a condition.
 #[derive(Clone, Debug)]
 pub enum Operand {
     /// `(column, op)`

@@ -1,4 +1,4 @@
-//! Dates and timestamps as text: `yyyy-mm-dd`, then maybe `hh[:mm[:ss[.fraction]]]` and a zone `Z` or `±hh[[:]mm]`.
+//! Dates and timestamps as text: `yyyy-mm-dd`, optionally `hh[:mm[:ss[.fraction]]]` and a zone `Z` or `±hh[[:]mm]`.
 
 /// Nanoseconds of a day.
 pub(super) const DAY: i128 = 86_400_000_000_000;
@@ -33,7 +33,7 @@ pub(super) fn instant(text: &str) -> Option<(i128, bool)> {
     at.0.is_empty().then_some((day + seconds * 1_000_000_000 + i128::from(fraction), zone.is_some()))
 }
 
-/// What is left to read.
+/// The unread rest.
 struct Text<'a>(&'a str);
 
 impl Text<'_> {
@@ -43,7 +43,7 @@ impl Text<'_> {
         Some(sign)
     }
 
-    /// A number of exactly so many digits.
+    /// A number of exactly this many digits.
     fn number(&mut self, digits: usize, most: i64) -> Option<i64> {
         let text = self.0.get(..digits).filter(|t| t.bytes().all(|b| b.is_ascii_digit()))?;
         self.0 = self.0.get(digits..)?;
@@ -66,7 +66,7 @@ impl Text<'_> {
         Some(value * 10i64.pow(9 - u32::try_from(digits).ok()?))
     }
 
-    /// Seconds east of Greenwich, if a zone follows; nothing where what follows is none.
+    /// Seconds east of Greenwich, if a zone follows; `None` if what follows is not a zone.
     fn zone(&mut self) -> Option<Option<i64>> {
         if self.0.is_empty() {
             return Some(None);
@@ -94,7 +94,7 @@ fn days_of(year: i64, month: i64) -> i64 {
     }
 }
 
-/// The proleptic Gregorian calendar, years beginning in March so that the leap day is a year's last.
+/// The proleptic Gregorian calendar, with years beginning in March so that the leap day is a year's last.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;

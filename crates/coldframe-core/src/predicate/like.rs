@@ -1,6 +1,6 @@
-//! SQL's patterns: `%` is any text, `_` any character, `\` makes the next one plain.
+//! SQL's patterns: `%` is any text, `_` any character, `\` escapes the next one.
 
-/// A pattern, taken apart.
+/// A parsed pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     text: String,
@@ -13,7 +13,7 @@ enum Part {
     Any,
     /// `_`
     One,
-    /// Text as it is.
+    /// Literal text.
     Plain(String),
 }
 
@@ -51,7 +51,7 @@ impl Pattern {
         &self.text
     }
 
-    /// The plain text that it starts with.
+    /// The literal text that it starts with.
     pub(super) fn prefix(&self) -> &str {
         match self.parts.first() {
             Some(Part::Plain(text)) => text,
@@ -59,18 +59,18 @@ impl Pattern {
         }
     }
 
-    /// Whether nothing but its plain text matches.
+    /// Whether only its literal text matches.
     pub(super) fn is_plain(&self) -> bool {
         self.parts.iter().all(|p| matches!(p, Part::Plain(_)))
     }
 
-    /// Whether its plain text and then anything matches.
+    /// Whether it is literal text followed by anything.
     pub(super) fn is_prefix(&self) -> bool {
         matches!(self.parts.as_slice(), [Part::Any] | [Part::Plain(_), Part::Any])
     }
 
-    /// Whether the whole of a text is like it. Where a part fails, the last `%` takes more: never an earlier one,
-    /// which could only leave less.
+    /// Whether the whole of a text matches. Where a part fails, only the last `%` is extended: extending an
+    /// earlier one could only leave less text.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         let (mut at, mut part) = (0, 0);
@@ -98,7 +98,7 @@ impl Pattern {
         }
     }
 
-    /// Where the part behind a `%` that failed at `from` can begin instead.
+    /// Where the part after a `%` that failed at `from` can begin instead.
     fn next_start(&self, behind: usize, text: &str, from: usize) -> Option<usize> {
         let rest = text.get(from..)?;
         let from = from + rest.chars().next()?.len_utf8();
@@ -109,7 +109,7 @@ impl Pattern {
     }
 }
 
-/// The first text behind all that have this prefix, in the order of code points; none where there is no such text.
+/// The smallest text greater than all texts with this prefix, in code point order; `None` if there is none.
 #[must_use]
 pub fn behind_prefix(prefix: &str) -> Option<String> {
     let head = prefix.trim_end_matches(char::MAX);

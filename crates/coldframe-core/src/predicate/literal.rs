@@ -1,4 +1,4 @@
-//! Values that a filter compares columns with, before anyone knows the type of the column.
+//! The values in a filter, before the type of the column is known.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -20,28 +20,28 @@ use super::number::Number;
 pub enum Literal {
     /// No value.
     Null,
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// An integer or a decimal number, exact.
     Number(Number),
     /// A double.
     Float(f64),
-    /// Text, which also names a date or a timestamp where the column is of those.
+    /// Text, which is also a date or a timestamp if the column has such a type.
     Text(String),
     /// Bytes.
     Bytes(Vec<u8>),
     /// Days since 1970.
     Date(i64),
-    /// Nanoseconds since 1970; `zoned` where the value says its zone, which a column without one cannot be compared with.
+    /// Nanoseconds since 1970; `zoned` if the value names its zone: it cannot be compared with a column without a zone.
     Instant {
-        /// Of UTC where it is zoned, else of whatever clock the column keeps.
+        /// In UTC if zoned, otherwise in the column's clock.
         nanos: i128,
         /// Whether it named a zone.
         zoned: bool,
     },
-    /// A value of a type that only a cast brings to a column's: an array of one.
+    /// A value of a type that needs a cast to the column's: an array of one.
     Array(ArrayRef),
-    /// What no column can be compared with, in the caller's words.
+    /// A value that no column can be compared with, in the caller's words.
     Other(String),
 }
 
@@ -63,7 +63,7 @@ impl PartialEq for Literal {
 }
 
 impl Literal {
-    /// The value at `i` of an array.
+    /// The value at index `i` of an array.
     #[must_use]
     pub fn from_array(array: &ArrayRef, i: usize) -> Self {
         if i >= array.len() || array.is_null(i) {
@@ -109,7 +109,7 @@ impl Literal {
         }
     }
 
-    /// Which is greater, where the two can be compared without a column: with the bounds that metadata keeps, dates as
+    /// The order of two values, if they are comparable without a column: for bounds in metadata, which store dates as
     /// days and timestamps as microseconds.
     pub(super) fn order(&self, bound: &Self) -> Option<Ordering> {
         match (self, bound) {

@@ -1,4 +1,4 @@
-//! The values of a set, in an order and in a hash table, so that a large one costs a row no more than a small one.
+//! The values of a set, sorted and in a hash table, so that a large set costs no more per row than a small one.
 
 use std::collections::HashSet;
 use std::ops::Deref;
@@ -35,13 +35,13 @@ impl Members {
         Self(Arc::new(Inner { values, sorted, table: OnceLock::new() }))
     }
 
-    /// Whether they are in order.
+    /// Whether they are sorted.
     pub(super) fn is_sorted(&self) -> bool {
         self.0.sorted
     }
 
-    /// Which of `column`'s values are among them, nulls aside; `None` for types that have no bytes to compare. NaN is equal
-    /// to itself, and zeros of different signs are different values.
+    /// Which of `column`'s values are members, ignoring nulls; `None` for types whose bytes cannot be compared. NaN
+    /// equals itself, and zeros of different signs are different values.
     pub(super) fn find_in(&self, column: &ArrayRef) -> Option<BooleanBuffer> {
         let table = self.0.table.get_or_init(|| table(&self.0.values)).as_ref()?;
         let mut found = Vec::with_capacity(column.len());
@@ -73,7 +73,8 @@ fn table(values: &ArrayRef) -> Option<HashSet<Box<[u8]>>> {
     .then_some(table)
 }
 
-/// Calls `see` with each place and the bytes of the value there, whatever they are at a null. `false` where the type has none.
+/// Calls `see` with each index and the bytes of its value, which are arbitrary for nulls. `false` if the type has no
+/// such bytes.
 fn each(array: &ArrayRef, see: &mut dyn FnMut(usize, &[u8])) -> bool {
     macro_rules! bytes {
         ($array:expr) => {{

@@ -1,23 +1,23 @@
-//! Numbers as they are written: digits and an exponent, of any length, so that comparing one with a column loses nothing.
+//! Numbers as written: digits and an exponent, of any length, so that a comparison with a column loses nothing.
 
 use arrow_buffer::i256;
 
-/// More digits than any type of Arrow's counts to (a 256 bit decimal has 76).
+/// More digits than any Arrow type has (a 256 bit decimal has 76).
 const MOST_DIGITS: i64 = 77;
 
 /// A decimal number: `digits * 10^exponent`, negative or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Number {
     negative: bool,
-    /// Without zeros in front; empty for zero.
+    /// Without leading zeros; empty for zero.
     digits: String,
     exponent: i64,
 }
 
-/// Where a value stands among those that a type can count.
+/// The position of a value among those of a discrete type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ticks {
-    /// The largest whole number that is not greater, and whether it is the value itself.
+    /// The largest integer that is not greater, and whether it equals the value.
     At(i256, bool),
     /// Greater than all.
     Above,
@@ -60,7 +60,7 @@ impl Number {
         self.to_string().parse().unwrap_or(f64::NAN)
     }
 
-    /// Which is greater; none where they are too far apart to be told by 77 digits.
+    /// The order of two numbers; `None` if 77 digits do not decide it.
     pub(super) fn compare(&self, other: &Self) -> Option<std::cmp::Ordering> {
         let least = self.exponent.min(other.exponent).min(0);
         let scale = i8::try_from(-least).ok()?;
@@ -75,7 +75,7 @@ impl Number {
         self.digits.is_empty()
     }
 
-    /// Whether it was written with digits behind the point.
+    /// Whether it was written with digits after the point.
     pub(super) fn has_fraction(&self) -> bool {
         self.exponent < 0
     }
@@ -124,7 +124,7 @@ impl From<i64> for Number {
     }
 }
 
-/// A double in units of one, rounded down: a double is a whole number and a binary fraction, both exact.
+/// A double as an integer, rounded down: a double is an integer plus a binary fraction, both exact.
 pub(super) fn float_ticks(v: f64) -> Ticks {
     if v.is_nan() {
         return Ticks::Unordered;

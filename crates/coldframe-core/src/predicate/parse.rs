@@ -1,4 +1,4 @@
-//! A SQL-like condition: `dt >= '2014-01-01' and (x in (1, 2) or s is not null) and not b`.
+//! An SQL-like condition: `dt >= '2014-01-01' and (x in (1, 2) or s is not null) and not b`.
 //!
 //! ```text
 //! or      := and { OR and }
@@ -12,7 +12,7 @@
 //! column  := name { '.' name }, where a name may stand in `back quotes` or "double quotes"
 //! ```
 //!
-//! Names of columns match whatever their case, as in Spark, unless two differ only in that.
+//! Column names match in any case, as in Spark, unless two differ only in case.
 
 use coldframe_encoding::{Error, Result};
 
@@ -28,7 +28,7 @@ const MAX_DEPTH: usize = 100;
 
 const RESERVED: [&str; 10] = ["and", "or", "not", "in", "is", "between", "like", "null", "true", "false"];
 
-/// The filter that a condition means. A mistake is an invalid argument with its place.
+/// Parses a condition. A mistake is an invalid argument that names its position.
 pub fn condition(text: &str) -> Result<Condition> {
     let mut parser = Parser { text, tokens: tokens("filter", text)?, at: 0 };
     let parsed = parser.any_of(0)?;
@@ -40,7 +40,7 @@ pub fn condition(text: &str) -> Result<Condition> {
 
 struct Parser<'a> {
     text: &'a str,
-    /// The last one is the end.
+    /// The last token is the end.
     tokens: Vec<Token<'a>>,
     at: usize,
 }
@@ -143,7 +143,7 @@ impl<'a> Parser<'a> {
             Some(test) if negated => Ok(!test),
             Some(test) => Ok(test),
             None if negated => Err(self.error("in, between or like")),
-            // A column of truth values by itself.
+            // A boolean column by itself.
             None => Ok(Condition::Compare { column, op: Op::Eq, value: Literal::Bool(true) }),
         }
     }
@@ -212,7 +212,7 @@ impl<'a> Parser<'a> {
         Ok(None)
     }
 
-    /// `(value, ..)`. Where null is among them, a value that is none of the others may be it.
+    /// `(value, ..)`. If the set contains null, a value that is not found may equal it.
     fn set(&mut self, column: String) -> Result<Condition> {
         self.expect_sign("(")?;
         let mut values = vec![self.value()?];
@@ -223,7 +223,7 @@ impl<'a> Parser<'a> {
         let given = values.len();
         values.retain(|v| !matches!(v, Literal::Null));
         let with_null = values.len() < given;
-        // A set tells zeros apart by their signs, as pyarrow's does; SQL does not.
+        // A set distinguishes zeros by their signs, as pyarrow's does; SQL does not.
         if values.iter().any(|v| matches!(v, Literal::Number(n) if n.is_zero())) {
             values.extend([Literal::Float(0.0), Literal::Float(-0.0)]);
         }
@@ -243,7 +243,7 @@ impl<'a> Parser<'a> {
         Err(self.error("a literal"))
     }
 
-    /// Takes a literal where one follows.
+    /// Consumes a literal if one follows.
     fn literal(&mut self) -> Result<Option<Literal>> {
         let (token, following) = (self.peek(), self.ahead(1));
         let (taken, value) = match token.kind {
@@ -268,7 +268,7 @@ impl<'a> Parser<'a> {
         Ok(Some(value))
     }
 
-    /// A number with an exponent is a double, as in SQL; another one is exact.
+    /// A number with an exponent is a double, as in SQL; any other is exact.
     fn number(&self, text: &str, negative: bool) -> Result<Literal> {
         if text.contains(['e', 'E']) {
             let value: Option<f64> = text.parse().ok();

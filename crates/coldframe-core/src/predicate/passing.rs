@@ -1,7 +1,7 @@
-//! Which rows pass, where nobody asks which of the others are false and which cannot be told.
+//! Which rows pass, if false and unknown need not be distinguished for the others.
 //!
-//! Of several conditions that all have to hold, those on numbers come first. Where they leave few rows, the others are looked at for
-//! these alone:
+//! Of several conditions that must all hold, those on numbers are evaluated first. If they leave few rows, the others
+//! are evaluated for these only:
 //!
 //! ```text
 //! quantity = 3        0 0 1 0 0 0 1 0 0 1 0 0      of all rows
@@ -18,7 +18,7 @@ use super::Predicate;
 use crate::arrow_error;
 use crate::projection::outermost;
 
-/// Conditions are looked at for the rows that are left where these are at most one of so many.
+/// Conditions are evaluated for the remaining rows only if these are at most one in this many.
 const FEW: usize = 4;
 
 impl Predicate {
@@ -37,7 +37,7 @@ impl Predicate {
         }
     }
 
-    /// Whether it compares other things than numbers.
+    /// Whether it compares anything but numbers.
     fn is_dear(&self) -> bool {
         match self {
             Self::Null { .. } => false,
@@ -64,7 +64,7 @@ fn all_of(parts: &[&Predicate], batch: &RecordBatch) -> Result<BooleanBuffer> {
     Ok(spread(&passes, &all_of(rest, &left.map_err(arrow_error)?)?))
 }
 
-/// What of a batch conditions look at.
+/// The columns of a batch that conditions need.
 fn of_columns(parts: &[&Predicate], batch: &RecordBatch) -> Result<RecordBatch> {
     let mut paths = Vec::new();
     parts.iter().for_each(|part| part.columns(&mut paths));
@@ -72,7 +72,7 @@ fn of_columns(parts: &[&Predicate], batch: &RecordBatch) -> Result<RecordBatch> 
     batch.project(&places).map_err(arrow_error)
 }
 
-/// `passes`, of which only those rows stay that `of_them` says.
+/// `passes`, restricted to the rows that `of_them` selects among them.
 fn spread(passes: &BooleanBuffer, of_them: &BooleanBuffer) -> BooleanBuffer {
     let mut all = BooleanBufferBuilder::new(passes.len());
     all.append_n(passes.len(), false);

@@ -1,8 +1,8 @@
-//! Filters from Substrait, the form in which pyarrow hands out its expressions.
+//! Filters from Substrait, the form in which pyarrow exports its expressions.
 //!
-//! Understood are comparisons of a column with a literal, sets, null tests, `and`, `or`, `not`, and boolean columns as
-//! they are. Anything else makes the whole filter not understood: the caller then evaluates it by other means, so that
-//! no row is ever decided by half a filter.
+//! Supported are comparisons of a column with a literal, sets, null tests, `and`, `or`, `not`, and boolean columns. If
+//! anything else occurs, the whole filter is unsupported and the caller evaluates it by other means, so that no row is
+//! ever decided by half a filter.
 
 mod proto;
 
@@ -20,8 +20,8 @@ use prost::Message;
 use super::{Op, Predicate};
 use proto::{Expression, ExtendedExpression, LiteralValue, Rex, ScalarFunction, Segment, SingularOrList};
 
-/// The filter that an `ExtendedExpression` message holds; `None` where it holds something that is not understood.
-/// `schema` is the one the expression was bound to.
+/// The filter in an `ExtendedExpression` message; `None` if it contains something unsupported. `schema` is the
+/// one the expression was bound to.
 pub fn parse(message: &[u8], schema: &Schema) -> Result<Option<Predicate>> {
     let message = ExtendedExpression::decode(message)
         .map_err(|e| Error::invalid(format!("a Substrait message: {e}")))?;
@@ -51,7 +51,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What pyarrow's `is_in` becomes. It is never null: a null row is among the values if null is.
+    /// The form of pyarrow's `is_in`. It is never null: a null row is a member if null is.
     fn is_in(&self, list: &SingularOrList) -> Option<Predicate> {
         let column = self.column(list.value.as_deref()?)?;
         let is_null = |e: &Expression| matches!(&e.rex, Some(Rex::Literal(l)) if matches!(l.value, Some(LiteralValue::Null(_))));

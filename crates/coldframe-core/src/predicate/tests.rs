@@ -1,4 +1,4 @@
-//! Filters: normal form, pruning and exact evaluation against what SQL says of nulls, NaN and types.
+//! Filters: normal form, pruning and exact evaluation against SQL's rules for nulls, NaN and types.
 
 mod language;
 mod logic;

@@ -1,12 +1,13 @@
-//! A file's columns as the table has them.
+//! A file's columns in the table's form.
 //!
 //! ```text
 //! file      name, ID                      table    id     name   at         region
 //!                                                  ID     name   (nulls)    'eu', repeated
 //! ```
 //!
-//! Columns go by name, whatever its case where the name itself is not there. They keep the types that they were decoded to: the
-//! fingerprint of what was read is taken of these, before [`conform`](super::conform()) makes them into the table's.
+//! Columns are matched by name, in any case if there is no exact match. They keep the types that they were decoded to:
+//! the fingerprint of what was read is taken of these, before [`conform`](super::conform()) converts them to the
+//! table's.
 
 #[cfg(test)]
 mod tests;
@@ -29,17 +30,17 @@ use arrow_select::take::take;
 pub struct Arrangement {
     /// The table's columns.
     pub target: SchemaRef,
-    /// New names for the file's columns by position, where the file has placeholders only. They count where there are as many
-    /// as columns.
+    /// New names for the file's columns by position, if the file has only placeholder names. They apply if there are as
+    /// many as columns.
     pub names: Option<Vec<String>>,
-    /// Columns that have the same value in each row, whatever the file has under their names: arrays of one value, which may be
-    /// null.
+    /// Columns with the same value in each row, which replace the file's columns of that name: arrays of one value,
+    /// which may be null.
     pub constants: BTreeMap<String, ArrayRef>,
 }
 
 impl Arrangement {
-    /// The batch's columns in the table's order and under its names, in the types that they were decoded to; nulls of the
-    /// table's type where the file lacks one.
+    /// The batch's columns in the table's order and under its names, in the types that they were decoded to; nulls of
+    /// the table's type for missing ones.
     pub fn arrange(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let rows = batch.num_rows();
         let found = self.found(batch);
@@ -92,10 +93,10 @@ fn unfit(e: ArrowError) -> Error {
     Error::schema(e.to_string())
 }
 
-/// `array` with the struct fields that only other files have, as nulls, and all in the target's order, under its names.
+/// `array` with the struct fields that only other files have, as nulls, in the target's order and under its names.
 ///
-/// Fields go by name, whatever its case; those that the target has not are left out. Types are left as they are; where the array
-/// is not of the target's kind it is given back.
+/// Fields are matched by name, in any case; those that the target lacks are dropped. Types are kept; an array of
+/// another kind than the target is returned unchanged.
 pub fn with_fields(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     match (array.data_type(), target) {
         (found, _) if alike(found, target) => Ok(array.clone()),
@@ -106,7 +107,7 @@ pub fn with_fields(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     }
 }
 
-/// The same types, whatever the elements of lists and the entries of maps are called.
+/// The same types, ignoring the names of list elements and map entries.
 fn alike(one: &DataType, other: &DataType) -> bool {
     let fields = |one: &Field, other: &Field| {
         one.is_nullable() == other.is_nullable() && alike(one.data_type(), other.data_type())

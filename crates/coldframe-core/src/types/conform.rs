@@ -1,4 +1,5 @@
-//! Arrow as the files give it, made into exactly the Arrow that a target demands, losing nothing but digits below a microsecond.
+//! Converts Arrow data from files to exactly the Arrow types that a target requires, losing nothing but digits below a
+//! microsecond.
 //!
 //! ```text
 //! dictionary, runs            their values                      null            nulls of any type
@@ -12,12 +13,13 @@
 //! union                       struct<tag, f0, f1, ..>, one of the fields not null
 //! ```
 //!
-//! Whoever takes batches of a fixed schema (Spark, a table's writer) compares field by field: `LargeUtf8`, nanoseconds, a list's
-//! child of another name are each an error. Anything not above is one here. What is in its type already is not copied.
+//! Consumers of batches with a fixed schema (Spark, a table's writer) compare field by field: `LargeUtf8`, nanoseconds,
+//! a list's child with another name are each an error. Any conversion that is not in the table above is an error here.
+//! Columns that already have their type are not copied.
 //!
 //! | module | holds |
 //! |---|---|
-//! | this | batches, columns, and which rule is for which types |
+//! | this | batches, columns, and which rule applies to which types |
 //! | [`cast`] | values: what fits, and what would be rounded |
 //! | [`nested`] | lists, maps, structs and unions |
 //! | [`times`] | timestamps |
@@ -37,10 +39,11 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
 use arrow_select::take::take;
 
-/// `batch` with exactly the schema `target`. Its columns are taken by position, their names must agree.
+/// `batch` with exactly the schema `target`. Its columns are taken by position; their names must agree.
 ///
-/// A column that has the target's type is passed on as it is. An error of the schema names the column (and the field in it:
-/// `a.element.b`) whose type, or one of whose values, has no form in the target's, or that is declared not to be null and is.
+/// A column that has the target's type is passed on unchanged. A schema error names the column (and the field in it:
+/// `a.element.b`) whose type or value cannot be represented in the target's type, or that has a null although it is not
+/// nullable.
 pub fn conform(batch: &RecordBatch, target: &SchemaRef) -> Result<RecordBatch> {
     if batch.schema_ref() == target {
         return Ok(batch.clone());
@@ -50,7 +53,7 @@ pub fn conform(batch: &RecordBatch, target: &SchemaRef) -> Result<RecordBatch> {
         let column = Column { outer: None, name: field.name() };
         declared(array, field, column)
     });
-    // No column at all (a count): the number of rows has to survive.
+    // No columns at all (a count): the number of rows must survive.
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     let columns = columns.collect::<Result<_>>()?;
     RecordBatch::try_new_with_options(target.clone(), columns, &options).map_err(unfit)
@@ -93,19 +96,19 @@ impl fmt::Display for Column<'_> {
     }
 }
 
-/// What Arrow says of parts that do not go together.
+/// Arrow's error about parts that do not fit together.
 fn unfit(e: ArrowError) -> Error {
     Error::schema(e.to_string())
 }
 
-/// `array` as a field's type, with no null where it is declared to have none.
+/// `array` as a field's type, without nulls if the field is not nullable.
 fn declared(array: &ArrayRef, field: &Field, column: Column<'_>) -> Result<ArrayRef> {
     let made = retyped(array, field.data_type(), column)?;
     demand_values(&made, field, None, column)?;
     Ok(made)
 }
 
-/// An error for a null that its field denies, unless what is `around` it is null as well.
+/// An error for a null that its field does not allow, unless the enclosing value `around` is null as well.
 fn demand_values(
     array: &ArrayRef,
     field: &Field,
@@ -127,7 +130,7 @@ fn demand_values(
 fn retyped(array: &ArrayRef, target: &DataType, column: Column<'_>) -> Result<ArrayRef> {
     let found = array.data_type();
     match (found, target) {
-        // What is nested in the same types may still have nulls that its fields deny.
+        // Values nested in the same types may still have nulls that their fields do not allow.
         (_, DataType::List(_) | DataType::Map(_, _) | DataType::Struct(_)) => {}
         _ if found == target => return Ok(array.clone()),
         _ => {}

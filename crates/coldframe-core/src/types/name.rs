@@ -1,4 +1,4 @@
-//! Types by the names that people of Arrow know them by in Python.
+//! Types by the names that Arrow users know from Python.
 
 use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
 
@@ -48,7 +48,7 @@ pub fn name(kind: &DataType) -> String {
         T::Interval(IntervalUnit::YearMonth) => "month_interval".to_owned(),
         T::Interval(IntervalUnit::DayTime) => "day_time_interval".to_owned(),
         T::Interval(IntervalUnit::MonthDayNano) => "month_day_nano_interval".to_owned(),
-        // Integers, binary: Arrow's own names, in small letters.
+        // Integers, binary: Arrow's own names, in lower case.
         other => other.to_string().to_lowercase(),
     }
 }

@@ -1,10 +1,10 @@
-//! The type that holds the values of two.
+//! The common type for the values of two types.
 //!
 //! | types | wide |
 //! |---|---|
 //! | tinyint < smallint < int < bigint | the widest |
-//! | unsigned integers | the widest; with a signed one, a signed one with room for both, at most bigint |
-//! | integers, decimal | a decimal with room for both |
+//! | unsigned integers | the widest; with a signed one, a signed one wide enough for both, at most bigint |
+//! | integers, decimal | a decimal wide enough for both |
 //! | decimal(p,s), decimal(q,t) | the larger scale, the larger number of digits before the point |
 //! | float < double; integers, double | double |
 //! | string, binary | binary; large where one is |
@@ -13,17 +13,17 @@
 //! | list, map | by their elements |
 //! | dictionary | by its values |
 //!
-//! Whoever casts to it checks each value: not every bigint is a double.
+//! A cast to it must check each value: not every bigint is a double.
 
 use std::fmt;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
 
-/// Digits that a decimal holds in Hive, in Spark and in the lakehouse formats.
+/// Digits of a decimal in Hive, in Spark and in the lakehouse formats.
 pub const MAX_PRECISION: u8 = 38;
 
-/// Why two types have none in common.
+/// Why two types have no common type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unlike(String);
 
@@ -37,7 +37,7 @@ fn unlike<T>() -> Result<T, Unlike> {
     Err(Unlike("no type holds the values of both".to_owned()))
 }
 
-/// The type that holds the values of both; see the module's page.
+/// The common type for the values of both; see the module's documentation.
 pub fn wider(one: &DataType, other: &DataType) -> Result<DataType, Unlike> {
     use DataType::{Dictionary, Map, Null, Struct};
     match (one, other) {
@@ -71,7 +71,7 @@ fn is_bytes(kind: &DataType) -> bool {
     matches!(kind, Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView | FixedSizeBinary(_))
 }
 
-/// Digits in front of the point and behind it; none of what is no decimal and no signed integer.
+/// Digits before the point and after it; `None` for anything but decimals and signed integers.
 fn digits(kind: &DataType) -> Option<(i32, i32)> {
     use DataType::{Decimal32, Decimal64, Decimal128, Decimal256, Int8, Int16, Int32, Int64};
     match kind {
@@ -114,7 +114,7 @@ fn wider_integer(one: &DataType, other: &DataType) -> DataType {
             .find(|kind| bits(kind) == widest)
             .unwrap_or(UInt64);
     }
-    // An unsigned one needs a bit more.
+    // An unsigned one needs one bit more.
     let room = |kind: &DataType| if kind.is_signed_integer() { bits(kind) } else { bits(kind) * 2 };
     let needed = room(one).max(room(other));
     [Int8, Int16, Int32, Int64].into_iter().find(|kind| bits(kind) == needed).unwrap_or(Int64)
@@ -183,14 +183,14 @@ fn nullable(field: &FieldRef) -> FieldRef {
     if field.is_nullable() { field.clone() } else { Arc::new(field.as_ref().clone().with_nullable(true)) }
 }
 
-/// The first one's field, with room for the values of both.
+/// The first one's field, wide enough for the values of both.
 fn wider_field(own: &FieldRef, other: &FieldRef) -> Result<FieldRef, Unlike> {
     let kind = wider(own.data_type(), other.data_type())?;
     let nullable = own.is_nullable() || other.is_nullable();
     Ok(Arc::new(own.as_ref().clone().with_data_type(kind).with_nullable(nullable)))
 }
 
-/// The entries of a map, whose two fields go by their places.
+/// The entries of a map, whose two fields are matched by position.
 fn wider_entries(own: &FieldRef, other: &FieldRef) -> Result<FieldRef, Unlike> {
     let (DataType::Struct(pair), DataType::Struct(others)) = (own.data_type(), other.data_type()) else {
         return unlike();

@@ -1,9 +1,9 @@
-//! The door that all batches to be written go through, whatever the format.
+//! Every batch to be written passes through here, whatever the format.
 //!
-//! Arrow has several layouts for one meaning. Dictionaries, runs, views and extension types become the plain arrays
-//! that every writer takes; a writer then has one layout of text to write and not five. Decoding makes arrays larger:
-//! a batch is cut into pieces first, so that none needs offsets beyond 2 GiB. What no format can hold is refused here,
-//! by the name of its column.
+//! Arrow has several layouts for one meaning. Dictionaries, run-end encoded arrays, views and extension types become
+//! the plain arrays that every writer accepts; so a writer handles one layout of text and not five. Decoding makes
+//! arrays larger: a batch is cut into pieces first, so that none needs offsets beyond 2 GiB. What no format can
+//! represent is refused here, with the name of its column.
 
 use std::sync::Arc;
 
@@ -20,23 +20,23 @@ use coldframe_encoding::{Error, Result};
 use crate::arrays::{span, window};
 use crate::arrow_error;
 
-/// Fields inside fields: what readers of all formats follow.
+/// Maximum nesting that readers of all formats accept.
 const MAX_DEPTH: usize = 64;
 
-/// How large a piece becomes, about. It stays far below what 32-bit offsets reach.
+/// Approximate size of a piece. It stays far below the reach of 32-bit offsets.
 const PIECE_BYTES: u64 = 256 << 20;
 
-/// How metadata marks a type that is more than its storage.
+/// How metadata marks an extension type.
 const EXTENSION: &str = "ARROW:extension:";
 
-/// What is written of a stream: its schema in plain types, and its batches as those.
+/// What is written of a stream: its schema in plain types, and its batches in those types.
 #[derive(Clone, Debug)]
 pub struct Intake {
     plain: SchemaRef,
 }
 
 impl Intake {
-    /// Refuses what no format can hold.
+    /// Refuses what no format can represent.
     pub fn new(given: &Schema) -> Result<Self> {
         let fields = given
             .fields()
@@ -52,7 +52,7 @@ impl Intake {
         &self.plain
     }
 
-    /// The batch in plain arrays, in as many pieces as it takes. They are made one by one.
+    /// The batch in plain arrays, in as many pieces as necessary, made one by one.
     pub fn pieces(&self, batch: &RecordBatch) -> impl Iterator<Item = Result<RecordBatch>> + '_ {
         let mut open = vec![batch.clone()];
         std::iter::from_fn(move || {
@@ -164,7 +164,7 @@ fn plain(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     }
 }
 
-/// The values of the lists that are there, not those that a slice leaves out.
+/// The values of the lists in the slice, not of those outside it.
 fn list<O: OffsetSizeTrait>(from: &GenericListArray<O>, field: &FieldRef) -> Result<ArrayRef> {
     let (start, length, offsets) = window(from.offsets());
     let values = plain(&from.values().slice(start, length), field.data_type())?;
@@ -177,7 +177,7 @@ fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         .map_err(|e| Error::schema(format!("values of {} as {to}: {e}", array.data_type())))
 }
 
-/// An error for a null that its field denies, unless what is around it is null as well.
+/// An error for a null that its field does not allow, unless the enclosing value is null as well.
 fn check_nulls(array: &ArrayRef, field: &Field, around: Option<&NullBuffer>) -> Result<()> {
     let nulls = NullBuffer::union(around, array.logical_nulls().as_ref());
     if !field.is_nullable() && array.null_count() > 0 {
@@ -202,7 +202,7 @@ fn check_nulls(array: &ArrayRef, field: &Field, around: Option<&NullBuffer>) -> 
     }
 }
 
-/// The items of lists that are null are not looked at by anyone; hardly a list has such.
+/// Items of null lists are not used; lists rarely have any.
 fn check_items(values: &ArrayRef, field: &Field) -> Result<()> {
     if field.is_nullable() && !values.data_type().is_nested() {
         return Ok(());
@@ -210,7 +210,7 @@ fn check_items(values: &ArrayRef, field: &Field) -> Result<()> {
     check_nulls(values, field, None)
 }
 
-/// An error for a timestamp that no reader gives back: all of them count in microseconds at least.
+/// An error for a timestamp that no reader could return: all of them use at least microseconds.
 fn check_instants(array: &ArrayRef) -> Result<()> {
     let (worst, unit, most) = match array.data_type() {
         DataType::Timestamp(TimeUnit::Second, _) => {
@@ -239,7 +239,7 @@ fn farthest<T: ArrowPrimitiveType<Native = i64>>(array: &ArrayRef) -> Option<i64
     array.as_primitive::<T>().iter().flatten().max_by_key(|v| v.unsigned_abs())
 }
 
-/// About the bytes of values that an array has in plain layout.
+/// Approximate bytes of an array's values in plain layout.
 fn plain_bytes(array: &ArrayRef) -> u64 {
     let rows = array.len() as u64;
     let average = |values: &ArrayRef, wanted: u64| match values.len() as u64 {

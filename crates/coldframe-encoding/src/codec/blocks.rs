@@ -1,4 +1,4 @@
-//! Codecs whose unit is a whole block: stored, snappy, LZ4.
+//! Codecs that work on whole blocks: stored, snappy, LZ4.
 
 use super::{Algorithm, Filled};
 use crate::Result;

@@ -9,7 +9,7 @@ use zstd::zstd_safe;
 use super::{Algorithm, lzo};
 use crate::{Error, Result};
 
-/// Compresses; keeps the encoders' working memory from call to call.
+/// Compresses; keeps the encoders' working memory between calls.
 #[derive(Default)]
 pub struct Compressor {
     deflate: Option<(i32, libdeflater::Compressor)>,
@@ -26,7 +26,7 @@ impl fmt::Debug for Compressor {
 }
 
 impl Algorithm {
-    /// The levels that [`Compressor::compress`] takes, and the one it takes by itself; `None` if there are no levels.
+    /// The levels that [`Compressor::compress`] accepts, and its default; `None` if the algorithm has no levels.
     pub fn levels(self) -> Option<(RangeInclusive<i32>, i32)> {
         match self {
             Self::None | Self::Snappy | Self::Lz4 | Self::Lzo => None,
@@ -37,7 +37,7 @@ impl Algorithm {
         }
     }
 
-    /// `level` if the algorithm has it, its own choice for `None`.
+    /// `level` if the algorithm supports it; the default for `None`.
     fn level(self, level: Option<i32>) -> Result<i32> {
         match (self.levels(), level) {
             (None, None) => Ok(0),
@@ -66,7 +66,7 @@ impl Compressor {
         Self::default()
     }
 
-    /// Appends to `out` the compressed form of `src`. `None` is the algorithm's usual level, see
+    /// Appends the compressed form of `src` to `out`. `None` is the algorithm's usual level, see
     /// [`Algorithm::levels`].
     pub fn compress(
         &mut self,
@@ -145,7 +145,7 @@ impl Compressor {
     }
 }
 
-/// Lets `encode` write into `most` new bytes of `out` and keeps as many as it says; none after an error.
+/// Lets `encode` write into `most` new bytes of `out` and keeps as many as it returns; none after an error.
 fn append(out: &mut Vec<u8>, most: usize, encode: impl FnOnce(&mut [u8]) -> Result<usize>) -> Result<()> {
     let start = out.len();
     out.resize(start.saturating_add(most), 0);

@@ -5,12 +5,12 @@
 //! gzip  | 1f 8b 08 FLG MTIME(4) XFL OS | [extra, name, comment, crc] | deflate | CRC-32 LE | size mod 2^32 LE |
 //! ```
 //!
-//! The pure-Java gzip of old Hadoop (seen from Hive 0.8.1) writes blocks without the 10-byte header, and their CRC-32 goes
-//! on from the block that the same compressor wrote before. They are read too: the deflate stream must end exactly 8
-//! bytes before the end and have the stored size, since the CRC-32 of one block alone says nothing.
+//! The pure-Java gzip of old Hadoop (seen from Hive 0.8.1) writes blocks without the 10-byte header, and their CRC-32
+//! continues from the previous block of the same compressor. They are read too: the CRC-32 of one block alone cannot be
+//! checked, so the deflate stream must end exactly 8 bytes before the end and have the stored size.
 //!
-//! libdeflate is used because whole buffers are at hand. Against flate2 with zlib-rs, one core of a shared 2-core x86-64
-//! machine, MB/s of output from blocks of 64 KiB to 1 MiB:
+//! libdeflate is used because whole buffers are available. Against flate2 with zlib-rs, one core of a shared 2-core
+//! x86-64 machine, MB/s of output from blocks of 64 KiB to 1 MiB:
 //!
 //! | data (ratio) | libdeflate | zlib-rs |
 //! |---|---|---|
@@ -18,7 +18,7 @@
 //! | prose (2.4) | 710 to 815 | 335 to 410 |
 //! | JSON (11) | 2040 to 3570 | 725 to 985 |
 //!
-//! flate2 is left where libdeflate cannot tell what is asked: where a stream ends, and members behind the first.
+//! flate2 remains for what libdeflate cannot answer: where a stream ends, and whether further members follow.
 
 use std::io::Read;
 
@@ -28,7 +28,7 @@ use memchr::memmem;
 use super::{Algorithm, Filled};
 use crate::Result;
 
-/// A libdeflate context, made at the first use.
+/// A libdeflate context, created on first use.
 #[derive(Default)]
 pub(super) struct Inflate(Option<libdeflater::Decompressor>);
 
@@ -37,7 +37,8 @@ impl Inflate {
         self.0.get_or_insert_with(libdeflater::Decompressor::new)
     }
 
-    /// Bytes behind the last deflate block are not seen: a raw stream has nothing that marks its end for a caller.
+    /// Bytes after the last deflate block go unnoticed: for a raw stream, libdeflate does not report where it
+    /// ended.
     pub(super) fn raw(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Filled> {
         filled(Algorithm::Deflate, self.context().deflate_decompress(src, dst))
     }
@@ -73,7 +74,7 @@ impl Inflate {
             );
         };
         let not_gzip =
-            || Algorithm::Gzip.corrupt("expected the magic 1f8b, found neither it nor bare deflate");
+            || Algorithm::Gzip.corrupt("expected the magic 1f8b or deflate without a header, found neither");
         let filled = match self.context().deflate_decompress(body, dst) {
             Err(DecompressionError::BadData) => return Err(not_gzip()),
             other => filled(Algorithm::Gzip, other)?,
@@ -99,20 +100,21 @@ fn filled(algorithm: Algorithm, result: Result<usize, DecompressionError>) -> Re
     }
 }
 
-/// CRC-32 and size as a gzip member ends with them.
+/// The CRC-32 and size at the end of a gzip member.
 fn gzip_trailer(data: &[u8]) -> [u8; 8] {
     let size = u32::try_from(data.len() & 0xffff_ffff).unwrap_or(0);
     let trailer = u64::from(libdeflater::crc32(data)) | u64::from(size) << 32;
     trailer.to_le_bytes()
 }
 
-/// libdeflate does not tell where its stream ended. But the stream ended with its checksum, so if the checksum's first
-/// occurrence in `src` is its end, nothing follows.
+/// libdeflate does not report where its stream ended. But the stream ended with its checksum, so if the checksum's
+/// first occurrence in `src` is at its end, nothing follows.
 fn ends_with_first(src: &[u8], checksum: &[u8]) -> bool {
     memmem::find(src, checksum) == src.len().checked_sub(checksum.len())
 }
 
-/// An error unless a raw stream ends where `src` does: inflating alone stops at the last block, wherever that is.
+/// An error unless a raw stream ends where `src` does: inflating alone stops after the last block, wherever that
+/// is.
 pub fn check_end(src: &[u8]) -> Result<()> {
     ends(Algorithm::Deflate, flate2::Decompress::new(false), src)
 }
@@ -142,7 +144,7 @@ fn ends(algorithm: Algorithm, mut stream: flate2::Decompress, src: &[u8]) -> Res
     }
 }
 
-/// Several members, one after the other; anything else behind a member is an error.
+/// Several members, one after the other; anything else after a member is an error.
 #[cold]
 fn gzip_members(src: &[u8], dst: &mut [u8]) -> Result<Filled> {
     let mut members = flate2::bufread::MultiGzDecoder::new(src);
@@ -156,7 +158,7 @@ fn gzip_members(src: &[u8], dst: &mut [u8]) -> Result<Filled> {
             Ok(0) => return Ok(Filled::To(written)),
             Ok(_) if full => return Ok(Filled::Overflow),
             Ok(n) => written = written.saturating_add(n),
-            Err(e) => return Err(Algorithm::Gzip.corrupt(format_args!("behind the first member: {e}"))),
+            Err(e) => return Err(Algorithm::Gzip.corrupt(format_args!("after the first member: {e}"))),
         }
     }
 }

@@ -1,19 +1,19 @@
 //! Hadoop's codecs: a class name in a file names the algorithm and whether its blocks are framed.
 //!
 //! Snappy, LZ4 and LZO have no stream form of their own in Hadoop, so `BlockCompressorStream` frames raw blocks. A
-//! block has one raw length and one chunk or, if the writer was handed more than its buffer holds, many:
+//! block has one raw length and one chunk, or several if the writer was given more than its buffer holds:
 //!
 //! ```text
 //! block  | raw length u32 BE | chunk ... until the raw length is reached
 //! chunk  | length u32 BE | one raw snappy, LZ4 or LZO block
 //! ```
 //!
-//! Blocks follow each other to the end of the bytes; one of raw length 0 may be anywhere and has no chunk. The other
-//! codecs (zlib, gzip, bzip2, zstd) write one bare stream.
+//! Blocks follow each other to the end of the bytes; a block of raw length 0 may occur anywhere and has no chunk.
+//! The other codecs (zlib, gzip, bzip2, zstd) write one stream without framing.
 //!
-//! What [`HadoopCodec::compress`] writes has one chunk a block, and blocks no longer than the buffer that
-//! Hadoop's decoders have by default (256 KiB; aircompressor's LZO 64 KiB), less the worst growth of the algorithm, as
-//! Hadoop's own writers cut them.
+//! [`HadoopCodec::compress`] writes one chunk per block. Like Hadoop's own writers, it makes blocks no longer than the
+//! default buffer of Hadoop's decoders (256 KiB; aircompressor's LZO 64 KiB), less the worst-case growth of the
+//! algorithm.
 
 use super::{Algorithm, Compressor, Decompressor, Filled, check_expansion};
 use crate::{Cursor, Error, Result};
@@ -21,11 +21,11 @@ use crate::{Cursor, Error, Result};
 /// A codec as Hadoop's configuration and files name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HadoopCodec {
-    /// What compresses.
+    /// The compression algorithm.
     pub algorithm: Algorithm,
-    /// Whether it is in `BlockCompressorStream`'s framing.
+    /// Whether it uses `BlockCompressorStream`'s framing.
     pub framed: bool,
-    /// The Java class that files name.
+    /// The Java class name in files.
     pub class_name: &'static str,
 }
 
@@ -37,7 +37,7 @@ const fn framed(algorithm: Algorithm, class_name: &'static str) -> HadoopCodec {
     HadoopCodec { algorithm, framed: true, class_name }
 }
 
-/// The first of an algorithm is the one to write.
+/// The first entry of an algorithm is the one for writing.
 const CODECS: &[HadoopCodec] = &[
     bare(Algorithm::Zlib, "org.apache.hadoop.io.compress.DefaultCodec"),
     bare(Algorithm::Zlib, "org.apache.hadoop.io.compress.DeflateCodec"),
@@ -69,30 +69,31 @@ const CODECS: &[HadoopCodec] = &[
 ];
 
 impl HadoopCodec {
-    /// The codec that a file names; an unsupported error with the name if it is not known.
+    /// The codec that a file names; an unsupported error with the name if it is unknown.
     pub fn from_class_name(class_name: &str) -> Result<Self> {
         if let Some(codec) = CODECS.iter().find(|c| c.class_name == class_name) {
             return Ok(*codec);
         }
         Err(Error::unsupported(if class_name.ends_with(".LzopCodec") {
-            format!("codec {class_name}: its lzop containers are not read, only LzoCodec's framed blocks are")
+            format!("codec {class_name}: lzop containers are not supported, only LzoCodec's framed blocks")
         } else {
             format!("codec {class_name} is not known")
         }))
     }
 
-    /// The codec to write an algorithm with, if Hadoop has one.
+    /// The codec for writing an algorithm, if Hadoop has one.
     pub fn from_algorithm(algorithm: Algorithm) -> Result<Self> {
         let codec = CODECS.iter().find(|c| c.algorithm == algorithm);
         codec.copied().ok_or_else(|| Error::unsupported(format!("Hadoop has no codec for {algorithm}")))
     }
 
-    /// An algorithm in the framing, whatever class wrote it.
+    /// A framed algorithm, whichever class wrote it.
     pub const fn framed(algorithm: Algorithm) -> Self {
         framed(algorithm, "org.apache.hadoop.io.compress.BlockDecompressorStream")
     }
 
-    /// Appends to `out` what `src` holds, which must be exactly `expected` bytes. No bytes at all hold no bytes.
+    /// Appends the contents of `src` to `out`; they must be exactly `expected` bytes. Empty input is empty
+    /// output.
     pub fn decompress_exact(
         &self,
         decompressor: &mut Decompressor,
@@ -110,7 +111,7 @@ impl HadoopCodec {
             return Ok(());
         }
         out.truncate(start);
-        // The blocks' raw lengths are not what Hadoop's reader trusts: it takes what the chunks hold.
+        // Hadoop's reader does not trust the blocks' raw lengths: it takes what the chunks hold.
         if expected <= self.algorithm.justified(src.len()) {
             out.resize(start.saturating_add(expected), 0);
             let dst = out.get_mut(start..).unwrap_or_default();
@@ -123,8 +124,8 @@ impl HadoopCodec {
         Err(self.algorithm.corrupt(format_args!("expected {expected} bytes, found {found}")))
     }
 
-    /// Fills `dst` with what `src` holds, which must be exactly as much. An error says less than that of
-    /// [`Self::decompress_exact`], and leaves anything in `dst`. Whoever allocates for `src` asks [`Self::may_expand`].
+    /// Fills `dst` with the contents of `src`, which must have exactly that size. Its error says less than that of
+    /// [`Self::decompress_exact`] and leaves `dst` arbitrary. Call [`Self::may_expand`] before allocating for `src`.
     pub fn decompress_into(&self, decompressor: &mut Decompressor, src: &[u8], dst: &mut [u8]) -> Result<()> {
         if self.framed || src.is_empty() {
             return self.fill_by_chunks(decompressor, src, dst);
@@ -135,13 +136,13 @@ impl HadoopCodec {
         }
     }
 
-    /// Whether memory may be taken for the `size` bytes that `src` is said to hold.
+    /// Whether memory may be allocated for the `size` bytes that `src` claims to hold.
     pub fn may_expand(&self, src: &[u8], size: usize) -> bool {
         size <= self.algorithm.justified(src.len())
     }
 
-    /// Fills `dst` from blocks of one chunk each or, where their raw length says that there is more, of many; a raw
-    /// length that is wrong does no harm as long as exactly `dst` comes out of all chunks.
+    /// Fills `dst` from blocks of one chunk each, or of several if their raw length says that there is more. A
+    /// wrong raw length does no harm as long as all chunks together give exactly `dst`.
     fn fill_by_chunks(&self, decompressor: &mut Decompressor, src: &[u8], mut dst: &mut [u8]) -> Result<()> {
         let mut src = Cursor::new(src, 0);
         while !src.is_empty() {
@@ -158,7 +159,7 @@ impl HadoopCodec {
         if dst.is_empty() { Ok(()) } else { Err(Error::corrupt("fewer bytes than expected")) }
     }
 
-    /// Appends to `out` what `src` holds, which may be at most `ceiling` bytes, and returns how many they are.
+    /// Appends the contents of `src` to `out`, at most `ceiling` bytes, and returns their number.
     pub fn decompress_bounded(
         &self,
         decompressor: &mut Decompressor,
@@ -186,7 +187,7 @@ impl HadoopCodec {
             let block = self.decompress_block(decompressor, &mut src, left, out);
             if let Err(e) = block {
                 out.truncate(start);
-                // Offsets within the compressed bytes would be taken for offsets in the file.
+                // Offsets within the compressed bytes would be mistaken for offsets in the file.
                 return Err(Error::new(e.into_kind()).within(format!("{} framing", self.algorithm)));
             }
         }
@@ -240,7 +241,7 @@ impl HadoopCodec {
         Ok(())
     }
 
-    /// Appends to `out` the compressed form of `src`.
+    /// Appends the compressed form of `src` to `out`.
     pub fn compress(
         &self,
         compressor: &mut Compressor,
@@ -267,7 +268,8 @@ impl HadoopCodec {
         Ok(())
     }
 
-    /// The most raw bytes of a block: Hadoop's buffer less what its codec classes take for the worst growth.
+    /// The most raw bytes of a block: Hadoop's buffer less its codec classes' allowance for worst-case
+    /// growth.
     fn block_size(&self) -> usize {
         const BUFFER: usize = 256 << 10;
         match self.algorithm {
@@ -309,12 +311,12 @@ mod tests {
         let e = HadoopCodec::from_class_name("com.example.MyCodec").unwrap_err();
         assert_eq!(e.to_string(), "codec com.example.MyCodec is not known");
         let e = HadoopCodec::from_class_name("com.hadoop.compression.lzo.LzopCodec").unwrap_err();
-        assert!(e.to_string().starts_with("codec com.hadoop.compression.lzo.LzopCodec: its lzop containers"));
+        assert!(e.to_string().starts_with("codec com.hadoop.compression.lzo.LzopCodec: lzop containers"));
         let e = HadoopCodec::from_algorithm(Algorithm::Brotli).unwrap_err();
         assert_eq!(e.to_string(), "Hadoop has no codec for brotli");
     }
 
-    /// One raw length and several chunks; blocks of length 0 in front, between and behind.
+    /// One raw length and several chunks; blocks of length 0 before, between and after.
     #[test]
     fn blocks_of_many_chunks_and_empty_blocks_are_read() {
         for algorithm in Algorithm::ALL {
@@ -374,7 +376,7 @@ mod tests {
         }
     }
 
-    /// As Hadoop's reader does it: the raw length of a block only says whether more chunks follow.
+    /// Like Hadoop's reader: the raw length of a block only says whether more chunks follow.
     #[test]
     fn a_wrong_raw_length_does_no_harm_if_the_size_is_known() {
         let text = b"the same text, the same text, the same text";
@@ -413,7 +415,7 @@ mod tests {
         let e = bounded(&snappy, &[0, 0, 0xff, 0xff, 0, 0, 0, 1, 0]).unwrap_err();
         assert_eq!(
             e.to_string(),
-            "snappy framing: snappy: expected 65535 bytes, found 5 bytes that give at most 110"
+            "snappy framing: snappy: expected 65535 bytes, found 5 bytes that expand to at most 110"
         );
         let e = bounded(&snappy, &[0, 0, 0, 9, 0xff, 0xff, 0xff, 0xff, 0]).unwrap_err();
         assert_eq!(e.to_string(), "snappy framing: expected 4294967295 more bytes, found 1");

@@ -1,7 +1,8 @@
 //! LZO1X, the block format of lzop, Hadoop's and aircompressor's `LzoCodec`, in safe code.
 //!
-//! An instruction is a match, in the length and distance of one of five forms, and the number of literals behind it;
-//! `S` are those two bits, `state` is how many literals the previous instruction copied (4 = four or more):
+//! An instruction is a match, with its length and distance in one of five forms, followed by a number of literals;
+//! `S` are the two bits with that number, `state` is how many literals the previous instruction copied (4 = four or
+//! more):
 //!
 //! ```text
 //! 1 L L D D D S S  H               length 5 + L, distance (H << 3) + D + 1
@@ -17,8 +18,8 @@
 //! `ext`, read where L is zero, is 255 for each zero byte plus the first byte that is not. A first byte of 18 or more is
 //! `17 +` the number of literals to start with. (Linux `Documentation/staging/lzo.rst`.)
 //!
-//! Own code in place of a library's because the pure-Rust ones at hand panic on damaged input (`lzokay-native` 0.1.0 in
-//! 1,343 of 2,000 damaged blocks) and compress through raw pointers; this decodes about four times as fast.
+//! Own code instead of a library because the available pure-Rust ones panic on damaged input (`lzokay-native` 0.1.0 in
+//! 1,343 of 2,000 damaged blocks) and compress through raw pointers; this code decodes about four times as fast.
 
 use super::{Algorithm, Filled};
 use crate::{Error, Result};
@@ -119,7 +120,8 @@ impl Decoder<'_> {
         Ok(usize::from(u16::from_le_bytes(b)))
     }
 
-    /// `bits` if not zero, else `base` plus the extension. It cannot overflow: each 255 costs a byte of input.
+    /// `bits` if not zero, else `base` plus the extension. It cannot overflow: each 255 costs one byte of
+    /// input.
     #[inline]
     fn length(&mut self, bits: usize, base: usize) -> Result<usize, Stop> {
         if bits != 0 {
@@ -176,7 +178,7 @@ impl Decoder<'_> {
             return Err(Stop::Full);
         }
         let end = self.written + length;
-        // A second half that does not fit leaves the first half written, which the other copies then write again.
+        // A second half that does not fit leaves the first half written; the fallback writes it again.
         let short = match distance {
             16.. if length <= 32 => {
                 self.short_copy::<16>(from, self.written)
@@ -205,7 +207,7 @@ impl Decoder<'_> {
         true
     }
 
-    /// A match that reads what it writes: the pattern doubles with each step.
+    /// A match that overlaps its own output: the pattern doubles with each step.
     fn overlapping_copy(&mut self, from: usize, distance: usize, end: usize) {
         let (mut at, mut step) = (self.written, distance);
         while at < end {
@@ -217,7 +219,7 @@ impl Decoder<'_> {
     }
 }
 
-/// Compresses to LZO1X: greedy, one candidate for each hash of four bytes.
+/// Compresses to LZO1X: greedy, with one candidate for each hash of four bytes.
 #[derive(Default)]
 pub(super) struct Encoder {
     /// Position + 1 of the last four bytes with this hash; 0 for none.
@@ -237,7 +239,7 @@ impl Encoder {
         let (mut at, mut anchor) = (0, 0);
         while let Some(four) = src.get(at..).and_then(|s| s.first_chunk::<4>()) {
             match self.candidate(src, at, *four) {
-                None => at += 1 + ((at - anchor) >> 6), // faster where nothing repeats
+                None => at += 1 + ((at - anchor) >> 6), // faster on incompressible data
                 Some(from) => {
                     let length = 4 + common_prefix(src, from + 4, at + 4);
                     w.literals(src.get(anchor..at).unwrap_or_default());
@@ -251,12 +253,12 @@ impl Encoder {
         w.out.extend_from_slice(&[0x11, 0, 0]);
     }
 
-    /// The last place with the same four bytes, if a match can reach so far back.
+    /// The last position with the same four bytes, if a match can reach that far back.
     #[inline]
     fn candidate(&mut self, src: &[u8], at: usize, four: [u8; 4]) -> Option<usize> {
         let hash = u32::from_le_bytes(four).wrapping_mul(0x9e37_79b1) >> (32 - HASH_BITS);
         let slot = self.table.get_mut(usize::try_from(hash).ok()?)?;
-        // A position beyond 4 GiB is not entered, so nothing is found there: larger output, never a wrong one.
+        // A position beyond 4 GiB is not entered, so it is never found: larger output, never wrong output.
         let last = std::mem::replace(slot, u32::try_from(at + 1).unwrap_or(0));
         let from = usize::try_from(last).ok()?.checked_sub(1)?;
         let near = at - from <= MAX_DISTANCE;
@@ -264,7 +266,7 @@ impl Encoder {
     }
 }
 
-/// How many bytes from `a` and from `b` on are the same (`a < b`).
+/// How many bytes are equal from `a` and from `b` on (`a < b`).
 #[inline]
 fn common_prefix(src: &[u8], a: usize, b: usize) -> usize {
     let (xs, ys) = (src.get(a..).unwrap_or_default(), src.get(b..).unwrap_or_default());
@@ -282,7 +284,8 @@ fn common_prefix(src: &[u8], a: usize, b: usize) -> usize {
 
 struct Writer<'a> {
     out: &'a mut Vec<u8>,
-    /// The byte of the last match whose two low bits count the literals behind it; `None` before the first match.
+    /// The byte of the last match whose two low bits count the literals that follow; `None` before the first
+    /// match.
     state_at: Option<usize>,
 }
 

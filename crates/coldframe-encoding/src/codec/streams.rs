@@ -7,12 +7,12 @@ use zstd::zstd_safe;
 use super::{Algorithm, Filled};
 use crate::Result;
 
-/// A zstd context, made at the first use.
+/// A zstd context, created on first use.
 #[derive(Default)]
 pub(super) struct ZstdDecoder(Option<zstd_safe::DCtx<'static>>);
 
 impl ZstdDecoder {
-    /// One call decodes all frames into the slice, so no window buffer of a size that the file chooses is allocated.
+    /// One call decodes all frames into the slice, so no window buffer of a size stated in the file is allocated.
     pub(super) fn fill(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Filled> {
         if src.is_empty() {
             return Err(Algorithm::Zstd.corrupt("expected a frame, found nothing"));
@@ -28,8 +28,8 @@ impl ZstdDecoder {
     }
 }
 
-/// libzstd says "too small" also for damaged blocks (literals longer than the block may be), and a larger buffer must
-/// not be had by such a lie: only if more than `room` bytes really come out is it an overflow.
+/// libzstd also reports "too small" for damaged blocks (literals longer than allowed). A damaged block must not
+/// obtain a larger buffer that way: it counts as too small only if more than `room` bytes really come out.
 #[cold]
 fn overflow(context: &mut zstd_safe::DCtx<'static>, src: &[u8], room: usize) -> Result<Filled> {
     let fail = |code| Algorithm::Zstd.corrupt(zstd_safe::get_error_name(code));
@@ -59,7 +59,7 @@ pub(super) fn zstd_stated_size(src: &[u8]) -> Option<usize> {
     usize::try_from(size).ok()
 }
 
-/// Streams may follow each other, as parallel bzip2 and Hadoop write them.
+/// Several streams may follow each other, as parallel bzip2 and Hadoop write them.
 pub(super) fn bzip2(src: &[u8], dst: &mut [u8]) -> Result<Filled> {
     let (mut rest, mut written) = (src, 0usize);
     loop {
@@ -69,7 +69,8 @@ pub(super) fn bzip2(src: &[u8], dst: &mut [u8]) -> Result<Filled> {
             let mut spare = [0u8; 1];
             let free = dst.get_mut(written..).unwrap_or_default();
             let full = free.is_empty();
-            // With a full output only the stream's end may follow; one spare byte tells it from more output.
+            // When the output is full, only the stream's end may follow; one spare byte tells it from more
+            // output.
             let room = if full { spare.as_mut_slice() } else { free };
             let status = stream.decompress(rest, room).map_err(|e| Algorithm::Bzip2.corrupt(e))?;
             let read = usize::try_from(stream.total_in() - read_before).unwrap_or(usize::MAX);
@@ -94,7 +95,7 @@ pub(super) fn bzip2(src: &[u8], dst: &mut [u8]) -> Result<Filled> {
 
 pub(super) fn brotli(src: &[u8], dst: &mut [u8]) -> Result<Filled> {
     let alloc = StandardAlloc::default;
-    // Strict: without the large-window extension, whose windows reach 1 GiB.
+    // Strict: without the large-window extension, which allows windows of 1 GiB.
     let mut state = BrotliState::new_strict(alloc(), alloc(), alloc());
     let (mut available, mut read) = (src.len(), 0);
     let (mut free, mut written, mut total) = (dst.len(), 0, 0);

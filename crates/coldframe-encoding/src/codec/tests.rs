@@ -1,4 +1,4 @@
-//! Every algorithm both ways, framed and not: what is damaged or claims too much is an error.
+//! Every algorithm both ways, framed and not; damaged input and excessive claims are errors.
 
 use super::hadoop::HadoopCodec;
 use super::*;
@@ -16,7 +16,7 @@ fn framed(algorithm: Algorithm, data: &[u8]) -> Vec<u8> {
     out.split_off(6)
 }
 
-/// Runs a decompression and checks what holds for all: nothing in front is touched, and an error appends nothing.
+/// Runs a decompression and checks what always holds: earlier bytes are untouched, and an error appends nothing.
 fn appended(decompress: impl FnOnce(&mut Vec<u8>) -> Result<usize>) -> Result<Vec<u8>> {
     let mut out = b"before".to_vec();
     let result = decompress(&mut out);
@@ -53,7 +53,7 @@ fn message<T: fmt::Debug>(result: Result<T>) -> String {
     result.unwrap_err().to_string()
 }
 
-/// Bytes as columns hold them: runs, short repeats, and noise.
+/// Bytes like those of columns: runs, short repeats, and noise.
 fn data() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         (any::<u8>(), 1usize..2000).prop_map(|(b, n)| vec![b; n]),
@@ -64,7 +64,7 @@ fn data() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
 }
 
-/// A sample that every encoder makes matches, literals and long runs of.
+/// A sample from which every encoder makes matches, literals and long runs.
 fn sample() -> Vec<u8> {
     let mut data = b"a line of a column, a line of a column, and a line of another\n".repeat(3);
     data.extend((0u8..=255).map(|i| i.wrapping_mul(i).wrapping_add(i >> 3)));
@@ -82,7 +82,7 @@ proptest! {
             prop_assert_eq!(&exact(algorithm, &src, data.len()).unwrap(), &data, "{}", algorithm);
             prop_assert_eq!(&bounded(algorithm, &src, data.len()).unwrap(), &data, "{}", algorithm);
             prop_assert_eq!(&bounded(algorithm, &src, 1 << 20).unwrap(), &data, "{}", algorithm);
-            // Over memory that was used before, whether it is long enough or not.
+            // Over reused memory, whether it is long enough or not.
             let mut used = vec![7; 3 + data.len() / 2];
             let found = Decompressor::new().decompress_over(algorithm, &src, 1 << 20, &mut used, 3).unwrap();
             prop_assert_eq!(&used[..3], &[7; 3], "{}", algorithm);
@@ -131,8 +131,8 @@ proptest! {
     }
 }
 
-/// Truncated at every byte: only stored bytes and LZ4, which end anywhere between two sequences, may give a shorter
-/// result, where the size is not known.
+/// Truncated at every byte: if the size is unknown, only stored bytes and LZ4, which may end between any two
+/// sequences, may give a shorter result.
 #[test]
 fn truncated_anywhere_is_an_error() {
     let data = sample();
@@ -152,7 +152,7 @@ fn truncated_anywhere_is_an_error() {
     }
 }
 
-/// Every bit flipped: never a panic, and what is not noticed has the size asked for; checksums notice all.
+/// Every bit flipped: never a panic; an undetected flip gives the requested size; checksums detect all.
 #[test]
 fn a_flipped_bit_never_panics() {
     let data = sample();
@@ -178,7 +178,7 @@ fn a_flipped_bit_never_panics() {
     }
 }
 
-/// Bytes behind the end are an error, except where a stream cannot tell (raw deflate).
+/// Bytes after the end are an error, except for raw deflate, whose stream cannot tell.
 #[test]
 fn trailing_bytes_are_an_error() {
     let data = sample();
@@ -221,7 +221,8 @@ fn gzip_without_its_header_is_read_whatever_its_crc() {
     for at in 0..size {
         let mut src = bare.to_vec();
         src[at] ^= 1;
-        // The CRC may be another block's; damage in front of it is noticed where deflate or the size notices it.
+        // The CRC may belong to another block; damage before it is detected where deflate or the size detects
+        // it.
         let found = exact(Algorithm::Gzip, &src, data.len());
         assert!(at < crc || found.unwrap() == data, "{at}");
     }
@@ -258,7 +259,7 @@ fn a_claim_beyond_what_the_bytes_can_become_is_refused_before_it_is_allocated() 
     assert_eq!(e, "zlib: expected 51 bytes, found 50");
 }
 
-/// Far more output than the first allocation: the buffer grows until all is there.
+/// Far more output than the first allocation: the buffer grows until everything is there.
 #[test]
 fn extreme_ratios_are_decoded() {
     let zeros = vec![0; 12 << 20];
@@ -270,7 +271,7 @@ fn extreme_ratios_are_decoded() {
     }
 }
 
-/// Every form of instruction, by hand from the grammar.
+/// Every form of instruction, hand-made from the grammar.
 #[test]
 fn lzo_instructions() {
     let lzo = |src: &[u8]| bounded(Algorithm::Lzo, src, 100_000);

@@ -1,16 +1,16 @@
-//! How much memory a protobuf message takes once it is decoded, found before it is.
+//! The decoded size of a protobuf message, computed before it is decoded.
 //!
 //! ```text
 //! field | tag << 3 | kind, varint | 0 varint | 1 eight bytes | 2 length varint, bytes | 5 four bytes |
 //! ```
 //!
-//! An empty message in a list is two bytes of a file and a struct of two hundred in memory, so that the length of a metadata
-//! message does not bound what it becomes. A format says of each message which struct it becomes and which of its fields are
-//! messages again ([`Shaped`]); [`check`] adds that up over the bytes.
+//! An empty message in a list is two bytes in a file and a struct of two hundred in memory, so the length of a metadata
+//! message does not bound its decoded size. A format declares for each message which struct it becomes and which of its
+//! fields are messages themselves ([`Shaped`]); [`check`] adds this up over the bytes.
 
 use crate::{Cursor, Error, Limits, Result};
 
-/// What the bytes of a message or of a packed list become.
+/// The decoded size of a message or of a packed list.
 #[derive(Debug)]
 pub struct Shape {
     size: usize,
@@ -19,14 +19,14 @@ pub struct Shape {
 
 #[derive(Debug)]
 enum Fields {
-    /// By their tags, those that are messages or packed lists.
+    /// By tag, the fields that are messages or packed lists.
     Message(&'static [(u64, Shape)]),
     /// Each byte may be a number.
     Packed,
 }
 
 impl Shape {
-    /// A message that becomes `M`; `fields` are the tags of its fields that are messages or packed lists, and their shapes.
+    /// A message that decodes to `M`; `fields` are the tags and shapes of its fields that are messages or packed lists.
     pub const fn of<M>(fields: &'static [(u64, Self)]) -> Self {
         Self { size: size_of::<M>(), fields: Fields::Message(fields) }
     }
@@ -37,23 +37,23 @@ impl Shape {
     }
 }
 
-/// What a field that is no message may add to a list: a number, or a string without its bytes.
+/// What a field that is not a message may add to a list: a number, or a string without its bytes.
 const NUMBER: u64 = size_of::<u64>() as u64;
 const STRING: u64 = size_of::<String>() as u64;
 
-/// A message that files hold.
+/// A message that occurs in files.
 pub trait Shaped {
-    /// What it is made of.
+    /// Its structure.
     const SHAPE: Shape;
 }
 
-/// An error if a message of a file of `file_len` bytes would become more than [`Limits::decoded`] allows.
+/// An error if decoding a message of a file of `file_len` bytes would exceed [`Limits::decoded`].
 pub fn check<M: Shaped>(message: &[u8], limits: &Limits, file_len: u64) -> Result<()> {
     let size = decoded_size(message, &M::SHAPE, limits, 0).map_err(|e| e.within("protobuf message"))?;
     limits.decoded("metadata, decoded", size, file_len)
 }
 
-/// About how many bytes `message` becomes: its structs, and its own bytes for all that they hold.
+/// Approximate decoded size of `message`: its structs, plus its own bytes for everything they hold.
 fn decoded_size(message: &[u8], shape: &Shape, limits: &Limits, depth: u64) -> Result<u64> {
     let len = message.len() as u64;
     let Fields::Message(fields) = shape.fields else { return Ok(len.saturating_mul(shape.size as u64)) };
@@ -73,7 +73,7 @@ fn decoded_size(message: &[u8], shape: &Shape, limits: &Limits, depth: u64) -> R
                 }
             }
             5 => cursor.skip(4).map(|()| NUMBER)?,
-            kind => return Err(Error::corrupt(format!("expected a field, found the kind {kind}"))),
+            kind => return Err(Error::corrupt(format!("expected a field, found wire type {kind}"))),
         };
         size = size.saturating_add(more);
     }
@@ -102,7 +102,7 @@ mod tests {
         let limits = Limits { max_metadata_bytes: 8 << 20, ..Limits::default() };
         let e = check::<Outer>(&bytes, &limits, bytes.len() as u64).unwrap_err();
         assert!(e.to_string().contains("max_metadata_bytes"), "{e}");
-        // A file that is long enough to hold as much justifies it.
+        // A long enough file justifies it.
         check::<Outer>(&bytes, &limits, 16 << 20).unwrap();
     }
 

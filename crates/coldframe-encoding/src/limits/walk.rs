@@ -1,18 +1,18 @@
-//! A budget for walks that follow what a file says: index blocks, pointers, sync markers, directories.
+//! A budget for walks that follow pointers in a file: index blocks, sync markers, directories.
 
 use crate::{Error, Result};
 
-/// Counts the steps of a walk, and ends one that takes more than the file can justify.
+/// Counts the steps of a walk and ends it when it takes more than the file can justify.
 ///
-/// A pointer of a file may lead anywhere: back to its own block, or twice to the next, which in sixty levels is 2^60 visits.
-/// Whoever follows pointers asks here before each: how many structures the file's bytes can hold bounds how many there are to
-/// visit, and where a format stores them in rising order, one that does not rise is damage.
+/// A pointer in a file may lead anywhere: back to its own block, or twice to the next, which in sixty levels is 2^60
+/// visits. Code that follows pointers calls this before each step. The number of structures that fit into the file's
+/// bytes bounds the visits; where a format stores them in increasing order, an offset that does not increase is damage.
 #[derive(Clone, Debug)]
 pub struct Walk {
     what: &'static str,
     most: u64,
     left: u64,
-    /// Where the next structure may begin at the earliest.
+    /// The smallest valid offset of the next structure.
     next: u64,
 }
 
@@ -27,7 +27,7 @@ impl Walk {
         Self::new(what, file_len / smallest.max(1) + 1)
     }
 
-    /// One more visit; an error where there were too many.
+    /// One more visit; an error if there were too many.
     pub fn visit(&mut self) -> Result<()> {
         match self.left.checked_sub(1) {
             Some(left) => {
@@ -38,12 +38,12 @@ impl Walk {
         }
     }
 
-    /// One more visit, of a structure at `offset` and of `len` bytes, which must lie behind the one before.
+    /// One more visit, to a structure at `offset` of `len` bytes, which must lie after the previous one.
     pub fn rising(&mut self, offset: u64, len: u64) -> Result<()> {
         self.visit()?;
         if offset < self.next {
             let (what, next) = (self.what, self.next);
-            return Err(Error::corrupt(format!("{what}: expected one at byte {next} or behind")).at(offset));
+            return Err(Error::corrupt(format!("{what}: expected one at byte {next} or later")).at(offset));
         }
         self.next = offset.saturating_add(len.max(1));
         Ok(())
@@ -57,7 +57,7 @@ impl Walk {
     #[cold]
     #[inline(never)]
     fn exhausted(&self) -> Error {
-        Error::corrupt(format!("{}: expected at most {}, found more to visit", self.what, self.most))
+        Error::corrupt(format!("{}: expected at most {}, found more", self.what, self.most))
     }
 }
 
@@ -69,10 +69,7 @@ mod tests {
     fn a_walk_ends() {
         let mut walk = Walk::of_file("index block", 25, 10);
         assert!((0..3).all(|_| walk.visit().is_ok()));
-        assert_eq!(
-            walk.visit().unwrap_err().to_string(),
-            "index block: expected at most 3, found more to visit"
-        );
+        assert_eq!(walk.visit().unwrap_err().to_string(), "index block: expected at most 3, found more");
         assert_eq!(walk.visited(), 3);
     }
 
@@ -82,7 +79,7 @@ mod tests {
         walk.rising(0, 5).unwrap();
         walk.rising(9, 0).unwrap();
         let e = walk.rising(9, 5).unwrap_err();
-        assert_eq!(e.to_string(), "byte 9: data block: expected one at byte 10 or behind");
+        assert_eq!(e.to_string(), "byte 9: data block: expected one at byte 10 or later");
         walk.rising(10, u64::MAX).unwrap();
         assert!(walk.rising(u64::MAX - 1, 1).is_err());
     }

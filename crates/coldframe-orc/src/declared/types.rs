@@ -1,11 +1,11 @@
-//! The types of a file from what the user says of it.
+//! The types of a file from the schema that the user gives.
 //!
 //! ```text
 //! list  = field ("," field)*          field = name [":"] type
 //! type  = name | name "(" n ["," n] ")" | array<type> | map<type,type> | struct<name:type,..> | uniontype<type,..>
 //! ```
 //!
-//! Hive's language for columns, with the names that ORC prints its types by. Names may stand in backquotes.
+//! Hive's column language, with the names that ORC uses to print its types. Names may be in backquotes.
 
 use coldframe_core::{Error, Limits, Result, SchemaSpec};
 
@@ -81,7 +81,7 @@ impl<'a> Parser<'a> {
         name.parse().map_err(|_| Error::schema(format!("expected a number, found `{name}`")))
     }
 
-    /// Named types into the struct `parent`.
+    /// Adds named types to the struct `parent`.
     fn fields(&mut self, parent: usize, depth: u64) -> Result<()> {
         loop {
             let name = self.name()?;
@@ -96,7 +96,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A type into `parent`.
+    /// Adds a type to `parent`.
     fn child(&mut self, parent: usize, depth: u64) -> Result<()> {
         self.limits.depth("a schema", depth + 1)?;
         let id = self.types.len();

@@ -5,8 +5,8 @@
 //! otherwise  | header u24 LE = length << 1 | original | length bytes | header | ..
 //! ```
 //!
-//! ORC specification v1, "Compression". A chunk holds at most `compressionBlockSize` bytes, whatever its length; with the
-//! lowest bit of the header set they are stored as they are.
+//! ORC specification v1, "Compression". A chunk holds at most `compressionBlockSize` bytes, whatever its length; if the
+//! lowest bit of the header is set, they are stored uncompressed.
 
 use coldframe_encoding::codec::{Algorithm, Decompressor, check_end};
 use coldframe_encoding::{Cursor, Error, Limits, Result};
@@ -23,35 +23,35 @@ pub(crate) const HEADER: usize = 3;
 pub(crate) struct Compression {
     /// [`Algorithm::None`]: there are no chunks.
     pub(crate) algorithm: Algorithm,
-    /// Most bytes of a chunk after decompression.
+    /// Maximum bytes of a chunk after decompression.
     pub(crate) block_size: usize,
-    /// Whether chunks must end where they should and be full unless they are last: behind damage, where one that is too
-    /// short would shift all values.
+    /// Whether chunks must end where they should and be full unless they are last: required after damage, where a short
+    /// chunk would shift all values.
     pub(crate) strict: bool,
 }
 
 /// The header of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkHeader {
-    /// Bytes behind the header.
+    /// Bytes after the header.
     pub(crate) length: usize,
-    /// Whether they are stored as they are.
+    /// Whether they are stored uncompressed.
     pub(crate) original: bool,
 }
 
-/// A chunk as it is stored.
+/// A chunk in its stored form.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunk<'a> {
-    /// What is behind the header.
+    /// The bytes after the header.
     pub(crate) bytes: &'a [u8],
-    /// Where in the file that is.
+    /// Their offset in the file.
     pub(crate) start: u64,
-    /// Whether that is its content.
+    /// Whether they are the content itself.
     pub(crate) original: bool,
 }
 
 impl ChunkHeader {
-    /// From its three bytes.
+    /// Parses its three bytes.
     pub(crate) fn new([a, b, c]: [u8; HEADER]) -> Self {
         let word = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
         Self { length: word >> 1, original: word & 1 == 1 }
@@ -59,7 +59,7 @@ impl ChunkHeader {
 }
 
 impl Compression {
-    /// As the postscript states it.
+    /// As stated in the postscript.
     pub(crate) fn new(postscript: &PostScript, limits: &Limits) -> Result<Self> {
         let algorithm = match postscript.compression() {
             0 => Algorithm::None,
@@ -87,7 +87,7 @@ impl Compression {
         }
     }
 
-    /// The next chunk as it is stored.
+    /// The next chunk in its stored form.
     pub(crate) fn stored<'a>(self, chunks: &mut Cursor<'a>) -> Result<Chunk<'a>> {
         let header = ChunkHeader::new(chunks.array()?);
         let start = chunks.offset();
@@ -117,7 +117,7 @@ impl Compression {
         self.check_end(chunk)
     }
 
-    /// A compressed chunk's content over what `out` has from `at` on; how long it is.
+    /// Writes a compressed chunk's content over `out` from `at` on; returns its length.
     pub(crate) fn decompress_over(
         self,
         codec: &mut Decompressor,
@@ -157,7 +157,7 @@ impl Compression {
             let chunk = self.stored(&mut chunks)?;
             self.decompress(codec, &chunk, &mut out)?;
             limits.metadata("a message", out.len() as u64).map_err(|e| e.at(offset))?;
-            // Twice: as it is, and as what it is decoded to.
+            // Twice: the message itself, and its decoded form.
             limits.decoded("a message", 2 * out.len() as u64, file_len).map_err(|e| e.at(offset))?;
         }
         Ok(out)

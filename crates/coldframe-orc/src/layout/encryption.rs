@@ -7,12 +7,13 @@
 //! iv         = column (3 bytes) kind (2) stripe (3) counter (8), big-endian
 //! ```
 //!
-//! ORC specification v1, "Column Encryption". A stripe's footer lists for each variant its streams and encodings; stripes without
-//! keys of their own go on with those of the stripe before. The stripe's number in the vector is `encryptStripeId`, or
-//! counts from 1; statistics of the file use the number behind the last stripe. The wrapping of local keys is that of ORC's own
-//! in-memory key store; one of a key server has to be undone by that server, and its result given as the key.
+//! ORC specification v1, "Column Encryption". A stripe's footer lists for each variant its streams and encodings; a
+//! stripe without keys of its own uses those of the stripe before. The stripe's number in the initialisation vector is
+//! `encryptStripeId`, or counts from 1; statistics of the file use the number after the last stripe. Local keys are
+//! wrapped as in ORC's own in-memory key store; if a key server wrapped them, it must unwrap them, and the result is
+//! given as the key.
 //!
-//! Columns whose key is not given are read from the plain streams, which hold what the writer's mask left of them.
+//! Columns without a given key are read from the plain streams, which hold what the writer's mask left.
 
 use std::collections::BTreeMap;
 
@@ -23,20 +24,20 @@ use coldframe_encoding::{Error, ErrorKind, Limits, Result};
 use super::compression::Compression;
 use super::proto;
 
-/// Greatest column, and greatest stripe number, that the vector has room for.
+/// Largest column and stripe number that fit into the vector.
 const MOST: u64 = 0xff_ffff;
 
 /// `Stream.Kind` of a variant's file statistics.
 const FILE_STATISTICS: u32 = 101;
 
-/// The user's key of a name, if there is one.
+/// The user's key for a name, if there is one.
 pub(crate) type KeyNamed<'a> = &'a dyn Fn(&str) -> Result<Option<Vec<u8>>>;
 
 /// The encrypted columns of a file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Encryption {
     variants: Vec<Variant>,
-    /// For each column the variant that is read; nothing for plain columns and those without a key.
+    /// For each column the variant that is read; `None` for plain columns and those without a key.
     readable: Vec<Option<usize>>,
     /// For each column the name of a key that would open it.
     locked: Vec<Option<String>>,
@@ -47,7 +48,7 @@ pub(crate) struct Encryption {
 struct Variant {
     /// Its first column.
     root: usize,
-    /// How many columns there are from that on.
+    /// The number of columns from that one on.
     columns: usize,
     /// Name of the key.
     key_name: String,
@@ -82,7 +83,8 @@ impl StreamKey {
 }
 
 impl Encryption {
-    /// From the footer. `ends[c]` is the column behind the last one inside column `c`; `key_named` gives the user's keys.
+    /// From the footer. `ends[c]` is the column after the last one inside column `c`; `key_named` returns the user's
+    /// keys.
     pub(crate) fn new(footer: &proto::Footer, ends: &[usize], key_named: KeyNamed<'_>) -> Result<Self> {
         let Some(stated) = &footer.encryption else { return Ok(Self::default()) };
         let mut found = Self {
@@ -137,8 +139,8 @@ impl Encryption {
         self.readable.get(column).copied().flatten()
     }
 
-    /// The file's statistics of the columns of each variant that a key opens, with the first of those columns. A key that does
-    /// not open them is not the one that they were encrypted with.
+    /// The file's statistics for the columns of each variant whose key is given, with the first of those columns. A key
+    /// that does not decrypt them is not the one they were encrypted with.
     pub(crate) fn file_statistics(
         &self,
         footer: &proto::Footer,
@@ -170,7 +172,7 @@ impl Encryption {
         Ok(found)
     }
 
-    /// The name of the key that a column would need, if it is only there masked.
+    /// The name of the key that a column needs, if it is available only masked.
     pub(crate) fn missing_key(&self, column: usize) -> Option<&str> {
         if self.variant_of(column).is_some() {
             return None;
@@ -195,7 +197,7 @@ impl Encryption {
         Ok(StreamKey { key: key.clone(), iv: vector(column, kind, number)? })
     }
 
-    /// The key of the statistics that stand behind the last of `stripes`: of a variant's `fileStatistics`, or of a column's
+    /// The key of the statistics that follow the last of `stripes`: of a variant's `fileStatistics`, or of a column's
     /// statistics of all stripes.
     pub(crate) fn footer_stream_key(
         &self,
@@ -211,14 +213,14 @@ impl Encryption {
     }
 }
 
-/// The user's keys, each asked for once.
+/// The user's keys, each requested once.
 struct MasterKeys<'a> {
     key_named: KeyNamed<'a>,
     asked: BTreeMap<(String, u32), Option<Vec<u8>>>,
 }
 
 impl MasterKeys<'_> {
-    /// By name, or by name and version as ORC prints them.
+    /// By name, or by name and version in ORC's form.
     fn get(&mut self, key: &proto::EncryptionKey) -> Result<Option<Vec<u8>>> {
         let id = (key.key_name().to_owned(), key.key_version());
         if let Some(found) = self.asked.get(&id) {
@@ -279,7 +281,7 @@ fn open_variant(
     Ok(opened)
 }
 
-/// A local key from its stored form.
+/// Decrypts a stored local key.
 fn unwrap(master: &[u8], length: usize, stored: &[u8]) -> Result<Vec<u8>> {
     let Some(iv) = stored.first_chunk::<BLOCK>().filter(|_| stored.len() == length) else {
         return Err(Error::corrupt(format!(
@@ -305,7 +307,7 @@ fn vector(column: usize, kind: u32, stripe: u64) -> Result<[u8; BLOCK]> {
     Ok([c0, c1, c2, k0, k1, s0, s1, s2, 0, 0, 0, 0, 0, 0, 0, 0])
 }
 
-/// The error of a column that is only there masked, or not at all.
+/// The error for a column that is available only masked, or not at all.
 pub(crate) fn key_unavailable(column: &str, key: &str) -> Error {
     Error::new(ErrorKind::KeyUnavailable(format!("column `{column}` is encrypted; it needs the key `{key}`")))
 }

@@ -1,12 +1,13 @@
-//! Row indexes: where row groups begin in the streams of a column.
+//! Row indexes: the positions of row groups in the streams of a column.
 //!
 //! ```text
 //! ROW_INDEX stream = RowIndex { one entry a row group: positions, statistics }
 //! positions        = of each stream of the column in turn: [chunk] byte [value in the run] [bit]
 //! ```
 //!
-//! ORC specification v1, "Row Index". The number of the chunk's place is only there in files with a codec; streams of plain
-//! bytes have no place in a run, only bits have one in a byte. A stream that the stripe does not have has no numbers.
+//! ORC specification v1, "Row Index". The number for the chunk's position exists only in files with a codec; streams of
+//! plain bytes have no position in a run, and only bits have one in a byte. A stream that the stripe does not have has
+//! no numbers.
 
 use coldframe_encoding::codec::Algorithm;
 use coldframe_encoding::{Error, Result};
@@ -19,13 +20,13 @@ use super::types::{Column, Kind};
 /// Where a row group begins in a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StreamPosition {
-    /// Stored bytes in front of its chunk; of itself without a codec.
+    /// Stored bytes before its chunk; without a codec, before the row group.
     pub(crate) chunk: u64,
-    /// Bytes in front of it in the chunk.
+    /// Bytes before it in the chunk.
     pub(crate) byte: u64,
-    /// Values in front of it in the run.
+    /// Values before it in the run.
     pub(crate) run: u64,
-    /// Bits in front of it in the byte.
+    /// Bits before it in the byte.
     pub(crate) bit: u64,
 }
 
@@ -34,21 +35,21 @@ pub(crate) struct StreamPosition {
 pub(crate) struct Positions(Vec<((usize, StreamKind), StreamPosition)>);
 
 impl Positions {
-    /// Of streams, each of which is there once.
+    /// From streams that each occur once.
     pub(crate) fn new(mut all: Vec<((usize, StreamKind), StreamPosition)>) -> Self {
         all.sort_unstable_by_key(|(stream, _)| *stream);
         Self(all)
     }
 
-    /// Where it begins in a stream; at the start of one that is not known.
+    /// Where it begins in a stream; at the start of an unknown one.
     pub(crate) fn of(&self, column: usize, kind: StreamKind) -> StreamPosition {
         let found = self.0.binary_search_by_key(&(column, kind), |(stream, _)| *stream);
         found.ok().and_then(|at| self.0.get(at)).map(|(_, position)| *position).unwrap_or_default()
     }
 }
 
-/// The streams of a column that have positions, in the order of the numbers; for each whether there is a number for the run,
-/// and one for the bit.
+/// The streams of a column that have positions, in the order of the numbers; for each, whether there is a number for
+/// the run and one for the bit.
 fn order(column: &Column, dictionary: bool, short_decimals: bool) -> &'static [(StreamKind, bool, bool)] {
     use StreamKind::{Data, Length, Secondary};
     match column.kind {

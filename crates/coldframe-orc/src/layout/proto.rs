@@ -1,9 +1,10 @@
 //! The messages of `orc_proto.proto`, derived by hand so that a build needs no protobuf compiler.
 //!
-//! ORC specification v1, "File Tail", "Stripes", "Indexes", "Column Encryption"; the fields that the page lacks are as the
-//! Java and C++ writers have them: `PostScript` 6 and 7, `Footer` 11 (calendar) and 12 (software version), `Type` 7 to 9,
-//! `ColumnEncoding` 3, `ColumnStatistics` 11 to 13, `TimestampStatistics` 3 to 6. Enumerations are plain numbers: one that is
-//! not known must not cost the message. Optional numbers have a getter of the same name that gives 0 for none.
+//! ORC specification v1, "File Tail", "Stripes", "Indexes", "Column Encryption"; the fields that the page lacks are as
+//! in the Java and C++ writers: `PostScript` 6 and 7, `Footer` 11 (calendar) and 12 (software version), `Type` 7 to 9,
+//! `ColumnEncoding` 3, `ColumnStatistics` 11 to 13, `TimestampStatistics` 3 to 6. Enumerations are plain numbers, so
+//! that an unknown value does not make the message unreadable. Optional numbers have a getter of the same name that
+//! returns 0 for none.
 
 mod decode;
 
@@ -12,28 +13,28 @@ use prost::bytes::Bytes;
 
 pub(crate) use decode::{decode, decode_small, statistics};
 
-/// The last bytes of a file but one, never compressed.
+/// The bytes before the last byte of a file, never compressed.
 #[derive(Clone, PartialEq, Message)]
 pub struct PostScript {
-    /// Bytes of the footer as stored.
+    /// Stored bytes of the footer.
     #[prost(uint64, optional, tag = "1")]
     pub footer_length: Option<u64>,
     /// `CompressionKind`: none, zlib, snappy, lzo, lz4, zstd, brotli.
     #[prost(uint32, optional, tag = "2")]
     pub compression: Option<u32>,
-    /// Most bytes of a chunk after decompression.
+    /// Maximum bytes of a chunk after decompression.
     #[prost(uint64, optional, tag = "3")]
     pub compression_block_size: Option<u64>,
     /// Major and minor version of the format.
     #[prost(uint32, repeated, tag = "4")]
     pub version: Vec<u32>,
-    /// Bytes of the metadata as stored.
+    /// Stored bytes of the metadata.
     #[prost(uint64, optional, tag = "5")]
     pub metadata_length: Option<u64>,
     /// Which bugs of the writer are fixed.
     #[prost(uint32, optional, tag = "6")]
     pub writer_version: Option<u32>,
-    /// Bytes of the encrypted stripe statistics in front of the metadata.
+    /// Bytes of the encrypted stripe statistics before the metadata.
     #[prost(uint64, optional, tag = "7")]
     pub stripe_statistics_length: Option<u64>,
     /// `ORC`.
@@ -41,7 +42,7 @@ pub struct PostScript {
     pub magic: Option<String>,
 }
 
-/// What the file says of itself.
+/// What the file states about itself.
 #[derive(Clone, PartialEq, Message)]
 pub struct Footer {
     /// Bytes of the magic at the start.
@@ -82,7 +83,7 @@ pub struct Footer {
     pub software_version: Option<String>,
 }
 
-/// Where a stripe is.
+/// The position of a stripe.
 #[derive(Clone, PartialEq, Message)]
 pub struct StripeInformation {
     /// Of its first byte.
@@ -103,7 +104,7 @@ pub struct StripeInformation {
     /// The stripe's number for encryption, where it was merged from another file.
     #[prost(uint64, optional, tag = "6")]
     pub encrypt_stripe_id: Option<u64>,
-    /// A key for each variant; none: as the stripe before.
+    /// A key for each variant; if absent, that of the stripe before.
     #[prost(bytes = "vec", repeated, tag = "7")]
     pub encrypted_local_keys: Vec<Vec<u8>>,
 }
@@ -266,7 +267,7 @@ pub struct DoubleStatistics {
     pub sum: Option<f64>,
 }
 
-/// Of strings. Some writers cut them, or have texts of other character sets: they are bytes until they are looked at.
+/// Of strings. Some writers truncate them, or use other character sets: they stay bytes until they are used.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct StringStatistics {
     /// Least value.
@@ -278,10 +279,10 @@ pub struct StringStatistics {
     /// Total length in bytes.
     #[prost(sint64, optional, tag = "3")]
     pub sum: Option<i64>,
-    /// At most the least value, where that is too long to store.
+    /// A lower bound, if the least value is too long to store.
     #[prost(bytes = "vec", optional, tag = "4")]
     pub lower_bound: Option<Vec<u8>>,
-    /// At least the greatest value.
+    /// An upper bound, likewise.
     #[prost(bytes = "vec", optional, tag = "5")]
     pub upper_bound: Option<Vec<u8>>,
 }
@@ -367,15 +368,15 @@ pub struct CollectionStatistics {
 /// Of geometry and geography.
 #[derive(Clone, PartialEq, Message)]
 pub struct GeospatialStatistics {
-    /// What encloses all.
+    /// The bounding box of all.
     #[prost(message, optional, tag = "1")]
     pub bbox: Option<BoundingBox>,
-    /// Codes of the kinds that occur.
+    /// Codes of the geometry types that occur.
     #[prost(int32, repeated, tag = "2")]
     pub geospatial_types: Vec<i32>,
 }
 
-/// What encloses all geometries.
+/// The bounding box of all geometries.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub struct BoundingBox {
     /// West.
@@ -438,10 +439,10 @@ pub struct Stream {
     /// See [`crate::layout::stripe::StreamKind`].
     #[prost(uint32, optional, tag = "1")]
     pub kind: Option<u32>,
-    /// Whose it is.
+    /// The column it belongs to.
     #[prost(uint32, optional, tag = "2")]
     pub column: Option<u32>,
-    /// Bytes as stored.
+    /// Stored bytes.
     #[prost(uint64, optional, tag = "3")]
     pub length: Option<u64>,
 }
@@ -479,7 +480,8 @@ pub struct RowIndexEntry {
     pub statistics: Option<ColumnStatistics>,
 }
 
-/// [`RowIndex`] without the statistics: of columns that no filter asks about, they are most of it and of no use.
+/// [`RowIndex`] without the statistics: for columns outside the filter they are most of the index and are not
+/// needed.
 #[derive(Clone, PartialEq, Message)]
 pub struct PositionIndex {
     /// One for each row group.
@@ -520,7 +522,7 @@ pub struct BloomFilter {
 /// Column encryption.
 #[derive(Clone, PartialEq, Message)]
 pub struct Encryption {
-    /// What is left for those without a key.
+    /// The masks: what readers without a key see.
     #[prost(message, repeated, tag = "1")]
     pub mask: Vec<DataMask>,
     /// Names of keys.
@@ -534,7 +536,7 @@ pub struct Encryption {
     pub key_provider: Option<u32>,
 }
 
-/// A mask and the columns that it was put over.
+/// A mask and the columns that it applies to.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct DataMask {
     /// `nullify`, `redact`, `sha256` or the writer's own.
@@ -543,7 +545,7 @@ pub struct DataMask {
     /// Its parameters.
     #[prost(string, repeated, tag = "2")]
     pub mask_parameters: Vec<String>,
-    /// Roots of the trees that it is put over.
+    /// Roots of the trees that it applies to.
     #[prost(uint32, repeated, tag = "3")]
     pub columns: Vec<u32>,
 }
@@ -582,7 +584,7 @@ pub struct EncryptionVariant {
     pub file_statistics: Option<Vec<u8>>,
 }
 
-/// Bytes that an encoded message has.
+/// Encoded length of a message.
 pub fn encode<M: Message>(message: &M) -> Vec<u8> {
     message.encode_to_vec()
 }

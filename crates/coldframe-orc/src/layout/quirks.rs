@@ -1,11 +1,12 @@
-//! What a file's writer did otherwise than the specification says, by the numbers that it left.
+//! Where a file's writer deviates from the specification, judging by the writer's name and version in the
+//! file.
 //!
 //! ```text
 //! Footer.writer            0 Java, 1 C++, 2 Presto, 3 Go, 4 Trino, 5 CUDF       softwareVersion: its release, sometimes
 //! PostScript.writerVersion which bugs of it are mended                          Footer.calendar: 1 hybrid, 2 proleptic
 //! ```
 //!
-//! Everything that reads or prunes by the writer's number asks here, and nothing else does.
+//! Everything that depends on the writer for reading or pruning is decided here, and nowhere else.
 
 use super::proto::{Footer, PostScript};
 
@@ -14,37 +15,37 @@ const JAVA: u32 = 0;
 /// `Footer.writer` of the C++ writer.
 const CPP: u32 = 1;
 
-/// The versions of the C++ writer whose filters miss values that are there, for files that name one. Those that name none
-/// are as wrong: the version is stated since 1.6.11 and 1.7.0, filters are written since 1.6.0.
+/// The versions of the C++ writer whose bloom filters miss existing values, for files that state one. Files that state
+/// none are equally wrong: the version is stated since 1.6.11 and 1.7.0, filters are written since 1.6.0.
 const WRONG_CPP_BLOOMS: [&str; 13] = [
     "1.6.0", "1.6.1", "1.6.2", "1.6.3", "1.6.4", "1.6.5", "1.6.6", "1.6.7", "1.6.8", "1.6.9", "1.6.10",
     "1.6.11", "1.7.0",
 ];
 
-/// How the values of a file are to be understood, and which of its promises can be relied on.
+/// How to interpret the values of a file, and which of its statistics to trust.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quirks {
-    /// Days before 1582-10-15 are of the Julian calendar.
+    /// Days before 1582-10-15 are in the Julian calendar.
     pub(crate) hybrid: bool,
     /// Decimals of at most 18 digits are integers: version 1.9999, the draft of 2.0.
     pub(crate) short_decimals: bool,
-    /// Statistics of stripes and of the file are right. Java's first writer has wrong maxima there.
+    /// Statistics of stripes and of the file are correct. Java's first writer has wrong maxima there.
     pub(crate) merged_statistics: bool,
-    /// Statistics of strings are right. Java's first writer compares by UTF-16.
+    /// Statistics of strings are correct. Java's first writer compares in UTF-16 order.
     pub(crate) string_statistics: bool,
-    /// Statistics of timestamps are milliseconds in UTC: those of Java and C++ since ORC-135. Other writers have left seconds,
-    /// microseconds or nanoseconds there (cuDF: whatever the column's unit was).
+    /// Statistics of timestamps are milliseconds in UTC: those of Java and C++ since ORC-135. Other writers stored
+    /// seconds, microseconds or nanoseconds (cuDF: in the column's own unit).
     pub(crate) timestamp_statistics: bool,
-    /// Statistics of decimals of at most 18 digits are right: wrong in version 6 (ORC-517).
+    /// Statistics of decimals of at most 18 digits are correct: they are wrong in version 6 (ORC-517).
     pub(crate) short_decimal_statistics: bool,
-    /// Bloom filters have all values that are there.
+    /// Bloom filters contain all existing values.
     pub(crate) blooms: bool,
     /// So do those of tinyint. The C++ writer overwrites the numbers with their bytes before it hashes them.
     pub(crate) byte_blooms: bool,
 }
 
 impl Quirks {
-    /// Of the writer of a file.
+    /// For the writer of a file.
     pub(crate) fn new(footer: &Footer, postscript: &PostScript) -> Self {
         let (writer, version) = (footer.writer(), postscript.writer_version());
         let java = writer == JAVA;
@@ -66,7 +67,7 @@ impl Quirks {
     }
 }
 
-/// Whether the C++ writer of this version wrote right bloom filters.
+/// Whether this version of the C++ writer wrote correct bloom filters.
 fn has_right_blooms(software_version: Option<&str>) -> bool {
     let release = software_version.map(|version| version.split('-').next().unwrap_or(version));
     release.is_some_and(|release| !WRONG_CPP_BLOOMS.contains(&release))

@@ -1,11 +1,11 @@
-//! A stripe's footer, and where its streams are.
+//! A stripe's footer, and the positions of its streams.
 //!
 //! ```text
 //! | ROW_INDEX, BLOOM_FILTER.. of each column | encrypted ones | PRESENT, DATA.. of each column | encrypted ones | footer |
 //! ```
 //!
-//! ORC specification v1, "Stripes". The footer lists the streams in order, by their lengths. For encrypted columns the list has place
-//! holders, `ENCRYPTED_INDEX` and `ENCRYPTED_DATA`, and each variant lists the streams inside them.
+//! ORC specification v1, "Stripes". The footer lists the streams in order, with their lengths. For encrypted columns
+//! the list has placeholders, `ENCRYPTED_INDEX` and `ENCRYPTED_DATA`, and each variant lists the streams inside them.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use coldframe_encoding::{Error, Result};
 use super::encryption::Encryption;
 use super::proto::{self, ColumnEncoding, StripeFooter, StripeInformation};
 
-/// `Stream.Kind`: the streams that a reader looks for.
+/// `Stream.Kind`: the streams that a reader uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum StreamKind {
     Present,
@@ -51,7 +51,7 @@ impl StreamKind {
         KINDS.iter().position(|(k, _)| *k == self).and_then(|n| u32::try_from(n).ok()).unwrap_or(u32::MAX)
     }
 
-    /// By its number; there are ones that no reader knows.
+    /// From its number; unknown numbers exist.
     pub(crate) fn from_number(number: u32) -> Option<Self> {
         usize::try_from(number).ok().and_then(|n| KINDS.get(n)).map(|(kind, _)| *kind)
     }
@@ -61,20 +61,20 @@ impl StreamKind {
         KINDS.iter().find(|(k, _)| *k == self).map_or("", |(_, name)| name)
     }
 
-    /// Whether it stands in front of the data.
+    /// Whether it comes before the data.
     pub(crate) fn is_index(self) -> bool {
         matches!(self, Self::RowIndex | Self::BloomFilter | Self::BloomFilterUtf8 | Self::EncryptedIndex)
     }
 }
 
-/// Where a stripe is.
+/// The position of a stripe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stripe {
-    /// Which of the file, from 0.
+    /// Its index in the file, from 0.
     pub(crate) number: usize,
-    /// All its bytes.
+    /// The bytes of the whole stripe.
     pub(crate) bytes: Range<u64>,
-    /// Its footer's.
+    /// The bytes of its footer.
     pub(crate) footer: Range<u64>,
     /// Bytes of its index streams.
     pub(crate) index_length: u64,
@@ -84,12 +84,12 @@ pub(crate) struct Stripe {
     pub(crate) encryption_number: u64,
     /// Rows of the stripes before it.
     pub(crate) first_row: u64,
-    /// Bytes of the stripes before it: more than the file has where stripes share them.
+    /// Bytes of the stripes before it: more than the file has if stripes share bytes.
     pub(crate) bytes_before: u64,
 }
 
 impl Stripe {
-    /// From the file's footer, behind `previous`; stripes must be inside the file.
+    /// From the file's footer, after `previous`; stripes must be inside the file.
     pub(crate) fn new(previous: Option<&Self>, stated: &StripeInformation, file_len: u64) -> Result<Self> {
         let number = previous.map_or(0, |p| p.number + 1);
         let start = stated.offset();
@@ -118,8 +118,8 @@ impl Stripe {
         })
     }
 
-    /// An error if so many stripes share their bytes with others that reading them all would be reading the file over and
-    /// over. A few may: which of two that overlap is the wrong one is for their contents to say.
+    /// An error if stripes share so many bytes that reading all of them would mean reading the file over and over. A
+    /// few may overlap: which of two is wrong is left to their contents.
     pub(crate) fn check_budget(&self, file_len: u64) -> Result<()> {
         let most = file_len.saturating_mul(2);
         if self.bytes_before <= most {
@@ -150,12 +150,12 @@ pub(crate) struct StreamPlace {
     pub(crate) variant: Option<usize>,
 }
 
-/// What a stripe's footer says.
+/// The contents of a stripe's footer.
 #[derive(Clone, Debug)]
 pub(crate) struct StripeLayout {
-    /// All streams in file order; place holders are replaced by what is in them.
+    /// All streams in file order; placeholders are replaced by the streams in them.
     pub(crate) streams: Vec<StreamPlace>,
-    /// One for each column, of the variant that is read.
+    /// One for each column, from the variant that is read.
     pub(crate) encodings: Vec<ColumnEncoding>,
     /// Java's name of the writer's zone.
     pub(crate) writer_timezone: Option<String>,
@@ -164,7 +164,7 @@ pub(crate) struct StripeLayout {
 }
 
 impl StripeLayout {
-    /// Places the streams; `columns` is how many the file has.
+    /// Computes the positions of the streams; `columns` is the number of columns in the file.
     pub(crate) fn new(
         footer: StripeFooter,
         stripe: &Stripe,
@@ -196,7 +196,7 @@ impl StripeLayout {
                     continue;
                 }
             };
-            // One for each area; more would place all streams of all variants again.
+            // One for each area; more would add all streams of all variants again.
             if let Some(held) = held.get_mut(usize::from(index))
                 && std::mem::replace(held, true)
             {
@@ -239,7 +239,7 @@ impl StripeLayout {
         Ok(())
     }
 
-    /// Chooses for each column its plain streams, or those that its key opens.
+    /// Chooses for each column its plain streams, or those that its key decrypts.
     fn select(&mut self, variants: &[proto::StripeEncryptionVariant], encryption: &Encryption) {
         for (column, encoding) in self.encodings.iter_mut().enumerate() {
             let Some(number) = encryption.variant_of(column) else { continue };
@@ -256,7 +256,7 @@ impl StripeLayout {
         }
     }
 
-    /// The stream of a column that is read.
+    /// The stream that is read for a column.
     pub(crate) fn stream(&self, column: usize, kind: StreamKind) -> Option<&StreamPlace> {
         self.index.get(&(column, kind.number())).and_then(|place| self.streams.get(*place))
     }
@@ -267,7 +267,7 @@ impl StripeLayout {
     }
 }
 
-/// Where a stream ends that begins at `at`.
+/// Where a stream that begins at `at` ends.
 fn advance(at: u64, stream: &proto::Stream, stripe: &Stripe) -> Result<u64> {
     let end = at.checked_add(stream.length()).filter(|end| *end <= stripe.footer.start);
     end.ok_or_else(|| {

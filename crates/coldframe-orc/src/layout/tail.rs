@@ -1,11 +1,11 @@
-//! The end of a file: where everything else is found from.
+//! The end of a file, from which everything else is found.
 //!
 //! ```text
 //! | "ORC" | stripe .. | encrypted stripe statistics | metadata | footer | postscript | length of the postscript u8 |
 //! ```
 //!
-//! ORC specification v1, "File Tail". What real files do besides: the magic is only at the file's start (Hive 0.11), version,
-//! block size or lengths are absent, the file has no bytes at all (Java: a table without rows or columns).
+//! ORC specification v1, "File Tail". Real files also occur with the magic only at the file's start (Hive 0.11),
+//! without version, block size or lengths, or with no bytes at all (Java: a table without rows or columns).
 
 use std::ops::Range;
 
@@ -17,9 +17,9 @@ use super::compression::Compression;
 use super::proto::{self, Footer, PostScript};
 use super::types::Kind;
 
-/// What a file begins with, and what its postscript ends with.
+/// The first bytes of a file, and the last of its postscript.
 pub(crate) const MAGIC: &[u8] = b"ORC";
-/// How much is read at first.
+/// How much is read first.
 pub(crate) const GUESS: u64 = 16 << 10;
 
 /// The tail of a file.
@@ -43,14 +43,14 @@ pub(crate) struct Tail {
     pub(crate) file_len: u64,
 }
 
-/// What the end of a file says before its footer is read.
+/// What the end of a file states before its footer is read.
 #[derive(Clone, Debug)]
 pub(crate) struct End {
     /// The postscript.
     pub(crate) postscript: PostScript,
     /// The codec it names.
     pub(crate) compression: Compression,
-    /// Whether the postscript ends with the magic; early writers have it at the file's start only.
+    /// Whether the postscript ends with the magic; early writers put it at the file's start only.
     pub(crate) has_magic: bool,
     /// Where the encrypted statistics of stripes are.
     pub(crate) stripe_statistics_bytes: Range<u64>,
@@ -105,7 +105,7 @@ impl End {
         })
     }
 
-    /// The error of a file that has the magic nowhere.
+    /// The error for a file without the magic.
     pub(crate) fn without_magic(&self) -> Error {
         Error::corrupt("expected the magic \"ORC\" in the postscript or at the file's start, found neither")
             .at(self.postscript_bytes.start)
@@ -122,7 +122,7 @@ impl Tail {
             .message(&mut Decompressor::new(), stored, start, limits, len)
             .within(|| "footer")?;
         let footer: Footer = proto::decode("footer", footer, limits, len).at(start)?;
-        // What a cut file ends with may pass for a postscript that names no footer.
+        // The end of a truncated file may look like a postscript that names no footer.
         if footer.types.is_empty() {
             let message =
                 format!("expected types, found none in a footer of {} bytes", end.postscript.footer_length());
@@ -157,7 +157,7 @@ impl Tail {
         })
     }
 
-    /// Major and minor version of the format; 0.11 where it is not stated.
+    /// Major and minor version of the format; 0.11 if not stated.
     pub(crate) fn version(&self) -> (u32, u32) {
         match self.postscript.version.as_slice() {
             [major, minor, ..] => (*major, *minor),

@@ -63,7 +63,7 @@ const KINDS: [Kind; 21] = [
 ];
 
 impl Kind {
-    /// By its number.
+    /// From its number.
     pub fn from_number(number: u32) -> Option<Self> {
         usize::try_from(number).ok().and_then(|n| KINDS.get(n)).copied()
     }
@@ -73,7 +73,7 @@ impl Kind {
         KINDS.iter().position(|k| *k == self).and_then(|n| u32::try_from(n).ok()).unwrap_or(u32::MAX)
     }
 
-    /// About what a value takes in memory at least: of one without a fixed length its offset, of a struct a bit.
+    /// Minimum memory of a value, approximately: its offset if it has no fixed length, a bit for a struct.
     pub(crate) fn bytes(self) -> u64 {
         match self {
             Self::Boolean | Self::Byte | Self::Struct | Self::Union => 1,
@@ -84,7 +84,7 @@ impl Kind {
         }
     }
 
-    /// Its name in a type's text, as Hive has it.
+    /// Its name in a type's text, as in Hive.
     pub fn name(self) -> &'static str {
         match self {
             Self::Boolean => "boolean",
@@ -117,15 +117,15 @@ impl Kind {
 pub(crate) struct Column {
     /// Its number.
     pub(crate) id: usize,
-    /// What it is.
+    /// Its type.
     pub(crate) kind: Kind,
     /// Numbers of its children.
     pub(crate) children: Vec<usize>,
     /// Their names, for a struct.
     pub(crate) field_names: Vec<String>,
-    /// Whether a list or map around it gives it other numbers of values than there are rows.
+    /// Whether an enclosing list or map gives it a number of values other than the number of rows.
     pub(crate) repeated: bool,
-    /// The column behind the last one inside it.
+    /// The column after the last one inside it.
     pub(crate) end: usize,
     /// The dotted path from the root, for messages.
     pub(crate) path: String,
@@ -152,7 +152,7 @@ pub(crate) struct TypeTree {
 impl TypeTree {
     /// Checks that the types are a tree in pre-order.
     pub(crate) fn new(types: &[proto::Type], limits: &Limits) -> Result<Self> {
-        // The root of a table is no column of it.
+        // The root of a table is not one of its columns.
         limits.columns("the footer's list of types", types.len().saturating_sub(1) as u64)?;
         let mut columns = Vec::with_capacity(types.len());
         for (id, stated) in types.iter().enumerate() {
@@ -175,7 +175,7 @@ impl TypeTree {
         Ok(tree)
     }
 
-    /// Gives column `id` its path and its end.
+    /// Sets the path and the end of column `id`.
     fn place(
         &mut self,
         id: usize,
@@ -239,7 +239,7 @@ impl TypeTree {
         self.columns.first()
     }
 
-    /// About what a row of a column takes in memory, with the columns inside it but without the elements of lists and maps.
+    /// Approximate memory of a row of a column, including nested columns but without the elements of lists and maps.
     pub(crate) fn row_bytes(&self, id: usize) -> u64 {
         let Some(column) = self.get(id) else { return 0 };
         let own = column.kind.bytes();
@@ -249,16 +249,16 @@ impl TypeTree {
         }
     }
 
-    /// For each column the one behind the last inside it.
+    /// For each column, the column after the last one inside it.
     pub(crate) fn ends(&self) -> Vec<usize> {
         self.columns.iter().map(|c| c.end).collect()
     }
 }
 
-/// Longest path of a column: it is repeated for each column inside, so that a long name would be as often in memory.
+/// Longest path of a column: it is repeated in each nested column, so that a long name would be stored many times.
 const LONGEST_PATH: usize = 256;
 
-/// The path of a child, cut in the middle where it is too long: it is for people.
+/// The path of a child, cut in the middle if it is too long: it is only for display.
 fn path_below(path: &str, step: String) -> String {
     let whole = if path.is_empty() { step } else { format!("{path}.{step}") };
     if whole.len() <= LONGEST_PATH {
@@ -280,7 +280,7 @@ fn column(id: usize, stated: &proto::Type) -> Result<Column> {
         Kind::Struct => children.len() == stated.field_names.len(),
         Kind::List => children.len() == 1,
         Kind::Map => children.len() == 2,
-        // Tags are bytes, and Arrow's are signed. A value of one without types would be of none.
+        // Tags are bytes, and Arrow's are signed. A union without types could have no value.
         Kind::Union => (1..=127).contains(&children.len()),
         _ => children.is_empty(),
     };

@@ -1,4 +1,4 @@
-//! Bloom filters: whether a row group can hold a value that a filter asks for.
+//! Bloom filters: whether a row group can contain a value that a filter asks for.
 //!
 //! ```text
 //! BLOOM_FILTER, BLOOM_FILTER_UTF8 stream = BloomFilterIndex { one BloomFilter a row group }
@@ -6,18 +6,18 @@
 //! bit of round i in 1..=k:  c = low32(h) + i * high32(h) as i32;  (c < 0 ? !c : c) % bits
 //! ```
 //!
-//! ORC specification v1, "Bloom Filter Index". What is hashed to `h`, as the writers have it:
+//! ORC specification v1, "Bloom Filter Index". What the writers hash to `h`:
 //!
 //! | type | h |
 //! |---|---|
-//! | tinyint .. bigint, date | Thomas Wang's 64-bit mix of the number, of the day as stored |
-//! | float, double | the same of the bits of the double |
-//! | timestamp | the same of the wall clock's milliseconds as if in UTC |
+//! | tinyint .. bigint, date | Thomas Wang's 64-bit mix of the number, or of the day as stored |
+//! | float, double | the same mix of the bits of the double |
+//! | timestamp | the same mix of the wall clock's milliseconds as if in UTC |
 //! | string, varchar, char, binary | Murmur3 of the bytes; a char is padded |
 //! | decimal | Murmur3 of its text, without trailing zeros (Java) or with them (early C++); in format 1.9999 the mix of the unscaled number |
 //!
 //! The original kind hashes strings in the character set of the writer's machine, decimals likewise, and timestamps in
-//! its time zone: there only ASCII strings and numbers can be looked up.
+//! its time zone: in it only ASCII strings and numbers can be looked up.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -30,14 +30,14 @@ use coldframe_encoding::hash::{ORC_SEED, murmur3_64};
 use super::Stored;
 use crate::layout::values::{decimal_text, mix};
 
-/// How a stream's filters hash, and so which values can be looked up.
+/// How a stream's filters hash, which decides which values can be looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hashing {
     /// `BLOOM_FILTER`.
     Original,
     /// `BLOOM_FILTER_UTF8`; whether its timestamps are in UTC (`bloomEncoding` of the column's encoding).
     Utf8 {
-        /// Whether timestamps are.
+        /// Whether its timestamps are in UTC.
         utc: bool,
     },
 }
@@ -83,7 +83,8 @@ impl<'a> Filter<'a> {
         }
     }
 
-    /// Whether a value of this hash may be there. A filter without bits or with an absurd number of rounds says yes.
+    /// Whether a value with this hash may be present. A filter without bits or with an absurd number of hash
+    /// functions always says yes.
     fn has_hash(&self, hash: u64) -> bool {
         let Ok(bits) = i32::try_from(self.words().saturating_mul(64)) else { return true };
         if bits == 0 || self.hashes == 0 || self.hashes > 1 << 10 {
@@ -107,7 +108,7 @@ impl<'a> Filter<'a> {
         self.has_hash(murmur3_64(value, ORC_SEED))
     }
 
-    /// Whether the row group may hold `values[i]`; `true` where that cannot be told.
+    /// Whether the row group may contain `values[i]`; `true` if unknown.
     pub(crate) fn may_hold(&self, values: &ArrayRef, i: usize, hashing: Hashing, stored: Stored) -> bool {
         if values.is_null(i) {
             return true;
@@ -119,7 +120,7 @@ impl<'a> Filter<'a> {
             DataType::Int64 => self.has_number(values.as_primitive::<Int64Type>().value(i)),
             DataType::Date32 => {
                 let day = values.as_primitive::<Date32Type>().value(i);
-                // The hybrid calendar gives other numbers to days before its reform, 1582-10-15.
+                // The hybrid calendar has other numbers for days before its reform, 1582-10-15.
                 (stored == Stored::HybridDate && day < -141_000) || self.has_number(day.into())
             }
             DataType::Float32 => self.has_double(values.as_primitive::<Float32Type>().value(i).into()),
@@ -139,7 +140,7 @@ impl<'a> Filter<'a> {
     /// Zero is stored with either sign, and equals both.
     fn has_double(&self, value: f64) -> bool {
         let has = |v: f64| self.has_number(v.to_bits().cast_signed());
-        // Of NaN there are many.
+        // There are many NaNs.
         if value == 0.0 { has(0.0) || has(-0.0) } else { value.is_nan() || has(value) }
     }
 
@@ -168,8 +169,8 @@ impl<'a> Filter<'a> {
         self.has_bytes(trimmed.as_bytes()) || self.has_bytes(full.as_bytes())
     }
 
-    /// Milliseconds are rounded down (Java) or to zero (C++). Around 1970 the second itself is in doubt, and before
-    /// 1900 offsets and calendars are: there is no pruning there.
+    /// Milliseconds are rounded down (Java) or to zero (C++). Around 1970 the second itself is uncertain, and
+    /// before 1900 offsets and calendars are: no pruning there.
     fn has_instant(&self, ns: i128) -> bool {
         const DAY: i128 = 86_400_000_000_000;
         if ns.abs() < DAY || ns < -25_568 * DAY {
@@ -187,7 +188,7 @@ mod tests {
     use arrow_array::{Decimal128Array, Int64Array, StringArray};
     use std::sync::Arc;
 
-    /// A filter with the bits that a writer sets for `hashes`, by wider numbers than the reader has.
+    /// A filter with the bits that a writer sets for `hashes`, computed in wider integers than the reader's.
     fn filter_of(hashes: &[u64], k: i64, words: usize) -> Vec<u64> {
         let mut bits = vec![0u64; words];
         let half = |n: u64| i64::from(u32::try_from(n & 0xffff_ffff).unwrap().cast_signed());

@@ -7,21 +7,21 @@
 //! ColumnStatistics = { numberOfValues, hasNull, one of: int, double, string, bucket, decimal, date, timestamp, .. }
 //! ```
 //!
-//! ORC specification v1, "Column Statistics". A bound that cannot be trusted is left out, which only costs work:
+//! ORC specification v1, "Column Statistics". A bound that cannot be trusted is ignored, which only costs time:
 //!
 //! | statistics | trap | what is done |
 //! |---|---|---|
-//! | all of the first Java writer (version 0) | maxima of stripes and files are wrong, strings compare by UTF-16 | neither merged ones nor strings are used |
-//! | double | NaN may be the minimum, or hide; zero has two signs | NaN in any field: no bounds; zeros are widened |
-//! | string | long ones are cut: lowerBound <= minimum, upperBound >= maximum | taken as bounds |
+//! | all of the first Java writer (version 0) | maxima of stripes and files are wrong, strings compare in UTF-16 order | neither merged statistics nor strings are used |
+//! | double | NaN may be the minimum, or be missing; zero has two signs | NaN in any field: no bounds; zeros are widened |
+//! | string | long ones are truncated: lowerBound <= minimum, upperBound >= maximum | used as bounds |
 //! | char | padded or not | the bounds of both |
 //! | timestamp | before version 6 (ORC-135) in the writer's zone | not used |
-//! | | fractions before 1970 are rounded by some, off by a second by others; zones before 1900 differ | widened by a second, not used before 1900 |
+//! | | some writers round fractions before 1970, others are off by a second; zones before 1900 differ | widened by a second, not used before 1900 |
 //! | date | hybrid calendar before 1582 | not used there |
 //! | decimal of at most 18 digits | wrong in version 6 (ORC-517) | not used |
 //! | hasNull | absent (Trino, old Hive) | unknown |
-//! | numberOfValues 0 and no null | stripes without index (Java), columns that a mask or a writer keeps no statistics of | unknown |
-//! | any bound | impossible: outside the type (0..255 for a tinyint, ORC-1725), a minimum above the maximum | [`impossible`]: nothing that the file says of the column is used |
+//! | numberOfValues 0 and no null | stripes without index (Java), columns for which a mask or a writer keeps no statistics | unknown |
+//! | any bound | impossible: outside the type (0..255 for a tinyint, ORC-1725), a minimum above the maximum | [`impossible`]: no statistic of the column is used |
 
 use std::sync::Arc;
 
@@ -42,11 +42,11 @@ const REFORM: i32 = -141_427;
 const YEAR_1900: i128 = -2_208_988_800;
 const SECOND: i128 = 1_000_000_000;
 
-/// Local and UTC times of one instant are no further apart than zones are, in milliseconds.
+/// The local and UTC times of one instant differ at most by this, in milliseconds.
 const ZONES: i64 = 26 * 3_600_000;
 
-/// Whether statistics say what cannot be: the type has no such value, or the minimum is above the maximum. Then their writer
-/// counted something else than the values, and the bound beside an impossible one is as wrong.
+/// Whether the statistics are impossible: the type has no such value, or the minimum is above the maximum. Then the
+/// writer counted something other than the values, and the other bound is equally wrong.
 pub(crate) fn impossible(stats: &ColumnStatistics, to: &DataType, stored: Stored, quirks: Quirks) -> bool {
     if stats.number_of_values == Some(0) {
         return false;
@@ -98,7 +98,7 @@ fn is_above<T: PartialOrd>(low: Option<T>, high: Option<T>) -> bool {
 fn impossible_strings(stats: &ColumnStatistics, stored: Stored) -> bool {
     let Some(s) = &stats.string_statistics else { return false };
     let all = [&s.minimum, &s.maximum, &s.lower_bound, &s.upper_bound];
-    // Bytes that are no text are in an order of their own.
+    // Bytes that are not text have an order of their own.
     if all.iter().any(|stated| stated.is_some() && as_text(stated).is_none()) {
         return true;
     }
@@ -108,14 +108,14 @@ fn impossible_strings(stats: &ColumnStatistics, stored: Stored) -> bool {
     is_above(low, high)
 }
 
-/// What the statistics promise about a column of the type `to`.
+/// What the statistics guarantee about a column of the type `to`.
 pub(crate) fn bounds(
     stats: &ColumnStatistics,
     to: &DataType,
     stored: Stored,
     quirks: Quirks,
 ) -> ColumnBounds {
-    // Nothing counted and no null: nobody counted.
+    // Neither values nor nulls counted: the writer did not count.
     let counted = stats.number_of_values.is_some_and(|n| n > 0) || stats.has_null == Some(true);
     let has_value = stats.number_of_values.map(|n| n > 0).filter(|_| counted);
     let has_null = stats.has_null.filter(|_| counted);
@@ -123,7 +123,7 @@ pub(crate) fn bounds(
     if impossible(stats, to, stored, quirks) {
         return ColumnBounds { has_null: None, has_value: None, ..found };
     }
-    // With nothing counted, minima are what the writer started from.
+    // If nothing was counted, minima are the writer's initial values.
     if stats.number_of_values != Some(0)
         && let Some((min, max)) = ends(stats, to, stored, quirks)
     {
@@ -198,21 +198,21 @@ fn doubles(stats: &ColumnStatistics, to: &DataType) -> Option<Ends> {
         if *to == DataType::Float64 {
             return Some(Arc::new(Float64Array::from(vec![value])));
         }
-        // A float's statistics are doubles that are floats; others are of something else.
+        // A float's statistics are doubles with float values; others belong to something else.
         let short = narrow(value)?;
         Some(Arc::new(Float32Array::from(vec![short])))
     };
     Some((one(s.minimum, -0.0), one(s.maximum, 0.0)))
 }
 
-/// The float that is equal to `value`.
+/// The float that equals `value`.
 fn narrow(value: f64) -> Option<f32> {
     #[expect(clippy::cast_possible_truncation, reason = "compared below")]
     let short = value as f32;
     (f64::from(short) == value).then_some(short)
 }
 
-/// What is UTF-8: other bytes are in an order of their own, and promise nothing.
+/// UTF-8 text only: other bytes have an order of their own, and guarantee nothing.
 fn as_text(stored: &Option<Vec<u8>>) -> Option<&str> {
     std::str::from_utf8(stored.as_deref()?).ok()
 }
@@ -256,7 +256,7 @@ fn timestamp(ns: i128, unit: TimeUnit, zone: Option<Arc<str>>) -> Option<ArrayRe
     }
 }
 
-/// A decimal text at `scale`; digits beyond it are rounded down or up.
+/// A decimal text at `scale`; further digits are rounded down or up.
 fn parse_decimal(text: &str, scale: i8, up: bool) -> Option<i128> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -452,7 +452,7 @@ mod tests {
         assert!(cannot(decimal, &|s| s.decimal_statistics = Some(decimals("1", "100.5"))));
         assert!(cannot(decimal, &|s| s.decimal_statistics = Some(decimals("1", "0.5"))));
         assert!(!cannot(decimal, &|s| s.decimal_statistics = Some(decimals("0.5", "99.99"))));
-        // Nanoseconds where milliseconds belong: 2020 as the local time says, and the year 50 million.
+        // Nanoseconds instead of milliseconds: 2020 by the local time, and the year 50 million.
         let time = |minimum, minimum_utc| TimestampStatistics {
             minimum: Some(minimum),
             minimum_utc: Some(minimum_utc),
@@ -489,7 +489,7 @@ mod tests {
         let ints = with(|s| {
             s.int_statistics = Some(IntegerStatistics { minimum: Some(-3), maximum: Some(400), sum: None });
         });
-        // A maximum that the type cannot hold is of something else than the column's values, and so is the minimum beside it.
+        // A maximum outside the type belongs to something other than the column's values, and so does the minimum.
         let found = bounds(&ints, &DataType::Int8, Stored::Plain, quirks(JAVA, 9));
         assert!(found.max.is_none() && found.min.is_none() && found.has_null.is_none());
     }

@@ -1,7 +1,7 @@
-//! Which stripes and row groups a filter can leave out.
+//! Which stripes and row groups a filter excludes.
 //!
-//! The filter's columns are found in the tree of types once a scan; then each stripe and row group is asked by its
-//! statistics and bloom filters. What cannot be told is read.
+//! The filter's columns are looked up in the type tree once per scan; then each stripe and row group is tested by
+//! its statistics and bloom filters. If the result is unknown, it is read.
 
 use std::collections::BTreeSet;
 
@@ -31,12 +31,12 @@ struct Filtered {
     around: Vec<usize>,
     data_type: DataType,
     stored: Stored,
-    /// Whether what the file says of it is believed.
+    /// Whether the file's statements about it are trusted.
     trusted: bool,
 }
 
 impl Filtered {
-    /// Its type; of a dictionary that of its words.
+    /// Its type; for a dictionary the type of its values.
     fn plain(&self) -> &DataType {
         match &self.data_type {
             DataType::Dictionary(_, words) => words,
@@ -66,8 +66,9 @@ impl Pruner {
         self.quirks.merged_statistics
     }
 
-    /// Looks at statistics of all columns. One that says what cannot be takes away the trust in all that the file says of it:
-    /// its writer counted something else than the values, and in other stripes and row groups that need not show.
+    /// Checks statistics of all columns. An impossible one revokes the trust in everything that the file states about
+    /// the column: its writer counted something other than the values, which need not show in other stripes and row
+    /// groups.
     pub(crate) fn weigh<'a>(&mut self, statistics: StatisticsOf<'a>) {
         for column in &mut self.columns {
             let cannot = |stats| impossible(stats, column.plain(), column.stored, self.quirks);
@@ -77,14 +78,14 @@ impl Pruner {
         }
     }
 
-    /// The columns whose row index tells something.
+    /// The columns whose row index is useful.
     pub(crate) fn columns(&self) -> Vec<usize> {
         let ids: BTreeSet<usize> =
             self.columns.iter().flat_map(|c| c.around.iter().copied().chain([c.id])).collect();
         ids.into_iter().collect()
     }
 
-    /// The columns whose bloom filters do: those that the filter compares for equality.
+    /// The columns whose bloom filters are useful: those that the filter compares for equality.
     pub(crate) fn bloom_columns(&self, predicate: &Predicate) -> Vec<usize> {
         let mut paths = BTreeSet::new();
         if self.quirks.blooms {
@@ -94,7 +95,7 @@ impl Pruner {
         self.columns.iter().filter(asked).map(|c| c.id).collect()
     }
 
-    /// `false` only if no row with these statistics and in these bloom filters passes.
+    /// `false` only if no row with these statistics and bloom filters passes.
     pub(crate) fn may_match<'a>(
         &self,
         predicate: &Predicate,
@@ -111,7 +112,7 @@ impl Pruner {
         }
     }
 
-    /// Whether the bloom filters of a column have all values that are there.
+    /// Whether the bloom filters of a column contain all existing values.
     fn trusts_blooms(&self, column: &Filtered) -> bool {
         let bytes = column.data_type == DataType::Int8;
         column.trusted && self.quirks.blooms && (self.quirks.byte_blooms || !bytes)

@@ -1,4 +1,4 @@
-//! Which stripes and row groups a filter leaves, by their statistics and bloom filters.
+//! Which stripes and row groups a filter must read, by their statistics and bloom filters.
 //!
 //! ```text
 //! Metadata.stripeStats[stripe]             leaves out a stripe without reading its footer
@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Only the indexes of the filter's columns are read for that. An index that is damaged or does not fit the stripe is
-//! passed over: it only saves work.
+//! ignored: it only saves work.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(crate) struct StripePruner {
 }
 
 impl StripePruner {
-    /// For a scan that `predicate` filters.
+    /// For a scan filtered by `predicate`.
     pub(crate) fn new(shape: Arc<Shape>, predicate: &Predicate) -> Self {
         let mut pruner = Pruner::new(predicate, &shape.schema, &shape.tree, shape.quirks);
         if pruner.trusts_stripes() {
@@ -79,7 +79,7 @@ impl StripePruner {
         Ok(self.pruner.may_match(&self.predicate, &statistics, &|_| None))
     }
 
-    /// Which row groups of a stripe may; `None` where that cannot be told.
+    /// Which row groups of a stripe may; `None` if unknown.
     pub(crate) fn row_groups(&mut self, stripe: &Stripe, layout: &StripeLayout) -> Result<Option<Vec<bool>>> {
         let shape = &self.shape;
         let Some(count) = shape.stride().and_then(|s| usize::try_from(stripe.rows.div_ceil(s)).ok()) else {
@@ -106,8 +106,8 @@ impl StripePruner {
     }
 }
 
-/// Statistics of the pruner's columns, from a list that has one for each column of the file. Those of an encrypted column are
-/// of what its mask left, and say nothing of its values.
+/// Statistics of the pruner's columns, from a list that has one for each column of the file. Those of an encrypted
+/// column describe what its mask left, and say nothing about its values.
 fn of_columns(shape: &Shape, pruner: &Pruner, stated: &[Bytes]) -> HashMap<usize, ColumnStatistics> {
     let encryption = &shape.encryption;
     let plain = |column: &usize| {
@@ -125,7 +125,8 @@ struct StripeIndex {
 }
 
 impl StripeIndex {
-    /// Reads the row indexes of `columns` and the bloom filters of `filtered`; those that have not `count` entries are left out.
+    /// Reads the row indexes of `columns` and the bloom filters of `filtered`; those that do not have `count` entries
+    /// are ignored.
     fn read(
         shape: &Shape,
         stripe: &Stripe,
@@ -137,7 +138,8 @@ impl StripeIndex {
         let rows = columns.iter().copied().zip(shape.row_indexes::<RowIndex>(stripe, layout, columns)?);
         let rows =
             rows.filter_map(|(column, index)| Some((column, index.filter(|i| i.entry.len() == count)?)));
-        // Text that is declared as binary was hashed as text: a char without its blanks, an old filter in another charset.
+        // Text that is declared as binary was hashed as text: a char without its padding, an old filter in another
+        // charset.
         let declared = shape.options.declared.is_some();
         let is_bytes = |id: usize| shape.tree.get(id).is_some_and(|column| column.kind == Kind::Binary);
         let is_hashed = |column: &&usize| !declared || !is_bytes(**column);
@@ -165,7 +167,7 @@ impl StripeIndex {
     }
 }
 
-/// The bloom filters of a column, of the better kind. A later encoding than the ones known hashes in a way that is not known.
+/// The bloom filters of a column, of the better kind. An encoding newer than the known ones hashes in an unknown way.
 fn filters_of(layout: &StripeLayout, column: usize) -> Option<(&StreamPlace, Hashing)> {
     if let Some(place) = layout.stream(column, StreamKind::BloomFilterUtf8) {
         let utc = match layout.encoding(column).bloom_encoding() {

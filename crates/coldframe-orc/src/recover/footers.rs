@@ -1,4 +1,4 @@
-//! What the footer of a stripe looks like by its first bytes, and where it ends without a codec.
+//! How to recognise a stripe footer by its first bytes, and where it ends without a codec.
 
 use coldframe_encoding::Cursor;
 use prost::Message;
@@ -6,7 +6,8 @@ use prost::Message;
 use super::STREAMS;
 use crate::layout::proto;
 
-/// Whether a snappy block may begin with a literal whose first byte is `first`: behind the length of its content the tag says so.
+/// Whether a snappy block may begin with a literal whose first byte is `first`: the tag after the content's length says
+/// so.
 pub(super) fn begins_with_literal(block: &[u8], first: u8) -> bool {
     let length = block.iter().take(5).take_while(|byte| **byte >= 0x80).count() + 1;
     let Some([tag, rest @ ..]) = block.get(length..) else { return false };
@@ -14,7 +15,7 @@ pub(super) fn begins_with_literal(block: &[u8], first: u8) -> bool {
     tag & 3 == 0 && rest.get(more) == Some(&first)
 }
 
-/// Whether deflated bytes may begin with `first`, as far as the head of the first block says.
+/// Whether deflated bytes may begin with `first`, judging by the header of the first block.
 pub(super) fn may_inflate_to(stored: &[u8], first: u8) -> bool {
     let [head, next, ..] = *stored else { return false };
     match head >> 1 & 3 {
@@ -22,18 +23,18 @@ pub(super) fn may_inflate_to(stored: &[u8], first: u8) -> bool {
             [_, a, b, c, d, byte, ..] => (a, b) == (!c, !d) && byte == first,
             _ => false,
         },
-        // Fixed codes: 8 bits from 0x30 on for the bytes below 0x90, the highest bit first.
+        // Fixed codes: 8 bits from 0x30 on for the bytes below 0x90, most significant bit first.
         1 => {
             let code = first.wrapping_add(0x30).reverse_bits();
             (u16::from(head) | u16::from(next) << 8) >> 3 & 0xff == u16::from(code)
         }
-        // Codes of their own: so many of literals and lengths, so many of distances.
+        // Dynamic codes: this many for literals and lengths, this many for distances.
         2 => head >> 3 <= 29 && next & 31 <= 29,
         _ => false,
     }
 }
 
-/// The length of a footer that nothing but its fields delimits: streams, `columns` encodings, zone, variants.
+/// The length of a footer that is delimited only by its fields: streams, `columns` encodings, zone, variants.
 pub(super) fn plain_footer(bytes: &[u8], columns: usize) -> Option<usize> {
     let (mut at, mut last, mut encodings) = (Cursor::new(bytes, 0), 1, 0);
     let mut streams = columns.saturating_mul(STREAMS).saturating_add(64);

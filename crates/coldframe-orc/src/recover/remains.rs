@@ -1,11 +1,12 @@
-//! What is left of a tail whose end is lost: the statistics of stripes, the footer. Either proves which stripes there were.
+//! What remains of a tail whose end is lost: the statistics of stripes, the footer. Either proves which stripes there
+//! were.
 //!
 //! ```text
 //! .. last stripe | metadata: field 1 for each stripe | footer: fields 1, 2, .. | postscript |
 //!                | 0a ..  0a ..                      | 08 ..                   |     where the file may end at any byte
 //! ```
 //!
-//! Nothing but the lost postscript says how long the two are. Their fields do: both are written in order.
+//! Only the lost postscript states their lengths. Their fields delimit them: both are written in order.
 
 use coldframe_core::{Limits, ReadAt, Result};
 use coldframe_encoding::Cursor;
@@ -14,7 +15,7 @@ use coldframe_encoding::codec::{Algorithm, Decompressor};
 use crate::layout::compression::Compression;
 use crate::layout::proto::{self, ColumnStatistics, Footer, Metadata, StripeInformation};
 
-/// Most bytes that are looked at.
+/// Maximum bytes that are read.
 const LONGEST: u64 = 16 << 20;
 /// Wire types of a message's fields: a number, or bytes with their length.
 const NUMBER: u8 = 0;
@@ -26,20 +27,20 @@ const METADATA: &[u8] = &[BYTES];
 const FOOTER: &[u8] =
     &[NUMBER, NUMBER, BYTES, BYTES, BYTES, NUMBER, BYTES, NUMBER, NUMBER, BYTES, NUMBER, BYTES];
 
-/// What is left.
+/// What remains.
 #[derive(Debug, Default)]
 pub(super) struct Remains {
-    /// The rows of each stripe by its statistics, as far as those are there.
+    /// The rows of each stripe according to its statistics, as far as those remain.
     pub(super) rows: Vec<u64>,
-    /// Whether these are all statistics: the footer begins behind them, or they are chunks, which end with them. Without a codec
-    /// a file that is cut between two of them looks as one that has no more.
+    /// Whether these are all statistics: the footer begins after them, or they are chunks, which end with them. Without
+    /// a codec, a file that is cut between two of them looks like one that has no more.
     pub(super) ended: bool,
-    /// The stripes that the footer lists and the rows it states, if it is there as far as that.
+    /// The stripes that the footer lists and the row count it states, if it remains up to there.
     pub(super) listed: Option<(Vec<StripeInformation>, u64)>,
 }
 
-/// What is left of the tail that begins at `at` behind the last stripe of a file with `columns` columns; `rows` are those that
-/// the root's statistics count. Whatever does not decode is not left.
+/// What remains of the tail that begins at `at` after the last stripe of a file with `columns` columns; `rows` are
+/// those that the root's statistics count. Whatever does not decode is treated as lost.
 pub(super) fn remains(
     source: &dyn ReadAt,
     at: u64,
@@ -59,7 +60,7 @@ pub(super) fn remains(
     Ok(left)
 }
 
-/// The content of all whole chunks.
+/// The content of all complete chunks.
 fn chunks(stored: &[u8], at: u64, compression: Compression, limits: &Limits, file_len: u64) -> Vec<u8> {
     let (mut rest, mut codec, mut content) = (Cursor::new(stored, at), Decompressor::new(), Vec::new());
     while !rest.is_empty() && limits.decoded("a tail", 2 * content.len() as u64, file_len).is_ok() {
@@ -73,7 +74,7 @@ fn chunks(stored: &[u8], at: u64, compression: Compression, limits: &Limits, fil
     content
 }
 
-/// Nothing where what looks like a message is none.
+/// Empty if what looks like a message is not one.
 fn parse(
     content: &[u8],
     columns: usize,
@@ -91,12 +92,13 @@ fn parse(
     let footer = behind.get(..whole_fields(behind, FOOTER)).unwrap_or_default();
     let footer: Footer = proto::decode("footer", footer.to_vec(), limits, file_len).ok()?;
     let ended = footer.header_length.is_some() && footer.content_length.is_some();
-    // The types stand behind the stripes, and the number of rows behind the types: no stripe is missing in between.
+    // The types come after the stripes, and the number of rows after the types: no stripe is missing in between.
     let listed = footer.number_of_rows.filter(|_| ended && footer.types.len() == columns);
     Some(Remains { rows, ended, listed: listed.map(|rows| (footer.stripes, rows)) })
 }
 
-/// The length of the whole fields in order that `bytes` begin with; `wires[n]` is the wire type of field n + 1.
+/// The total length of the complete fields, in order, at the start of `bytes`; `wires[n]` is the wire type of
+/// field n + 1.
 fn whole_fields(bytes: &[u8], wires: &[u8]) -> usize {
     let (mut at, mut last, mut length) = (Cursor::new(bytes, 0), 0, 0);
     while let Some(tag) = at.rest().first().copied() {
@@ -134,7 +136,7 @@ mod tests {
         };
         let bytes = footer.encode_to_vec();
         assert_eq!(whole_fields(&bytes, FOOTER), bytes.len());
-        // A postscript behind it begins with field 1 again.
+        // A postscript after it begins with field 1 again.
         assert_eq!(whole_fields(&[bytes.as_slice(), &[0x08, 1]].concat(), FOOTER), bytes.len());
         for cut in 0..bytes.len() {
             let whole = whole_fields(bytes.get(..cut).unwrap(), FOOTER);

@@ -1,9 +1,9 @@
-//! Runs: how bytes, bits and integers are stored.
+//! Run length encodings of bytes, bits and integers.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`bytes`] | runs of bytes, and of bits in them |
-//! | [`int`] | runs of integers, both versions |
+//! | [`bytes`] | byte RLE, and bits packed in it |
+//! | [`int`] | integer RLE, both versions |
 
 pub(crate) mod bytes;
 pub(crate) mod int;

@@ -1,4 +1,4 @@
-//! The bytes of one stream, decompressed chunk by chunk as they are asked for.
+//! The bytes of one stream, decompressed chunk by chunk on demand.
 //!
 //! ```text
 //! stored    | chunk | chunk | original chunk | chunk |     of the file, all at hand
@@ -7,9 +7,9 @@
 //! seam      [ rest of a chunk | first bytes of plain ]     a run that reaches from a window into plain
 //! ```
 //!
-//! A run of values may begin in one chunk and end in the next: [`ByteStream::fill`] moves the rest of the window to its front
-//! and decompresses behind it, so decoders see whole runs. Without a codec the whole stream is one plain chunk. Memory of a
-//! stream is that of about one chunk.
+//! A run of values may begin in one chunk and end in the next: [`ByteStream::fill`] moves the rest of the window to its
+//! front and decompresses after it, so decoders see whole runs. Without a codec the whole stream is one plain chunk. A
+//! stream uses memory for about one chunk.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -22,18 +22,20 @@ use coldframe_encoding::{Cursor, Error, Result};
 use crate::layout::compression::{Chunk, ChunkHeader, Compression, HEADER};
 use crate::layout::stripe::StreamKind;
 
-/// Where a reader is in a stream, as two readers that were opened at different places can compare it.
+/// The position of a reader in a stream, in a form that two readers opened at different positions can
+/// compare.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stand {
-    /// The column; its reader puts it in.
+    /// The column; its reader fills it in.
     pub(crate) column: Option<usize>,
     /// Which stream.
     pub(crate) kind: StreamKind,
-    /// The chunk's place in the file, and a byte of what it holds. Behind its last byte is the next chunk's first.
+    /// The chunk's offset in the file, and a byte of its content. The position after its last byte is that of the
+    /// next chunk's first.
     pub(crate) place: (u64, u64),
-    /// What is left of a run begun: values, and bits of a byte.
+    /// What is left of the current run: values, and bits of a byte.
     pub(crate) left: (usize, u32),
-    /// Whether there are bytes behind.
+    /// Whether more bytes follow.
     pub(crate) more: bool,
 }
 
@@ -43,13 +45,13 @@ impl Stand {
         (self.kind, self.place, self.left) == (other.kind, other.place, other.left)
     }
 
-    /// Whether no value is left; the last bits of a byte are none.
+    /// Whether no value is left; leftover bits of a byte do not count.
     pub(crate) fn is_at_end(&self) -> bool {
         !self.more && self.left.0 == 0
     }
 }
 
-/// Decompressors that the streams of a stripe share: as many as there are threads at work.
+/// Decompressors that the streams of a stripe share: as many as there are busy threads.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Codec(Arc<Mutex<Vec<Decompressor>>>);
 
@@ -64,11 +66,11 @@ impl Codec {
     }
 }
 
-/// Decompressed bytes. Its memory stays as long as it ever was, so that it is cleared once and not for each chunk.
+/// Decompressed bytes. The memory keeps its largest size, so that it is cleared once and not for each chunk.
 #[derive(Debug, Default)]
 struct Window {
     memory: Vec<u8>,
-    /// Where what is left begins and ends.
+    /// Where the unread part begins and ends.
     left: Range<usize>,
 }
 
@@ -88,7 +90,7 @@ impl Window {
         self.left.start = self.left.start.saturating_add(n).min(self.left.end);
     }
 
-    /// Moves what is left to the front.
+    /// Moves the unread part to the front.
     fn compact(&mut self) {
         self.memory.copy_within(self.left.clone(), 0);
         self.left = 0..self.left.len();
@@ -104,24 +106,24 @@ impl Window {
     }
 }
 
-/// One stream, read from front to back: what is left of the window, then what is plain, then the chunks from `next` on.
+/// One stream, read from front to back: the rest of the window, then the plain bytes, then the chunks from `next` on.
 #[derive(Debug)]
 pub(crate) struct ByteStream {
     stored: Bytes,
-    /// Place in `stored` of the next chunk's header.
+    /// Offset in `stored` of the next chunk's header.
     next: usize,
-    /// Place in the file of `stored`.
+    /// Offset in the file of `stored`.
     offset: u64,
     compression: Compression,
     codec: Codec,
     window: Window,
-    /// What is left in `stored` of a chunk that is stored as it is.
+    /// What is left in `stored` of an uncompressed chunk.
     plain: Range<usize>,
-    /// How many bytes at the window's end are those in front of `plain`.
+    /// How many bytes at the window's end are copies of those before `plain`.
     seam: usize,
     /// How many bytes of content were opened.
     opened: u64,
-    /// The chunks whose content is at hand: where they begin in the file, and how much content is in front of them.
+    /// The chunks whose content is in memory: where they begin in the file, and how much content precedes them.
     chunks: VecDeque<(u64, u64)>,
 }
 
@@ -146,13 +148,13 @@ impl ByteStream {
         }
     }
 
-    /// Where in the file it is: to the chunk, or to the byte in a plain one.
+    /// Its offset in the file: of the chunk, or of the byte in a plain one.
     pub(crate) fn offset(&self) -> u64 {
         let at = if self.plain.is_empty() { self.next } else { self.plain.start };
         self.offset + at as u64
     }
 
-    /// The bytes at hand.
+    /// The bytes in memory.
     #[inline]
     pub(crate) fn buffered(&self) -> &[u8] {
         if self.window.len() > 0 {
@@ -162,7 +164,7 @@ impl ByteStream {
         }
     }
 
-    /// Sees to it that `want` bytes are at hand; they are fewer only at the stream's end.
+    /// Makes `want` bytes available; there are fewer only at the stream's end.
     #[inline]
     pub(crate) fn fill(&mut self, want: usize) -> Result<&[u8]> {
         if self.buffered().len() < want {
@@ -184,7 +186,8 @@ impl ByteStream {
                 self.next_chunk()?;
                 continue;
             }
-            // A seam as long as what is wanted: whoever takes all in front of it goes on in the plain chunk itself.
+            // A seam as long as the wanted bytes: once all bytes before it are consumed, reading continues in the
+            // plain chunk itself.
             let n = self.plain.len().min(want);
             let seam = self.plain.start..self.plain.start + n;
             self.plain.start = seam.end;
@@ -193,12 +196,12 @@ impl ByteStream {
         }
     }
 
-    /// Bytes at hand, decompressed.
+    /// Bytes in memory, decompressed.
     fn at_hand(&self) -> usize {
         self.window.len() + self.plain.len()
     }
 
-    /// Where it is.
+    /// Its position.
     pub(crate) fn stand(&self, kind: StreamKind) -> Stand {
         let left = self.at_hand() as u64;
         let place = match self.compression.algorithm {
@@ -213,7 +216,7 @@ impl ByteStream {
         Stand { column: None, kind, place, left: (0, 0), more }
     }
 
-    /// Notes that the chunk at [`Self::next`] is opened, which holds `length` bytes.
+    /// Notes that the chunk at [`Self::next`], with `length` bytes, is opened.
     fn note(&mut self, length: usize) {
         let at = self.opened.saturating_sub(self.at_hand().saturating_sub(length) as u64);
         while self.chunks.get(1).is_some_and(|(_, before)| *before <= at) {
@@ -223,7 +226,7 @@ impl ByteStream {
         self.opened = self.opened.saturating_add(length as u64);
     }
 
-    /// Opens the next chunk behind the window: as plain, or decompressed.
+    /// Opens the next chunk after the window: as plain, or decompressed.
     fn next_chunk(&mut self) -> Result<()> {
         self.seam = 0;
         let (chunk, end) = Self::chunk(&self.stored, self.next, self.offset, self.compression)?;
@@ -251,7 +254,7 @@ impl ByteStream {
         Ok((chunk, stored.len() - chunks.remaining()))
     }
 
-    /// Writers fill every chunk but the last.
+    /// Writers fill every chunk except the last.
     fn check_full(&self, found: usize, end: usize) -> Result<()> {
         if self.compression.strict && end < self.stored.len() && found < self.compression.block_size {
             let message = format!("expected a chunk of {} bytes, found {found}", self.compression.block_size);
@@ -260,7 +263,7 @@ impl ByteStream {
         Ok(())
     }
 
-    /// Passes over `n` bytes that are at hand.
+    /// Skips `n` bytes that are in memory.
     #[inline]
     pub(crate) fn consume(&mut self, n: usize) {
         if self.window.len() == 0 {
@@ -273,7 +276,7 @@ impl ByteStream {
         }
     }
 
-    /// What is left of the window is in front of `plain`.
+    /// What is left of the window comes before `plain`.
     fn leave_window(&mut self) {
         self.plain.start -= self.window.len();
         self.seam = 0;
@@ -301,7 +304,7 @@ impl ByteStream {
     /// Appends the next `n` bytes to `out`.
     pub(crate) fn append(&mut self, mut n: usize, out: &mut Vec<u8>) -> Result<()> {
         while n > 0 {
-            // A chunk that must fit goes straight where it belongs.
+            // A chunk that certainly fits is decompressed directly into its place.
             if n >= self.compression.block_size && self.next < self.stored.len() && self.buffered().is_empty()
             {
                 let (chunk, end) = Self::chunk(&self.stored, self.next, self.offset, self.compression)?;
@@ -327,7 +330,7 @@ impl ByteStream {
         Ok(())
     }
 
-    /// The next `n` bytes, which it must be able to have.
+    /// The next `n` bytes, which must exist.
     pub(crate) fn take(&mut self, n: u64) -> Result<Vec<u8>> {
         let most = self.most_left();
         let Some(n) = usize::try_from(n).ok().filter(|n| *n <= most) else {
@@ -338,7 +341,7 @@ impl ByteStream {
         Ok(out)
     }
 
-    /// Passes over `n` bytes.
+    /// Skips `n` bytes.
     pub(crate) fn skip(&mut self, mut n: usize) -> Result<()> {
         while n > 0 {
             let some = self.fill(1)?.len().min(n);
@@ -351,7 +354,7 @@ impl ByteStream {
         Ok(())
     }
 
-    /// Passes over whole chunks up to `stored` bytes from where it is now; used before anything was read.
+    /// Skips whole chunks up to `stored` bytes from the current position; used before anything was read.
     pub(crate) fn seek_chunk(&mut self, stored: usize) -> Result<()> {
         if stored > self.stored.len() {
             let message = format!("expected a position of at most {}, found {stored}", self.stored.len());
@@ -364,7 +367,7 @@ impl ByteStream {
         Ok(())
     }
 
-    /// Passes over `n` bytes of the chunk that [`Self::seek_chunk`] led to; it must have them.
+    /// Skips `n` bytes of the chunk that [`Self::seek_chunk`] led to; it must have them.
     pub(crate) fn seek_byte(&mut self, n: usize) -> Result<()> {
         let found = if n == 0 { 0 } else { self.fill(1)?.len() };
         if n > found {
@@ -375,7 +378,7 @@ impl ByteStream {
         Ok(())
     }
 
-    /// How many bytes there may be at most; for deciding whether a count is credible.
+    /// The maximum number of remaining bytes, to decide whether a count is plausible.
     pub(crate) fn most_left(&self) -> usize {
         let mut most = self.at_hand();
         let mut rest = self.stored.get(self.next..).unwrap_or_default();
@@ -398,7 +401,7 @@ mod tests {
     use coldframe_encoding::codec::Compressor;
     use proptest::prelude::*;
 
-    /// `content` in chunks of `block` bytes; which are compressed is said by `compressed`.
+    /// `content` in chunks of `block` bytes; `compressed` says which are compressed.
     fn stored(content: &[u8], block: usize, compressed: &[bool]) -> Vec<u8> {
         let mut out = Vec::new();
         for (i, chunk) in content.chunks(block).enumerate() {
@@ -416,7 +419,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the chunks and the steps, the bytes come out once each and in order.
+        /// Whatever the chunks and the steps, each byte comes out once and in order.
         #[test]
         fn steps_of_any_size_over_chunks_of_any_kind(
             content in proptest::collection::vec(any::<u8>(), 0..600),

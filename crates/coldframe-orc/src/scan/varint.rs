@@ -6,7 +6,7 @@
 //! 8 bytes    -> one word, whose groups of seven bits are pushed together pair by pair
 //! ```
 
-/// Most bytes of a varint of 128 bits.
+/// Maximum bytes of a 128-bit varint.
 pub(crate) const LONGEST: usize = 19;
 
 /// The top bits of the bytes of a word.
@@ -20,8 +20,8 @@ fn push_together(word: u64) -> u64 {
     (x & 0x0fff_ffff) | (x & 0x0fff_ffff_0000_0000) >> 4
 }
 
-/// A varint of at most eight bytes at the front of `bytes`, and its length; nothing if it is longer, or fewer than eight bytes
-/// are at hand.
+/// A varint of at most eight bytes at the front of `bytes`, and its length; `None` if it is longer, or fewer than eight
+/// bytes are available.
 #[inline(always)]
 pub(crate) fn short(bytes: &[u8]) -> Option<(u64, usize)> {
     let word = u64::from_le_bytes(*bytes.first_chunk()?);
@@ -45,17 +45,17 @@ pub(crate) fn long(bytes: &[u8]) -> Option<(u128, usize)> {
     None
 }
 
-/// Bytes looked at together.
+/// Bytes examined together.
 const BLOCK: usize = 64;
-/// The same, and those that the word of the last one reaches into.
+/// The same, plus those that the word of the last one extends into.
 const WINDOW: usize = BLOCK + 8;
 
-/// Decodes varints of at most eight bytes from the front of `bytes` into the front of `values`, as many as there are with
-/// enough bytes behind them to go by blocks. Returns the bytes that they take, and how many they are; none where a long varint is
-/// first, or the bytes end soon.
+/// Decodes varints of at most eight bytes from the front of `bytes` into the front of `values`, as many as are followed
+/// by enough bytes to work in blocks. Returns their bytes and their number; none if a long varint is first, or the
+/// bytes end soon.
 pub(crate) fn many(bytes: &[u8], values: &mut [u64]) -> (usize, usize) {
     let (mut at, mut done) = (0, 0);
-    // A block ends 64 values at most.
+    // At most 64 values end in a block.
     while let (Some(window), Some(out)) = (
         bytes.get(at..).and_then(<[u8]>::first_chunk::<WINDOW>),
         values.get_mut(done..).and_then(<[u64]>::first_chunk_mut::<BLOCK>),
@@ -73,7 +73,7 @@ pub(crate) fn many(bytes: &[u8], values: &mut [u64]) -> (usize, usize) {
 /// [`ends`] of a block of values of two bytes each.
 const PAIRS: u64 = 0xaaaa_aaaa_aaaa_aaaa;
 
-/// The values that end in a block; up to the first that is longer than a word.
+/// The values that end in a block, up to the first that is longer than a word.
 #[inline(always)]
 fn block(window: &[u8; WINDOW], out: &mut [u64; BLOCK]) -> (usize, usize) {
     let mut ends = ends(window);
@@ -113,7 +113,7 @@ fn block(window: &[u8; WINDOW], out: &mut [u64; BLOCK]) -> (usize, usize) {
 /// A bit for each byte of a block that ends a value.
 #[inline(always)]
 fn ends(window: &[u8; WINDOW]) -> u64 {
-    /// Brings the top bits of eight bytes together in the top byte.
+    /// Gathers the top bits of eight bytes in the top byte.
     const GATHER: u64 = 0x0102_0408_1020_4080;
     let (words, _) = window.as_chunks::<8>();
     words.iter().take(BLOCK / 8).enumerate().fold(0, |ends, (i, word)| {
@@ -177,7 +177,7 @@ mod tests {
             let mut room = vec![0; 256];
             let (used, count) = many(&bytes, &mut room);
             assert_eq!(used, count * (bits / 7));
-            // The last ones are left for want of bytes behind them.
+            // The last ones are left because too few bytes follow them.
             assert!(if bits > 56 { count == 0 } else { count > 100 }, "{bits}: {count}");
             assert!(room.iter().zip(&values).take(count).all(|(found, value)| u128::from(*found) == *value));
         }

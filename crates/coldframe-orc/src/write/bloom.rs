@@ -1,13 +1,13 @@
-//! Bloom filters of the kind `BLOOM_FILTER_UTF8`, one a row group, of the size that Java's `BloomFilter` gives them.
+//! Bloom filters of the kind `BLOOM_FILTER_UTF8`, one per row group, with the size of Java's `BloomFilter`.
 //!
-//! What is hashed and how is in [`crate::prune::bloom`].
+//! [`crate::prune::bloom`] says what is hashed and how.
 
 use coldframe_encoding::hash::{ORC_SEED, murmur3_64};
 
 use crate::layout::proto;
 use crate::layout::values::mix;
 
-/// The filter of the row group begun, and those of the stripe's others.
+/// The filter of the current row group, and those of the stripe's others.
 #[derive(Clone, Debug)]
 pub(super) struct Bloom {
     words: Vec<u64>,
@@ -16,7 +16,7 @@ pub(super) struct Bloom {
 }
 
 impl Bloom {
-    /// For `rows` values of which `fpp` of others may be taken for one.
+    /// For `rows` values, with `fpp` as the false positive probability.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

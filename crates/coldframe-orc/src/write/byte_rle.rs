@@ -1,4 +1,4 @@
-//! Runs of bytes, and of bits in them.
+//! Byte RLE, and bits packed in it.
 //!
 //! ```text
 //! run       | n in 0..=127 | byte |        n + 3 times the byte
@@ -6,14 +6,14 @@
 //! booleans  a byte is eight of them, the highest bit first
 //! ```
 //!
-//! ORC specification v1, "Byte Run Length Encoding", "Boolean Run Length Encoding". Runs begin and end where Java's
-//! `RunLengthByteWriter` lets them.
+//! ORC specification v1, "Byte Run Length Encoding", "Boolean Run Length Encoding". Runs begin and end where they
+//! do in Java's `RunLengthByteWriter`.
 
 const MIN_REPEAT: usize = 3;
 const MAX_LITERALS: usize = 128;
 const MAX_REPEAT: usize = 127 + MIN_REPEAT;
 
-/// Encodes bytes. What is pending belongs to the run that is written next.
+/// Encodes bytes. Pending bytes belong to the run that is written next.
 #[derive(Debug)]
 pub(super) struct ByteRle {
     literals: [u8; MAX_LITERALS],
@@ -30,12 +30,12 @@ impl Default for ByteRle {
 }
 
 impl ByteRle {
-    /// Values of the run begun.
+    /// Values in the current run.
     pub(super) fn pending(&self) -> u64 {
         self.pending as u64
     }
 
-    /// Ends the run begun.
+    /// Ends the current run.
     pub(super) fn flush(&mut self, out: &mut Vec<u8>) {
         let Some(literals) = self.literals.get(..self.pending.min(MAX_LITERALS)) else { return };
         if self.repeat {
@@ -117,12 +117,12 @@ impl ByteRle {
 pub(super) struct BitRle {
     bytes: ByteRle,
     current: u8,
-    /// Bits of `current` that are taken.
+    /// Bits of `current` in use.
     used: u32,
 }
 
 impl BitRle {
-    /// Bytes of the run begun, and bits of the byte begun.
+    /// Bytes in the current run, and bits in the current byte.
     pub(super) fn pending(&self, to: &mut Vec<u64>) {
         to.extend([self.bytes.pending(), self.used.into()]);
     }
@@ -142,7 +142,7 @@ impl BitRle {
         }
     }
 
-    /// `true` so many times.
+    /// Appends `true` this many times.
     pub(super) fn write_true(&mut self, mut count: usize, out: &mut Vec<u8>) {
         while self.used > 0 && count > 0 {
             self.write(std::iter::once(true), out);
@@ -152,7 +152,7 @@ impl BitRle {
         self.write(std::iter::repeat_n(true, count % 8), out);
     }
 
-    /// Ends the byte and the run begun.
+    /// Ends the current byte and run.
     pub(super) fn flush(&mut self, out: &mut Vec<u8>) {
         if self.used > 0 {
             self.used = 8;

@@ -1,4 +1,4 @@
-//! One column of the tree: which of its values are there, its own streams, its row index, and the columns in it.
+//! One column of the tree: its validity, its own streams, its row index, and its child columns.
 //!
 //! ```text
 //! PRESENT            a bit for each value of the parent: is it not null; not written where the stripe has no null
@@ -31,7 +31,7 @@ use super::stream::{Codec, Stream};
 use crate::layout::proto;
 use crate::layout::stripe::StreamKind;
 
-/// A stream of the stripe as it is stored.
+/// A stream of the stripe in its stored form.
 #[derive(Debug)]
 pub(super) struct StoredStream {
     pub(super) column: u32,
@@ -70,7 +70,7 @@ pub(super) struct Column {
     group: Statistics,
     stripe: Statistics,
     file: Statistics,
-    /// The row groups of the stripe, the last one begun.
+    /// The row groups of the stripe, the current one last.
     entries: Vec<Entry>,
     bloom: Option<Bloom>,
 }
@@ -239,7 +239,7 @@ impl Column {
         columns.try_for_each(|(child, values)| child.write(&values.slice(start, length), context))
     }
 
-    /// Writes the lengths of the lists or maps that are not null. Returns whether the null ones are empty.
+    /// Writes the lengths of the non-null lists or maps. Returns whether the null ones are empty.
     fn write_lengths(
         &mut self,
         offsets: &[i32],
@@ -357,14 +357,14 @@ impl Column {
         }
     }
 
-    /// The statistics of the file, of this column and those in it.
+    /// The file's statistics for this column and its children.
     pub(super) fn file_statistics(&self, to: &mut Vec<proto::ColumnStatistics>) {
         to.push(self.file.to_proto());
         self.children.iter().for_each(|c| c.file_statistics(to));
     }
 }
 
-/// Which rows are not null, if some are.
+/// Which rows are not null, if there are nulls.
 fn valid_rows(array: &ArrayRef) -> Option<BooleanArray> {
     array.nulls().filter(|n| n.null_count() > 0).map(|n| BooleanArray::new(n.inner().clone(), None))
 }
@@ -377,15 +377,15 @@ fn without_nulls(array: &ArrayRef) -> Result<ArrayRef> {
     valid_rows(array).map_or_else(|| Ok(array.clone()), |valid| filtered(array, &valid))
 }
 
-/// Start and length of what offsets enclose.
+/// Start and length of the range that offsets enclose.
 fn span(offsets: &[i32]) -> (usize, usize) {
     let at = |offset: Option<&i32>| offset.and_then(|o| usize::try_from(*o).ok()).unwrap_or_default();
     let (start, end) = (at(offsets.first()), at(offsets.last()));
     (start, end.saturating_sub(start))
 }
 
-/// How many rows become plain arrays at once: values that a dictionary or run ends hold once are as often in those as they occur,
-/// and long layouts hold more than a plain one can.
+/// How many rows become plain arrays at once: a value that a dictionary or run stores once is repeated as often as it
+/// occurs, and large layouts can hold more than a plain one.
 fn rows_at_once(array: &ArrayRef) -> usize {
     const MOST: usize = 64 << 20;
     let longest = match array.data_type() {
@@ -403,7 +403,7 @@ fn rows_at_once(array: &ArrayRef) -> usize {
     (MOST / longest.max(1)).max(1)
 }
 
-/// The longest of some texts; 0 of values of a fixed size.
+/// The longest of some texts; 0 for fixed-size values.
 fn longest(values: &ArrayRef) -> usize {
     fn of<'v, V: AsRef<[u8]> + 'v>(values: impl Iterator<Item = Option<V>>) -> usize {
         values.flatten().map(|v| v.as_ref().len()).max().unwrap_or(0)
@@ -419,7 +419,7 @@ fn longest(values: &ArrayRef) -> usize {
     }
 }
 
-/// The array in the one layout of its type that is written; what is in it is not looked at.
+/// The array in the one layout of its type that is written; its children are not converted.
 fn plain(array: &ArrayRef) -> Result<ArrayRef> {
     let target = match array.data_type() {
         DataType::Dictionary(_, values) => values.as_ref().clone(),

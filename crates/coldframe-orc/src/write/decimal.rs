@@ -5,19 +5,19 @@
 //! SECONDARY  the scale of each value
 //! ```
 //!
-//! ORC specification v1, "Decimal Columns". Java drops the zeros behind the point of each value, so that scales differ.
-//! Scales that are equal cost nothing and are read faster: here the values of a batch lose what zeros they all have,
-//! and each loses its own only if that saves more bytes than the scales then take.
+//! ORC specification v1, "Decimal Columns". Java drops the trailing zeros of each value, so that scales differ. Equal
+//! scales cost nothing and are faster to read: here the trailing zeros that all values of a batch share are dropped,
+//! and those of a single value only if that saves more bytes than the differing scales take.
 
 use coldframe_encoding::varint::{put_uleb128, put_zigzag};
 
-/// Appends `values` of scale `scale` to `data`, and the scale of each as it is written to `scales`.
+/// Appends `values` of scale `scale` to `data`, and the scale of each written value to `scales`.
 pub(super) fn put(values: &[i128], scale: i8, data: &mut Vec<u8>, scales: &mut Vec<i64>) {
     let most = u32::try_from(scale).unwrap_or(0);
     let zeros: Vec<u32> = values.iter().map(|v| zeros_at_end(*v, most)).collect();
     let common = zeros.iter().copied().min().unwrap_or(0);
     let others: usize = zeros.iter().map(|z| (z - common) as usize).sum();
-    // A digit is 0.47 bytes of a varint; scales that differ are mostly 4 bits wide.
+    // A digit is 0.47 bytes of a varint; differing scales are mostly 4 bits wide.
     let each = others * 47 > values.len() * 50;
     for (value, zeros) in values.iter().zip(zeros) {
         let dropped = if each { zeros } else { common };
@@ -26,9 +26,9 @@ pub(super) fn put(values: &[i128], scale: i8, data: &mut Vec<u8>, scales: &mut V
     }
 }
 
-/// How many zeros a value ends with, `most` at most.
+/// How many zeros a value ends with, at most `most`.
 fn zeros_at_end(value: i128, most: u32) -> u32 {
-    // No more than the zeros of the value in base 2: 10 is even.
+    // No more than its trailing zeros in binary: 10 is even.
     let most = value.trailing_zeros().min(most);
     let mut zeros = 0;
     if let Ok(mut value) = i64::try_from(value) {

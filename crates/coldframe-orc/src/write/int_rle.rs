@@ -1,4 +1,4 @@
-//! Runs of integers, version 2.
+//! Integer RLE, version 2.
 //!
 //! ```text
 //! SHORT_REPEAT | 00 bytes-1:3 count-3:3 | value BE |                                    3..=10 equal values
@@ -7,14 +7,15 @@
 //! DELTA        | 11 width:5 length-1:9 | base varint | first delta varint | deltas |    width 0: all deltas are the first
 //! ```
 //!
-//! ORC specification v1, "Integer Run Length Encoding, version 2". Which of them a run gets, and where runs end, is as
-//! in Java's `RunLengthIntegerWriterV2`, so a file is as large as Java's:
+//! ORC specification v1, "Integer Run Length Encoding, version 2". The encoding of a run and its end are chosen as in
+//! Java's `RunLengthIntegerWriterV2`, so a file is as large as Java's:
 //!
-//! 1. Three equal values end a run and begin one of equal values: SHORT_REPEAT up to 10, DELTA of delta 0 above.
+//! 1. Three equal values end a run and begin a run of equal values: SHORT_REPEAT up to 10, DELTA with delta 0
+//!    above.
 //! 2. Other runs end at 512 values. Up to 3 values are DIRECT.
-//! 3. Equal deltas, and rising or falling values whose first two differ: DELTA.
-//! 4. If all but a tenth need at least two bits less than the widest, and all but a twentieth do above the minimum:
-//!    PATCHED_BASE.
+//! 3. Equal deltas, and monotonic values whose first two differ: DELTA.
+//! 4. PATCHED_BASE, if all but a tenth need at least two bits less than the widest, and all but a twentieth do so
+//!    above the minimum.
 //! 5. DIRECT.
 
 mod patched;
@@ -23,7 +24,7 @@ use coldframe_encoding::Result;
 use coldframe_encoding::bits::{BitOrder, pack};
 use coldframe_encoding::varint::{put_uleb128, put_zigzag};
 
-/// Most values of a run.
+/// Maximum values of a run.
 pub(super) const MAX_RUN: usize = 512;
 const MIN_REPEAT: usize = 3;
 const MAX_SHORT_REPEAT: usize = 10;
@@ -33,7 +34,7 @@ const DIRECT: u8 = 1;
 const PATCHED_BASE: u8 = 2;
 const DELTA: u8 = 3;
 
-/// Encodes integers. What is pending belongs to the run that is written next.
+/// Encodes integers. Pending values belong to the run that is written next.
 #[derive(Debug)]
 pub(super) struct IntRle {
     signed: bool,
@@ -41,7 +42,7 @@ pub(super) struct IntRle {
     aligned: bool,
     literals: Box<[i64; MAX_RUN]>,
     pending: usize,
-    /// The one value of all that is pending, if there are three at least.
+    /// The single value of all pending ones, if there are at least three.
     repeat: Option<i64>,
 }
 
@@ -55,7 +56,7 @@ impl IntRle {
         self.aligned
     }
 
-    /// Values of the run begun.
+    /// Values in the current run.
     pub(super) fn pending(&self) -> u64 {
         self.pending as u64
     }
@@ -70,7 +71,7 @@ impl IntRle {
         Ok(())
     }
 
-    /// Takes what is equal from the front, and ends the run at what is not.
+    /// Takes equal values from the front, and ends the run at the first different one.
     fn extend_repeat<'v>(&mut self, value: i64, values: &'v [i64], out: &mut Vec<u8>) -> &'v [i64] {
         let room = MAX_RUN - self.pending;
         let equal = values.iter().take(room).take_while(|v| **v == value).count();
@@ -115,7 +116,7 @@ impl IntRle {
         Ok(rest)
     }
 
-    /// Ends the run begun.
+    /// Ends the current run.
     pub(super) fn flush(&mut self, out: &mut Vec<u8>) -> Result<()> {
         if let Some(value) = self.repeat {
             self.put_repeat(value, out);
@@ -144,7 +145,7 @@ impl IntRle {
         if self.signed { put_zigzag(out, value) } else { put_uleb128(out, value.cast_unsigned()) }
     }
 
-    /// Writes what is pending in the encoding that suits it.
+    /// Writes the pending values in the best encoding.
     fn put_run(&mut self, out: &mut Vec<u8>) -> Result<()> {
         let literals = self.literals.get(..self.pending).unwrap_or_default();
         self.put_values(literals, out)?;
@@ -204,7 +205,7 @@ impl IntRle {
             put_zigzag(out, look.delta);
             return Ok(());
         }
-        // Width 0 says that all deltas are equal, and its code is that of width 1.
+        // Width 0 means that all deltas are equal; its code is that of width 1.
         let width = self.width(closest_width(bits_of(look.max_delta.cast_unsigned()))).max(2);
         put_header(DELTA, width_code(width), values.len(), out);
         self.put_base(*first, out);
@@ -218,7 +219,7 @@ impl IntRle {
         pack(BitOrder::Msb, width, deltas.get(..rest.len() - 1).unwrap_or_default(), out)
     }
 
-    /// What `width` is rounded up to.
+    /// The width that `width` is rounded up to.
     fn width(&self, width: u32) -> u32 {
         match width {
             1 | 2 => width,
@@ -229,7 +230,7 @@ impl IntRle {
     }
 }
 
-/// What decides about a run's encoding.
+/// What decides the encoding of a run.
 struct Look {
     min: i64,
     max: i64,
@@ -300,7 +301,7 @@ const WIDTHS: [u32; 32] = [
     40, 48, 56, 64,
 ];
 
-/// The least width that can be stored and has so many bits.
+/// The smallest storable width with that many bits.
 fn closest_width(bits: u32) -> u32 {
     match bits {
         0..=24 => bits.max(1),

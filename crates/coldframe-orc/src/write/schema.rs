@@ -1,18 +1,18 @@
-//! Which ORC types the columns of an Arrow schema get.
+//! The ORC types for the columns of an Arrow schema.
 //!
 //! | Arrow | ORC |
 //! |---|---|
 //! | bool, int8, int16, int32, int64 | boolean, tinyint, smallint, int, bigint |
 //! | float16, float32, float64 | float, float, double |
-//! | string, binary: all layouts | string, or varchar(n) or char(n) where the option `types` says so; binary |
+//! | string, binary: all layouts | string, or varchar(n) or char(n) by the option `types`; binary |
 //! | date32, date64 | date |
 //! | timestamp of any unit, without and with a zone | timestamp, timestamp with local time zone |
 //! | decimal of up to 38 digits | decimal |
 //! | list: all layouts | list |
 //! | map, struct, union | map, struct, uniontype |
-//! | dictionary, run-end encoded | as their values |
+//! | dictionary, run-end encoded | the types of their values |
 //!
-//! ORC has no unsigned integers, no times of day, no intervals: those are refused. The metadata of fields become the
+//! ORC has no unsigned integers, no times of day, no intervals: those are refused. Metadata of fields becomes
 //! attributes of types.
 
 use arrow_schema::{DataType, Field, Schema, UnionMode};
@@ -25,15 +25,15 @@ const MAX_VARCHAR: u32 = 65_535;
 /// See [`MAX_VARCHAR`].
 const MAX_CHAR: u32 = 255;
 
-/// Most branches of a union: its tag is a signed byte.
+/// Maximum branches of a union: its tag is a signed byte.
 const MAX_BRANCHES: usize = 128;
 
-/// A column and those in it.
+/// A column and its children.
 #[derive(Clone, Debug)]
 pub(super) struct ColumnType {
     /// Its number in the file; the root has 0.
     pub(super) id: u32,
-    /// Its name from the root on, `a.b.c`.
+    /// Its path from the root, `a.b.c`.
     pub(super) path: String,
     pub(super) kind: Kind,
     pub(super) children: Vec<ColumnType>,
@@ -42,21 +42,21 @@ pub(super) struct ColumnType {
     attributes: Vec<(String, String)>,
 }
 
-/// How many characters a text has.
+/// Limit for the characters of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Length {
     /// string
     Any,
     /// varchar(n): more are cut off.
     AtMost(u32),
-    /// char(n): more are cut off, fewer filled up with blanks.
+    /// char(n): more are cut off, shorter texts are padded with blanks.
     Exactly(u32),
 }
 
 impl std::str::FromStr for Length {
     type Err = Error;
 
-    /// As Hive writes the type.
+    /// In Hive's notation.
     fn from_str(text: &str) -> Result<Self> {
         let lower = text.trim().to_ascii_lowercase();
         let within = |name: &str, most: u32| {
@@ -74,7 +74,7 @@ impl std::str::FromStr for Length {
     }
 }
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Boolean,
@@ -125,7 +125,7 @@ impl Kind {
 }
 
 impl ColumnType {
-    /// The root. `lengths` are those of columns of text by their paths.
+    /// The root. `lengths` are those of text columns, by path.
     pub(super) fn of(schema: &Schema, lengths: &[(String, Length)]) -> Result<Self> {
         let root = Field::new("", DataType::Struct(schema.fields().clone()), false);
         let mut types = Types { next: 0, limits: Limits::default() };
@@ -156,14 +156,14 @@ impl ColumnType {
         self.children.iter_mut().find_map(|c| c.find(path))
     }
 
-    /// This type and those in it, in order of their numbers.
+    /// This type and its children, in order of their numbers.
     pub(super) fn all(&self) -> Vec<&Self> {
         let mut all = vec![self];
         self.children.iter().for_each(|c| all.extend(c.all()));
         all
     }
 
-    /// As it is stored in the footer.
+    /// As stored in the footer.
     pub(super) fn to_proto(&self) -> proto::Type {
         let pair = |(key, value): &(String, String)| proto::StringPair {
             key: Some(key.clone()),
@@ -227,7 +227,7 @@ impl Types {
                     return Err(Error::schema(format!("a map of {entries}")).within(path));
                 };
                 entries.iter().try_for_each(|f| child(self, f))?;
-                // A key that is null cannot be read back.
+                // A null key could not be read back.
                 if let Some(key) = children.first_mut() {
                     key.nullable = false;
                 }
@@ -265,7 +265,7 @@ fn short(path: &str) -> &str {
 /// Arrow's name of an extension type, in a field's metadata.
 const EXTENSION: &str = "ARROW:extension:name";
 
-/// An extension type over a type that ORC gives back as another one: every reader of the file would be misled.
+/// An extension type over a type that ORC returns as another one: it would mislead every reader of the file.
 fn check_extension(field: &Field) -> Result<()> {
     let Some(name) = field.metadata().get(EXTENSION) else { return Ok(()) };
     if is_read_back(field.data_type()) {
@@ -277,7 +277,7 @@ fn check_extension(field: &Field) -> Result<()> {
     )))
 }
 
-/// Whether a column of the type is read back as the same type, but for the unit of times.
+/// Whether a column of the type is read back as the same type, except for the unit of times.
 fn is_read_back(data_type: &DataType) -> bool {
     match data_type {
         DataType::Boolean
@@ -299,7 +299,7 @@ fn is_read_back(data_type: &DataType) -> bool {
     }
 }
 
-/// The type behind dictionaries and run ends.
+/// The value type of dictionaries and run-end encoded arrays.
 pub(super) fn values_of(data_type: &DataType) -> &DataType {
     match data_type {
         DataType::Dictionary(_, values) => values_of(values),

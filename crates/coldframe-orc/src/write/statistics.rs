@@ -1,18 +1,18 @@
-//! Statistics of a row group, added up to those of the stripe and of the file.
+//! Statistics of a row group, merged into those of the stripe and of the file.
 //!
-//! ORC specification v1, "Column Statistics". As Java has them, with these differences: a sum of integers is left out
-//! only if it is out of range itself, not if a part of it is; NaN is in the sum, which tells readers not to trust the
-//! bounds, but is no bound; children of lists and maps are counted by list, not by batch.
+//! ORC specification v1, "Column Statistics". As in Java, with these differences: a sum of integers is left out only
+//! if the final sum overflows, not if an intermediate one does; NaN enters the sum, which tells readers not to trust
+//! the bounds, but is not a bound; children of lists and maps are counted by list, not by batch.
 
 use std::cmp::Ordering;
 
 use crate::layout::proto;
 use crate::layout::values::decimal_text;
 
-/// Texts are cut behind so many bytes.
+/// Texts are truncated after this many bytes.
 const MAX_TEXT: usize = 1024;
 
-/// What is counted of one column.
+/// The statistics of one column.
 #[derive(Clone, Debug)]
 pub(super) struct Statistics {
     /// Values that are not null.
@@ -21,11 +21,11 @@ pub(super) struct Statistics {
     pub(super) has_null: bool,
     /// Of its streams.
     pub(super) bytes_on_disk: u64,
-    /// What only columns of its type have.
+    /// The part that depends on its type.
     pub(super) of_type: OfType,
 }
 
-/// What is counted of the columns of some types.
+/// Statistics of the columns of certain types.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum OfType {
     /// Nothing: struct, union.
@@ -40,13 +40,13 @@ pub(super) enum OfType {
     Text(Range<Vec<u8>>, u64),
     /// The sum of the lengths.
     Binary(u64),
-    /// Of the unscaled numbers; the sum, where it is in range.
+    /// Of the unscaled numbers; the sum, if it does not overflow.
     Decimal(Range<i128>, Option<i128>, i8),
     /// Of the days.
     Date(Range<i64>),
-    /// Of the milliseconds, and of the nanoseconds in them.
+    /// Of the milliseconds, and of the nanoseconds within them.
     Timestamp(Range<(i64, i32)>),
-    /// list, map: of the children.
+    /// list, map: of the numbers of children.
     Collection(Range<u64>, u64),
 }
 
@@ -59,7 +59,7 @@ impl Statistics {
         Self { values: 0, has_null: false, bytes_on_disk: 0, of_type }
     }
 
-    /// Forgets all that was counted.
+    /// Resets all counts.
     pub(super) fn clear(&mut self) {
         let of_type = match &self.of_type {
             OfType::Nothing => OfType::Nothing,
@@ -109,7 +109,7 @@ impl Statistics {
         }
     }
 
-    /// As they are stored.
+    /// As stored.
     pub(super) fn to_proto(&self) -> proto::ColumnStatistics {
         let mut to = proto::ColumnStatistics {
             number_of_values: Some(self.values),
@@ -168,7 +168,7 @@ impl Statistics {
     }
 }
 
-/// Nanoseconds of 0 in the minimum and of 999,999 in the maximum are not stored; others with one more than they are.
+/// Nanoseconds of 0 in the minimum and of 999,999 in the maximum are not stored; others are stored plus one.
 fn timestamp(range: Range<(i64, i32)>) -> proto::TimestampStatistics {
     proto::TimestampStatistics {
         minimum_utc: range.map(|r| r.0.0),
@@ -203,7 +203,7 @@ fn cut(text: &[u8]) -> Option<&str> {
     }
 }
 
-/// The least text of at most as many characters that is larger than any that begins with `front`.
+/// The smallest text of at most as many characters that is greater than any that begins with `front`.
 fn successor(front: &str) -> Option<String> {
     let mut chars: Vec<char> = front.chars().collect();
     while let Some(last) = chars.pop() {
@@ -216,7 +216,7 @@ fn successor(front: &str) -> Option<String> {
     None
 }
 
-/// The text of a decimal without the zeros at its end, as Hive writes it.
+/// The text of a decimal without trailing zeros, as Hive writes it.
 pub(super) fn trimmed_decimal(value: i128, scale: i8) -> String {
     let text = decimal_text(value, scale);
     match text.contains('.') {
@@ -231,7 +231,7 @@ pub(super) fn decimal_sum(a: i128, b: i128) -> Option<i128> {
     a.checked_add(b).filter(|sum| sum.unsigned_abs() < LIMIT)
 }
 
-/// Makes a range hold another one.
+/// Extends a range to include another one.
 pub(super) fn widen<T: PartialOrd + Clone>(range: &mut Range<T>, other: Option<&(T, T)>) {
     match (range.as_mut(), other) {
         (_, None) => {}
@@ -247,7 +247,7 @@ pub(super) fn widen<T: PartialOrd + Clone>(range: &mut Range<T>, other: Option<&
     }
 }
 
-/// The range of values that can be ordered, and none of those that cannot.
+/// The range of the values that can be ordered.
 pub(super) fn range_of<T: PartialOrd + Copy>(values: &[T]) -> Range<T> {
     let (first, rest) = values.split_first()?;
     let range = rest.iter().fold((*first, *first), |(min, max), v| {
@@ -256,7 +256,7 @@ pub(super) fn range_of<T: PartialOrd + Copy>(values: &[T]) -> Range<T> {
     Some(range)
 }
 
-/// The sum of integers of which `range` is the range.
+/// The sum of integers with the range `range`.
 pub(super) fn sum_of(values: &[i64], range: Range<i64>) -> i128 {
     const SMALL: u64 = 1 << 40;
     let small = range.is_none_or(|(min, max)| min.unsigned_abs().max(max.unsigned_abs()) < SMALL);
@@ -282,7 +282,7 @@ mod tests {
         let stored = all.to_proto().string_statistics.unwrap();
         assert_eq!((stored.minimum, stored.maximum, stored.sum), (None, None, Some(9)));
         assert_eq!(stored.lower_bound.unwrap(), "\u{e4}".repeat(512).into_bytes());
-        assert_eq!(stored.upper_bound, None); // nothing is larger
+        assert_eq!(stored.upper_bound, None); // nothing is greater
         assert_eq!(successor("a\u{10ffff}").as_deref(), Some("b"));
         assert_eq!(successor("\u{d7ff}").as_deref(), Some("\u{e000}"));
         assert_eq!(cut(&long.as_bytes()[..1024]), None);

@@ -5,22 +5,22 @@
 //! otherwise  | header u24 LE = length << 1 | original | length bytes | header | ..      a block of the stream each
 //! ```
 //!
-//! ORC specification v1, "Compression". A block that compression would not make smaller is stored as it is. As in
-//! Java's `OutStream`, a block that is just full is not compressed before there is a byte behind it, so that positions
+//! ORC specification v1, "Compression". A block that compression would not make smaller is stored uncompressed. As in
+//! Java's `OutStream`, a block that is exactly full is not compressed until another byte follows, so that positions
 //! are the same as Java's.
 
 use coldframe_encoding::Result;
 use coldframe_encoding::codec::{Algorithm, Compressor};
 
-/// Chunks cannot be longer: their header has 23 bits for it.
+/// Chunks cannot be longer: the length in their header has 23 bits.
 pub(super) const MAX_BLOCK: usize = (1 << 23) - 1;
 
-/// What compresses all streams of a file.
+/// The compressor for all streams of a file.
 #[derive(Debug)]
 pub(super) struct Codec {
     /// The algorithm; [`Algorithm::None`] for files without chunks.
     pub(super) algorithm: Algorithm,
-    /// Its level, its usual one where absent.
+    /// Its level; `None` for the usual one.
     pub(super) level: Option<i32>,
     /// Bytes of a block before compression.
     pub(super) block: usize,
@@ -50,7 +50,7 @@ impl Codec {
         Ok(())
     }
 
-    /// All of `bytes` as a stream of its own: a footer, an index.
+    /// All of `bytes` as a separate stream: a footer, an index.
     pub(super) fn whole(&mut self, bytes: &[u8]) -> Result<Vec<u8>> {
         if self.algorithm == Algorithm::None {
             return Ok(bytes.to_vec());
@@ -63,17 +63,17 @@ impl Codec {
     }
 }
 
-/// The bytes of one stream in the stripe begun.
+/// The bytes of one stream in the current stripe.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     /// Chunks.
     done: Vec<u8>,
-    /// What is in no chunk yet; all there is in a file without compression.
+    /// Bytes that are not in a chunk yet; all of them in an uncompressed file.
     pub(super) open: Vec<u8>,
 }
 
 impl Stream {
-    /// Compresses the blocks that are full and have something behind them.
+    /// Compresses the blocks that are full and followed by a byte.
     pub(super) fn spill(&mut self, codec: &mut Codec) -> Result<()> {
         if codec.algorithm == Algorithm::None || self.open.len() <= codec.block {
             return Ok(());
@@ -87,7 +87,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Where the next byte will be, as row indexes have it.
+    /// The position of the next byte, in the form of row indexes.
     pub(super) fn position(&self, codec: &Codec, to: &mut Vec<u64>) {
         if codec.algorithm != Algorithm::None {
             to.push(self.done.len() as u64);
@@ -95,7 +95,7 @@ impl Stream {
         to.push(self.open.len() as u64);
     }
 
-    /// The whole stream; another one begins.
+    /// The whole stream; starts another one.
     pub(super) fn take(&mut self, codec: &mut Codec) -> Result<Vec<u8>> {
         if codec.algorithm == Algorithm::None {
             return Ok(std::mem::take(&mut self.open));

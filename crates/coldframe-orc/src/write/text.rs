@@ -1,13 +1,14 @@
-//! Strings: as they are, or as numbers of a dictionary.
+//! Strings: direct, or as indexes of a dictionary.
 //!
 //! ```text
 //! DIRECT_V2      DATA the bytes | LENGTH of each value
 //! DICTIONARY_V2  DATA the number of each value | LENGTH of each entry | DICTIONARY_DATA the entries, in order
 //! ```
 //!
-//! As Java's writer has it: after the first row group (or the first stripe, without row groups) it is decided for the
-//! whole file. If there are more entries than `dictionary_threshold` times as many values, there will be no dictionary.
-//! The numbers of a stripe's values are known only with all its entries, as these are sorted; so are the positions.
+//! As in Java's writer, the choice is made for the whole file after the first row group (or the first stripe, without
+//! row groups): if there are more entries than `dictionary_threshold` times the number of values, there is no
+//! dictionary. A stripe's entries are sorted, so the indexes of its values, and with them the positions, are known only
+//! when all entries are.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use super::integers::IntStream;
 use super::schema::Length;
 use super::stream::{Codec, Stream};
 
-/// Values of varchar and char as Java's writer stores them: cut to so many characters, those of char filled up with blanks.
+/// Values of varchar and char as Java's writer stores them: cut to the length, and char values padded with blanks.
 pub(super) fn fitted(values: ArrayRef, length: Length) -> ArrayRef {
     let (Length::AtMost(most) | Length::Exactly(most)) = length else { return values };
     let most = most as usize;
@@ -54,7 +55,7 @@ pub(super) struct Text {
     dictionary: Dictionary,
     /// The entry of each value.
     numbers: Vec<u32>,
-    /// How many values there are in front of each row group but the first.
+    /// How many values precede each row group except the first.
     groups: Vec<usize>,
     pub(super) data: Stream,
     pub(super) lengths: IntStream,
@@ -101,7 +102,7 @@ impl Text {
         self.decided != Some(false)
     }
 
-    /// How many entries the dictionary has, if there is one.
+    /// Number of entries in the dictionary, if there is one.
     pub(super) fn dictionary_size(&self) -> Option<u32> {
         self.has_dictionary().then(|| u32::try_from(self.dictionary.ends.len()).unwrap_or(u32::MAX))
     }
@@ -131,7 +132,7 @@ impl Text {
         self.decide(codec)
     }
 
-    /// Where the next value will be, without a dictionary.
+    /// The position of the next value, without a dictionary.
     pub(super) fn position(&self, codec: &Codec, to: &mut Vec<u64>) {
         if !self.has_dictionary() {
             self.data.position(codec, to);
@@ -150,7 +151,7 @@ impl Text {
         let mut rows = IntStream::new(false, self.lengths.is_aligned());
         let mut positions = Vec::with_capacity(self.groups.len());
         let mut start = 0;
-        // Behind the last row group there may be values without one.
+        // After the last row group there may be values that belong to none.
         for end in self.groups.drain(..).chain([self.numbers.len()]) {
             let mut position = Vec::new();
             rows.position(codec, &mut position);
@@ -167,7 +168,7 @@ impl Text {
         Ok(positions)
     }
 
-    /// Writes the sorted entries; returns the place of each.
+    /// Writes the sorted entries; returns the new index of each.
     fn write_entries(&mut self, codec: &mut Codec) -> Result<Vec<u32>> {
         let mut order: Vec<u32> = (0..self.dictionary_size().unwrap_or(0)).collect();
         order.sort_unstable_by(|a, b| self.dictionary.entry(*a).cmp(self.dictionary.entry(*b)));
@@ -186,7 +187,7 @@ impl Text {
         Ok(ranks)
     }
 
-    /// Forgets the stripe's entries.
+    /// Drops the stripe's entries.
     pub(super) fn clear(&mut self) {
         self.dictionary.clear();
     }
@@ -204,14 +205,14 @@ struct Dictionary {
     bytes: Vec<u8>,
     /// Where each entry ends in `bytes`.
     ends: Vec<usize>,
-    /// Number + 1 and some bits of the hash; a number of 0 is a free place. As long as a power of two.
+    /// Number + 1 and some bits of the hash; 0 is a free slot. Its length is a power of two.
     table: Vec<(u32, u32)>,
     seed: u32,
 }
 
 impl Dictionary {
     fn new() -> Self {
-        // The hasher's keys come from the operating system: whoever chose the values does not know them.
+        // The hasher's keys come from the operating system, so the author of the values cannot predict them.
         let seed = RandomState::new().hash_one(0) & 0xffff_ffff;
         let seed = u32::try_from(seed).unwrap_or_default();
         Self { bytes: Vec::new(), ends: Vec::new(), table: Vec::new(), seed }
@@ -233,7 +234,7 @@ impl Dictionary {
         self.ends.get(number).and_then(|end| self.bytes.get(start..*end)).unwrap_or_default()
     }
 
-    /// The number of `value`, which becomes an entry if it is none.
+    /// The number of `value`, which becomes a new entry if necessary.
     fn number(&mut self, value: &[u8]) -> u32 {
         if self.ends.len() * 2 >= self.table.len() {
             self.grow();

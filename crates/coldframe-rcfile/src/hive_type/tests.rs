@@ -1,4 +1,4 @@
-//! Types as Hive writes them, as Arrow has them and back; text that is none is an error with its place.
+//! Types as Hive writes them, as Arrow has them and back; invalid text is an error with its position.
 
 use arrow_schema::{DataType, Field};
 use coldframe_encoding::Limits;
@@ -88,7 +88,7 @@ fn variants_of_an_arrow_type_are_one_hive_type() {
     assert_eq!(HiveType::from_arrow(&list).unwrap(), HiveType::Array(Box::new(HiveType::String)));
 }
 
-/// Any type, except those that Arrow has no own type for.
+/// Any type, except those without an Arrow type of their own.
 fn any_type() -> impl Strategy<Value = HiveType> {
     let leaf = prop_oneof![
         Just(HiveType::Boolean),

@@ -1,4 +1,4 @@
-//! The header: which of the two layouts, the codec, the metadata, the sync marker.
+//! The header: its variant, the codec, the metadata, the sync marker.
 //!
 //! ```text
 //! RCF1 | "RCF" 01 | compressed u8 | [codec: Text] | metadata | sync [16] |
@@ -8,8 +8,8 @@
 //! metadata | count i32 BE | count x (name: Text, value: Text) |        Text | length: VInt | bytes |
 //! ```
 //!
-//! Source: Hive's `RCFile.Reader.init` and the javadoc of `RCFile`; `SEQ6` is what Hive wrote before 0.9 and still
-//! writes with `hive.exec.rcfile.use.explicit.header=false`.
+//! Source: Hive's `RCFile.Reader.init` and the javadoc of `RCFile`; Hive wrote `SEQ6` before 0.9 and still writes
+//! it with `hive.exec.rcfile.use.explicit.header=false`.
 
 use coldframe_core::{Error, ErrorContext, Limits, Result, Value};
 use coldframe_encoding::Cursor;
@@ -23,7 +23,7 @@ pub const COLUMN_NUMBER: &str = "hive.io.rcfile.column.number";
 
 const KEY_CLASS_SUFFIX: &str = "RCFile$KeyBuffer";
 
-/// Which of the two headers a file has.
+/// The variant of a file's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Magic {
     /// A SequenceFile's header, version 6.
@@ -46,7 +46,7 @@ impl Magic {
 /// The parsed header.
 #[derive(Clone, Debug)]
 pub struct Header {
-    /// Which layout.
+    /// The variant.
     pub magic: Magic,
     /// Key and value class of a `SEQ6` header.
     pub classes: Option<(String, String)>,
@@ -58,7 +58,7 @@ pub struct Header {
     pub columns: usize,
     /// The file's sync hash.
     pub sync: [u8; SYNC_LEN],
-    /// Where the metadata's count stands.
+    /// Offset of the metadata's entry count.
     pub metadata_offset: u64,
     /// Where the first row group (or its sync marker) starts.
     pub end: u64,
@@ -104,7 +104,7 @@ impl Header {
         Ok(Self { magic, classes, codec_class, metadata, columns, sync, metadata_offset, end: c.offset() })
     }
 
-    /// The codec, or `None` for a file that is not compressed; an unsupported error for a class that is not known.
+    /// The codec, or `None` for an uncompressed file; an unsupported error for an unknown class.
     pub fn codec(&self) -> Result<Option<HadoopCodec>> {
         self.codec_class.as_deref().map(HadoopCodec::from_class_name).transpose()
     }
@@ -172,13 +172,13 @@ fn flag(c: &mut Cursor<'_>, what: &str) -> Result<bool> {
     }
 }
 
-/// What an entry takes in memory: two buffers and their places.
+/// Memory of one entry: two buffers and their positions.
 const ENTRY_BYTES: u64 = 96;
 
 fn parse_metadata(c: &mut Cursor<'_>, limits: &Limits) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let at = c.offset();
     let count = c.i32_be()?;
-    // Two empty Texts are two bytes: a count beyond that cannot be true, and nothing is allocated for it.
+    // Two empty Texts are two bytes: a higher count cannot be true, and nothing is allocated for it.
     let most = c.remaining() / 2;
     let count = usize::try_from(count).ok().filter(|n| *n <= most).ok_or_else(|| {
         Error::corrupt(format!("expected a count of at most {most} entries, found {count}")).at(at)

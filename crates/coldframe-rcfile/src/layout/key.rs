@@ -1,4 +1,4 @@
-//! The key of a row group: how many rows, where each column's bytes are, how long each cell is.
+//! The key of a row group: its number of rows, each column's size, each cell's length.
 //!
 //! ```text
 //! | rows: VInt | column x n |
@@ -6,8 +6,8 @@
 //! cell lengths | VInt ... |   n >= 0: a cell of n bytes; n < 0: -n - 1 ... = !n more cells as long as the last one
 //! ```
 //!
-//! A run of two cells of length L is `L, !1`. A column whose cell lengths are empty although the group has rows was
-//! taken away by `TRUNCATE TABLE .. COLUMNS`: all its cells are null. Source: Hive's `RCFile.KeyBuffer`.
+//! A run of two cells of length L is `L, !1`. A column without cell lengths in a group with rows was removed by
+//! `TRUNCATE TABLE .. COLUMNS`: all its cells are null. Source: Hive's `RCFile.KeyBuffer`.
 
 use bytes::Bytes;
 use coldframe_core::{Error, ErrorContext, Result};
@@ -20,7 +20,7 @@ pub(crate) struct ColumnKey {
     pub(crate) disk_len: u64,
     /// Bytes after decompression.
     pub(crate) data_len: u64,
-    /// The run-length coded cell lengths; empty for a nulled column.
+    /// The run-length coded cell lengths; empty for a truncated column.
     pub(crate) lengths: Bytes,
 }
 
@@ -35,25 +35,25 @@ pub(crate) struct KeyBuffer {
     pub(crate) len: usize,
 }
 
-/// Why bytes are no key.
+/// Why bytes are not a key.
 #[derive(Debug)]
 pub(crate) struct NoKey {
     pub(crate) error: Error,
-    /// More bytes could make one of them.
+    /// More bytes could complete it.
     pub(crate) short: bool,
 }
 
 impl KeyBuffer {
-    /// Parses the key at the start of `bytes`; what lies behind it is not looked at. `offset` is for errors.
+    /// Parses the key at the start of `bytes` and ignores what follows it. `offset` is for errors.
     pub(crate) fn parse(bytes: &Bytes, columns: usize, offset: u64) -> Result<Self> {
         Self::parse_some(bytes, columns, offset, bytes.len() as u64).map_err(|no| no.error)
     }
 
-    /// The same, of the first of `whole` bytes.
+    /// The same, for the first of `whole` bytes.
     pub(crate) fn parse_some(bytes: &Bytes, columns: usize, offset: u64, whole: u64) -> Result<Self, NoKey> {
         let mut c = Cursor::new(bytes, offset);
         let rows = length(&mut c, "number of rows")?;
-        // Each column takes three bytes at least; nothing is allocated for columns that cannot be there.
+        // Each column takes at least three bytes; nothing is allocated for columns that cannot exist.
         let mut parsed = Vec::with_capacity(columns.min(c.remaining() / 3));
         let behind = whole.saturating_sub(bytes.len() as u64);
         for i in 0..columns {
@@ -69,7 +69,7 @@ impl KeyBuffer {
     }
 }
 
-/// `behind`: how many bytes the file has behind those at hand.
+/// `behind`: how many bytes the file has after those given.
 fn parse_column(c: &mut Cursor<'_>, bytes: &Bytes, behind: u64) -> Result<ColumnKey, NoKey> {
     let disk_len = length(c, "bytes on disk")?;
     let data_len = length(c, "bytes decompressed")?;
@@ -82,7 +82,7 @@ fn parse_column(c: &mut Cursor<'_>, bytes: &Bytes, behind: u64) -> Result<Column
 
 fn length(c: &mut Cursor<'_>, what: &str) -> Result<u64, NoKey> {
     let at = c.offset();
-    // The longest VInt has nine bytes: where there are as many, further ones change nothing.
+    // A VInt has at most nine bytes: with that many available, more bytes change nothing.
     let short = c.remaining() < 9;
     let value = c.hadoop_vint().within(|| what.to_owned()).map_err(|error| NoKey { error, short })?;
     u64::try_from(value).map_err(|_| {
@@ -91,7 +91,7 @@ fn length(c: &mut Cursor<'_>, what: &str) -> Result<u64, NoKey> {
     })
 }
 
-/// Walks the cell lengths of one column; its whole state is what is left of the run it is in.
+/// Walks the cell lengths of one column; its only state is what is left of the current run.
 #[derive(Clone, Debug)]
 pub(crate) struct CellLengths {
     bytes: Bytes,
@@ -107,7 +107,7 @@ impl CellLengths {
         Self { bytes: lengths, at: 0, run_length: -1, run_left: 0, end: 0 }
     }
 
-    /// Where the cells read so far end in the column's bytes.
+    /// Where the last cell read ends in the column's bytes.
     pub(crate) fn end(&self) -> i32 {
         self.end
     }
@@ -123,7 +123,7 @@ impl CellLengths {
         Ok(())
     }
 
-    /// Cells and bytes behind the cells read so far.
+    /// Number and bytes of the cells after those read so far.
     pub(crate) fn rest(&self) -> Result<(u64, u64)> {
         let last = u64::try_from(self.run_length).unwrap_or(0);
         let (cells, bytes) = count_behind(self.bytes.get(self.at..).unwrap_or_default(), last)?;
@@ -131,7 +131,7 @@ impl CellLengths {
         Ok((cells + run, bytes.saturating_add(run.saturating_mul(last))))
     }
 
-    /// Cells of one length, as many of the current run as are wanted.
+    /// Cells of one length, as many as wanted from the current run.
     fn read_run(&mut self, open: &mut [i32]) -> Result<usize> {
         let count = usize::try_from(self.run_left).unwrap_or(usize::MAX).min(open.len());
         let n = u32::try_from(count).unwrap_or(u32::MAX);
@@ -147,10 +147,10 @@ impl CellLengths {
         Ok(count)
     }
 
-    /// Lengths of one byte and short runs, until something else comes.
+    /// Lengths of one byte and short runs, until another form comes.
     ///
-    /// Whether a byte is a length or a run is as good as random where lengths vary little, so nothing branches on it:
-    /// the ends of eight cells of one length are stored at each byte, and as many of them kept as the byte stands for.
+    /// Whether a byte is a length or a run is almost random where lengths vary little, so nothing branches on it: for
+    /// each byte the ends of eight equal cells are stored, and as many of them are kept as the byte stands for.
     fn read_short(&mut self, open: &mut [i32]) -> Result<usize> {
         if !(0..=LONG_RUN_LENGTH).contains(&self.run_length) {
             return self.read_one(open);
@@ -212,7 +212,7 @@ impl CellLengths {
     }
 }
 
-/// The longest cells of which eight are summed up in 16 bits.
+/// The largest cell length for which eight cells sum up to 16 bits.
 const LONG_RUN_LENGTH: i32 = (1 << 13) - 1;
 
 #[cold]
@@ -220,12 +220,12 @@ fn too_long(total: i64) -> Error {
     Error::corrupt(format!("expected cells of less than 2 GiB together, found {total} bytes"))
 }
 
-/// The number of cells that run-length coded lengths stand for, and their bytes together.
+/// How many cells run-length coded lengths stand for, and their total bytes.
 pub(crate) fn count_cells(lengths: &[u8]) -> Result<(u64, u64)> {
     count_behind(lengths, 0)
 }
 
-/// The same of lengths that come behind a cell of `last` bytes.
+/// The same for lengths that follow a cell of `last` bytes.
 fn count_behind(lengths: &[u8], mut last: u64) -> Result<(u64, u64)> {
     let mut c = Cursor::new(lengths, 0);
     let (mut cells, mut bytes) = (0u64, 0u64);
@@ -243,16 +243,16 @@ fn count_behind(lengths: &[u8], mut last: u64) -> Result<(u64, u64)> {
     Ok((cells, bytes))
 }
 
-/// What the lengths of a column's cells say, as far as they can be read.
+/// The lengths of a column's cells, as far as they can be read.
 pub(crate) struct Census {
     /// How many cells there are.
     pub(crate) cells: u64,
-    /// How many of the first ones lie within the bytes that there are.
+    /// How many of the first cells lie within the existing bytes.
     pub(crate) whole: u64,
 }
 
 impl Census {
-    /// Of run-length coded lengths, and `len` bytes.
+    /// From run-length coded lengths and `len` bytes.
     pub(crate) fn new(lengths: &[u8], len: u64) -> Self {
         let mut c = Cursor::new(lengths, 0);
         let mut census = Self { cells: 0, whole: 0 };

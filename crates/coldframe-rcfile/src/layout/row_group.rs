@@ -1,13 +1,13 @@
-//! A row group: its record header, its key, and where its columns are.
+//! A row group: its record header, its key, and the positions of its columns.
 //!
 //! ```text
 //! | [-1 i32 | sync [16]] | record length i32 | key length i32 | key length on disk i32 | key | column | column ...
 //! ```
 //!
-//! All integers are big-endian. The record length (decompressed key + columns on disk) only serves to skip a group in
-//! Hive; nothing is read by it here either, so that one that is wrong loses nothing. The key of a file that is not
-//! compressed delimits itself, and its two lengths are ignored for the same reason. Source: Hive's
-//! `RCFile.Reader.nextKeyBuffer`, `RCFile.Writer.flushRecords`.
+//! All integers are big-endian. Hive uses the record length (decompressed key + columns on disk) only to skip a
+//! group. This reader does not use it either, so a wrong one loses nothing. The key of an uncompressed file delimits
+//! itself, and its two lengths are ignored for the same reason. Source: Hive's `RCFile.Reader.nextKeyBuffer`,
+//! `RCFile.Writer.flushRecords`.
 
 use std::ops::Range;
 
@@ -20,13 +20,13 @@ use super::key::KeyBuffer;
 /// A sync marker: the escape and the hash.
 pub(crate) const SYNC_MARKER_LEN: u64 = 4 + SYNC_LEN as u64;
 
-/// What a record length of -1 announces.
+/// The record length -1, which announces a marker.
 pub(crate) const SYNC_ESCAPE: i32 = -1;
 
 /// The lengths before a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordHeader {
-    /// Decompressed key + columns on disk, as the writer has it.
+    /// Decompressed key + columns on disk, as the writer states it.
     pub(crate) record_len: i32,
     /// Decompressed key.
     pub(crate) key_len: i32,
@@ -35,7 +35,7 @@ pub(crate) struct RecordHeader {
 }
 
 impl RecordHeader {
-    /// From its 12 bytes.
+    /// Parses its 12 bytes.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let (record, rest) = bytes.split_first_chunk()?;
         let (key, rest) = rest.split_first_chunk()?;
@@ -45,12 +45,12 @@ impl RecordHeader {
     }
 }
 
-/// A row group whose key was read.
+/// A row group with its key.
 #[derive(Clone, Debug)]
 pub(crate) struct RowGroup {
     /// The sync marker before it, if there is one.
     pub(crate) sync: Option<Range<u64>>,
-    /// Where the record header stands.
+    /// Offset of the record header.
     pub(crate) header_offset: u64,
     /// The record header.
     pub(crate) header: RecordHeader,
@@ -61,12 +61,12 @@ pub(crate) struct RowGroup {
 }
 
 impl RowGroup {
-    /// First byte, with the sync marker.
+    /// First byte, including the sync marker.
     pub(crate) fn start(&self) -> u64 {
         self.sync.as_ref().map_or(self.header_offset, |s| s.start)
     }
 
-    /// Behind the last column.
+    /// End of the last column.
     pub(crate) fn end(&self) -> u64 {
         self.key_bytes.end.saturating_add(self.key.disk_len())
     }
@@ -82,12 +82,12 @@ impl RowGroup {
     }
 }
 
-/// What is needed to know of a file to read its row groups.
+/// What a reader must know about a file to read its row groups.
 #[derive(Clone, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct FileContext {
     /// The file's sync hash.
     pub(crate) sync: [u8; SYNC_LEN],
-    /// Columns of each key.
+    /// Number of columns in each key.
     pub(crate) columns: usize,
     /// The codec, if the file is compressed.
     pub(crate) codec: Option<HadoopCodec>,
@@ -97,8 +97,8 @@ pub(crate) struct Shape {
     pub(crate) limits: Limits,
 }
 
-impl Shape {
-    /// The fewest bytes of a key: its rows, and three lengths for each column.
+impl FileContext {
+    /// The smallest key: its row count, and three lengths for each column.
     pub(crate) fn least_key_len(&self) -> u64 {
         1 + 3 * self.columns as u64
     }

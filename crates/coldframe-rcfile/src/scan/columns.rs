@@ -1,4 +1,4 @@
-//! How the wanted columns of a scan are made: what all of its row groups share.
+//! How a scan decodes its columns: what all of its row groups share.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,9 +13,9 @@ use coldframe_encoding::codec::hadoop::HadoopCodec;
 use crate::layout::key::ColumnKey;
 use crate::serde::{Cells, ColumnDecoder};
 
-/// How one wanted column is made.
-pub(crate) struct Column {
-    /// Its place in the file; `None` for one that the file does not have, which is null.
+/// How one column is decoded.
+pub(crate) struct ScanColumn {
+    /// Its index in the file; `None` for a column that the file does not have, which is null.
     pub(crate) in_file: Option<usize>,
     /// Its name, for errors.
     pub(crate) name: String,
@@ -25,8 +25,8 @@ pub(crate) struct Column {
     pub(crate) decoder: Arc<dyn ColumnDecoder>,
 }
 
-impl Column {
-    /// What errors call it.
+impl ScanColumn {
+    /// Its name in errors.
     pub(super) fn title(&self) -> String {
         match self.in_file {
             Some(i) => format!("column {i} (`{}`)", self.name),
@@ -35,20 +35,20 @@ impl Column {
     }
 }
 
-/// How the wanted columns are made.
+/// How the requested columns are decoded.
 pub(crate) struct Decoders {
-    pub(super) columns: Vec<Column>,
+    pub(super) columns: Vec<ScanColumn>,
     pub(super) schema: SchemaRef,
     codec: Option<HadoopCodec>,
     limits: Limits,
-    /// Whether a row group has to be decoded at once, however many rows a batch may have.
+    /// Whether a row group must be decoded in one piece, whatever the batch size.
     pub(super) at_once: bool,
-    /// Bytes that a row takes as Arrow if all its cells are empty.
+    /// Arrow bytes of a row whose cells are all empty.
     pub(super) row_bytes: u64,
     scratch: Mutex<Scratch>,
 }
 
-/// Buffers and codec state that one row group leaves to the next.
+/// Buffers and codec state that one row group passes on to the next.
 #[derive(Default)]
 struct Scratch {
     decompressor: Decompressor,
@@ -58,7 +58,7 @@ struct Scratch {
 impl Decoders {
     /// For the columns of `schema`, in its order.
     pub(crate) fn new(
-        columns: Vec<Column>,
+        columns: Vec<ScanColumn>,
         schema: SchemaRef,
         codec: Option<HadoopCodec>,
         limits: Limits,
@@ -74,12 +74,12 @@ impl Decoders {
         self.columns.is_empty()
     }
 
-    /// The places in the file of the columns to fetch, in the order in which their bytes are wanted.
+    /// The file's indexes of the columns to fetch, in the order in which their bytes are wanted.
     pub(super) fn file_columns(&self) -> impl Iterator<Item = usize> + '_ {
         self.columns.iter().filter_map(|c| c.in_file)
     }
 
-    /// A column's bytes as they were before compression.
+    /// A column's decompressed bytes.
     pub(super) fn decompress(&self, key: &ColumnKey, disk: &Bytes) -> Result<Buffer> {
         let Some(codec) = &self.codec else { return Ok(Buffer::from(disk.clone())) };
         let len = self.limits.block("a column of a row group", key.data_len)?;
@@ -90,7 +90,7 @@ impl Decoders {
         Ok(Buffer::from_vec(out))
     }
 
-    /// Takes a buffer back that no array holds.
+    /// Takes back a buffer that no array holds.
     pub(super) fn recycle(&self, buffer: Buffer) {
         if self.codec.is_some()
             && let Ok(bytes) = buffer.into_vec::<u8>()
@@ -100,7 +100,7 @@ impl Decoders {
     }
 }
 
-/// Bytes of one value without content, validity and offset included.
+/// Bytes of one empty value, including validity and offset.
 fn empty_bytes(data_type: &DataType) -> u64 {
     1 + match data_type {
         DataType::Struct(fields) => fields.iter().map(|f| empty_bytes(f.data_type())).sum(),
@@ -109,7 +109,7 @@ fn empty_bytes(data_type: &DataType) -> u64 {
     }
 }
 
-/// The cells of a file without a SerDe, as they are.
+/// The raw cells of a file without a SerDe.
 pub(crate) struct RawCells;
 
 impl ColumnDecoder for RawCells {

@@ -1,14 +1,14 @@
-//! Takes the fetched columns of a row group apart into cells, and finds what is lost of them.
+//! Splits the fetched columns of a row group into cells and determines what is lost.
 //!
-//! A column is decompressed once, whole; its cells are decoded a batch at a time ([`batches`]). The bytes of a
-//! column that the SerDe hands on without a copy (strings, binary) stay alive with the batches; those of all others are
-//! used again for the next column.
+//! A column is decompressed once, as a whole; its cells are decoded a batch at a time ([`batches`]). If the SerDe
+//! passes on a column's bytes without a copy (strings, binary), they live as long as the batches; otherwise the buffer
+//! is reused for the next column.
 //!
-//! A key says the number of rows, and for each column the length of each cell; the lengths of a column must be as many as
-//! there are rows, and together those of its bytes. Where they are not, the cells up to the contradiction are taken, and
-//! what comes behind is lost to the column: rows that are dropped, or nulls. That there are as many rows as the key says is
-//! believed if the key is as long as its header says and one column at least has lengths for as many; else there are those
-//! of which each column has the cells.
+//! A key states the number of rows and the length of each cell of each column. A column must have as many lengths as
+//! there are rows, and their sum must be the size of its bytes. Otherwise the cells before the contradiction are used,
+//! and the column loses those after it: rows that are dropped, or nulls. The key's row count is trusted if the key is
+//! as long as its header states and at least one column has that many lengths; otherwise the rows are those for which
+//! every column has a cell.
 
 mod batches;
 
@@ -24,15 +24,15 @@ use coldframe_core::{
 
 use self::batches::Batches;
 pub(super) use self::batches::take_cells;
-use super::columns::{Column, Decoders};
+use super::columns::{Decoders, ScanColumn};
 use crate::layout::key::{CellLengths, Census, ColumnKey, count_cells};
 use crate::layout::row_group::RowGroup;
 
-/// Most rows decoded at once: however many a batch may have, no more lengths than this are expanded before the file
-/// has shown that it has them.
+/// Most rows decoded at once: whatever the batch size, no more lengths than this are expanded before the file has
+/// shown that it has them.
 const MOST_ROWS: usize = 1 << 20;
 
-/// What the rows of a batch may take while their cells are empty: cells of no bytes cost the file nothing.
+/// Limit for the rows of a batch while their cells are empty: empty cells take no bytes in the file.
 const EMPTY_BYTES: u64 = 64 << 20;
 
 /// One row group to decode.
@@ -95,7 +95,7 @@ impl DecodeUnit for DecodeGroup {
                 let lost = found.as_ref().map_or(0, |(_, whole)| *whole)..rows;
                 let e = e.within(column.title());
                 if lost.is_empty() {
-                    // Nothing is lost, but values may have slipped. Hive hands such rows out and says nothing.
+                    // Nothing is lost, but values may be shifted. Hive returns such rows without an error.
                     self.record(e, 0);
                 } else {
                     salvage.lose(i, self.loss(e, lost));
@@ -116,31 +116,31 @@ pub(super) struct ColumnCells {
     pub(super) places: Places,
 }
 
-/// Where the cells of a column are.
+/// Where a column's cells are.
 pub(super) enum Places {
-    /// Nowhere: `TRUNCATE TABLE .. COLUMNS` took them away.
+    /// Nowhere: `TRUNCATE TABLE .. COLUMNS` removed them.
     Nulled,
-    /// The offsets of the whole group, and how many cells of it are done.
+    /// The offsets of the whole group, and how many of its cells are done.
     All(OffsetBuffer<i32>, usize),
     /// Lengths that are expanded a batch at a time.
     Lengths(CellLengths),
 }
 
 impl DecodeGroup {
-    /// What the group's key says of a column; `None` where the file does not have it.
-    fn key(&self, column: &Column) -> Option<&ColumnKey> {
+    /// The group's key entry for a column; `None` if the file does not have the column.
+    fn key(&self, column: &ScanColumn) -> Option<&ColumnKey> {
         column.in_file.and_then(|i| self.group.key.columns.get(i))
     }
 
-    /// The cells of the column with this place among the wanted ones.
+    /// The cells of the column with this index among the requested ones.
     pub(super) fn column_cells(&self, place: usize, disk: &Bytes) -> Result<Option<ColumnCells>> {
         let key = self.columns().get(place).and_then(|column| self.key(column));
         key.map(|key| self.titled(place, self.cells(key, disk))).transpose()
     }
 
-    /// `found`, with the column's title in front of an error.
+    /// `found`, with the column's name added to an error.
     pub(super) fn titled<T>(&self, place: usize, found: Result<T>) -> Result<T> {
-        found.within(|| self.columns().get(place).map_or_else(String::new, Column::title))
+        found.within(|| self.columns().get(place).map_or_else(String::new, ScanColumn::title))
     }
 
     /// The cells of a column that agrees with its key.
@@ -150,7 +150,7 @@ impl DecodeGroup {
         }
         let data = self.decoders.decompress(key, disk)?;
         let rows = usize::try_from(self.group.key.rows).unwrap_or(usize::MAX);
-        // Run-length coded cells without bytes could be any number: they are not expanded all at once unless wanted.
+        // Run-length coded empty cells can be any number: they are not expanded all at once unless needed.
         let shown = data.len().saturating_add(key.lengths.len()).min(MOST_ROWS);
         if rows > self.most_rows.max(shown) {
             let (cells, bytes) = count_cells(&key.lengths)?;
@@ -167,7 +167,7 @@ impl DecodeGroup {
         Ok(ColumnCells { data, places: Places::All(arrays::offsets(ends)?, 0) })
     }
 
-    /// Compares the number of a column's cells with the rows, and their bytes with those that there are.
+    /// Compares the number of a column's cells with the rows, and their total size with its bytes.
     fn compare(&self, cells: u64, bytes: u64, data: &Buffer) -> Result<()> {
         let rows = self.group.key.rows;
         if cells != rows {
@@ -180,22 +180,22 @@ impl DecodeGroup {
         Ok(())
     }
 
-    /// What there is of a column that contradicts its key: its cells, and of how many rows.
+    /// What is usable of a column that contradicts its key: its cells, and for how many rows.
     fn rescue(&self, key: &ColumnKey, disk: &Bytes, rows: u64) -> Option<(ColumnCells, u64)> {
         let data = self.decoders.decompress(key, disk).ok()?;
-        // A length that grew: the rows before it are right, and those whose cells exist may be.
+        // A length that was increased: the rows before it are right, and those whose cells exist may be.
         let whole = Census::new(&key.lengths, data.len() as u64).whole.min(rows);
         let places = Places::Lengths(CellLengths::new(key.lengths.clone()));
         Some((ColumnCells { data, places }, whole))
     }
 
-    /// How many rows the group has, as far as its key can be believed; the others are lost.
+    /// How many rows the group has, as far as its key can be trusted; the others are lost.
     fn believed_rows(&self, salvage: &mut Salvage) -> u64 {
         let stated = self.group.key.rows;
         let columns = || self.group.key.columns.iter().filter(|c| !c.lengths.is_empty());
         let agrees =
             |column: &ColumnKey| count_cells(&column.lengths).is_ok_and(|(cells, _)| cells == stated);
-        // A key that has another length than its header says may be no key at all.
+        // A key whose length differs from its header's may not be a key at all.
         let key_len = usize::try_from(self.group.header.key_len).ok();
         if key_len == Some(self.group.key.len) && columns().any(agrees) {
             return stated;
@@ -226,14 +226,14 @@ impl DecodeGroup {
         self.group.start()..self.group.end()
     }
 
-    /// The column's cells are decoded: its bytes serve again.
+    /// The column's cells are decoded: its buffer can be reused.
     pub(super) fn finish(&self, cells: &mut [Option<ColumnCells>]) {
         for column in cells.iter_mut().filter_map(Option::take) {
             self.decoders.recycle(column.data);
         }
     }
 
-    pub(super) fn columns(&self) -> &[Column] {
+    pub(super) fn columns(&self) -> &[ScanColumn] {
         &self.decoders.columns
     }
 }

@@ -1,9 +1,9 @@
-//! Finds the row groups of a byte range by walking; goes on at the next readable group behind damage.
+//! Finds the row groups of a byte range by walking; after damage, continues at the next readable group.
 //!
-//! A split `start..end` holds the groups from the first sync marker at or behind `start` (from the first group, if
-//! `start` is in the header) to the last group before the first sync marker at or behind `end`: a group without a
-//! marker belongs to the marker before it. This is what Hive's `RCFileRecordReader` does, so that byte ranges that
-//! cover a file in any way give each row exactly once.
+//! A split `start..end` holds the groups from the first sync marker at or after `start` (from the first group, if
+//! `start` is in the header) up to the first sync marker at or after `end`: a group without a marker belongs to
+//! the marker before it. Hive's `RCFileRecordReader` does the same, so byte ranges that cover a file in any way
+//! give each row exactly once.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,33 +18,33 @@ use super::decode::DecodeGroup;
 use super::scout::{Scout, ScoutGroup};
 use crate::layout::key::count_cells;
 use crate::layout::row_group::RowGroup;
-use crate::walk::Walk;
+use crate::walk::GroupWalk;
 
 /// Walks the row groups of one split.
 pub(crate) struct GroupPlan {
-    walk: Walk,
+    walk: GroupWalk,
     source: Arc<dyn ReadAt>,
     decoders: Arc<Decoders>,
-    /// Who looks at the filter's columns first.
+    /// Decodes the filter's columns first.
     scout: Option<Arc<Scout>>,
     request: PlanRequest,
     /// Where the next group is expected; `None` before the first.
     at: Option<u64>,
     split: Range<u64>,
-    /// Groups seen so far, for names in errors.
+    /// Groups seen so far, to number them in errors.
     seen: u64,
 }
 
 impl GroupPlan {
-    /// A plan of `split`; nothing is read before the first group is asked for.
+    /// A plan of `split`; nothing is read until the first group is requested.
     pub(crate) fn new(
-        walk: Walk,
+        walk: GroupWalk,
         source: Arc<dyn ReadAt>,
         decoders: Decoders,
         request: PlanRequest,
         split: Range<u64>,
     ) -> Result<Self> {
-        // What looks back at the rows before it needs them all.
+        // Values that depend on earlier rows need all of them.
         let scout =
             if decoders.at_once { None } else { Scout::new(&request, &decoders.schema)?.map(Arc::new) };
         Ok(Self { walk, source, decoders: Arc::new(decoders), scout, request, at: None, split, seen: 0 })
@@ -61,7 +61,7 @@ impl GroupPlan {
                 Some(at) => at,
                 None => self.first()?,
             };
-            // A position without a marker belongs to the marker before it, however far it is behind the split's end.
+            // A position without a marker belongs to the marker before it, however far past the split's end it is.
             if at >= self.walk.file_len() || (self.seen == 0 && at >= self.split.end) {
                 return Ok(None);
             }
@@ -79,8 +79,9 @@ impl GroupPlan {
         }
     }
 
-    /// Whether what stands at `at`, behind the split's end, is the next split's, readable or not: it begins with a marker,
-    /// or the marker that the next split begins with is in front of it. A walk through damaged bytes may miss that one.
+    /// Whether the group at `at`, past the split's end, belongs to the next split, readable or not: it begins with a
+    /// marker, or the marker that starts the next split is before it. A walk through damaged bytes may miss that
+    /// marker.
     fn is_next_splits(&mut self, at: u64) -> Result<bool> {
         Ok(self.walk.is_marker(at) || self.walk.sync(self.split.end)? <= at)
     }
@@ -91,12 +92,13 @@ impl GroupPlan {
         Ok(at)
     }
 
-    /// Whether a group is one: not more rows than a group may have and, if damage is to be skipped, no other group
+    /// Whether a group is plausible: no more rows than allowed and, if damage is to be skipped, no other group
     /// inside it.
     fn check(&mut self, group: RowGroup) -> Result<RowGroup> {
         let rows = group.key.rows;
         self.walk.limits().unit_rows("a row group", rows).at(group.key_bytes.start).within(|| "key")?;
-        // Decoding finds a lack of cells by itself, and what can be saved; a scan that only counts does not decode.
+        // Decoding detects missing cells by itself, and what can be salvaged; a scan that only counts does not
+        // decode.
         let counted = group.key.columns.iter().find(|c| !c.lengths.is_empty());
         if let Some(column) = counted.filter(|_| self.decoders.is_empty() && !self.skips()) {
             let cells = count_cells(&column.lengths).map(|(cells, _)| cells).unwrap_or(0);
@@ -115,7 +117,7 @@ impl GroupPlan {
         Ok(group)
     }
 
-    /// Records the damage at `at` and goes on behind it; or raises.
+    /// Records the damage at `at` and continues after it, or raises.
     fn resync(&mut self, at: u64, e: Error) -> Result<()> {
         let e = e.within(format!("row group {}", self.seen)).at(at);
         if !self.skips() || !e.is_damage() {
@@ -124,7 +126,7 @@ impl GroupPlan {
         let (next, is_marker) = self.walk.resume(at)?;
         self.request.damage.push(Damage::from_error(&e, at..next, None));
         self.seen += 1;
-        // What has a marker behind the split's end is the next split's.
+        // Data with a marker past the split's end belongs to the next split.
         self.at = Some(if is_marker && next >= self.split.end { self.walk.file_len() } else { next });
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The filter's columns of a row group first; the others only for rows that pass.
+//! Decodes the filter's columns of a row group first, and the others only for rows that pass.
 //!
 //! ```text
 //! rows of the group   | batch 0 | batch 1 | batch 2 | batch 3 |
@@ -7,7 +7,7 @@
 //! others              |         |   v     |         |     v v |    not decompressed before the first `x` of the group
 //! ```
 //!
-//! Cells are independent: of a batch in which few rows pass, the cells of these rows alone are put together and decoded.
+//! Cells are independent: if few rows of a batch pass, only the cells of those rows are gathered and decoded.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,20 +23,20 @@ use coldframe_core::{BatchIter, DecodeUnit, PlanRequest, Result, Scouting, array
 use super::decode::{ColumnCells, DecodeGroup, take_cells};
 use crate::serde::Cells;
 
-/// Cells are put together where at most one row of so many passes.
+/// Cells are gathered if at most one row in this many passes.
 const FEW: usize = 8;
 
 /// What the scouts of all row groups share.
 pub(crate) struct Scout {
     scouting: Scouting,
-    /// Which of the wanted columns are the filter's.
+    /// Which of the requested columns belong to the filter.
     of_filter: Vec<bool>,
     /// These columns.
     schema: SchemaRef,
 }
 
 impl Scout {
-    /// For a filtered scan of the columns of `decoded`; nothing where the filter takes all of them, or none.
+    /// For a filtered scan of the columns of `decoded`; `None` if the filter uses all of them, or none.
     pub(crate) fn new(request: &PlanRequest, decoded: &SchemaRef) -> Result<Option<Self>> {
         let Some(scouting) = Scouting::new(request) else { return Ok(None) };
         let Some(of_filter) = scouting.columns(decoded)? else { return Ok(None) };
@@ -46,7 +46,7 @@ impl Scout {
     }
 }
 
-/// A row group to decode where a row passes.
+/// A row group to decode if a row passes.
 pub(super) struct ScoutGroup {
     pub(super) scout: Arc<Scout>,
     pub(super) all: DecodeGroup,
@@ -69,18 +69,18 @@ impl DecodeUnit for ScoutGroup {
 struct Scouted {
     unit: DecodeGroup,
     scout: Arc<Scout>,
-    /// The columns' bytes, until somebody wants their cells.
+    /// The columns' bytes, until their cells are needed.
     stored: Vec<Option<Bytes>>,
     /// Cells of the columns that are read.
     columns: Vec<Option<ColumnCells>>,
-    /// Rows whose cells the filter's columns gave, and the others.
+    /// How many rows' cells were taken from the filter's columns, and from the others.
     looked_at: u64,
     others_at: u64,
     ready: VecDeque<RecordBatch>,
 }
 
 impl Scouted {
-    /// Decompresses the columns of the filter, or the others.
+    /// Decompresses the filter's columns, or the others.
     fn open(&mut self, of_filter: bool) -> Result<()> {
         for (i, _) in self.scout.of_filter.iter().enumerate().filter(|(_, of)| **of == of_filter) {
             if let (Some(stored), Some(place)) = (self.stored.get_mut(i), self.columns.get_mut(i))
@@ -92,7 +92,7 @@ impl Scouted {
         Ok(())
     }
 
-    /// The next `rows` cells of the columns of the filter, or of the others; `None` for the rest.
+    /// The next `rows` cells of the filter's columns, or of the others; `None` for the rest.
     fn take(&mut self, of_filter: bool, rows: usize, first_row: u64) -> Result<Vec<Option<Cells>>> {
         let mut taken = Vec::with_capacity(self.columns.len());
         for (i, column) in self.columns.iter_mut().enumerate() {
@@ -102,7 +102,7 @@ impl Scouted {
         Ok(taken)
     }
 
-    /// Passes over the other columns' cells of rows that were looked at.
+    /// Skips the other columns' cells of rows that were already evaluated.
     fn catch_up(&mut self, to: u64) -> Result<()> {
         while self.others_at < to {
             let rows = usize::try_from(to - self.others_at).unwrap_or(usize::MAX).min(self.unit.most_rows);
@@ -112,7 +112,8 @@ impl Scouted {
         Ok(())
     }
 
-    /// Looks at the next rows; the batches of those that pass are ready then. Whether there were any rows.
+    /// Evaluates the next rows; the batches of those that pass are then ready. Returns whether there were any
+    /// rows.
     fn look(&mut self) -> Result<bool> {
         let left = self.unit.group.key.rows - self.looked_at;
         let rows = usize::try_from(left).unwrap_or(usize::MAX).min(self.unit.most_rows);
@@ -149,7 +150,8 @@ impl Scouted {
         Ok(true)
     }
 
-    /// Decodes the other columns of the rows at `start`, as many as `passing` has, or those that pass.
+    /// Decodes the other columns of the rows at `start`: as many rows as `passing` has, or only those that
+    /// pass.
     fn complete(
         &mut self,
         known: &[ArrayRef],
@@ -168,7 +170,7 @@ impl Scouted {
             let known = known.collect::<Result<Vec<_>>>()?;
             return self.hand_out(known, decoded, stay);
         }
-        // All rows; also where a cell does not decode, for an error that names its row.
+        // All rows; also used if a cell does not decode, so that the error names its row.
         let mut at = 0;
         while at < rows {
             let (decoded, here) = fitting(rows - at, |n| {
@@ -185,7 +187,7 @@ impl Scouted {
         self.scout.of_filter.get(column) == Some(&false)
     }
 
-    /// Puts the columns in their order and the batch with those that are ready.
+    /// Puts the columns in order and adds the batch to the ready ones.
     fn hand_out(&mut self, known: Vec<ArrayRef>, decoded: Vec<ArrayRef>, rows: usize) -> Result<()> {
         let (mut known, mut decoded) = (known.into_iter(), decoded.into_iter());
         let order =
@@ -197,7 +199,7 @@ impl Scouted {
     }
 }
 
-/// The cells of the passing rows among those from `start` on, one behind the other; `None` where they are more than fit.
+/// The cells of the passing rows from `start` on, packed densely; `None` if they do not fit.
 fn gather(
     cells: &[Option<Cells>],
     start: usize,
@@ -241,7 +243,7 @@ impl Iterator for Scouted {
                 Ok(true) => {}
                 Ok(false) => return None,
                 Err(e) => {
-                    // Nothing is read behind an error.
+                    // Nothing is read after an error.
                     self.looked_at = self.unit.group.key.rows;
                     return Some(Err(e));
                 }

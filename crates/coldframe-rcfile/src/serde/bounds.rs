@@ -1,4 +1,4 @@
-//! What a value must keep to so that readers of its Hive type get it back.
+//! Bounds of values, so that readers of their Hive type get them back.
 
 use coldframe_encoding::{Error, Result};
 
@@ -24,13 +24,13 @@ pub(super) fn check_digits(unscaled: i128, precision: u8) -> Result<()> {
     )))
 }
 
-/// An error for a timestamp whose microseconds do not fit 64 bits: no unit of time reads it.
+/// An error for a timestamp whose microseconds exceed 64 bits: it could not be read back in any unit.
 pub(super) fn check_instant(seconds: i64, nanos: i64) -> Result<()> {
     let micros = i128::from(seconds) * 1_000_000 + i128::from(nanos / 1000);
     if i64::try_from(micros).is_ok() {
         return Ok(());
     }
     Err(Error::invalid(format!(
-        "the timestamp {seconds} s from 1970: expected one of the years -290307 to 294246, none other is read back"
+        "the timestamp {seconds} s from 1970: expected a year from -290307 to 294246, others could not be read back"
     )))
 }

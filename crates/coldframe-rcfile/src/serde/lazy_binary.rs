@@ -1,6 +1,6 @@
 //! `LazyBinaryColumnarSerDe`: the SerDe of RCFile tables since Hive 0.12.
 //!
-//! A cell of no bytes is null. Otherwise the bytes of the cell are the value, without a length in front:
+//! An empty cell is null. Otherwise the bytes of the cell are the value, without a length prefix:
 //!
 //! ```text
 //! boolean, tinyint            | 1 byte |
@@ -17,19 +17,19 @@
 //! uniontype                   | tag byte | element |
 //! ```
 //!
-//! Bitmaps are LSB first; a set bit is a value that is not null, and null takes no more room. What is inside an array,
-//! map, struct or union must say where it ends: strings and binary have a VInt length in front of them, and nested
-//! arrays, maps, structs and unions a length of 4 bytes. A struct that was written with fewer fields than the type has
-//! ends early, and the rest is null; one that was written with more goes on, and the rest is ignored.
+//! Bitmaps are LSB first; a set bit is a value that is not null; a null takes no further space. A value inside an
+//! array, map, struct or union must say where it ends: strings and binary have a VInt length prefix, and nested
+//! arrays, maps, structs and unions a 4-byte length. A struct that was written with fewer fields than the type has
+//! ends early, and the rest is null; one written with more fields has extra bytes, which are ignored.
 //!
 //! Sources: Hive's `LazyBinaryColumnarSerDe`, `LazyBinaryColumnarStruct`, `LazyBinarySerDe`, `LazyBinaryUtils`,
 //! `TimestampWritable`(`V2`), and the bytes of files that Hive 0.8 to 4.1, Spark and Trino wrote.
 //!
-//! Hive asserts little when it reads: a cell that contradicts its type throws, reads on in the next cell or gives a
-//! wrong value. Here it is an error that names the row. A decimal that does not fit its type is null, as in Hive.
+//! Hive checks little when it reads: a cell that contradicts its type throws, reads on into the next cell or gives
+//! a wrong value. Here it is an error that names the row. A decimal that does not fit its type is null, as in Hive.
 //!
-//! Decoding is a column at a time, also in depth: a nested type gathers the bytes of its elements into cells of their
-//! own ([`cells::Elements`]), and the element's type decodes those.
+//! Decoding works a column at a time, also for nested types: a nested type gathers the bytes of its elements into
+//! cells of their own ([`cells::Elements`]), and the element's type decodes those.
 
 mod cells;
 mod decimal;
@@ -67,7 +67,7 @@ pub fn encoder(hive_type: &HiveType, options: &SerdeOptions) -> Result<Box<dyn C
     Ok(Box::new(encode::Encoder::new(hive_type.clone(), options)))
 }
 
-/// Hive before 3 holds timestamps as instants and dates as days of the calendar that changes in 1582.
+/// Hive before 3 stores timestamps as instants and dates as days of the hybrid calendar, which changes in 1582.
 fn has_old_calendar(version: HiveVersion) -> bool {
     version <= HiveVersion::V2_3
 }
@@ -96,7 +96,7 @@ impl ColumnDecoder for Decoder {
     }
 }
 
-/// What decodes the cells of a type.
+/// The decoder for the cells of a type.
 fn values(hive_type: &HiveType, options: &SerdeOptions) -> Result<Box<dyn Values>> {
     Ok(match hive_type {
         HiveType::Boolean => Box::new(fixed::Boolean),
@@ -111,9 +111,9 @@ fn values(hive_type: &HiveType, options: &SerdeOptions) -> Result<Box<dyn Values
         HiveType::Decimal { precision, scale } => Box::new(decimal::Decimal::new(*precision, *scale)?),
         HiveType::Timestamp => Box::new(timestamp::Timestamp::wall_clock(options)),
         HiveType::TimestampLocalTz => Box::new(timestamp::Timestamp::instant(options)),
-        HiveType::String => Box::new(text::Text::new(text::Shape::AsIs, &options.changes)),
-        HiveType::Varchar(n) => Box::new(text::Text::new(text::Shape::AtMost(*n), &options.changes)),
-        HiveType::Char(n) => Box::new(text::Text::new(text::Shape::Padded(*n), &options.changes)),
+        HiveType::String => Box::new(text::Text::new(text::CharLimit::AsIs, &options.changes)),
+        HiveType::Varchar(n) => Box::new(text::Text::new(text::CharLimit::AtMost(*n), &options.changes)),
+        HiveType::Char(n) => Box::new(text::Text::new(text::CharLimit::Padded(*n), &options.changes)),
         HiveType::Binary => Box::new(text::Binary),
         HiveType::Array(element) => Box::new(nested::List::new(element, options)?),
         HiveType::Map(key, value) => Box::new(nested::Map::new(key, value, options)?),

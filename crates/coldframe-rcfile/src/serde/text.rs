@@ -45,15 +45,15 @@ use coldframe_encoding::{Error, Result};
 pub use self::encode::encoder;
 pub use self::options::TextOptions;
 
-use self::cells::{Source, Validity};
+use self::cells::{CellSource, Validity};
 use self::fixed::{Parse, boolean, primitive};
 use self::formats::Formats;
-use self::strings::Shape;
+use self::strings::CharLimit;
 use super::{Cells, ColumnDecoder, HiveVersion, SerdeOptions, TimestampUnit};
 use crate::hive_type::{HiveType, interval_day_time_fields};
 
-/// Whether a value of one of these types may depend on the cells before it in its row group, so that the group has to be
-/// decoded at once: extended booleans keep the last value at a word that is none.
+/// Whether a value of this type may depend on earlier cells in its row group, so that the group must be decoded in one
+/// piece: an extended boolean keeps the last value when a word is not a boolean.
 pub(crate) fn look_back<'a>(types: impl IntoIterator<Item = &'a HiveType>, options: &SerdeOptions) -> bool {
     TextOptions::from(options).extended_boolean
         && types.into_iter().any(|hive_type| hive_type.contains(&HiveType::Boolean))
@@ -95,8 +95,8 @@ impl ColumnDecoder for TextDecoder {
 }
 
 impl TextDecoder {
-    /// The values of a column whose separators begin at `level`.
-    fn values<S: Source>(&self, hive_type: &HiveType, source: &S, level: usize) -> Result<ArrayRef> {
+    /// The decoder of a column whose separators begin at `level`.
+    fn values<S: CellSource>(&self, hive_type: &HiveType, source: &S, level: usize) -> Result<ArrayRef> {
         let null_format = self.options.null_format.as_slice();
         Ok(match hive_type {
             HiveType::Boolean => {
@@ -140,9 +140,9 @@ impl TextDecoder {
                 Arc::new(primitive::<Int32Type, _, _>(source, null_format, || interval::YearMonth)?)
             }
             HiveType::IntervalDayTime => self.interval_day_time(source)?,
-            HiveType::String => self.string(source, Shape::AsIs)?,
-            HiveType::Varchar(n) => self.string(source, Shape::AtMost(*n))?,
-            HiveType::Char(n) => self.string(source, Shape::Padded(*n))?,
+            HiveType::String => self.string(source, CharLimit::AsIs)?,
+            HiveType::Varchar(n) => self.string(source, CharLimit::AtMost(*n))?,
+            HiveType::Char(n) => self.string(source, CharLimit::Padded(*n))?,
             HiveType::Binary => strings::binary(source, null_format, self.version)?,
             HiveType::Array(element) => self.list(element, source, level)?,
             HiveType::Map(key, value) => self.map(key, value, source, level)?,
@@ -151,7 +151,7 @@ impl TextDecoder {
         })
     }
 
-    fn string<S: Source>(&self, source: &S, shape: Shape) -> Result<ArrayRef> {
+    fn string<S: CellSource>(&self, source: &S, shape: CharLimit) -> Result<ArrayRef> {
         strings::string(source, &self.options, shape, &self.changes)
     }
 
@@ -159,7 +159,7 @@ impl TextDecoder {
         instant::Range::new(self.unit, self.changes.clone())
     }
 
-    fn time<S: Source, P: Parse<Value = i64>>(
+    fn time<S: CellSource, P: Parse<Value = i64>>(
         &self,
         hive_type: &HiveType,
         source: &S,
@@ -179,7 +179,7 @@ impl TextDecoder {
         })
     }
 
-    fn interval_day_time<S: Source>(&self, source: &S) -> Result<ArrayRef> {
+    fn interval_day_time<S: CellSource>(&self, source: &S) -> Result<ArrayRef> {
         let mut seconds = Int64Builder::with_capacity(source.len());
         let mut nanos = Int32Builder::with_capacity(source.len());
         let mut validity = Validity::with_capacity(source.len());

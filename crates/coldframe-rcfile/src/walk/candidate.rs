@@ -1,6 +1,6 @@
-//! Places that may be a row group, and a bound for how many of them are looked into.
+//! Offsets that may be a row group, and a bound for how many of them are examined.
 //!
-//! A record header makes it cheap and sure to tell:
+//! A record header makes the test cheap and reliable:
 //!
 //! ```text
 //! record length - key length = bytes of all columns, by the key
@@ -8,21 +8,21 @@
 //! rows                       = cells of each column
 //! ```
 
-use super::Walk;
+use super::GroupWalk;
 use crate::layout::key::{KeyBuffer, count_cells};
 use crate::layout::row_group::RecordHeader;
 
 /// Length of a record header.
 pub(super) const HEADER_LEN: usize = 12;
 
-/// How many bytes the searches of one walk may look at, beside four times those of the file: hostile bytes may look
-/// like a group at every place.
+/// How many bytes the searches of one walk may examine, in addition to four times the file's size: hostile bytes
+/// may look like a group at every offset.
 const BUDGET: u64 = 4 << 20;
 
-/// What looking into a place costs, beside its key.
+/// The cost of examining an offset, besides its key.
 const LOOK: u64 = 16;
 
-/// What is left of it.
+/// What is left of the budget.
 pub(super) struct Budget(u64);
 
 impl Budget {
@@ -41,20 +41,20 @@ impl Budget {
     }
 }
 
-impl Walk {
-    /// Whether a group without a marker that agrees with itself starts at `at`.
+impl GroupWalk {
+    /// Whether a self-consistent group without a marker starts at `at`.
     pub(super) fn is_group(&mut self, at: u64) -> bool {
         let Ok(bytes) = self.window.read(at..at.saturating_add(HEADER_LEN as u64)) else { return false };
         self.likely_header(at, &bytes).is_some_and(|header| self.agrees(at, &header).is_some())
     }
 
-    /// The three lengths at `place`, if they can be true.
+    /// The three lengths at `place`, if they are plausible.
     pub(super) fn likely_header(&self, place: u64, bytes: &[u8]) -> Option<RecordHeader> {
         let header = RecordHeader::parse(bytes)?;
         self.is_likely(place + HEADER_LEN as u64, &header).then_some(header)
     }
 
-    /// Whether a header's lengths can be true if the key is at `at`.
+    /// Whether a header's lengths are plausible for a key at `at`.
     pub(super) fn is_likely(&self, at: u64, header: &RecordHeader) -> bool {
         let length = |n: i64| u64::try_from(n).ok();
         let (Some(key_len), Some(disk_len)) =
@@ -62,18 +62,18 @@ impl Walk {
         else {
             return false;
         };
-        // Most places are told apart by this.
-        if key_len < self.shape.least_key_len() || disk_len > self.file_len() {
+        // This rejects most offsets.
+        if key_len < self.context.least_key_len() || disk_len > self.file_len() {
             return false;
         }
-        let plain = self.shape.codec.is_none();
+        let plain = self.context.codec.is_none();
         length(i64::from(header.record_len) - i64::from(header.key_len))
             .is_some_and(|columns| at + disk_len + columns <= self.file_len())
             && (!plain || key_len == disk_len)
             && self.key_bound(key_len).is_ok()
     }
 
-    /// Whether the key behind a header that is likely says the same. It is paid for before it is read.
+    /// Whether the key after a plausible header agrees with it. The key is charged before it is read.
     pub(super) fn agrees(&mut self, at: u64, header: &RecordHeader) -> Option<()> {
         let key_len = u64::try_from(header.key_len).ok()?;
         let disk_len = u64::try_from(header.key_disk_len).ok()?;
@@ -82,13 +82,13 @@ impl Walk {
         }
         let start = at + HEADER_LEN as u64;
         let mut bytes = self.window.read(start..start + disk_len).ok()?;
-        if let Some(codec) = self.shape.codec {
+        if let Some(codec) = self.context.codec {
             let mut key = Vec::new();
             let len = usize::try_from(key_len).ok()?;
             codec.decompress_exact(&mut self.decompressor, &bytes, len, &mut key).ok()?;
             bytes = key.into();
         }
-        let key = KeyBuffer::parse(&bytes, self.shape.columns, start).ok()?;
+        let key = KeyBuffer::parse(&bytes, self.context.columns, start).ok()?;
         let agrees = key.rows > 0
             && key.len as u64 == key_len
             && u64::try_from(header.record_len).ok() == key_len.checked_add(key.disk_len())

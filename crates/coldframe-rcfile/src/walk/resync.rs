@@ -1,27 +1,27 @@
-//! Where reading goes on behind damage.
+//! Where reading continues after damage.
 //!
-//! A writer puts a sync marker before a group only every 2,000 bytes or so: small groups follow each other without.
-//! Hive never looks for the next one. Here the bytes up to the next marker are searched for a group that agrees with
-//! itself ([`super::candidate`]).
+//! A writer inserts a sync marker only every 2,000 bytes or so: small groups follow each other without one. Hive
+//! never looks for the next group. Here the bytes up to the next marker are searched for a self-consistent group
+//! ([`super::candidate`]).
 
 use std::ops::Range;
 
 use coldframe_core::Result;
 
-use super::Walk;
+use super::GroupWalk;
 use super::candidate::HEADER_LEN;
 use crate::layout::row_group::RowGroup;
 
-/// How much a search for a group reads at first, and at most at a time: the next one is mostly near.
+/// How much a search for a group reads first, and at most at a time: the next one is usually near.
 const FIRST_READ: u64 = 4 << 10;
 const READ: u64 = 1 << 20;
 
-impl Walk {
-    /// Where to go on behind damage at `at`, and whether a sync marker stands there; the end of the file if nothing
+impl GroupWalk {
+    /// Where to continue after damage at `at`, and whether a sync marker is there; the end of the file if nothing
     /// readable follows.
     pub(crate) fn resume(&mut self, at: u64) -> Result<(u64, bool)> {
         let from = at.saturating_add(1);
-        // A marker that the damaged group itself begins with is passed over.
+        // A marker at the start of the damaged group itself is skipped.
         let marker = self.find_marker(from..self.file_len())?;
         let end = marker.unwrap_or_else(|| self.file_len());
         Ok(match self.find_group(from..end)? {
@@ -30,8 +30,8 @@ impl Walk {
         })
     }
 
-    /// Where within the columns of `group` another group or a sync marker starts, although a group ends there by its
-    /// key: some bytes of it are missing. Only looked for where nothing readable follows it.
+    /// The offset within the columns of `group` at which another group or a sync marker starts, although by its key
+    /// the group is longer: some of its bytes are missing. Searched only if nothing readable follows the group.
     pub(crate) fn starts_within(&mut self, group: &RowGroup) -> Result<Option<u64>> {
         if self.is_boundary(group.end()) {
             return Ok(None);
@@ -43,12 +43,12 @@ impl Walk {
         self.find_group(columns)
     }
 
-    /// Whether what stands at `at` can follow a row group: the end of the file, a sync marker, a group.
+    /// Whether the bytes at `at` can follow a row group: the end of the file, a sync marker, a group.
     fn is_boundary(&mut self, at: u64) -> bool {
         at == self.file_len() || self.is_marker(at) || self.is_group(at)
     }
 
-    /// The first group that starts in `range`, without a marker, and agrees with itself.
+    /// The first self-consistent group without a marker that starts in `range`.
     fn find_group(&mut self, range: Range<u64>) -> Result<Option<u64>> {
         let (mut at, mut step) = (range.start, FIRST_READ);
         while at < range.end {

@@ -1,35 +1,35 @@
 //! The search for sync markers.
 //!
-//! A marker is the escape -1 and the file's hash. Hive looks for the hash alone; so a marker with a damaged escape begins
-//! a split all the same, and the split before must end there. Here a hash is a marker if its escape is whole, or if a row
-//! group that agrees with itself stands behind it: whoever asks, walking or searching, gets the same answer.
+//! A marker is the escape -1 and the file's hash. Hive searches for the hash alone, so a marker with a damaged escape
+//! still begins a split, and the split before must end there. Here a hash counts as a marker if its escape is intact,
+//! or if a self-consistent row group follows it, both when walking and when searching.
 
 use std::ops::Range;
 
 use coldframe_core::Result;
 use memchr::memmem;
 
-use super::Walk;
+use super::GroupWalk;
 use crate::layout::header::SYNC_LEN;
 use crate::layout::row_group::{SYNC_ESCAPE, SYNC_MARKER_LEN};
 
-/// How much of the file a search reads at first, and at most at a time. Where markers follow each other closely, what is
-/// read for one has the next ones too.
+/// How much of the file a search reads first, and at most at a time. Where markers are close together, one read covers
+/// the next ones too.
 const FIRST_SEARCH: u64 = 4 << 10;
 const SEARCH: u64 = 1 << 20;
 
-/// The first marker that starts at or behind `from` is at `at`, the end of the file if there is none: each byte of a file
-/// is searched once, however often a walk asks.
+/// The first marker at or after `from` is at `at`, or the end of the file if there is none: each byte of a file is
+/// searched once, however often a walk asks.
 pub(super) struct Known {
     from: u64,
     at: u64,
 }
 
-impl Walk {
-    /// Where reading goes on for a byte range that starts at `start`: the position of Hive's `RCFile.Reader.sync`.
+impl GroupWalk {
+    /// Where reading starts for a byte range that begins at `start`: the position of Hive's `RCFile.Reader.sync`.
     pub(crate) fn sync(&mut self, start: u64) -> Result<u64> {
-        if start <= self.shape.header_end {
-            return Ok(self.shape.header_end);
+        if start <= self.context.header_end {
+            return Ok(self.context.header_end);
         }
         if start.saturating_add(SYNC_MARKER_LEN) >= self.file_len() {
             return Ok(self.file_len());
@@ -42,7 +42,7 @@ impl Walk {
         Ok(Some(self.next_marker(range.start)?).filter(|at| *at < range.end && *at < self.file_len()))
     }
 
-    /// The first marker that starts at or behind `from`; the end of the file if there is none.
+    /// The first marker that starts at or after `from`; the end of the file if there is none.
     fn next_marker(&mut self, from: u64) -> Result<u64> {
         if let Some(known) = self.marker.as_ref().filter(|known| (known.from..=known.at).contains(&from)) {
             return Ok(known.at);
@@ -53,14 +53,14 @@ impl Walk {
     }
 
     fn search(&mut self, from: u64) -> Result<Option<u64>> {
-        let finder = memmem::Finder::new(&self.shape.sync).into_owned();
+        let finder = memmem::Finder::new(&self.context.sync).into_owned();
         let file_len = self.file_len();
         let (mut at, mut step) = (from, FIRST_SEARCH);
         while at.saturating_add(SYNC_MARKER_LEN) <= file_len {
             let end = at.saturating_add(step + SYNC_MARKER_LEN).min(file_len);
             let bytes = self.window.read(at..end)?;
             for found in finder.find_iter(&bytes) {
-                // A hash at the very start has its escape before `from`.
+                // The escape of a hash at the very start is before `from`.
                 let Some(marker) = found.checked_sub(4) else { continue };
                 let escape = bytes.get(marker..found).is_some_and(|bytes| bytes == SYNC_ESCAPE.to_be_bytes());
                 let place = at + marker as u64;
@@ -71,17 +71,17 @@ impl Walk {
             if end == file_len {
                 break;
             }
-            // A marker may lie across the edge of two reads.
+            // A marker may straddle two reads.
             (at, step) = (end - (SYNC_MARKER_LEN - 1), SEARCH.min(step * 8));
         }
         Ok(None)
     }
 
-    /// Whether a sync marker stands at `at`.
+    /// Whether a sync marker is at `at`.
     pub(crate) fn is_marker(&mut self, at: u64) -> bool {
         let Ok(bytes) = self.window.read(at..at.saturating_add(SYNC_MARKER_LEN)) else { return false };
         let Some((escape, hash)) = bytes.split_first_chunk::<4>() else { return false };
-        let is_hash = <&[u8; SYNC_LEN]>::try_from(hash).is_ok_and(|hash| *hash == self.shape.sync);
+        let is_hash = <&[u8; SYNC_LEN]>::try_from(hash).is_ok_and(|hash| *hash == self.context.sync);
         is_hash && (*escape == SYNC_ESCAPE.to_be_bytes() || self.is_group(at + SYNC_MARKER_LEN))
     }
 }

@@ -5,7 +5,7 @@
 //! column | VInt bytes on disk | VInt bytes of cells | VInt n | lengths of cells: n bytes |
 //! ```
 //!
-//! Each length is a VInt; if `k` further cells follow that have it, the VInt `~k` is behind it.
+//! Each length is a VInt; if `k` further cells have the same length, the VInt `~k` follows it.
 
 use coldframe_encoding::varint::{put_hadoop_text, put_hadoop_vlong};
 use coldframe_encoding::{Error, Result};

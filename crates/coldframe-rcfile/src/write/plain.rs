@@ -1,5 +1,5 @@
-//! The Arrow type that an encoder takes for the values of another one: dictionaries and runs become their values, views
-//! and large lists the common ones. Times keep their unit, so that none is lost on the way.
+//! The Arrow type that an encoder accepts for the values of another one: dictionaries and run-end encoded arrays become
+//! their values, views and large lists the common types. Times keep their unit, so that no digits are lost.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, UnionMode};
 use crate::hive_type::HiveType;
 use crate::serde::TimestampUnit;
 
-/// What `found` is cast to for a column of `hive_type`.
+/// The type that `found` is cast to for a column of `hive_type`.
 pub(super) fn data_type(hive_type: &HiveType, found: &DataType, unit: TimestampUnit) -> DataType {
     let inner = |hive_type: &HiveType, found: &FieldRef| data_type(hive_type, found.data_type(), unit);
     match (hive_type, found) {

@@ -8,11 +8,11 @@
 //! | `redelm-d` | | number | packed, padded | little endian | u32 LE | - | never |
 //! | `redelm-e` | | number | packed, padded | little endian | u32 LE | - | as stated |
 //! | `redelm-f` | | number | packed | little endian | u32 LE | bits | as stated |
-//! | `spec` | | | packed, behind the definition levels, which have no length | little endian | u32 LE | bits | as stated |
+//! | `spec` | | | packed, after the definition levels, which have no length | little endian | u32 LE | bits | as stated |
 //!
-//! A to F are what the one writer of the format wrote between 5 and 20 February 2013; `spec` is the order that the
-//! README's text gives. Nothing names the dialect. It is told by whether the pages of a file make sense in it: levels
-//! that end where their length says, in range, and values that end with the page.
+//! The one writer of the format wrote A to F between 5 and 20 February 2013; `spec` is the order in the README's
+//! text. Nothing in a file names its dialect. It is detected by parsing the file's pages: levels must end where their
+//! length says and be in range, and values must end with the page.
 
 use std::fmt;
 use std::str::FromStr;
@@ -35,16 +35,16 @@ pub enum Dialect {
     /// 19 and 20 February.
     #[default]
     RedelmF,
-    /// The text's.
+    /// The README's.
     Spec,
 }
 
 /// How the length of a byte array is coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LengthCoding {
-    /// Four bytes, high first.
+    /// Four bytes, big endian.
     BigEndian,
-    /// Four bytes, low first.
+    /// Four bytes, little endian.
     LittleEndian,
     /// LEB128.
     Varint,
@@ -53,11 +53,11 @@ pub(crate) enum LengthCoding {
 /// How repetition levels are coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RepetitionCoding {
-    /// As definition levels.
+    /// Like definition levels.
     Runs,
-    /// Packed, the last group filled up.
+    /// Packed, the last group padded.
     Padded,
-    /// Packed into as few bytes as it takes.
+    /// Packed into as few bytes as possible.
     Packed,
 }
 
@@ -77,7 +77,7 @@ impl Dialect {
         Self::NAMES.iter().find(|(d, _)| *d == self).map_or("", |(_, name)| name)
     }
 
-    /// Whether numbers have their high byte first.
+    /// Whether numbers are big endian.
     pub(crate) fn big_endian(self) -> bool {
         self == Self::RedelmA
     }
@@ -110,7 +110,7 @@ impl Dialect {
         self == Self::Spec
     }
 
-    /// Whether pages are as they are, whatever codec the metadata names.
+    /// Whether pages are stored uncompressed, whatever codec the metadata names.
     pub(crate) fn never_compresses(self) -> bool {
         matches!(self, Self::RedelmA | Self::RedelmB | Self::RedelmC | Self::RedelmD)
     }

@@ -6,7 +6,7 @@
 
 /// The magic.
 pub(crate) const MAGIC: &[u8; 4] = b"RED1";
-/// Length and magic behind the metadata.
+/// Length and magic after the metadata.
 pub(crate) const FRAME_LEN: u64 = 8;
-/// The key of the metadata that names the sync marker which stands before each footer of a file.
+/// The metadata key that names the sync marker before each footer of a file.
 pub(crate) const SYNC_KEY: &str = "coldframe.sync";

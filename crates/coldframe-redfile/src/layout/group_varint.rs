@@ -1,16 +1,16 @@
-//! GROUP_VAR_INT: integers in groups, their lengths in front.
+//! GROUP_VAR_INT: integers in groups, preceded by their lengths.
 //!
 //! ```text
 //! INT32 | u8: four lengths - 1 of 2 bits, the first in the top bits | 4 values, low bytes first |
 //! INT64 | u16 LE: bit 15 unused, five lengths - 1 of 3 bits, the first in the top ones | 5 values |
 //! ```
 //!
-//! The last group is filled up with zeros. How many values there are, the definition levels say. The README describes
-//! it; no writer of the time had it, and the byte order of the INT64 header is not stated.
+//! The last group is padded with zeros. The definition levels say how many values there are. The README describes the
+//! encoding; no writer of the time implemented it, and the byte order of the INT64 header is not documented.
 
 use coldframe_encoding::{Cursor, Error, Result};
 
-/// Appends `count` integers to `out` as they are in memory; `bytes` must end with the last group.
+/// Appends `count` integers to `out` in native byte order; `bytes` must end with the last group.
 pub(crate) fn decode_i32(bytes: &[u8], count: usize, out: &mut Vec<i32>) -> Result<()> {
     check_room(bytes, count, 4, 5)?;
     out.reserve(count);
@@ -25,7 +25,7 @@ pub(crate) fn decode_i32(bytes: &[u8], count: usize, out: &mut Vec<i32>) -> Resu
     c.finish()
 }
 
-/// As [`decode_i32`], for 64 bits.
+/// Like [`decode_i32`], for 64 bits.
 pub(crate) fn decode_i64(bytes: &[u8], count: usize, out: &mut Vec<i64>) -> Result<()> {
     check_room(bytes, count, 5, 7)?;
     out.reserve(count);
@@ -52,7 +52,7 @@ pub(crate) fn decode_i64(bytes: &[u8], count: usize, out: &mut Vec<i64>) -> Resu
     c.finish()
 }
 
-/// A group of `values` takes at least `least` bytes: a count beyond that is refused before anything is allocated.
+/// A group of `values` takes at least `least` bytes: a higher count is refused before anything is allocated.
 fn check_room(bytes: &[u8], count: usize, values: usize, least: usize) -> Result<()> {
     let groups = bytes.len() / least;
     if count.div_ceil(values) <= groups {

@@ -1,29 +1,29 @@
 //! Repetition and definition levels.
 //!
-//! The stream of runs, filled from the lowest bit of each byte on, `w` bits a level:
+//! The stream of runs, filled from the lowest bit of each byte on, with `w` bits per level:
 //!
 //! ```text
 //! level | 0 | value: w bits |
 //! run   | 1 | value: w bits | count: LEB128, its groups of 8 bits from whatever bit on |
 //! ```
 //!
-//! It has no end of its own: who reads it knows how many levels there are. All dialects write definition levels so; the
-//! first also repetition levels. The others pack repetition levels, highest bit first, and four of those fill up the
-//! group of values that ends on a byte (8 levels of 3 bits, 4 of 6).
+//! It does not mark its end: the reader must know how many levels there are. All dialects write definition levels this
+//! way, the first one also repetition levels. The others pack repetition levels, most significant bit first, and
+//! dialects B to E pad the last group of values to whole bytes (8 levels of 3 bits, 4 of 6).
 //!
-//! A level is one load of 64 bits, of which at least 57 count, whatever bit it begins at; single levels that follow
-//! each other share one load. Levels of one bit, which most columns have, take a way of their own: all singles of a load
-//! at once, and short runs as one store.
+//! A level is one load of 64 bits, of which at least 57 are usable, whatever bit it begins at; consecutive single
+//! levels share one load. Levels of one bit, which most columns have, have their own code: all singles of a load at
+//! once, and short runs as one store.
 
 use coldframe_encoding::bits::{self, BitOrder};
 use coldframe_encoding::{Error, Result};
 
-/// Bits that a level up to `max` takes.
+/// Bits of a level up to `max`.
 pub(crate) fn width(max: u8) -> u32 {
     8 - max.leading_zeros()
 }
 
-/// Fills `levels` from a stream of runs; returns how many bytes of it that took.
+/// Fills `levels` from a stream of runs; returns how many bytes it took.
 pub(crate) fn decode_runs(stream: &[u8], max: u8, levels: &mut [u8]) -> Result<usize> {
     let w = width(max);
     if w == 1 {
@@ -38,7 +38,7 @@ pub(crate) fn decode_runs(stream: &[u8], max: u8, levels: &mut [u8]) -> Result<u
         }
         let mut word = window(stream, bit);
         if word & 1 == 0 {
-            // At least 57 bits are at hand, and a single level takes at most 9.
+            // At least 57 bits are available, and a single level takes at most 9.
             let most = 57 / (w as usize + 1);
             let mut taken = 0;
             for level in levels.get_mut(at..).unwrap_or_default().iter_mut().take(most) {
@@ -69,9 +69,9 @@ pub(crate) fn decode_runs(stream: &[u8], max: u8, levels: &mut [u8]) -> Result<u
     Ok(bit.div_ceil(8))
 }
 
-/// Single levels of one bit that one load holds.
+/// How many single levels of one bit one load holds.
 const SINGLES: usize = 28;
-/// The longest run that is one store.
+/// The longest run that is written with one store.
 const SHORT_RUN: usize = 32;
 
 /// The levels of four singles of one bit: the byte's bits 1, 3, 5 and 7.
@@ -95,7 +95,7 @@ fn decode_bits(stream: &[u8], levels: &mut [u8]) -> Result<usize> {
         if bit >= end {
             return Err(too_few(levels.len(), at));
         }
-        // The lowest set flag is that of the first run; what is written behind the last single is overwritten.
+        // The lowest set flag is that of the first run; what is written after the last single is overwritten.
         let word = window(stream, bit);
         let flags = word & 0x0055_5555_5555_5555 | 1 << (2 * SINGLES);
         let singles = (flags.trailing_zeros() / 2) as usize;
@@ -122,7 +122,7 @@ fn decode_bits(stream: &[u8], levels: &mut [u8]) -> Result<usize> {
     Ok(bit.div_ceil(8))
 }
 
-/// Writes the first `singles` levels of `word`, and maybe some behind them; how many there was room for.
+/// Writes the first `singles` levels of `word`, and possibly some after them; returns how many fitted.
 #[inline(always)]
 fn put_singles(word: u64, singles: usize, levels: &mut [u8]) -> usize {
     if let Some(place) = levels.first_chunk_mut::<SINGLES>() {
@@ -138,7 +138,7 @@ fn put_singles(word: u64, singles: usize, levels: &mut [u8]) -> usize {
     room
 }
 
-/// The count of a run at the front of `word`, of `left` levels at most, and the bits it takes.
+/// The count of a run at the front of `word`, at most `left` levels, and the bits it takes.
 #[inline(always)]
 fn run_length(word: u64, left: usize) -> Result<(usize, usize)> {
     let (mut count, mut shift) = (0, 0);
@@ -160,7 +160,7 @@ fn wrong_run(count: u64, left: usize) -> Error {
     Error::corrupt(format!("expected a run of 1 to {left} levels, found one of {count}"))
 }
 
-/// The 57 or more bits from `bit` on; zeros behind the end.
+/// The 57 or more bits from `bit` on; zeros past the end.
 #[inline(always)]
 fn window(stream: &[u8], bit: usize) -> u64 {
     let bytes = stream.get(bit / 8..).unwrap_or_default();
@@ -171,7 +171,7 @@ fn window(stream: &[u8], bit: usize) -> u64 {
     word >> (bit % 8)
 }
 
-/// A bit for each of up to 64 levels, the first lowest: whether it is `least` or more.
+/// A bit for each of up to 64 levels, the first lowest: whether it is at least `least`.
 #[inline]
 pub(crate) fn at_least(levels: &[u8], least: u8) -> u64 {
     let (eights, rest) = levels.as_chunks::<8>();
@@ -182,15 +182,15 @@ pub(crate) fn at_least(levels: &[u8], least: u8) -> u64 {
     eights.iter().take(8).enumerate().fold(bits, |bits, (i, e)| bits | eight_at_least(*e, least) << (8 * i))
 }
 
-/// The same of eight levels, all at once in one register.
+/// The same for eight levels at once in one register.
 #[inline(always)]
 fn eight_at_least(levels: [u8; 8], least: u8) -> u64 {
     const TOP: u64 = 0x8080_8080_8080_8080;
     let (level, least) = (u64::from_le_bytes(levels), u64::from_le_bytes([least; 8]));
-    // Nothing is borrowed from one byte by another, since each has its top bit set before its low bits are taken off.
+    // No byte borrows from another, since each has its top bit set before its low bits are subtracted.
     let low = (level | TOP) - (least & !TOP);
     let reached = (level & !least | !(level ^ least) & low) & TOP;
-    // A byte of 0 or 1 for each level; the product gathers them in the top byte.
+    // A byte of 0 or 1 for each level; the multiplication gathers them in the top byte.
     (reached >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
 
@@ -207,7 +207,7 @@ fn check_highest(highest: u8, max: u8) -> Result<()> {
     Err(Error::corrupt(format!("expected levels up to {max}, found {highest}")))
 }
 
-/// Bytes that packed levels take, `padded` to a whole group or not.
+/// Bytes of packed levels, `padded` to a whole group or not.
 pub(crate) fn packed_len(count: usize, max: u8, padded: bool) -> usize {
     let width = width(max);
     if !padded {
@@ -217,7 +217,7 @@ pub(crate) fn packed_len(count: usize, max: u8, padded: bool) -> usize {
     bits::packed_len(count.div_ceil(group).saturating_mul(group), width)
 }
 
-/// Fills `levels` from packed ones, which begin `packed` and must all be there.
+/// Fills `levels` from the packed levels at the start of `packed`, which must be complete.
 pub(crate) fn unpack(packed: &[u8], max: u8, levels: &mut [u8]) -> Result<()> {
     bits::unpack(BitOrder::Msb, width(max), packed, levels)?;
     let highest = levels.iter().fold(0, |most, level| most.max(*level));
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A stream as the format has it, a bit at a time.
+    /// A stream as the format defines it, one bit at a time.
     fn naive(runs: &[(u8, u32)], max: u8) -> (Vec<u8>, Vec<u8>) {
         let (mut bits, mut levels) = (Vec::new(), Vec::new());
         let mut put = |value: u64, n: u32| (0..n).for_each(|i| bits.push(value >> i & 1 == 1));

@@ -1,4 +1,4 @@
-//! What the footer says: the file's metadata as plain structs, read from and written as thrift.
+//! The footer: the file's metadata as plain structs, read from and written as thrift.
 //!
 //! ```text
 //! FileMetaData   | 1 version = 1 | 2 schema | 3 num_rows | 4 row_groups | 5 key_value_metadata |
@@ -11,16 +11,16 @@
 //! ```
 //!
 //! Source: `redfile.thrift` as published with the format's README, and what its one writer wrote. Field 4 of an element
-//! was a list of the children's places at first, then their number.
+//! was first a list of the children's indexes, later their number.
 
 use coldframe_encoding::{Error, Limits, Result};
 
-use crate::layout::thrift::{Field, Kind, Reader, Writer};
+use crate::layout::thrift::{Field, Reader, ThriftType, Writer};
 
 /// A leaf's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
-    /// Truth values.
+    /// Booleans.
     Boolean,
     /// 32-bit integers.
     Int32,
@@ -101,7 +101,7 @@ pub enum Codec {
     Gzip,
     /// LZO in Hadoop's framing.
     Lzo,
-    /// A number without a meaning.
+    /// An unknown number.
     Unknown(i32),
 }
 
@@ -150,19 +150,19 @@ pub const CONVERTED_UTF8: i32 = 0;
 pub const CONVERTED_MAP: i32 = 1;
 /// The converted type of the repeated group inside a map.
 pub const CONVERTED_MAP_KEY_VALUE: i32 = 2;
-/// The converted type of a group around a repeated group around elements. It is Parquet's: no writer of RED1's time
-/// knew it. A group marked so is a list here.
+/// The converted type of a group around a repeated group around elements. It comes from Parquet: no writer of
+/// RED1's time had it. Such a group is a list here.
 pub const CONVERTED_LIST: i32 = 3;
 
-/// How an element names its children.
+/// How an element lists its children.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Children {
     /// It has none: a leaf.
     #[default]
     None,
-    /// As many of the elements that follow it, each with its own below it.
+    /// This many of the following elements, each with its own descendants after it.
     Count(i32),
-    /// The places of its children in the list of elements.
+    /// The indexes of its children in the list of elements.
     Indices(Vec<i32>),
 }
 
@@ -171,20 +171,20 @@ pub enum Children {
 pub struct SchemaElement {
     /// Its type; groups have none.
     pub physical_type: Option<Type>,
-    /// How often it occurs; the root may have none.
+    /// How often it occurs; may be absent for the root.
     pub repetition: Option<Repetition>,
     /// Its name.
     pub name: String,
     /// Its children.
     pub children: Children,
-    /// What the type stands for.
+    /// What the type represents.
     pub converted_type: Option<i32>,
 }
 
-/// A name with or without a value.
+/// A key with or without a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyValue {
-    /// The name: UTF-8, unless it is damaged.
+    /// The key: UTF-8, unless it is damaged.
     pub key: Vec<u8>,
     /// The value.
     pub value: Option<Vec<u8>>,
@@ -197,21 +197,21 @@ pub struct ColumnMetaData {
     pub physical_type: Type,
     /// The encodings that its pages use.
     pub encodings: Vec<i32>,
-    /// The leaf's names from the root's child on.
+    /// The leaf's names, starting at the root's child.
     pub path_in_schema: Vec<String>,
     /// The compression of its pages.
     pub codec: Codec,
-    /// Values, nulls included.
+    /// Values, including nulls.
     pub num_values: i64,
     /// Bytes before compression.
     pub total_uncompressed_size: i64,
     /// Bytes in the file.
     pub total_compressed_size: i64,
-    /// Where its first data page's header stands.
+    /// Offset of its first data page's header.
     pub data_page_offset: i64,
-    /// Where its index pages stand.
+    /// Offset of its index pages.
     pub index_page_offset: Option<i64>,
-    /// More about it.
+    /// User metadata.
     pub key_value_metadata: Vec<KeyValue>,
 }
 
@@ -220,7 +220,7 @@ pub struct ColumnMetaData {
 pub struct ColumnChunk {
     /// The file that holds it, if it is not this one.
     pub file_path: Option<String>,
-    /// Where its metadata stands in that file; the writers of the time put the first page's place here.
+    /// Offset of its metadata in that file; the writers of the time put the first page's offset here.
     pub file_offset: i64,
     /// A copy of the metadata.
     pub meta_data: Option<ColumnMetaData>,
@@ -231,9 +231,9 @@ pub struct ColumnChunk {
 pub struct RowGroup {
     /// One for each leaf.
     pub columns: Vec<ColumnChunk>,
-    /// Bytes of all of them; the writers of the time put 0 here.
+    /// Total bytes; the writers of the time put 0 here.
     pub total_byte_size: i64,
-    /// How many rows.
+    /// Number of rows.
     pub num_rows: i64,
 }
 
@@ -244,11 +244,11 @@ pub struct FileMetaData {
     pub version: i32,
     /// The tree, root first.
     pub schema: Vec<SchemaElement>,
-    /// Rows of the file, as summed by a writer that may have wrapped over at 2^31.
+    /// Number of rows in the file, as summed by a writer whose sum may have wrapped at 2^31.
     pub num_rows: i64,
     /// The row groups in file order.
     pub row_groups: Vec<RowGroup>,
-    /// What the user added.
+    /// The user's metadata.
     pub key_value_metadata: Vec<KeyValue>,
 }
 
@@ -257,7 +257,7 @@ fn required<T>(value: Option<T>, name: &str, r: &Reader<'_>) -> Result<T> {
 }
 
 impl FileMetaData {
-    /// Reads one from the front of `bytes`, which stand at `offset` of the file.
+    /// Reads one from the front of `bytes`, which are at `offset` of the file.
     pub fn parse(bytes: &[u8], offset: u64, limits: &Limits) -> Result<Self> {
         let mut reader = Reader::new(bytes, offset, limits);
         let metadata = Self::decode(&mut reader)?;
@@ -272,9 +272,9 @@ impl FileMetaData {
         r.structure(|r, f| {
             match f.id {
                 1 => version = Some(r.i32(f)?),
-                2 => schema = Some(r.list(f, Kind::Struct, |r, _| SchemaElement::decode(r))?),
+                2 => schema = Some(r.list(f, ThriftType::Struct, |r, _| SchemaElement::decode(r))?),
                 3 => num_rows = Some(r.i64(f)?),
-                4 => row_groups = Some(r.list(f, Kind::Struct, |r, _| RowGroup::decode(r))?),
+                4 => row_groups = Some(r.list(f, ThriftType::Struct, |r, _| RowGroup::decode(r))?),
                 5 => key_value_metadata = key_values(r, f)?,
                 _ => r.skip(f)?,
             }
@@ -294,9 +294,9 @@ impl FileMetaData {
         let mut w = Writer::new();
         w.structure(|w| {
             w.i32(1, self.version);
-            w.list(2, Kind::Struct, &self.schema, |w, e| e.encode(w));
+            w.list(2, ThriftType::Struct, &self.schema, |w, e| e.encode(w));
             w.i64(3, self.num_rows);
-            w.list(4, Kind::Struct, &self.row_groups, |w, g| g.encode(w));
+            w.list(4, ThriftType::Struct, &self.row_groups, |w, g| g.encode(w));
             put_key_values(w, 5, &self.key_value_metadata);
         });
         w.finish()
@@ -312,8 +312,8 @@ impl SchemaElement {
                 1 => element.physical_type = Some(Type::from_code(r.i32(f)?).map_err(|e| e.at(at))?),
                 2 => element.repetition = Some(Repetition::from_code(r.i32(f)?).map_err(|e| e.at(at))?),
                 3 => name = Some(r.text(f)?),
-                4 if f.kind == Kind::List => {
-                    element.children = Children::Indices(r.list(f, Kind::I32, |r, f| r.i32(f))?);
+                4 if f.kind == ThriftType::List => {
+                    element.children = Children::Indices(r.list(f, ThriftType::I32, |r, f| r.i32(f))?);
                 }
                 4 => element.children = Children::Count(r.i32(f)?),
                 5 => element.converted_type = Some(r.i32(f)?),
@@ -337,7 +337,7 @@ impl SchemaElement {
             match &self.children {
                 Children::None => {}
                 Children::Count(n) => w.i32(4, *n),
-                Children::Indices(places) => w.list(4, Kind::I32, places, |w, i| w.element_i32(*i)),
+                Children::Indices(places) => w.list(4, ThriftType::I32, places, |w, i| w.element_i32(*i)),
             }
             if let Some(converted) = self.converted_type {
                 w.i32(5, converted);
@@ -351,7 +351,7 @@ impl RowGroup {
         let (mut columns, mut total_byte_size, mut num_rows) = (None, 0, None);
         r.structure(|r, f| {
             match f.id {
-                1 => columns = Some(r.list(f, Kind::Struct, |r, _| ColumnChunk::decode(r))?),
+                1 => columns = Some(r.list(f, ThriftType::Struct, |r, _| ColumnChunk::decode(r))?),
                 2 => total_byte_size = r.i64(f)?,
                 3 => num_rows = Some(r.i64(f)?),
                 _ => r.skip(f)?,
@@ -367,7 +367,7 @@ impl RowGroup {
 
     fn encode(&self, w: &mut Writer) {
         w.structure(|w| {
-            w.list(1, Kind::Struct, &self.columns, |w, c| c.encode(w));
+            w.list(1, ThriftType::Struct, &self.columns, |w, c| c.encode(w));
             w.i64(2, self.total_byte_size);
             w.i64(3, self.num_rows);
         });
@@ -381,7 +381,7 @@ impl ColumnChunk {
             match f.id {
                 1 => chunk.file_path = Some(r.text(f)?),
                 2 => file_offset = Some(r.i64(f)?),
-                3 if f.kind == Kind::Struct => chunk.meta_data = Some(ColumnMetaData::decode(r)?),
+                3 if f.kind == ThriftType::Struct => chunk.meta_data = Some(ColumnMetaData::decode(r)?),
                 _ => r.skip(f)?,
             }
             Ok(())
@@ -413,8 +413,8 @@ impl ColumnMetaData {
             let at = r.offset();
             match f.id {
                 1 => physical_type = Some(Type::from_code(r.i32(f)?).map_err(|e| e.at(at))?),
-                2 => encodings = r.list(f, Kind::I32, |r, f| r.i32(f))?,
-                3 => path = Some(r.list(f, Kind::Binary, |r, f| r.text(f))?),
+                2 => encodings = r.list(f, ThriftType::I32, |r, f| r.i32(f))?,
+                3 => path = Some(r.list(f, ThriftType::Binary, |r, f| r.text(f))?),
                 4 => codec = Some(Codec::from_code(r.i32(f)?)),
                 5 => num_values = Some(r.i64(f)?),
                 6 => uncompressed = r.i64(f)?,
@@ -440,7 +440,7 @@ impl ColumnMetaData {
         })
     }
 
-    /// As thrift, to stand behind the chunk.
+    /// As thrift, for writing after the chunk.
     pub fn encode(&self) -> Vec<u8> {
         let mut w = Writer::new();
         w.structure(|w| self.put_fields(w));
@@ -449,8 +449,8 @@ impl ColumnMetaData {
 
     fn put_fields(&self, w: &mut Writer) {
         w.i32(1, self.physical_type.code());
-        w.list(2, Kind::I32, &self.encodings, |w, e| w.element_i32(*e));
-        w.list(3, Kind::Binary, &self.path_in_schema, |w, name| w.element_binary(name.as_bytes()));
+        w.list(2, ThriftType::I32, &self.encodings, |w, e| w.element_i32(*e));
+        w.list(3, ThriftType::Binary, &self.path_in_schema, |w, name| w.element_binary(name.as_bytes()));
         w.i32(4, self.codec.code());
         w.i64(5, self.num_values);
         w.i64(6, self.total_uncompressed_size);
@@ -464,7 +464,7 @@ impl ColumnMetaData {
 }
 
 fn key_values(r: &mut Reader<'_>, field: Field) -> Result<Vec<KeyValue>> {
-    r.list(field, Kind::Struct, |r, _| {
+    r.list(field, ThriftType::Struct, |r, _| {
         let mut pair = KeyValue::default();
         r.structure(|r, f| {
             match f.id {
@@ -478,12 +478,12 @@ fn key_values(r: &mut Reader<'_>, field: Field) -> Result<Vec<KeyValue>> {
     })
 }
 
-/// Nothing is written for none, as the reference does.
+/// An empty list is not written, like the reference.
 fn put_key_values(w: &mut Writer, id: i16, pairs: &[KeyValue]) {
     if pairs.is_empty() {
         return;
     }
-    w.list(id, Kind::Struct, pairs, |w, pair| {
+    w.list(id, ThriftType::Struct, pairs, |w, pair| {
         w.structure(|w| {
             w.binary(1, &pair.key);
             if let Some(value) = &pair.value {

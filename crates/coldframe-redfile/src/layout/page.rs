@@ -5,7 +5,8 @@
 //! DataPageHeader | 1 num_values | 2 encoding |
 //! ```
 //!
-//! As many bytes as field 3 says follow it. A page of another type than 0 has no values and is passed over.
+//! It is followed by as many bytes as field 3 states. A page of another type than 0 has no values and is
+//! skipped.
 
 use coldframe_encoding::{Error, Limits, Result};
 
@@ -14,10 +15,10 @@ use crate::layout::thrift::Reader;
 /// The type of pages that hold values.
 pub(crate) const DATA_PAGE: i32 = 0;
 
-/// What a data page says of its values.
+/// A data page's header fields about its values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DataPage {
-    /// Values, nulls included.
+    /// Values, including nulls.
     pub(crate) num_values: usize,
     /// How they are encoded.
     pub(crate) encoding: i32,
@@ -34,14 +35,14 @@ pub(crate) struct PageHeader {
     pub(crate) compressed: usize,
     /// CRC-32 of the bytes in the file.
     pub(crate) crc: Option<u32>,
-    /// Given for data pages.
+    /// Present for data pages.
     pub(crate) data: Option<DataPage>,
     /// Bytes of the header itself.
     pub(crate) len: usize,
 }
 
 impl PageHeader {
-    /// Reads one from the front of `bytes`, which stand at `offset` of the file.
+    /// Reads one from the front of `bytes`, which are at `offset` of the file.
     pub(crate) fn parse(bytes: &[u8], offset: u64, limits: &Limits) -> Result<Self> {
         Self::decode(&mut Reader::new(bytes, offset, limits))
     }

@@ -1,4 +1,4 @@
-//! Thrift's compact protocol, as much of it as Redfile's structures need.
+//! Thrift's compact protocol, limited to what Redfile's structures need.
 //!
 //! ```text
 //! struct | field ... | 00 |
@@ -7,17 +7,17 @@
 //! i16 .. i64: zigzag    binary: LEB128 length, bytes    bool: in the field's type (1 true, 2 false)
 //! ```
 //!
-//! Source: the Thrift project's description of the compact protocol. Every size is compared with the bytes that are
-//! left before it is believed, nesting is bounded by [`Limits::max_depth`], and what lists become in memory, where an element
-//! of one byte may be a struct of two hundred, by [`Limits::decoded`] before they are built.
+//! Source: the Thrift project's description of the compact protocol. Every size is compared with the remaining bytes
+//! before it is believed. Nesting is bounded by [`Limits::max_depth`]. An element of one byte may decode to a struct of
+//! two hundred, so [`Limits::decoded`] bounds the memory of lists before they are built.
 
 use coldframe_encoding::varint::{put_uleb128, put_zigzag};
 use coldframe_encoding::{Cursor, Error, Limits, Result};
 
-/// The type of a value, as the low half of a field's header states it.
+/// The type of a value, from the low half of a field's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub(crate) enum ThriftType {
     /// A field that is true; the type of all booleans in a list.
     True = 1,
     /// A field that is false.
@@ -44,7 +44,7 @@ pub(crate) enum Kind {
     Struct = 12,
 }
 
-impl Kind {
+impl ThriftType {
     fn from_code(code: u8) -> Option<Self> {
         Some(match code {
             1 => Self::True,
@@ -70,7 +70,7 @@ pub(crate) struct Field {
     /// Its id.
     pub(crate) id: i16,
     /// The type of its value.
-    pub(crate) kind: Kind,
+    pub(crate) kind: ThriftType,
 }
 
 /// Reads structures from the front of a slice.
@@ -79,30 +79,30 @@ pub(crate) struct Reader<'a> {
     cursor: Cursor<'a>,
     depth: u64,
     limits: Limits,
-    /// Bytes of a file that is known to be as long.
+    /// A file that is known to have at least this many bytes.
     file_len: u64,
-    /// Bytes that lists have become so far.
+    /// Memory of the lists built so far.
     built: u64,
 }
 
 impl<'a> Reader<'a> {
-    /// `offset` is the place of `bytes[0]` in the file.
+    /// `offset` is the offset of `bytes[0]` in the file.
     pub(crate) fn new(bytes: &'a [u8], offset: u64, limits: &Limits) -> Self {
         let file_len = offset.saturating_add(bytes.len() as u64);
         Self { cursor: Cursor::new(bytes, offset), depth: 0, limits: *limits, file_len, built: 0 }
     }
 
-    /// Place in the file of the next byte.
+    /// Offset in the file of the next byte.
     pub(crate) fn offset(&self) -> u64 {
         self.cursor.offset()
     }
 
-    /// The bytes behind what was read.
+    /// The bytes after those read.
     pub(crate) fn cursor(&self) -> &Cursor<'a> {
         &self.cursor
     }
 
-    /// The bytes behind what was read, to read on.
+    /// The bytes after those read, to continue reading.
     pub(crate) fn cursor_mut(&mut self) -> &mut Cursor<'a> {
         &mut self.cursor
     }
@@ -134,7 +134,7 @@ impl<'a> Reader<'a> {
         if header == 0 {
             return Ok(None);
         }
-        let kind = Kind::from_code(header & 0x0f).ok_or_else(|| {
+        let kind = ThriftType::from_code(header & 0x0f).ok_or_else(|| {
             Error::corrupt(format!("expected a thrift type of 1 to 12, found {}", header & 0x0f)).at(at)
         })?;
         let id = match header >> 4 {
@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
         Ok(Some(Field { id, kind }))
     }
 
-    fn expect(&self, field: Field, kind: Kind) -> Result<()> {
+    fn expect(&self, field: Field, kind: ThriftType) -> Result<()> {
         if field.kind == kind {
             return Ok(());
         }
@@ -164,19 +164,19 @@ impl<'a> Reader<'a> {
 
     /// The value of an `i32` field.
     pub(crate) fn i32(&mut self, field: Field) -> Result<i32> {
-        self.expect(field, Kind::I32)?;
+        self.expect(field, ThriftType::I32)?;
         self.integer(field)
     }
 
     /// The value of an `i64` field.
     pub(crate) fn i64(&mut self, field: Field) -> Result<i64> {
-        self.expect(field, Kind::I64)?;
+        self.expect(field, ThriftType::I64)?;
         self.integer(field)
     }
 
     /// The value of a binary field.
     pub(crate) fn binary(&mut self, field: Field) -> Result<&'a [u8]> {
-        self.expect(field, Kind::Binary)?;
+        self.expect(field, ThriftType::Binary)?;
         self.cursor.uleb128_bytes()
     }
 
@@ -195,7 +195,7 @@ impl<'a> Reader<'a> {
         field: Field,
         each: impl FnMut(&mut Self, Field) -> Result<()>,
     ) -> Result<()> {
-        self.expect(field, Kind::Struct)?;
+        self.expect(field, ThriftType::Struct)?;
         self.structure(each)
     }
 
@@ -203,10 +203,10 @@ impl<'a> Reader<'a> {
     pub(crate) fn list<T>(
         &mut self,
         field: Field,
-        kind: Kind,
+        kind: ThriftType,
         mut each: impl FnMut(&mut Self, Field) -> Result<T>,
     ) -> Result<Vec<T>> {
-        self.expect(field, Kind::List)?;
+        self.expect(field, ThriftType::List)?;
         let (found, size) = self.list_header()?;
         // An empty list may state any type.
         if size > 0 && found != Some(kind) {
@@ -225,14 +225,15 @@ impl<'a> Reader<'a> {
         Ok(values)
     }
 
-    /// Room for `count` elements of `each` bytes, unless those of all lists are more than the file can justify.
+    /// Capacity for `count` elements of `each` bytes, unless all lists together exceed what the file can
+    /// justify.
     fn build(&mut self, count: usize, each: usize) -> Result<()> {
         self.built = self.built.saturating_add((count as u64).saturating_mul(each as u64));
         self.limits.decoded("the lists of a footer", self.built, self.file_len)
     }
 
-    /// Type and number of a list's elements. Each takes at least a byte.
-    fn list_header(&mut self) -> Result<(Option<Kind>, usize)> {
+    /// Type and number of a list's elements. Each takes at least one byte.
+    fn list_header(&mut self) -> Result<(Option<ThriftType>, usize)> {
         let at = self.offset();
         let header = self.cursor.u8()?;
         let size = match header >> 4 {
@@ -240,7 +241,7 @@ impl<'a> Reader<'a> {
             size => size.into(),
         };
         let size = self.fits(size, at)?;
-        Ok((Kind::from_code(header & 0x0f), size))
+        Ok((ThriftType::from_code(header & 0x0f), size))
     }
 
     fn fits(&self, size: u64, at: u64) -> Result<usize> {
@@ -251,23 +252,23 @@ impl<'a> Reader<'a> {
             .ok_or_else(|| Error::corrupt(format!("expected at most {left} elements, found {size}")).at(at))
     }
 
-    /// Passes over a value that is of no interest.
+    /// Skips a value.
     pub(crate) fn skip(&mut self, field: Field) -> Result<()> {
         match field.kind {
-            Kind::True | Kind::False => Ok(()),
+            ThriftType::True | ThriftType::False => Ok(()),
             other => self.skip_value(other),
         }
     }
 
-    fn skip_value(&mut self, kind: Kind) -> Result<()> {
+    fn skip_value(&mut self, kind: ThriftType) -> Result<()> {
         match kind {
-            // An element, not a field: a byte of its own.
-            Kind::True | Kind::False | Kind::Byte => self.cursor.skip(1),
-            Kind::I16 | Kind::I32 | Kind::I64 => self.cursor.uleb128().map(drop),
-            Kind::Double => self.cursor.skip(8),
-            Kind::Binary => self.binary(Field { id: 0, kind }).map(drop),
-            Kind::Struct => self.structure(|reader, field| reader.skip(field)),
-            Kind::List | Kind::Set => self.nested(|reader| {
+            // An element, not a field: it has a byte of its own.
+            ThriftType::True | ThriftType::False | ThriftType::Byte => self.cursor.skip(1),
+            ThriftType::I16 | ThriftType::I32 | ThriftType::I64 => self.cursor.uleb128().map(drop),
+            ThriftType::Double => self.cursor.skip(8),
+            ThriftType::Binary => self.binary(Field { id: 0, kind }).map(drop),
+            ThriftType::Struct => self.structure(|reader, field| reader.skip(field)),
+            ThriftType::List | ThriftType::Set => self.nested(|reader| {
                 let at = reader.offset();
                 let (element, size) = reader.list_header()?;
                 for _ in 0..size {
@@ -275,7 +276,7 @@ impl<'a> Reader<'a> {
                 }
                 Ok(())
             }),
-            Kind::Map => self.nested(|reader| {
+            ThriftType::Map => self.nested(|reader| {
                 let at = reader.offset();
                 let size = reader.cursor.uleb128()?;
                 if size == 0 {
@@ -283,7 +284,7 @@ impl<'a> Reader<'a> {
                 }
                 let size = reader.fits(size, at)?;
                 let types = reader.cursor.u8()?;
-                let (key, value) = (Kind::from_code(types >> 4), Kind::from_code(types & 0x0f));
+                let (key, value) = (ThriftType::from_code(types >> 4), ThriftType::from_code(types & 0x0f));
                 for _ in 0..size {
                     reader.skip_value(known(key, at)?)?;
                     reader.skip_value(known(value, at)?)?;
@@ -294,7 +295,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn known(kind: Option<Kind>, at: u64) -> Result<Kind> {
+fn known(kind: Option<ThriftType>, at: u64) -> Result<ThriftType> {
     kind.ok_or_else(|| Error::corrupt("expected a thrift type of 1 to 12, found another one").at(at))
 }
 
@@ -324,7 +325,7 @@ impl Writer {
         self.out.push(0);
     }
 
-    fn header(&mut self, id: i16, kind: Kind) {
+    fn header(&mut self, id: i16, kind: ThriftType) {
         let last = self.last.last().copied().unwrap_or_default();
         match u8::try_from(i32::from(id) - i32::from(last)) {
             Ok(delta @ 1..=15) => self.out.push(delta << 4 | kind as u8),
@@ -340,31 +341,37 @@ impl Writer {
 
     /// An `i32` field.
     pub(crate) fn i32(&mut self, id: i16, value: i32) {
-        self.header(id, Kind::I32);
+        self.header(id, ThriftType::I32);
         put_zigzag(&mut self.out, value.into());
     }
 
     /// An `i64` field.
     pub(crate) fn i64(&mut self, id: i16, value: i64) {
-        self.header(id, Kind::I64);
+        self.header(id, ThriftType::I64);
         put_zigzag(&mut self.out, value);
     }
 
     /// A binary or text field.
     pub(crate) fn binary(&mut self, id: i16, value: &[u8]) {
-        self.header(id, Kind::Binary);
+        self.header(id, ThriftType::Binary);
         self.element_binary(value);
     }
 
     /// A struct field.
     pub(crate) fn struct_field(&mut self, id: i16, write: impl FnOnce(&mut Self)) {
-        self.header(id, Kind::Struct);
+        self.header(id, ThriftType::Struct);
         self.structure(write);
     }
 
     /// A list field: `each` writes one element by an `element_` method or [`Self::structure`].
-    pub(crate) fn list<T>(&mut self, id: i16, kind: Kind, values: &[T], mut each: impl FnMut(&mut Self, &T)) {
-        self.header(id, Kind::List);
+    pub(crate) fn list<T>(
+        &mut self,
+        id: i16,
+        kind: ThriftType,
+        values: &[T],
+        mut each: impl FnMut(&mut Self, &T),
+    ) {
+        self.header(id, ThriftType::List);
         match u8::try_from(values.len()) {
             Ok(size @ 0..=14) => self.out.push(size << 4 | kind as u8),
             _ => {

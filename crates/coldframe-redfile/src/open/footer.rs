@@ -1,33 +1,33 @@
-//! Where the metadata stands: the frame of a file, and the footers inside one that was not finished.
+//! Where the metadata is: the frame of a file, and the footers inside an unfinished one.
 //!
 //! ```text
 //! file | RED1 | row group ... | FileMetaData | length u32 LE | RED1 |
 //! ```
 //!
 //! A writer may write the metadata of all row groups so far, its length and the magic after every few row groups: each
-//! such footer is cumulative, so what stands before one is a whole file. A file cut off behind one loses only the row
-//! groups behind it.
+//! such footer is cumulative, so the part of the file up to it is a complete file. A file cut off after one loses only
+//! the row groups that follow it.
 
 use coldframe_core::{Error, ErrorContext, Limits, ReadAt, Result};
 
 use crate::layout::footer::{FRAME_LEN, MAGIC};
 use crate::layout::metadata::FileMetaData;
 
-/// What is read of the end at first.
+/// How much of the end is read first.
 const TAIL_GUESS: u64 = 64 << 10;
 
-/// The metadata and its place.
+/// The metadata and its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Footer {
-    /// What it says.
+    /// Its contents.
     pub(crate) metadata: FileMetaData,
     /// Where it begins.
     pub(crate) start: u64,
-    /// Where the magic behind it ends.
+    /// Where the magic after it ends.
     pub(crate) end: u64,
 }
 
-/// The footer that a file ends with.
+/// The footer at the end of a file.
 pub(crate) fn read(source: &dyn ReadAt, limits: &Limits) -> Result<Footer> {
     let len = source.len();
     let least = MAGIC.len() as u64 + FRAME_LEN;

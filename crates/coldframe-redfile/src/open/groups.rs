@@ -1,4 +1,4 @@
-//! The row groups that footers speak of: which file and which bytes each of their chunks has.
+//! The row groups that footers describe: the file and the byte range of each of their chunks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -12,24 +12,24 @@ use crate::layout::thrift::Reader;
 use crate::pages::visit::ChunkPlace;
 use crate::schema::Schema;
 
-/// How much is read at first of metadata that stands at a chunk.
+/// How much of a chunk's own metadata is read first.
 const METADATA_GUESS: u64 = 4096;
 
 /// A file of the table.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
+pub(crate) struct DataFile {
     /// Its name, if it is not the one that was opened.
     pub(crate) name: Option<String>,
     /// Its bytes.
     pub(crate) source: Arc<dyn ReadAt>,
-    /// Where its footer begins, if that was read.
+    /// Offset of its footer, if that was read.
     pub(crate) footer: Option<Range<u64>>,
 }
 
-/// A column chunk and the part it is in.
+/// A column chunk and the file that contains it.
 #[derive(Clone, Debug)]
 pub struct Chunk {
-    /// Its part.
+    /// Index of its file.
     pub source: usize,
     /// From its first page to whatever comes next in the file.
     pub range: Range<u64>,
@@ -38,14 +38,15 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// Where its pages are; nowhere without metadata.
+    /// The byte range of its pages; empty without metadata.
     pub(crate) fn place(&self) -> ChunkPlace {
         let values = self.metadata.as_ref().map_or(0, |m| m.num_values);
         ChunkPlace { bytes: self.range.clone(), num_values: u64::try_from(values).unwrap_or(0) }
     }
 
-    /// Takes its bytes from what chunks may have together, which is more than there is; without, it is damaged: chunks that
-    /// share their pages would be as many looks at them. Which of two is the wrong one is for their pages to say.
+    /// Charges its bytes to the total that chunks may have, which is more than the file's size. If that is exceeded,
+    /// the chunk is damaged: without this, many chunks could claim the same pages and each would be read. Which of two
+    /// such chunks is wrong is left to their pages to show.
     fn pay(&mut self, left: &mut u64) {
         if self.metadata.is_err() {
             return;
@@ -53,14 +54,15 @@ impl Chunk {
         match left.checked_sub(self.range.end.saturating_sub(self.range.start)) {
             Some(rest) => *left = rest,
             None => {
-                self.metadata = Err("expected pages of its own, found chunks that share theirs".to_owned());
+                self.metadata = Err("expected pages of its own, found chunks that share pages".to_owned());
             }
         }
     }
 
-    /// Bytes of its values before compression, as far as what is stored can become as many; what a file states is a claim.
+    /// Uncompressed bytes of its values, limited by what the stored bytes can expand to; the file's own figure is only
+    /// a claim.
     pub(crate) fn unpacked(&self) -> u64 {
-        /// What no codec of the format exceeds.
+        /// More than any codec of the format can expand.
         const MOST_EXPANSION: u64 = 1040;
         let stored = self.range.end.saturating_sub(self.range.start);
         let stated = self.metadata.as_ref().map_or(0, |m| m.total_uncompressed_size.unsigned_abs());
@@ -71,15 +73,15 @@ impl Chunk {
 /// A row group.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// Which of the table.
+    /// Its index in the table.
     pub number: usize,
-    /// The part of its first chunk.
+    /// The file of its first chunk.
     pub part: usize,
     /// Where its first chunk begins.
     pub start: u64,
-    /// Where the last chunk in that part ends.
+    /// Where the last chunk in that file ends.
     pub end: u64,
-    /// How many rows.
+    /// Number of rows.
     pub rows: u64,
     /// One for each leaf.
     pub chunks: Vec<Chunk>,
@@ -92,13 +94,13 @@ impl Group {
     }
 }
 
-/// Parts and row groups while they are collected.
+/// Files and row groups while they are collected.
 pub(super) struct Collect<'a> {
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<DataFile>,
     by_name: BTreeMap<String, usize>,
     siblings: Option<&'a dyn Folder>,
     limits: Limits,
-    /// Of each group the chunks with their parts.
+    /// For each group the chunks with their files.
     groups: Vec<(RowGroup, Vec<usize>)>,
 }
 
@@ -107,12 +109,12 @@ impl<'a> Collect<'a> {
         Self { parts: Vec::new(), by_name: BTreeMap::new(), siblings, limits, groups: Vec::new() }
     }
 
-    /// Bytes of all parts.
+    /// Total bytes of all files.
     pub(super) fn bytes(&self) -> u64 {
         self.parts.iter().fold(0, |n, p| n.saturating_add(p.source.len()))
     }
 
-    /// The part that a path names: the file beside the opened one that has its last component.
+    /// The file for a path: the file beside the opened one with the path's last component.
     pub(super) fn part(&mut self, path: &str) -> Result<usize> {
         let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
         if let Some(index) = self.by_name.get(name) {
@@ -124,12 +126,12 @@ impl<'a> Collect<'a> {
             ))
         })?;
         let source = siblings.open(name).map_err(|e| e.in_file(name))?;
-        self.parts.push(Part { name: Some(name.to_owned()), source, footer: None });
+        self.parts.push(DataFile { name: Some(name.to_owned()), source, footer: None });
         self.by_name.insert(name.to_owned(), self.parts.len() - 1);
         Ok(self.parts.len() - 1)
     }
 
-    /// Adds the row groups of a footer whose chunks without a path are in part `own`.
+    /// Adds the row groups of a footer whose chunks without a path are in file `own`.
     pub(super) fn add(&mut self, groups: Vec<RowGroup>, own: usize) -> Result<()> {
         for group in groups {
             let parts = group.columns.iter().map(|c| match c.file_path.as_deref() {
@@ -142,9 +144,9 @@ impl<'a> Collect<'a> {
         Ok(())
     }
 
-    /// The parts, and the row groups with the places of their chunks.
-    pub(super) fn groups(self, schema: &Schema) -> Result<(Vec<Part>, Vec<Arc<Group>>)> {
-        // A row group takes a place for each leaf, also for those that it does not speak of.
+    /// The files, and the row groups with the byte ranges of their chunks.
+    pub(super) fn groups(self, schema: &Schema) -> Result<(Vec<DataFile>, Vec<Arc<Group>>)> {
+        // A row group takes an entry for each leaf, also for leaves that it does not mention.
         let leaves = schema.leaves.len();
         let missing = self.groups.iter().map(|(_, parts)| leaves.saturating_sub(parts.len()));
         let missing = missing.fold(0u64, |n, m| n.saturating_add((m * size_of::<Chunk>()) as u64));
@@ -181,22 +183,22 @@ impl<'a> Collect<'a> {
     }
 }
 
-/// What a footer says of a chunk.
+/// A footer's description of a chunk.
 struct Described {
     metadata: Result<ColumnMetaData, String>,
     source: usize,
 }
 
-/// Where something begins in each part: a chunk ends where the next thing does.
+/// The offsets at which something begins in each file: a chunk ends where the next thing begins.
 struct Starts {
     starts: Vec<Vec<u64>>,
-    /// How long each part is.
+    /// The length of each file.
     ends: Vec<u64>,
 }
 
 impl Starts {
-    fn new(parts: &[Part]) -> Self {
-        let end = |p: &Part| p.footer.as_ref().map_or(p.source.len(), |f| f.start);
+    fn new(parts: &[DataFile]) -> Self {
+        let end = |p: &DataFile| p.footer.as_ref().map_or(p.source.len(), |f| f.start);
         let ends = parts.iter().map(|p| p.source.len()).collect();
         Self { starts: parts.iter().map(|p| vec![end(p)]).collect(), ends }
     }
@@ -215,7 +217,7 @@ impl Starts {
         self
     }
 
-    /// The bytes of what is said to begin at `start`: none, at the file's end, of what would begin behind that.
+    /// The bytes of what is said to begin at `start`; an empty range at the file's end for a start beyond it.
     fn bytes(&self, source: usize, start: u64) -> Range<u64> {
         let start = start.min(self.ends.get(source).copied().unwrap_or(0));
         let starts = self.starts.get(source).map(Vec::as_slice).unwrap_or_default();
@@ -224,7 +226,7 @@ impl Starts {
     }
 }
 
-/// One chunk for each leaf: by position where paths agree with it, else by path, and of leaves with one path in order.
+/// One chunk for each leaf: by position if the paths agree, else by path; leaves with the same path in order.
 fn place_chunks(schema: &Schema, mut found: Vec<Option<Described>>, starts: &Starts) -> Vec<Chunk> {
     let path = |d: &Option<Described>| {
         d.as_ref().and_then(|d| d.metadata.as_ref().ok()).map(|m| m.path_in_schema.clone())
@@ -266,8 +268,8 @@ fn place_chunks(schema: &Schema, mut found: Vec<Option<Described>>, starts: &Sta
     schema.leaves.iter().enumerate().map(chunk).collect()
 }
 
-/// A chunk's metadata from the footer or, where that has none, from the chunk. Damage costs only the chunk. `budget` is how
-/// many bytes of metadata may still be looked at: chunks that share their metadata would be as many looks at the same bytes.
+/// A chunk's metadata from the footer or, if that has none, from the chunk. Damage costs only the chunk. `budget` is
+/// how many bytes of metadata may still be read: many chunks could claim the same metadata, and each would read it.
 fn chunk_metadata(
     chunk: ColumnChunk,
     source: &dyn ReadAt,
@@ -282,14 +284,14 @@ fn chunk_metadata(
     loop {
         if *budget == 0 {
             return Ok(Err(
-                "column metadata: expected it once for each chunk, found chunks that share it".to_owned()
+                "column metadata: expected it to belong to one chunk, found chunks that share it".to_owned(),
             ));
         }
         let end = start.saturating_add(want).min(source.len());
         let bytes = source.read(start..end)?;
         let mut reader = Reader::new(&bytes, start, limits);
         let decoded = ColumnMetaData::decode(&mut reader);
-        // More than is parsed was read only where a first look was too short.
+        // More than was parsed is read only if the first read was too short.
         let cost = if want == METADATA_GUESS { reader.offset() - start } else { end - start };
         *budget = budget.saturating_sub(cost);
         match decoded {

@@ -1,11 +1,11 @@
-//! `_RedElmSummary`: the footers of all files that a job wrote, in one.
+//! `_RedElmSummary`: the footers of all files that a job wrote, in one file.
 //!
 //! ```text
 //! summary | count u32 BE | count x (length u16 BE | URI: modified UTF-8 | FileMetaData) |
 //! ```
 //!
-//! Without a magic and without lengths of the metadata; the files in the order in which the job listed them. The URIs are
-//! those of the job's file system: a file is looked for beside the summary by its last component.
+//! It has no magic and no lengths of the metadata; the files are in the order in which the job listed them. The URIs
+//! are those of the job's file system: a file is looked up beside the summary by its last component.
 
 use coldframe_core::{Error, ErrorContext, Limits, ReadAt, Result};
 use coldframe_encoding::Cursor;
@@ -15,10 +15,11 @@ use crate::layout::thrift::Reader;
 
 /// The file's name.
 pub(crate) const NAME: &str = "_RedElmSummary";
-/// How much of a file's start tells whether it is one.
+/// How much of a file's start is enough to recognise a summary.
 pub(crate) const PROBE_LEN: u64 = 4096;
 
-/// Whether a file that begins with `head` is a summary: a count, a path, and metadata of version 1 with a schema behind it.
+/// Whether a file that begins with `head` is a summary: a count, a path, and metadata of version 1 followed by a
+/// schema.
 pub(crate) fn probe(head: &[u8]) -> bool {
     let mut c = Cursor::new(head, 0);
     let mut parse = || -> Result<bool> {
@@ -31,7 +32,7 @@ pub(crate) fn probe(head: &[u8]) -> bool {
     parse().unwrap_or(false)
 }
 
-/// The files and what their footers say.
+/// The files and their footers.
 pub(crate) fn read(source: &dyn ReadAt, limits: &Limits) -> Result<Vec<(String, FileMetaData)>> {
     limits.metadata("the summary", source.len())?;
     let bytes = source.read(0..source.len())?;
@@ -44,7 +45,8 @@ pub(crate) fn read(source: &dyn ReadAt, limits: &Limits) -> Result<Vec<(String, 
             let len = c.u16_be()?;
             let at = c.offset();
             let path = c.take(len.into())?;
-            // Modified UTF-8 differs for U+0000 and beyond U+FFFF only; neither is in a path that can be matched.
+            // Modified UTF-8 differs only for U+0000 and above U+FFFF; neither occurs in a path that can be
+            // matched.
             let path = std::str::from_utf8(path)
                 .map_err(|_| Error::corrupt("expected a path in UTF-8, found other bytes").at(at))?;
             Ok((path.to_owned(), FileMetaData::decode(&mut reader)?))

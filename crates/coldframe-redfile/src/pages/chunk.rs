@@ -27,21 +27,21 @@ pub(crate) struct OpenPage {
     pub(crate) offset: u64,
     pub(crate) count: usize,
     pub(crate) at: usize,
-    /// Values that are not null and not read.
+    /// Non-null values that are not read yet.
     pub(crate) present: usize,
     pub(crate) levels: Levels,
-    /// In place of `levels`, where the page is a little of a leaf that is not repeated and says much.
+    /// Instead of `levels`, if the page is few bytes of an unrepeated leaf but has many entries.
     pub(crate) runs: Option<Runs>,
     pub(crate) values: PageValues,
-    /// Whether its entries take less than a bit each: nothing in the file bounds how many there are.
+    /// Whether its entries take less than a bit each: then nothing in the file bounds their number.
     pub(crate) unbacked: bool,
 }
 
-/// Memory of a page that was read, for the next one. A copy has none.
+/// Buffer of a page already read, for the next one. A clone has none.
 #[derive(Debug, Default)]
 pub(crate) struct Spare {
     pub(crate) levels: Levels,
-    /// Of its decompressed bytes.
+    /// For its decompressed bytes.
     pub(crate) scratch: Vec<u8>,
 }
 
@@ -57,22 +57,22 @@ impl OpenPage {
     }
 }
 
-/// What all pages of a chunk have in common.
+/// What all pages of a chunk share.
 #[derive(Clone, Debug)]
 pub(crate) struct ChunkContext {
     /// The leaf.
     pub(crate) leaf: Leaf,
     /// The layout of pages.
     pub(crate) dialect: Dialect,
-    /// What decompresses them.
+    /// The decompressor.
     pub(crate) codec: Option<HadoopCodec>,
-    /// Whether a page's checksum is compared.
+    /// Whether page checksums are compared.
     pub(crate) verify: bool,
     /// Bounds.
     pub(crate) limits: Limits,
 }
 
-/// What decompresses pages whose metadata names `codec`.
+/// The decompressor for pages whose metadata names `codec`.
 pub(crate) fn page_codec(codec: Codec) -> Result<Option<HadoopCodec>> {
     match codec {
         Codec::Uncompressed => Ok(None),
@@ -84,19 +84,20 @@ pub(crate) fn page_codec(codec: Codec) -> Result<Option<HadoopCodec>> {
 }
 
 impl ChunkContext {
-    /// Whether values are spread over their rows as they are read: one entry a row, and numbers that need no turning.
+    /// Whether values are spread over their rows as they are read: one entry per row, and numbers that need no byte
+    /// swap.
     pub(crate) fn spreads(&self) -> bool {
         let leaf = &self.leaf;
         let number = matches!(fixed_width(leaf.physical_type), Some(4 | 8));
         number && leaf.max_repetition == 0 && leaf.max_definition > 0 && !self.dialect.big_endian()
     }
 
-    /// A page's bytes before compression.
+    /// A page's decompressed bytes.
     pub(crate) fn decompress(&self, page: &Page, decompressor: &mut Decompressor) -> Result<Bytes> {
         self.decompress_into(page, decompressor, Vec::new())
     }
 
-    /// The same, in the memory of `scratch`.
+    /// The same, in the buffer of `scratch`.
     fn decompress_into(
         &self,
         page: &Page,
@@ -125,7 +126,7 @@ impl ChunkContext {
         }
     }
 
-    /// Appends all values of a page to `out`, if they are plain numbers without levels and nothing is wrong with them.
+    /// Appends all values of a page to `out`, if they are plain numbers without levels and intact.
     pub(crate) fn append_plain(
         &self,
         page: &Page,
@@ -186,7 +187,7 @@ impl ChunkContext {
                 unbacked,
             })
         };
-        // Offsets inside decompressed bytes would be taken for offsets in the file.
+        // Offsets inside decompressed bytes would be mistaken for offsets in the file.
         load(spare)
             .map_err(|e| Error::new(e.into_kind()).at(page.place.start))
             .within(|| format!("page {}", page.number))
@@ -207,7 +208,7 @@ impl ChunkContext {
         Some(check_text(&offsets, &data).is_ok())
     }
 
-    /// Decodes all of a page, whose values are to become those of `data_type`; its levels.
+    /// Decodes all of a page, whose values will become `data_type`; returns its levels.
     pub(crate) fn try_page(
         &self,
         page: &Page,

@@ -1,4 +1,4 @@
-//! Tells the dialect of a file by its pages: by whether they make sense in it.
+//! Detects the dialect of a file by trying to parse its pages.
 
 use bytes::Bytes;
 use coldframe_encoding::{Limits, Result};
@@ -11,23 +11,23 @@ use crate::layout::metadata::Type;
 use crate::layout::page::DataPage;
 use crate::schema::Leaf;
 
-/// How many pages more must make sense in one dialect than in another before the other is out: a damaged page may happen to
-/// make sense in a wrong one alone.
+/// How many more pages must parse in one dialect than in another to exclude the other: a damaged page may happen to
+/// parse only in a wrong one.
 const LEAD: u64 = 2;
 
-/// Tells the dialect of a file by its pages.
+/// Detects the dialect of a file from its pages.
 #[derive(Debug)]
 pub(crate) struct Detector {
-    /// With the number of pages that make sense in each. The first is taken where nothing tells.
+    /// Each candidate with the number of pages that parse in it. The first is used if nothing decides.
     candidates: Vec<(Dialect, u64)>,
     limits: Limits,
     levels: Levels,
 }
 
 impl Detector {
-    /// For a file whose schema lists children by place, or counts them; whose pages are compressed, or as they are.
+    /// For a file whose schema lists children by index, or counts them; whose pages are compressed, or stored.
     pub(crate) fn new(children_listed: bool, raw: bool, limits: Limits) -> Self {
-        // The text's layout may have either form of children.
+        // `spec` may have either form of children.
         let candidates: &[Dialect] = match (children_listed, raw) {
             (true, _) => {
                 &[Dialect::RedelmC, Dialect::RedelmA, Dialect::RedelmB, Dialect::Spec, Dialect::RedelmF]
@@ -39,20 +39,20 @@ impl Detector {
         Self { candidates, limits, levels: Levels::default() }
     }
 
-    /// Those that are as likely as the first but for `lead` pages.
+    /// The candidates within `lead` pages of the best.
     fn within(&self, lead: u64) -> impl Iterator<Item = Dialect> {
         let most = self.candidates.iter().map(|(_, pages)| *pages).max().unwrap_or_default();
         self.candidates.iter().filter(move |(_, pages)| most - pages < lead).map(|(dialect, _)| *dialect)
     }
 
-    /// Whether pages of `leaf` can tell those apart that are left.
+    /// Whether pages of `leaf` can distinguish the remaining candidates.
     pub(crate) fn asks_for(&self, leaf: &Leaf) -> bool {
         let mut traits = self.within(LEAD).map(|d| d.traits(leaf));
         let first = traits.next();
         traits.any(|t| Some(t) != first)
     }
 
-    /// Looks at a page. One that makes sense in all, or in none, tells nothing.
+    /// Tries a page. A page that parses in all candidates, or in none, decides nothing.
     pub(crate) fn observe(&mut self, leaf: &Leaf, header: DataPage, page: &Bytes) {
         let Self { candidates, limits, levels } = self;
         for (dialect, pages) in candidates {
@@ -60,7 +60,7 @@ impl Detector {
         }
     }
 
-    /// The dialect, and whether the bytes leave open which byte order numbers have.
+    /// The dialect, and whether the bytes leave the byte order of numbers open.
     pub(crate) fn decide(&self, leaves: &[Leaf]) -> (Dialect, bool) {
         let first = self.within(1).next().unwrap_or_default();
         let orders = self.within(1).any(|d| d.big_endian() != first.big_endian());
@@ -69,7 +69,7 @@ impl Detector {
     }
 }
 
-/// Whether a page makes sense in a dialect. Leaves its levels in `levels`.
+/// Whether a page parses in a dialect. Leaves its levels in `levels`.
 pub(crate) fn reads(
     dialect: Dialect,
     leaf: &Leaf,
@@ -88,7 +88,7 @@ pub(crate) fn reads(
 }
 
 impl Dialect {
-    /// What of the dialect shows in pages of `leaf`.
+    /// What pages of `leaf` show of the dialect.
     fn traits(self, leaf: &Leaf) -> impl PartialEq + use<> {
         let leveled = leaf.max_definition > 0;
         let padding_matters = !matches!(levels::width(leaf.max_repetition), 0 | 1 | 2 | 4 | 8);
@@ -140,7 +140,8 @@ mod tests {
         assert_eq!(decide(false, &leaf(Type::Int32, 0, 0), 1, b"\0\0\0\x01"), (Dialect::RedelmF, false));
     }
 
-    /// A length cut to zero makes a page of big-endian lengths one of varints; those behind it say what the file is.
+    /// A length changed to zero turns a page of big-endian lengths into one of varints; the following pages show
+    /// what the file is.
     #[test]
     fn a_page_that_fits_a_wrong_dialect_does_not_eliminate_the_right_one() {
         let text = leaf(Type::ByteArray, 0, 0);

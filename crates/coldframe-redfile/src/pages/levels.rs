@@ -5,7 +5,7 @@
 //! spec   | definition levels | repetition levels |
 //! ```
 //!
-//! A section whose highest level is 0 is not there, nor is its length.
+//! A section whose maximum level is 0 is absent, and so is its length.
 
 use std::ops::Range;
 
@@ -18,9 +18,9 @@ use crate::schema::Leaf;
 /// The levels of a page's values.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Levels {
-    /// Of each value; empty where the highest is 0.
+    /// Of each value; empty if the maximum is 0.
     pub(crate) definition: Vec<u8>,
-    /// Of each value; empty where the highest is 0.
+    /// Of each value; empty if the maximum is 0.
     pub(crate) repetition: Vec<u8>,
 }
 
@@ -34,18 +34,18 @@ impl Levels {
     }
 }
 
-/// Definition levels of which nothing in the file bounds how many there are, kept as runs: a column of nulls alone is a few bytes, and
+/// Definition levels whose number nothing in the file bounds, kept as runs: a column of only nulls is a few bytes, and
 /// a table may have many such columns open at once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Runs(Vec<(usize, u8)>);
 
 impl Runs {
-    /// The runs of some levels; `None` if they would take more than these.
+    /// The runs of some levels; `None` if they would take more memory than the levels themselves.
     pub(crate) fn of(levels: &[u8]) -> Option<Self> {
         let most = levels.len() / size_of::<(usize, u8)>() + 1;
         let (mut runs, mut rest, mut end) = (Vec::new(), levels, 0);
         while let Some(level) = rest.first() {
-            // Words first: runs are long here.
+            // Whole words first: runs are long here.
             let words =
                 rest.as_chunks::<16>().0.iter().take_while(|word| **word == [*level; 16]).count() * 16;
             let tail = rest.get(words..).unwrap_or_default().iter().take_while(|l| *l == level).count();
@@ -84,7 +84,7 @@ impl Runs {
 
 /// How often `level` occurs.
 pub(crate) fn count_level(levels: &[u8], level: u8) -> usize {
-    // Sums of a byte each do not overflow over 255 levels, and so are added many at a time.
+    // Byte-sized sums do not overflow over 255 levels, so many are added at a time.
     levels.chunks(255).map(|c| usize::from(c.iter().fold(0u8, |n, l| n + u8::from(*l == level)))).sum()
 }
 
@@ -95,11 +95,11 @@ fn read_runs(max: u8, c: &mut Cursor<'_>, out: &mut [u8]) -> Result<()> {
     if read == len {
         return Ok(());
     }
-    Err(Error::corrupt(format!("expected levels of {len} bytes, found them in {read}")))
+    Err(Error::corrupt(format!("expected levels of {len} bytes, found that they end after {read}")))
 }
 
 impl Dialect {
-    /// Fills the levels of a page's values (none where the highest is 0) and returns where the values begin.
+    /// Fills the levels of a page's values (none if the maximum is 0) and returns where the values begin.
     pub(crate) fn read_levels(
         self,
         leaf: &Leaf,
@@ -108,7 +108,7 @@ impl Dialect {
         limits: &Limits,
         levels: &mut Levels,
     ) -> Result<usize> {
-        // Runs take no bytes: what has fewer bits than levels is bounded by the limit alone.
+        // Runs take almost no bytes: if there are fewer bits than levels, only the limit bounds their number.
         if count / 8 > page.len() {
             limits.unit_rows("a page's values", count as u64)?;
         }

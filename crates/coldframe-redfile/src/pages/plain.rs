@@ -1,4 +1,4 @@
-//! The values of a page: PLAIN, and GROUP_VAR_INT once it is decoded.
+//! The values of a page: PLAIN, and GROUP_VAR_INT once decoded.
 //!
 //! ```text
 //! INT32 INT64 FLOAT DOUBLE | 4 or 8 bytes each, little endian; big endian in the first dialect |
@@ -7,8 +7,8 @@
 //! BOOLEAN                  | a bit each, the highest of a byte first; a byte each in the first two dialects |
 //! ```
 //!
-//! Nulls are not among them: values are dense. Numbers of a leaf that is not repeated are spread over their rows while
-//! they are read, all others when a column is assembled.
+//! Values are dense, without nulls. Numbers of an unrepeated leaf are spread over their rows while they are read, all
+//! others when a column is assembled.
 
 use arrow_buffer::{BooleanBufferBuilder, MutableBuffer};
 use arrow_schema::DataType;
@@ -24,13 +24,13 @@ use crate::layout::metadata::{GROUP_VAR_INT, PLAIN, Type};
 /// Values of a column, one after the other.
 #[derive(Debug)]
 pub(crate) enum Values {
-    /// Of one width, as they are in memory.
+    /// Of fixed width, in native form.
     Fixed(MutableBuffer),
-    /// The same, in the memory of a page; they may stand at any address.
+    /// The same, in a page's buffer; they may be unaligned.
     Shared(Bytes),
     /// Byte arrays.
     Arrays {
-        /// Where each ends; one more than there are.
+        /// Where each ends; one more entry than values.
         offsets: Vec<i32>,
         /// Their bytes.
         data: Vec<u8>,
@@ -49,7 +49,7 @@ impl Values {
         }
     }
 
-    /// What they take in memory.
+    /// Memory they take.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Fixed(values) => values.len(),
@@ -60,7 +60,7 @@ impl Values {
     }
 }
 
-/// Bytes of a value of a fixed width.
+/// Bytes of a fixed-width value.
 pub(crate) fn fixed_width(physical: Type) -> Option<usize> {
     match physical {
         Type::Int32 | Type::Float => Some(4),
@@ -70,26 +70,26 @@ pub(crate) fn fixed_width(physical: Type) -> Option<usize> {
     }
 }
 
-/// The values of a page that are not read yet.
+/// The unread values of a page.
 #[derive(Clone, Debug)]
 pub(crate) enum PageValues {
-    /// Of one width.
+    /// Of fixed width.
     Fixed {
-        /// All that are left.
+        /// All remaining ones.
         bytes: Bytes,
-        /// Of one.
+        /// Bytes of one value.
         width: usize,
-        /// Whether they must be turned round.
+        /// Whether their bytes must be swapped.
         big_endian: bool,
     },
     /// Byte arrays.
     Arrays {
-        /// All that are left, lengths included.
+        /// All remaining ones, including lengths.
         bytes: Bytes,
         /// How a length is coded.
         lengths: LengthCoding,
     },
-    /// Bits, lowest first.
+    /// Bits, least significant first.
     Booleans {
         /// All of the page.
         bits: Vec<u8>,
@@ -99,7 +99,7 @@ pub(crate) enum PageValues {
 }
 
 impl PageValues {
-    /// The `count` values that are all of `bytes`.
+    /// The `count` values that make up all of `bytes`.
     pub(crate) fn new(
         dialect: Dialect,
         physical: Type,
@@ -180,8 +180,8 @@ impl PageValues {
         }
     }
 
-    /// Appends a row of `width` bytes for each of `levels`: the next value where the level is `max`, else zeros. For
-    /// values of a fixed width in this machine's byte order.
+    /// Appends a row of `width` bytes for each of `levels`: the next value if the level is `max`, else zeros. For
+    /// fixed-width values in native byte order.
     pub(crate) fn read_rows(&mut self, levels: &[u8], max: u8, out: &mut Values) -> Result<()> {
         let (Self::Fixed { bytes, width, .. }, Values::Fixed(out)) = (self, out) else {
             return Err(Error::corrupt("expected values of one type, found pages of two"));
@@ -195,7 +195,7 @@ impl PageValues {
         Ok(())
     }
 
-    /// The next `n` values as all of `out`, without a copy where they are as they are to be in memory.
+    /// The next `n` values as all of `out`, without a copy if they already have their form in memory.
     pub(crate) fn read_shared(&mut self, n: usize, out: &mut Values) -> Result<()> {
         match self {
             Self::Fixed { bytes, width, big_endian: false } => {
@@ -210,7 +210,7 @@ impl PageValues {
         }
     }
 
-    /// The memory of the page, if nobody else has a part of it: only its capacity is of use.
+    /// The page's buffer, if it is not shared: only its capacity is reused.
     pub(crate) fn into_memory(self) -> Vec<u8> {
         match self {
             Self::Fixed { bytes, .. } | Self::Arrays { bytes, .. } if bytes.is_empty() => bytes.into(),
@@ -218,7 +218,7 @@ impl PageValues {
         }
     }
 
-    /// Passes over the next `n` values.
+    /// Skips the next `n` values.
     pub(crate) fn skip(&mut self, n: usize) -> Result<()> {
         match self {
             Self::Fixed { bytes, width, .. } => {
@@ -251,7 +251,8 @@ impl PageValues {
         Ok(())
     }
 
-    /// Passes over the next `n` values, each of which must be one of `data_type`: text is UTF-8, an instant one that Arrow has.
+    /// Skips the next `n` values, each of which must be a valid `data_type`: text is UTF-8, a timestamp is in Arrow's
+    /// range.
     pub(crate) fn check(&mut self, n: usize, physical: Type, data_type: &DataType) -> Result<()> {
         match data_type {
             DataType::Utf8 => {
@@ -272,7 +273,7 @@ impl PageValues {
         }
     }
 
-    /// After the last value nothing may be left.
+    /// No bytes may follow the last value.
     pub(crate) fn finish(&self) -> Result<()> {
         let left = match self {
             Self::Fixed { bytes, .. } | Self::Arrays { bytes, .. } => bytes.len(),
@@ -281,11 +282,11 @@ impl PageValues {
         if left == 0 {
             return Ok(());
         }
-        Err(Error::corrupt(format!("expected the page's end behind its values, found {left} more bytes")))
+        Err(Error::corrupt(format!("expected the page's end after its values, found {left} more bytes")))
     }
 }
 
-/// All values must be UTF-8, each by itself.
+/// Each value must be UTF-8 by itself.
 pub(crate) fn check_text(offsets: &[i32], data: &[u8]) -> Result<()> {
     let at = |offset: &i32| offset.unsigned_abs() as usize;
     let whole = simdutf8::basic::from_utf8(data);
@@ -302,7 +303,7 @@ pub(crate) fn check_text(offsets: &[i32], data: &[u8]) -> Result<()> {
     }
 }
 
-/// INT96 as what Hive and Impala later meant by it: nanoseconds of the day, then the Julian day; nanoseconds since 1970.
+/// INT96 as Hive and Impala later used it: nanoseconds of the day, then the Julian day; returns nanoseconds since 1970.
 pub(crate) fn instant(value: &[u8; 12]) -> Result<i64> {
     const EPOCH: i64 = 2_440_588;
     const DAY: i64 = 86_400_000_000_000;
@@ -311,14 +312,14 @@ pub(crate) fn instant(value: &[u8; 12]) -> Result<i64> {
     let nanos = i64::from_le_bytes([a, b, c, d, e, f, g, h]);
     let days = i64::from(day) - EPOCH;
     let instant = days.checked_mul(DAY).and_then(|start| start.checked_add(nanos));
-    // The first day of all begins before the first instant that there is.
+    // The first day begins before the smallest timestamp.
     let wide = || i64::try_from(i128::from(days) * i128::from(DAY) + i128::from(nanos)).ok();
     instant.or_else(wide).ok_or_else(|| {
         Error::corrupt(format!("expected a timestamp between 1677 and 2262, found Julian day {day}"))
     })
 }
 
-/// [`PageValues::read_rows`] of values of `W` bytes; the bytes read, or `None` if they end before.
+/// [`PageValues::read_rows`] for values of `W` bytes; the bytes read, or `None` if they end early.
 fn spread_bytes<const W: usize>(
     bytes: &[u8],
     levels: &[u8],
@@ -327,7 +328,7 @@ fn spread_bytes<const W: usize>(
 ) -> Option<usize> {
     let mut at = 0;
     let dense = bytes.as_chunks::<W>().0;
-    // Rows are made where they stay in the fastest cache, so that their place in the column is written once.
+    // Rows are built where they stay in the L1 cache, so that the column's memory is written once.
     let mut block = [[0; W]; 64];
     for levels in levels.chunks(block.len()) {
         let rows = block.get_mut(..levels.len())?;
@@ -350,7 +351,7 @@ fn check_len(found: usize, expected: usize) -> Result<()> {
     Err(Error::corrupt(format!("expected values of {expected} bytes, found {found}")))
 }
 
-/// Booleans of a byte each as bits.
+/// Booleans of one byte each as bits.
 fn pack_bytes(bytes: &[u8]) -> Result<Vec<u8>> {
     if let Some(other) = bytes.iter().find(|b| **b > 1) {
         return Err(Error::corrupt(format!("expected a boolean of 0 or 1, found {other}")));
@@ -370,12 +371,13 @@ fn swap_into<const W: usize>(bytes: &[u8], out: &mut MutableBuffer) {
     }
 }
 
-/// Bytes copied at once where source and target have room for so many.
+/// Bytes copied at once if source and target have that much room.
 const WIDE: usize = 32;
 
-/// Reads `n` byte arrays behind lengths of four bytes; returns the bytes they take.
+/// Reads `n` byte arrays with four-byte lengths; returns the bytes they take.
 ///
-/// First along the lengths, each of which says where the next one is; then the copies, none of which waits for another.
+/// The first loop follows the lengths, each of which gives the position of the next; the copies come afterwards and do
+/// not depend on each other.
 #[inline(always)]
 fn read_arrays(
     bytes: &[u8],
@@ -393,7 +395,8 @@ fn read_arrays(
         let len = length(*prefix) as usize;
         at = at.saturating_add(4).saturating_add(len);
         end = end.saturating_add(len);
-        // Lengths that leave the page end the loop at the next one, or below; until then `end` only grows.
+        // A length that leads out of the page ends the loop at the next one, or below; until then `end` only
+        // grows.
         offsets.push(i32::try_from(end).map_err(|_| too_long(end, at, bytes))?);
     }
     if at > bytes.len() {
@@ -411,7 +414,7 @@ fn read_arrays(
     Ok(at)
 }
 
-/// `len` bytes, both of whose places exist; a short value is one wide copy, what it leaves behind is overwritten.
+/// `len` bytes, which exist in source and target; a short value is one wide copy, whose excess is overwritten.
 #[inline(always)]
 fn copy(bytes: &[u8], from: usize, data: &mut [u8], to: usize, len: usize) {
     if len <= WIDE
@@ -433,7 +436,7 @@ fn read_varint_arrays(bytes: &[u8], n: usize, offsets: &mut Vec<i32>, data: &mut
     Ok(bytes.len() - c.remaining())
 }
 
-/// More bytes than one batch can hold, or lengths that leave the page.
+/// More bytes than one batch can hold, or lengths that lead out of the page.
 #[cold]
 #[inline(never)]
 fn too_long(bytes: usize, at: usize, page: &[u8]) -> Error {

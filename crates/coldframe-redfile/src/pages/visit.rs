@@ -1,4 +1,4 @@
-//! Looks at the first pages of a chunk, without fetching all of it.
+//! Visits the first pages of a chunk without fetching all of it.
 
 use std::ops::Range;
 
@@ -11,21 +11,21 @@ use super::chunk::ChunkContext;
 use super::walk::Page;
 use crate::layout::page::{DATA_PAGE, PageHeader};
 
-/// How much is read to get at a page's header.
+/// How much is read to parse a page header.
 const HEADER_GUESS: u64 = 1024;
-/// How much is read at once when pages are visited one after the other, also those of many short chunks.
+/// How much is read at once when pages are visited one after the other, also pages of many short chunks.
 pub(crate) const WINDOW: u64 = 64 << 10;
 
 /// Where the pages of a chunk are.
 pub(crate) struct ChunkPlace {
     /// From the first page on.
     pub(crate) bytes: Range<u64>,
-    /// How many values they have.
+    /// Number of values in them.
     pub(crate) num_values: u64,
 }
 
-/// Calls `each` with the data pages of a chunk, and with their decompressed bytes where they are whole, until it says that it
-/// has enough. Damage ends the visit.
+/// Calls `each` with the data pages of a chunk, and with their decompressed bytes if they are intact, until it returns
+/// that it has enough. Damage ends the visit.
 pub(crate) fn each_page(
     context: &ChunkContext,
     chunk: &ChunkPlace,

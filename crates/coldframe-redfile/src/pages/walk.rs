@@ -1,10 +1,10 @@
-//! From page to page of a column chunk.
+//! Walks the pages of a column chunk.
 //!
 //! ```text
 //! chunk | page header | page | page header | page | ...
 //! ```
 //!
-//! The chunk ends where its pages have as many values as its metadata says; no length in the metadata can be relied on.
+//! The chunk ends when its pages have as many values as its metadata states; the metadata's lengths are not reliable.
 
 use std::ops::Range;
 
@@ -17,15 +17,15 @@ use crate::layout::page::{DATA_PAGE, DataPage, PageHeader};
 /// A data page of a chunk.
 #[derive(Clone, Debug)]
 pub(crate) struct Page {
-    /// Which of the chunk's data pages.
+    /// Its number among the chunk's data pages.
     pub(crate) number: usize,
     /// Header and bytes in the file.
     pub(crate) place: Range<u64>,
-    /// What its header says.
+    /// Its header's fields.
     pub(crate) header: PageHeader,
     /// Its values.
     pub(crate) data: DataPage,
-    /// Its bytes as they are in the file.
+    /// Its stored bytes.
     pub(crate) stored: Bytes,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct PageWalk {
 }
 
 impl PageWalk {
-    /// Pages with `values` values together from the front of `bytes`, which stand at `offset` of the file.
+    /// Pages with a total of `values` values from the front of `bytes`, which are at `offset` of the file.
     pub(crate) fn new(bytes: Bytes, offset: u64, values: u64, limits: Limits) -> Self {
         Self { bytes, offset, values_left: values, number: 0, limits }
     }
@@ -50,12 +50,12 @@ impl PageWalk {
         self.offset
     }
 
-    /// The header of whatever page is next, and its place; it is not passed.
+    /// The header of the next page of any type, and its offset; does not advance.
     pub(crate) fn peek(&self) -> Result<PageHeader> {
         PageHeader::parse(&self.bytes, self.offset, &self.limits).within(|| format!("page {}", self.number))
     }
 
-    /// The next data page; `None` behind the last.
+    /// The next data page; `None` after the last.
     pub(crate) fn next_page(&mut self) -> Result<Option<Page>> {
         while self.values_left > 0 {
             let header = self.peek()?;

@@ -1,8 +1,8 @@
-//! Which page belongs to which leaf of which row group.
+//! Determines which page belongs to which leaf of which row group.
 //!
-//! A row group is a run of chunks, one for each leaf, in which the rows that begin are as many in each. From each page at
-//! which a row group may begin, every number of rows that its first chunk can have is tried; an arrangement counts if it
-//! comes to the last page, or else to as late a one as any does.
+//! A row group is a run of chunks, one for each leaf, in which the same number of rows begins. From each page at which
+//! a row group may begin, every number of rows that its first chunk can have is tried. An arrangement is accepted if it
+//! reaches the last page or, if none does, if no other gets further.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use coldframe_core::{Error, Limits, ReadAt, Result};
 use coldframe_encoding::codec::Decompressor;
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 
-use super::walk::{Found, Segment};
+use super::walk::{FoundPage, Segment};
 use crate::layout::dialect::Dialect;
 use crate::options::Options;
 use crate::pages::chunk::ChunkContext;
@@ -22,18 +22,18 @@ use crate::pages::levels::{Levels, count_level};
 use crate::pages::walk::Page;
 use crate::schema::Schema;
 
-/// Chunks that are tried at most: beyond, the file is made to keep us busy, or says too little.
+/// Most chunks tried: beyond that, the file is hostile or too ambiguous.
 const MOST_TRIES: u64 = 50_000_000;
-/// Where the only column may be cut into row groups.
+/// Where a file with a single column may be cut into row groups.
 const GROUP_BYTES: u64 = 50 << 20;
 
-/// A row group put together.
+/// A reconstructed row group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Arranged {
-    /// How many rows.
+    /// Number of rows.
     pub(super) rows: u64,
     /// The pages of each leaf.
-    pub(super) chunks: Vec<Vec<Found>>,
+    pub(super) chunks: Vec<Vec<FoundPage>>,
 }
 
 impl Arranged {
@@ -48,17 +48,17 @@ impl Arranged {
     }
 }
 
-/// What pages have as those of a kind of leaf.
+/// What pages are when read as pages of one kind of leaf.
 struct Rows {
-    /// Rows that begin before each page, and behind the last.
+    /// Rows that begin before each page, and after the last.
     begun: Vec<u64>,
-    /// Pages before each that make no sense.
+    /// Pages before each that do not parse.
     nonsense: Vec<u32>,
     /// Whether the first value of each begins a row.
     starts: Vec<bool>,
 }
 
-/// What [`Rows`] takes for each page.
+/// Memory that [`Rows`] takes per page.
 const LOOK: u64 = 13;
 
 impl Rows {
@@ -69,7 +69,8 @@ impl Rows {
         Self { begun, nonsense, starts: Vec::with_capacity(pages) }
     }
 
-    /// One page more: how many rows begin in it, and whether with its first value; `None` if it makes no sense.
+    /// Adds a page: how many rows begin in it, and whether one begins with its first value; `None` if it does
+    /// not parse.
     fn push(&mut self, page: Option<(u64, bool)>) {
         let (begun, starts) = page.unwrap_or((0, false));
         self.begun.push(self.begun.last().copied().unwrap_or(0).saturating_add(begun));
@@ -77,14 +78,14 @@ impl Rows {
         self.starts.push(starts);
     }
 
-    /// Rows in `pages`; `None` if they are no chunk of this kind, or if there are not so many.
+    /// Rows in `pages`; `None` if they are not a chunk of this kind, or do not have that many rows.
     fn of(&self, pages: Range<usize>) -> Option<u64> {
         let makes_sense = self.nonsense.get(pages.start)? == self.nonsense.get(pages.end)?;
         let starts = pages.start < pages.end && *self.starts.get(pages.start)?;
         (makes_sense && starts).then_some(self.begun.get(pages.end)? - self.begun.get(pages.start)?)
     }
 
-    /// The first page behind which a chunk of `rows` rows from page `start` on may end.
+    /// The first page after which a chunk of `rows` rows starting at page `start` may end.
     fn first_end(&self, start: usize, rows: u64) -> usize {
         let before = self.begun.get(start).copied().unwrap_or(0);
         self.begun.partition_point(|n| *n < before.saturating_add(rows)).max(start + 1)
@@ -101,17 +102,17 @@ struct Candidate {
 /// How a page can be reached.
 #[derive(Debug)]
 struct Reached {
-    /// In more ways than one.
+    /// In more than one way.
     ambiguous: bool,
-    /// The last group before it, and the page that one begins with.
+    /// The last group before it, and the page at which that group begins.
     last: Option<(usize, Candidate)>,
 }
 
 /// The leaves of a schema in one dialect.
 pub(super) struct Kinds {
-    /// One for each kind of leaf: those of one type and the same levels read a page in the same way.
+    /// One entry for each kind of leaf: leaves of one type and the same levels read a page the same way.
     contexts: Vec<ChunkContext>,
-    /// For each leaf its kind.
+    /// The kind of each leaf.
     of_leaves: Vec<usize>,
 }
 
@@ -140,14 +141,14 @@ impl Kinds {
 pub(super) struct Pages<'a> {
     source: Arc<dyn ReadAt>,
     kinds: &'a Kinds,
-    pages: &'a [Found],
-    /// What they have, for each kind of leaf.
+    pages: &'a [FoundPage],
+    /// Their rows, for each kind of leaf.
     rows: Vec<Rows>,
     /// Values before each page.
     values: Vec<u64>,
     limits: Limits,
     tries: u64,
-    /// What arrangements take in memory.
+    /// Memory that the arrangements take.
     kept: u64,
 }
 
@@ -155,11 +156,11 @@ impl<'a> Pages<'a> {
     pub(super) fn new(
         source: Arc<dyn ReadAt>,
         kinds: &'a Kinds,
-        pages: &'a [Found],
+        pages: &'a [FoundPage],
         limits: Limits,
     ) -> Result<Self> {
         let looks = (pages.len() as u64).saturating_mul(kinds.contexts.len() as u64);
-        limits.decoded("what pages have as columns", looks.saturating_mul(LOOK), source.len())?;
+        limits.decoded("the row counts of pages", looks.saturating_mul(LOOK), source.len())?;
         let mut rows: Vec<Rows> = kinds.contexts.iter().map(|_| Rows::new(pages.len())).collect();
         let mut values = vec![0u64];
         let (mut decompressor, mut levels) = (Decompressor::new(), Levels::default());
@@ -176,7 +177,7 @@ impl<'a> Pages<'a> {
         Ok(Self { source, kinds, pages, rows, values, limits, tries: 0, kept: 0 })
     }
 
-    /// The row groups of a segment. None is returned of what can be read in two ways.
+    /// The row groups of a segment. Nothing is returned of what can be read in two ways.
     pub(super) fn arrange(mut self, segment: &Segment, group_rows: Option<u64>) -> Result<Vec<Arranged>> {
         if self.kinds.of_leaves.len() == 1 && !segment.marked {
             return Ok(self.only_column());
@@ -199,8 +200,8 @@ impl<'a> Pages<'a> {
         let Some((end, best)) = reached.last_key_value() else { return Ok(Vec::new()) };
         if best.ambiguous {
             return Err(Error::schema(
-                "the pages make sense as row groups of more than one size: the option `row_group_rows` has to say \
-                 how many rows they have",
+                "the pages can be arranged as row groups of more than one size: set the option \
+                 `row_group_rows` to the rows of each",
             ));
         }
         let mut groups = Vec::new();
@@ -213,7 +214,7 @@ impl<'a> Pages<'a> {
         Ok(groups)
     }
 
-    /// Rows of one column need nobody beside them: any cut at a row's beginning will do.
+    /// Rows of a single column need no counterpart: any cut at the beginning of a row will do.
     fn only_column(self) -> Vec<Arranged> {
         let mut groups: Vec<Arranged> = Vec::new();
         let Some(rows) = self.rows.first() else { return groups };
@@ -234,11 +235,11 @@ impl<'a> Pages<'a> {
         groups
     }
 
-    /// The row groups that may begin with page `at`.
+    /// The row groups that may begin at page `at`.
     fn groups_at(&mut self, at: usize, segment: &Segment, group_rows: Option<u64>) -> Result<Vec<Candidate>> {
         let mut found = Vec::new();
         let values = |page: usize| self.values.get(page).copied().unwrap_or(0);
-        // Each leaf has a value for each row, or more.
+        // Each leaf has at least one value for each row.
         let most = (values(self.pages.len()) - values(at)) / (self.kinds.of_leaves.len() as u64).max(1);
         let mut end = at;
         while let Some(rows) = self.rows_as(0, at..end + 1).filter(|rows| *rows <= most) {
@@ -261,27 +262,28 @@ impl<'a> Pages<'a> {
         Ok(found)
     }
 
-    /// All ways in which the leaves behind the first have `rows` rows each from page `first_end` on: where each leaf's chunk
-    /// ends.
+    /// All ways in which the leaves after the first have `rows` rows each from page `first_end` on: where each leaf's
+    /// chunk ends.
     ///
-    /// The leaf that is being placed is the last of `open`, so that a schema of many leaves is a long list and no deep stack.
+    /// The leaf being placed is the last of `open`: an explicit stack, so that a schema of many leaves does not recurse
+    /// deeply.
     fn chunks(&mut self, first_end: usize, rows: u64, segment: &Segment) -> Result<Vec<Vec<usize>>> {
         let leaves = self.kinds.of_leaves.len();
         let mut found = Vec::new();
         let mut ends = vec![first_end];
-        // For each leaf but the first, up to the one being placed, the end to try next.
+        // For each leaf except the first, up to the one being placed, the end to try next.
         let mut open = Vec::new();
         loop {
             if ends.len() == leaves {
                 self.kept = self.kept.saturating_add((leaves * size_of::<usize>()) as u64);
-                self.limits.decoded("the ways to arrange pages", self.kept, self.source.len())?;
+                self.limits.decoded("the arrangements of pages", self.kept, self.source.len())?;
                 found.push(ends.clone());
                 ends.pop();
             } else if open.len() < ends.len() {
                 let start = ends.last().copied().unwrap_or(0);
                 open.push(self.kind(ends.len()).map_or(usize::MAX, |r| r.first_end(start, rows)));
             }
-            // Behind the last row's beginning a page may still go on with it.
+            // After the last row begins, a page may still continue that row.
             let Some(end) = open.last_mut() else { break };
             let at = *end;
             *end = at.saturating_add(1);
@@ -305,7 +307,7 @@ impl<'a> Pages<'a> {
         self.tries += 1;
         if self.tries > MOST_TRIES {
             return Err(Error::unsupported(
-                "a file that can be arranged in too many ways; the option `row_group_rows` makes them fewer",
+                "a file whose pages can be arranged in too many ways; the option `row_group_rows` leaves fewer",
             ));
         }
         Ok(())
@@ -327,15 +329,15 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// Whether pages `start..end` can be a chunk, as far as metadata behind chunks tells.
+/// Whether pages `start..end` can be a chunk, as far as metadata after chunks shows.
 fn ends_chunk(segment: &Segment, start: usize, end: usize) -> bool {
     let ends = &segment.chunk_ends;
     ends.get(ends.partition_point(|e| *e <= start)).is_none_or(|e| *e == end)
 }
 
-/// A page's bytes before compression; `None` for what is no page of the codec.
+/// A page's decompressed bytes; `None` if the codec cannot decompress it.
 fn open(
-    found: &Found,
+    found: &FoundPage,
     context: &ChunkContext,
     source: &dyn ReadAt,
     decompressor: &mut Decompressor,
@@ -351,7 +353,12 @@ fn open(
 }
 
 /// Rows that begin in a page of a kind of leaf, and whether its first value begins one.
-fn look_as(context: &ChunkContext, found: &Found, bytes: &Bytes, levels: &mut Levels) -> Option<(u64, bool)> {
+fn look_as(
+    context: &ChunkContext,
+    found: &FoundPage,
+    bytes: &Bytes,
+    levels: &mut Levels,
+) -> Option<(u64, bool)> {
     reads(context.dialect, &context.leaf, found.data, bytes, &context.limits, levels).ok()?;
     if context.leaf.max_repetition == 0 {
         return Some((found.data.num_values as u64, true));

@@ -1,8 +1,8 @@
-//! The footers inside a file that was not finished.
+//! The footers inside an unfinished file.
 //!
 //! A writer may write the metadata of all row groups so far, its length and the magic after every few row groups: each
-//! such footer is cumulative, so what stands before one is a whole file. A file cut off behind one loses only the row
-//! groups behind it.
+//! such footer is cumulative, so the part of the file up to it is a complete file. A file cut off after one loses only
+//! the row groups that follow it.
 
 use std::ops::Range;
 
@@ -17,14 +17,14 @@ use crate::open::footer::Footer;
 const SYNC_LEN: u64 = 16;
 /// How much is searched at once.
 const SEARCH: u64 = 1 << 20;
-/// The shortest file that ends with a footer.
+/// The shortest file that can end with a footer.
 const LEAST: u64 = 12;
 /// How all metadata begins: field 1, an `i32`, is 1.
 const METADATA_HEAD: &[u8] = &[0x15, 0x02];
-/// What a look at where metadata may begin counts for, in bytes.
+/// The cost, in bytes, of checking where metadata may begin.
 const LOOK: u64 = 64;
 
-/// Whether the sync marker that a footer names stands before it; one that names none needs none.
+/// Whether the sync marker that a footer names precedes it; a footer that names none needs none.
 fn is_marked(source: &dyn ReadAt, footer: &Footer) -> Result<bool> {
     let pairs = &footer.metadata.key_value_metadata;
     let Some(named) = pairs.iter().find(|p| p.key == SYNC_KEY.as_bytes()).and_then(|p| p.value.as_ref())
@@ -37,10 +37,10 @@ fn is_marked(source: &dyn ReadAt, footer: &Footer) -> Result<bool> {
     Ok(digits.as_bytes() == named.as_slice())
 }
 
-/// The last footer that is whole, wherever it ends.
+/// The last intact footer, wherever it ends.
 ///
-/// What ends in `RED1` is read only if the length before it leads to bytes that begin as metadata does, and all such together
-/// may be four times the file: in a file made of what looks like footers the search ends.
+/// Bytes that end in `RED1` are read only if the length before it leads to a valid beginning of metadata, and all such
+/// reads together may be four times the file: so the search ends even in a file made of lookalike footers.
 pub(crate) fn last_footer(source: &dyn ReadAt, limits: &Limits) -> Result<Option<Footer>> {
     let mut budget = source.len().saturating_mul(4).saturating_add(1 << 20);
     let mut end = source.len();
@@ -72,14 +72,14 @@ pub(crate) fn last_footer(source: &dyn ReadAt, limits: &Limits) -> Result<Option
                 return Ok(Some(footer));
             }
         }
-        // A magic whose length stands across the border is seen by the next search.
+        // A magic whose length straddles the border is found by the next search.
         end = if start == 0 { 0 } else { start + FRAME_LEN };
     }
     Ok(None)
 }
 
-/// The bytes of metadata whose length stands before the magic at `at` of `bytes`, which begin at `start` of the file; `None` if the
-/// length stands before `bytes`, or leads to before the file's first byte of metadata.
+/// The range of the metadata whose length precedes the magic at `at` of `bytes`, which begin at `start` of the file;
+/// `None` if the length lies before `bytes`, or leads to before the file's first possible metadata.
 fn metadata_before(bytes: &[u8], at: usize, start: u64, limits: &Limits) -> Option<Range<u64>> {
     let length = bytes.get(at.checked_sub(4)?..at)?.first_chunk::<4>()?;
     let len = u64::from(u32::from_le_bytes(*length));
@@ -105,19 +105,20 @@ mod tests {
         log.take().into_iter().flatten().map(|r| r.end - r.start).sum()
     }
 
-    /// Each `RED1` was once 64 KiB of reading.
+    /// Each `RED1` once caused a read of 64 KiB.
     #[test]
     fn a_file_of_magics_is_read_once() {
         assert!(bytes_read(b"RED1".repeat(1 << 20)) < 5 << 20);
     }
 
-    /// Footers that end behind one another and all begin at one place: as many bytes of metadata as pairs of them.
+    /// Footers that end one after another and all begin at the same offset: the metadata's total size is quadratic
+    /// in their number.
     #[test]
     fn what_looks_like_footers_is_read_so_many_times_as_the_file_is_long() {
         let many = |footers: usize| {
             let mut bytes = b"RED1".to_vec();
             bytes.extend_from_slice(METADATA_HEAD);
-            // Fields that are passed over, 16 bytes each: a binary of 14 bytes with the length and the magic of a footer in it.
+            // Skipped fields of 16 bytes each: a binary of 14 bytes that contains the length and the magic of a footer.
             for _ in 0..footers {
                 bytes.extend_from_slice(&[0x18, 14, 0, 0, 0, 0, 0, 0]);
                 let len = u32::try_from(bytes.len() - 4).unwrap();

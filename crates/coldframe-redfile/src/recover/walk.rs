@@ -1,4 +1,4 @@
-//! The pages of a file, one behind the other, without a footer that says where they are.
+//! Walks the pages of a file without a footer that says where they are.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::layout::metadata::ColumnMetaData;
 use crate::layout::page::{DATA_PAGE, DataPage, PageHeader};
 use crate::layout::thrift::Reader;
 
-/// What a page's header, or a chunk's metadata, is read from.
+/// How much is read to parse a page header or a chunk's metadata.
 const GUESS: u64 = 1024;
 /// How much is read at once.
 const WINDOW: u64 = 256 << 10;
@@ -21,16 +21,16 @@ const SEARCH: u64 = 4096;
 
 /// A data page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FoundPage {
     /// Header and bytes.
     pub(super) place: Range<u64>,
     /// Its header.
     pub(super) header: PageHeader,
-    /// What that says of its values.
+    /// The header's fields about its values.
     pub(super) data: DataPage,
 }
 
-impl Found {
+impl FoundPage {
     /// Its bytes without the header.
     pub(super) fn body(&self) -> Range<u64> {
         self.place.start + self.header.len as u64..self.place.end
@@ -40,11 +40,11 @@ impl Found {
 /// Pages without a gap.
 #[derive(Debug, Default)]
 pub(super) struct Segment {
-    /// Whether `RED1` stands before them: they are one row group then.
+    /// Whether `RED1` precedes them: then they are one row group.
     pub(super) marked: bool,
     /// The pages.
-    pub(super) pages: Vec<Found>,
-    /// Pages behind which the metadata of their chunk stands.
+    pub(super) pages: Vec<FoundPage>,
+    /// The pages that are followed by their chunk's metadata.
     pub(super) chunk_ends: Vec<usize>,
 }
 
@@ -53,17 +53,19 @@ pub(super) struct Segment {
 pub(super) struct Walked {
     /// Pages.
     pub(super) segments: Vec<Segment>,
-    /// What is none, and whole all the same: markers, metadata behind a chunk.
+    /// Intact bytes other than pages: markers, metadata after a chunk.
     pub(super) other: Vec<Range<u64>>,
 }
 
-/// Walks the pages from the file's start. Behind what is none, the next marker is looked for in a file that has them.
+/// Walks the pages from the file's start. After bytes that are not a page, it looks for the next marker in a file
+/// that has them.
 pub(super) fn walk(source: &Arc<dyn ReadAt>, limits: &Limits) -> Result<Walked> {
     let len = source.len();
     let mut window = Window::new(source.clone(), WINDOW);
     let mut walked = Walked::default();
     let mut segment = Segment::default();
-    // What is no page is parsed all the same, and a little of it behind each marker: it may be so much of the file.
+    // Bytes that are not a page are parsed all the same, and a little after each marker too: at most this much of
+    // the file.
     let mut budget = len.saturating_mul(4).saturating_add(1 << 20);
     let mut marks = false;
     let mut at = MAGIC.len() as u64;
@@ -111,7 +113,7 @@ impl Walked {
         }
     }
 
-    /// Neighbours are one range.
+    /// Adjacent ones are one range.
     fn pass(&mut self, range: Range<u64>) {
         match self.other.last_mut() {
             Some(last) if last.end == range.start => last.end = range.end,
@@ -120,23 +122,23 @@ impl Walked {
     }
 }
 
-/// A page at `at` and where it ends; `None` inside for one without values.
-fn page(reader: &mut Reader<'_>, at: u64, len: u64) -> Option<(Option<Found>, u64)> {
+/// A page at `at` and where it ends; an inner `None` for a page without values.
+fn page(reader: &mut Reader<'_>, at: u64, len: u64) -> Option<(Option<FoundPage>, u64)> {
     let header = PageHeader::decode(reader).ok()?;
     let end = at.checked_add(header.len as u64)?.checked_add(header.compressed as u64)?;
     if end > len || (header.page_type == DATA_PAGE) != header.data.is_some() {
         return None;
     }
-    let page = header.data.map(|data| Found { place: at..end, header, data });
+    let page = header.data.map(|data| FoundPage { place: at..end, header, data });
     Some((page, end))
 }
 
-/// Where the next `RED1` behind `from` stands.
+/// The offset of the next `RED1` after `from`.
 fn next_marker(window: &mut Window, from: u64) -> Result<Option<u64>> {
     let len = window.len();
     let mut at = from;
     while at + MAGIC.len() as u64 <= len {
-        // A little at a time, out of what is at hand: markers may stand close to each other.
+        // A little at a time, from what is already read: markers may be close together.
         let end = at.saturating_add(SEARCH).min(len);
         let bytes = window.read(at..end)?;
         if let Some(place) = memmem::find(&bytes, MAGIC) {
@@ -145,7 +147,7 @@ fn next_marker(window: &mut Window, from: u64) -> Result<Option<u64>> {
         if end == len {
             break;
         }
-        // One across the border is seen by the next search.
+        // One that straddles the border is found by the next search.
         at = end - (MAGIC.len() as u64 - 1);
     }
     Ok(None)
@@ -172,7 +174,7 @@ mod tests {
         assert!(read < 6 << 20, "{read}");
     }
 
-    /// A byte behind each marker is no page: the next marker is looked for each time.
+    /// The byte after each marker is not a page: the search for the next marker starts each time.
     #[test]
     fn a_search_for_each_marker_reads_the_file_once() {
         let (walked, read) = bytes_read([&b"RED1"[..], &b"RED1\xff".repeat(1 << 18)].concat());

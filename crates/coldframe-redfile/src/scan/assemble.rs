@@ -1,9 +1,9 @@
 //! From levels and dense values to Arrow arrays.
 //!
-//! Dremel's record assembly is a state machine that goes from value to value and row to row. Arrow wants no rows: each
-//! optional node wants a validity bitmap, each repeated one offsets. Both come out of the levels of any leaf below the
-//! node in one pass without branches. With `r`, `d` the levels of an entry and `R`, `D` those of the nearest repeated node
-//! around (0 if there is none):
+//! Dremel's record assembly is a state machine that goes from value to value and row to row. Arrow does not need rows:
+//! each optional node needs a validity bitmap, each repeated one offsets. Both come from the levels of any leaf below
+//! the node in one pass without branches. With `r`, `d` the levels of an entry and `R`, `D` those of the nearest
+//! enclosing repeated node (0 if there is none):
 //!
 //! ```text
 //! the entry begins a slot of the node   r <= R and d >= D
@@ -13,7 +13,7 @@
 //! a leaf's value is there               d = the leaf's definition level    dense values spread over slots
 //! ```
 //!
-//! Leaves below one node must agree on its bitmap and offsets: they are computed for each of them and compared.
+//! Leaves below one node must agree on its bitmap and offsets: these are computed for each leaf and compared.
 
 use std::sync::Arc;
 
@@ -35,14 +35,14 @@ use crate::layout::metadata::Repetition;
 use crate::pages::plain::{Values, instant};
 use crate::schema::{Node, NodeKind};
 
-/// The nearest repeated node around.
+/// The nearest enclosing repeated node.
 #[derive(Clone, Copy, Debug, Default)]
 struct Around {
     repetition: u8,
     definition: u8,
 }
 
-/// Data of the leaves of a column, by their places in the schema.
+/// Data of the leaves of a column, by their indexes in the schema.
 pub(crate) type Leaves = std::collections::BTreeMap<usize, LeafData>;
 
 /// The array of a column of `rows` rows.
@@ -69,7 +69,7 @@ fn field(node: &Node, around: Around, slots: usize, leaves: &mut Leaves) -> Resu
     }
 }
 
-/// `slots` occurrences of a node, some of them perhaps null.
+/// `slots` occurrences of a node, some of which may be null.
 fn item(
     node: &Node,
     around: Around,
@@ -105,7 +105,7 @@ fn lacks(node: &Node) -> Error {
     Error::schema(format!("`{}`: expected its leaves, found fewer", node.name))
 }
 
-/// What `of` makes of every leaf below `node`, on which they must agree.
+/// The result of `of` for every leaf below `node`; all must agree.
 fn agreed<T: PartialEq>(node: &Node, leaves: &Leaves, of: impl Fn(&LeafData) -> Result<T>) -> Result<T> {
     let mut places = Vec::new();
     node.leaf_places(&mut places);
@@ -114,7 +114,7 @@ fn agreed<T: PartialEq>(node: &Node, leaves: &Leaves, of: impl Fn(&LeafData) -> 
     for other in data {
         if of(other?)? != first {
             return Err(Error::corrupt(format!(
-                "expected the leaves of `{}` to agree on it, found them apart",
+                "expected the leaves of `{}` to agree on it, found that they differ",
                 node.name
             )));
         }
@@ -122,7 +122,7 @@ fn agreed<T: PartialEq>(node: &Node, leaves: &Leaves, of: impl Fn(&LeafData) -> 
     Ok(first)
 }
 
-/// Which slots of an optional node are there.
+/// Which slots of an optional node are not null.
 fn validity(node: &Node, around: Around, slots: usize, leaves: &Leaves) -> Result<Option<NullBuffer>> {
     let bits = agreed(node, leaves, |data| {
         let slot_levels = slot_levels(data, around);
@@ -158,7 +158,7 @@ fn slot_levels(data: &LeafData, around: Around) -> std::borrow::Cow<'_, [u8]> {
     found.into()
 }
 
-/// A bit for each level: whether it is `least` or more.
+/// A bit for each level: whether it is at least `least`.
 fn at_least(levels: &[u8], least: u8) -> BooleanBuffer {
     let mut out = MutableBuffer::new(levels.len().div_ceil(64) * 8);
     levels.chunks(64).for_each(|some| out.push(levels::at_least(some, least)));
@@ -171,7 +171,8 @@ fn offsets(node: &Node, around: Around, slots: usize, leaves: &Leaves) -> Result
         let mut offsets = vec![0i32; slots.saturating_add(1)];
         let (lists, items) = (around.definition, node.definition);
         let found = match (lists, data.max_repetition == node.repetition_level) {
-            // Every row has a slot, and every entry may be an item: half of the comparisons say nothing.
+            // Every row has a slot, and every entry may be an item: then half of the comparisons can be
+            // skipped.
             (0, true) => fill_offsets(data, &mut offsets, |_, r| r == 0, |d, _| d >= items),
             _ => fill_offsets(
                 data,
@@ -189,7 +190,8 @@ fn offsets(node: &Node, around: Around, slots: usize, leaves: &Leaves) -> Result
     arrays::offsets(offsets)
 }
 
-/// Fills `offsets` with the number of items before each slot, and behind the last; how many slots there are.
+/// Fills `offsets` with the number of items before each slot, and after the last; returns the number of
+/// slots.
 #[inline(always)]
 fn fill_offsets(
     data: &LeafData,
@@ -199,7 +201,7 @@ fn fill_offsets(
 ) -> usize {
     let (mut slot, mut items) = (0usize, 0i32);
     for (d, r) in data.levels.definition.iter().zip(&data.levels.repetition) {
-        // One more than there are is the end; what would be behind it is counted and refused.
+        // One entry beyond the last slot is the end; anything after it is counted and refused.
         if let Some(place) = offsets.get_mut(slot) {
             *place = items;
         }
@@ -225,14 +227,14 @@ fn leaf(
     let present = if optional {
         nulls.as_ref().map(|n| n.inner().clone())
     } else if node.definition > around.definition {
-        // Required, but in an optional group: null slots of that have no value.
+        // Required, but in an optional group: its null slots have no value.
         let levels = slot_levels(&data, around);
         check_slots(levels.len(), slots)?;
         Some(at_least(&levels, node.definition)).filter(|bits| bits.count_set_bits() < slots)
     } else {
         None
     };
-    // Values that were spread when they were read are as many as slots.
+    // Values that were spread when they were read: one per slot.
     let present = present.as_ref().filter(|_| !data.spread);
     match (data.values, data_type) {
         (Values::Booleans(mut values), _) => {
@@ -249,7 +251,7 @@ fn leaf(
     }
 }
 
-/// The bits of a bitmap without an offset, as `spread` wants them.
+/// The bits of a bitmap without an offset, as `spread` needs them.
 fn bytes_of(bits: &BooleanBuffer) -> &[u8] {
     bits.values()
 }
@@ -270,7 +272,7 @@ fn primitive<T: arrow_array::ArrowPrimitiveType>(
             }
             values.into()
         }
-        // A page without levels: there is a value for each slot.
+        // A page without levels: each slot has a value.
         Values::Shared(values) => {
             check_values(values.len() / width, None, slots)?;
             let aligned = values.as_ptr().align_offset(align_of::<T::Native>()) == 0;
@@ -348,7 +350,7 @@ fn arrays(
     strings(offsets, data, nulls, *data_type == DataType::Utf8)
 }
 
-/// INT96 as its bytes, or as what Hive and Impala later meant by it: nanoseconds of the day, then the Julian day.
+/// INT96 as its bytes, or as Hive and Impala later used it: nanoseconds of the day, then the Julian day.
 fn int96(
     values: &[u8],
     data_type: &DataType,
@@ -363,7 +365,7 @@ fn int96(
     }
     let mut out = Vec::with_capacity(values.len());
     for (i, value) in values.iter().enumerate() {
-        // Where there is no value there may be zeros, which are no instant that Arrow has.
+        // Null slots may hold zeros, which are not a valid Arrow timestamp.
         let valid = nulls.as_ref().is_none_or(|n| n.is_valid(i)) && present.is_none_or(|p| p.value(i));
         out.push(if valid { instant(value)? } else { 0 });
     }

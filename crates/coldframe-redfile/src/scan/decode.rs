@@ -1,10 +1,10 @@
-//! Turns the fetched chunks of a row group into batches.
+//! Decodes the fetched chunks of a row group into batches.
 //!
-//! Each leaf is read a batch of rows at a time, page by page, so that what is being decoded stays in cache; batches are cut
-//! where their rows are long. Where damage is to be survived, every page is tried first: what is lost of any column cuts the
-//! rows of the group into stretches in which a column is whole or lost, and rows stay side by side. What pages by
-//! themselves do not show, leaves of one column that do not agree on their rows, shows when a column is assembled: then
-//! those rows are looked for by halves.
+//! Each leaf is read a batch of rows at a time, page by page, so that what is being decoded stays in cache; batches are
+//! cut where their rows are long. With `skip` and `null`, every page is tried first: the losses of all columns cut the
+//! rows of the group into stretches in which a column is either intact or lost, so that rows stay aligned. Leaves of
+//! one column that disagree on their rows cannot be seen in single pages; that shows when a column is assembled, and
+//! the rows are then located by bisection.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -25,7 +25,8 @@ use crate::pages::chunk::ChunkContext;
 use crate::pages::plain::fixed_width;
 use crate::pages::walk::PageWalk;
 
-/// How often a row group is read again in search of rows that cannot be assembled: behind, a batch with one is lost with it.
+/// How often a row group is read again to find rows that cannot be assembled: after that, a batch with such a row is
+/// lost as a whole.
 const MOST_SEARCHES: u32 = 10_000;
 
 /// A row group to decode.
@@ -50,10 +51,10 @@ impl DecodeGroup {
         let nullable = scan.columns.iter().map(|c| c.field().is_nullable());
         let mut salvage = Salvage::new(scan.on_error, nullable, scan.damage.clone());
         let mut readers = Readers::new();
-        // A copy of the readers lets them begin again; it is not made where nothing will ask for that.
+        // A clone of the readers allows a second pass; it is made only if one may be needed.
         let mut may_retry = scan.on_error != OnError::Raise;
         let mut unpacked = 0u64;
-        // What a row takes at least, if all of it is null.
+        // Minimum memory of a row whose values are all null.
         let mut width = 0u64;
         let columns = scan.columns.iter().enumerate().flat_map(|(i, column)| {
             let mut leaves = Vec::new();
@@ -65,7 +66,7 @@ impl DecodeGroup {
             unpacked = unpacked.saturating_add(chunk.unpacked());
             let tolerant = scan.on_error != OnError::Raise;
             let (context, unreadable) = match scan.file.chunk_context(place, chunk) {
-                // A codec that is none may be damage of the footer: it costs its chunk.
+                // An invalid codec may be damage of the footer: it costs its chunk.
                 Err(e) if tolerant => (scan.file.leaf_context(place, None)?, Some(e)),
                 context => (context?, None),
             };
@@ -89,11 +90,11 @@ impl DecodeGroup {
             readers.insert(place, reader);
         }
         if readers.is_empty() {
-            // Nothing in the file bounds rows of no column.
+            // Nothing in the file bounds the rows of no columns.
             scan.file.options.limits.unit_rows("a row group of which no column is read", group.rows)?;
         }
         let stretches = salvage.stretches(0..group.rows);
-        // Batches of rows that are long on average are cut before they are read.
+        // Batches are shortened before reading if rows are long on average.
         let row = (unpacked / group.rows.max(1)).max(width).max(1);
         let most_rows = usize::try_from(MOST_BATCH_BYTES / row).unwrap_or(usize::MAX);
         let batch_rows = scan.batch_rows.min(most_rows.max(1));
@@ -121,7 +122,7 @@ fn survey(
     }
 }
 
-/// What damage in a leaf costs.
+/// The cost of damage in a leaf.
 fn loss(group: &Group, leaf: &str, e: &Error, bytes: Range<u64>, rows: Range<u64>) -> Loss {
     let mut loss = Loss::from_error(e, bytes, rows);
     let inner = if loss.structure.is_empty() { String::new() } else { format!(": {}", loss.structure) };
@@ -144,17 +145,17 @@ pub(super) struct Batches {
     search: Search,
 }
 
-/// The search for rows that cannot be assembled: it goes on row by row behind one, and takes twice as many where there is none.
+/// The search for rows that cannot be assembled: row by row after one, and doubling the range while there is none.
 struct Search {
     /// How many rows to read next.
     rows: usize,
-    /// How often it may still fail.
+    /// How many more failures are allowed.
     left: u32,
-    /// Neighbours found so far, and why they are lost.
+    /// Adjacent rows found so far, and why they are lost.
     found: Option<(usize, Error, Range<u64>)>,
 }
 
-/// Why a batch could not be read: the column, by its place among those of the scan.
+/// Why a batch could not be read: the column, by its index among the scan's columns.
 pub(super) struct Failed(pub(super) usize, pub(super) Error);
 
 impl Batches {
@@ -182,7 +183,7 @@ impl Batches {
         Ok(None)
     }
 
-    /// The next `rows` rows, or fewer; for how many, and no batch where they are lost.
+    /// The next `rows` rows, or fewer; their number, and no batch if they are lost.
     fn read_tolerant(
         &mut self,
         mut rows: usize,
@@ -236,8 +237,8 @@ impl Batches {
         self.salvage.lose_rows(loss(&self.group, name, &e, bytes, rows));
     }
 
-    /// The columns that `wanted` takes of the next `rows` rows, or of as many as an array can hold. The readers stay where they
-    /// were if there is an error.
+    /// The columns that `wanted` accepts for the next `rows` rows, or for as many as an array can hold. The readers do
+    /// not advance on an error.
     pub(super) fn read_fitting(
         &mut self,
         rows: usize,
@@ -291,7 +292,7 @@ impl Batches {
         Ok(arrays)
     }
 
-    /// Passes over the next `rows` rows of the columns that `wanted` takes.
+    /// Skips the next `rows` rows of the columns that `wanted` accepts.
     pub(super) fn pass_over(&mut self, rows: usize, wanted: &dyn Fn(usize) -> bool) -> Result<()> {
         for (_, column) in self.scan.columns.iter().enumerate().filter(|(i, _)| wanted(*i)) {
             let mut places = Vec::new();
@@ -305,7 +306,7 @@ impl Batches {
         Ok(())
     }
 
-    /// Leaves nothing to read.
+    /// Ends the reading.
     pub(super) fn stop(&mut self) {
         self.stretches.clear();
         self.readers.clear();

@@ -1,7 +1,7 @@
-//! The rows of one leaf in one row group, read a number of rows at a time out of the pages of its chunk.
+//! The rows of one leaf in one row group, read from the pages of its chunk, some rows at a time.
 //!
 //! A page may end inside a row, and rows may end inside a page, which then stays open. Pages of plain numbers without
-//! levels that the rows asked for hold whole are decompressed where the column's values are to stand.
+//! levels that are needed completely are decompressed directly into the column's memory.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -19,14 +19,14 @@ use crate::pages::plain::{Values, fixed_width};
 use crate::pages::walk::{Page, PageWalk};
 use crate::schema::Leaf;
 
-/// What of a chunk is read, in order.
+/// The parts of a chunk to read, in order.
 #[derive(Clone, Debug)]
-pub(crate) enum Part {
-    /// A page; after a gap, only from its first row on.
+pub(crate) enum ChunkPart {
+    /// A page; after a gap, only from the first row that begins in it.
     Page {
         /// The page.
         page: Page,
-        /// Whether what comes before its first row belongs to a lost row.
+        /// Whether the entries before its first row belong to a lost row.
         from_first_row: bool,
     },
     /// Rows that are lost.
@@ -38,11 +38,11 @@ pub(crate) enum Part {
 
 /// Where the parts come from.
 #[derive(Clone, Debug)]
-enum Parts {
-    /// From a walk whose errors end the scan.
+enum PartSource {
+    /// A walk, whose errors end the scan.
     Walk(PageWalk),
-    /// From a survey that has met them all.
-    Surveyed(VecDeque<Part>),
+    /// A survey, which has already met all errors.
+    Surveyed(VecDeque<ChunkPart>),
 }
 
 /// Some rows of a leaf: levels and dense values.
@@ -52,16 +52,16 @@ pub(crate) struct LeafData {
     pub(crate) entries: usize,
     /// The highest repetition level of the leaf.
     pub(crate) max_repetition: u8,
-    /// Levels of each entry; empty where the highest is 0.
+    /// Levels of each entry; empty if the maximum is 0.
     pub(crate) levels: Levels,
-    /// The values that are there.
+    /// The non-null values.
     pub(crate) values: Values,
-    /// Whether `values` has a place for each entry without a value, too.
+    /// Whether `values` also has an element for each entry without a value.
     pub(crate) spread: bool,
 }
 
 impl LeafData {
-    /// What it takes in memory.
+    /// Memory it takes.
     fn bytes(&self) -> u64 {
         let levels = self.levels.definition.len() + self.levels.repetition.len();
         (levels + self.values.bytes()) as u64
@@ -72,15 +72,15 @@ impl LeafData {
 #[derive(Clone)]
 pub(crate) struct LeafReader {
     context: Arc<ChunkContext>,
-    parts: Parts,
-    /// A page that was taken off the walk, but not opened.
+    parts: PartSource,
+    /// A page that was taken from the walk but not opened.
     next: Option<Page>,
     page: Option<OpenPage>,
     spare: Spare,
 }
 
 impl LeafReader {
-    /// For a chunk whose bytes stand at `offset`.
+    /// For a chunk whose bytes are at `offset`.
     pub(crate) fn new(
         context: Arc<ChunkContext>,
         metadata: &ColumnMetaData,
@@ -89,32 +89,32 @@ impl LeafReader {
     ) -> Self {
         let values = u64::try_from(metadata.num_values).unwrap_or(0);
         let walk = PageWalk::new(bytes, offset, values, context.limits);
-        Self::over(context, Parts::Walk(walk))
+        Self::over(context, PartSource::Walk(walk))
     }
 
-    /// For what a survey found.
-    pub(crate) fn of_parts(context: Arc<ChunkContext>, parts: VecDeque<Part>) -> Self {
-        Self::over(context, Parts::Surveyed(parts))
+    /// For the result of a survey.
+    pub(crate) fn of_parts(context: Arc<ChunkContext>, parts: VecDeque<ChunkPart>) -> Self {
+        Self::over(context, PartSource::Surveyed(parts))
     }
 
-    fn over(context: Arc<ChunkContext>, parts: Parts) -> Self {
+    fn over(context: Arc<ChunkContext>, parts: PartSource) -> Self {
         Self { context, parts, next: None, page: None, spare: Spare::default() }
     }
 
-    /// Opens the next page that has entries; `None` at the end and in front of a gap.
+    /// Opens the next page that has entries; `None` at the end and before a gap.
     fn open_page(&mut self, decompressor: &mut Decompressor) -> Result<Option<&mut OpenPage>> {
         while self.page.as_ref().is_none_or(|p| p.at >= p.count) {
             self.close_page()?;
             let (page, from_first_row) = match &mut self.parts {
-                Parts::Walk(walk) => {
+                PartSource::Walk(walk) => {
                     match self.next.take().map_or_else(|| walk.next_page(), |p| Ok(Some(p)))? {
                         Some(page) => (page, false),
                         None => return Ok(None),
                     }
                 }
-                Parts::Surveyed(parts) => match parts.pop_front() {
-                    Some(Part::Page { page, from_first_row }) => (page, from_first_row),
-                    Some(Part::Gap { rows: 0 }) => continue,
+                PartSource::Surveyed(parts) => match parts.pop_front() {
+                    Some(ChunkPart::Page { page, from_first_row }) => (page, from_first_row),
+                    Some(ChunkPart::Gap { rows: 0 }) => continue,
                     Some(gap) => {
                         parts.push_front(gap);
                         return Ok(None);
@@ -135,7 +135,7 @@ impl LeafReader {
         Ok(self.page.as_mut())
     }
 
-    /// The page that was read to its end has nothing left.
+    /// A page that was read to its end must have nothing left.
     fn close_page(&mut self) -> Result<()> {
         let Some(page) = self.page.take() else { return Ok(()) };
         page.values.finish().map_err(|e| page.place(e))?;
@@ -144,7 +144,8 @@ impl LeafReader {
         Ok(())
     }
 
-    /// Appends pages that hold no more than `rows` rows, from the next one on, without opening them; how many rows.
+    /// Appends whole pages of at most `rows` rows together, from the next one on, without opening them; returns the
+    /// number of rows.
     fn append_pages(
         &mut self,
         rows: usize,
@@ -155,7 +156,7 @@ impl LeafReader {
             return Ok(0);
         }
         self.close_page()?;
-        while let Parts::Walk(walk) = &mut self.parts
+        while let PartSource::Walk(walk) = &mut self.parts
             && data.entries < rows
             && self.next.is_none()
             && let Some(page) = walk.next_page()?
@@ -174,7 +175,7 @@ impl LeafReader {
     pub(crate) fn read(&mut self, rows: usize, decompressor: &mut Decompressor) -> Result<LeafData> {
         let context = self.context.clone();
         let leaf = &context.leaf;
-        // A page's memory may become that of a column without levels; but not the memory of the whole row group.
+        // A page's buffer may become that of a column without levels; but not the buffer of the whole row group.
         let shares = leaf.max_definition == 0 && context.codec.is_some();
         let mut data = LeafData {
             entries: 0,
@@ -225,15 +226,16 @@ impl LeafReader {
         Err(Error::corrupt(format!("expected {left} more rows, found the end of the pages")))
     }
 
-    /// Passes over the pages that hold no more than `rows` rows, from the next one on, without decompressing them; how many rows.
+    /// Skips whole pages of at most `rows` rows together, from the next one on, without decompressing them; returns the
+    /// number of rows.
     fn pass_pages(&mut self, rows: usize) -> Result<usize> {
-        // What a page of a repeated leaf has of rows, only its levels tell.
+        // Only its levels say how many rows a page of a repeated leaf has.
         if self.context.leaf.max_repetition > 0 || self.page.as_ref().is_some_and(|p| p.at < p.count) {
             return Ok(0);
         }
         self.close_page()?;
         let mut passed = 0;
-        while let Parts::Walk(walk) = &mut self.parts
+        while let PartSource::Walk(walk) = &mut self.parts
             && passed < rows
             && let Some(page) = self.next.take().map_or_else(|| walk.next_page(), |page| Ok(Some(page)))?
         {
@@ -246,15 +248,15 @@ impl LeafReader {
         Ok(passed)
     }
 
-    /// Passes over `rows` rows, lost ones among them.
+    /// Skips `rows` rows, including lost ones.
     pub(crate) fn skip(&mut self, mut rows: usize, decompressor: &mut Decompressor) -> Result<()> {
         while rows > 0 {
             rows -= self.pass_pages(rows)?;
             let left = self.advance(rows, decompressor, |page, _, present| page.values.skip(present))?;
-            let Parts::Surveyed(parts) = &mut self.parts else { break };
+            let PartSource::Surveyed(parts) = &mut self.parts else { break };
             match parts.front_mut() {
                 _ if left == 0 => {}
-                Some(Part::Gap { rows: lost }) => {
+                Some(ChunkPart::Gap { rows: lost }) => {
                     let passed = (*lost).min(left as u64);
                     *lost -= passed;
                     if *lost == 0 {
@@ -270,7 +272,8 @@ impl LeafReader {
         Ok(())
     }
 
-    /// Goes over the entries of the next `rows` rows, page by page; how many rows are left at the end or at a gap.
+    /// Visits the entries of the next `rows` rows, page by page; returns how many rows remain at the end or at a
+    /// gap.
     fn advance(
         &mut self,
         rows: usize,
@@ -281,7 +284,7 @@ impl LeafReader {
         let leaf = &context.leaf;
         let mut left = rows;
         let mut inside = false;
-        // A row of a repeated leaf ends where the next one begins, maybe in a later page.
+        // A row of a repeated leaf ends where the next one begins, possibly in a later page.
         while left > 0 || (inside && leaf.max_repetition > 0) {
             let Some(page) = self.open_page(decompressor)? else { break };
             let (entries, begun) = take_rows(leaf, page, left);
@@ -289,7 +292,7 @@ impl LeafReader {
                 break;
             }
             if !inside && leaf.max_repetition > 0 && page.levels.repetition.get(entries.start) != Some(&0) {
-                let e = Error::corrupt("expected a row to begin, found an entry that goes on with one");
+                let e = Error::corrupt("expected a row to begin, found an entry that continues one");
                 return Err(page.place(e));
             }
             inside = true;
@@ -318,7 +321,7 @@ impl LeafReader {
     }
 }
 
-/// Values among some entries of a page.
+/// Number of values among some entries of a page.
 fn present(leaf: &Leaf, levels: &Levels, entries: Range<usize>) -> usize {
     if leaf.max_definition == 0 {
         return entries.len();
@@ -334,7 +337,7 @@ fn take_rows(leaf: &Leaf, page: &OpenPage, rows: usize) -> (Range<usize>, usize)
         return (page.at..page.at + n, n);
     }
     let levels = page.levels.repetition.get(page.at..).unwrap_or_default();
-    // As many rows as entries: all fit without a look at where they end.
+    // No more entries than rows are wanted: all fit, without checking where rows end.
     if left <= rows {
         return (page.at..page.count, count_level(levels, 0));
     }

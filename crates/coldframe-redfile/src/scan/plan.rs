@@ -11,10 +11,10 @@ use super::decode::DecodeGroup;
 use super::scout::{Scout, ScoutGroup};
 use crate::open::groups::Group;
 
-/// Hands out row groups.
+/// Yields row groups.
 pub(crate) struct GroupPlan {
     scan: Arc<ScanContext>,
-    /// Who looks at the filter's columns first.
+    /// Decodes the filter's columns first.
     scout: Option<Arc<Scout>>,
     groups: VecDeque<Arc<Group>>,
 }
@@ -32,8 +32,8 @@ impl Plan for GroupPlan {
         let mut fetch = Vec::new();
         for chunk in self.scan.wanted().into_iter().filter_map(|(i, _)| group.chunks.get(i)) {
             let Some(source) = self.scan.file.parts.get(chunk.source).map(|p| &p.source) else { continue };
-            // A file that was cut off has the front of a chunk, or nothing of it; its pages tell.
-            // Of one without metadata nothing is read.
+            // A file that was cut off has the front of a chunk, or nothing of it; its pages show which.
+            // Nothing is read of a chunk without metadata.
             let end = if chunk.metadata.is_ok() { chunk.range.end.min(source.len()) } else { 0 };
             let range = chunk.range.start.min(end)..end;
             fetch.push(Fetch { source: source.clone(), range });

@@ -1,4 +1,5 @@
-//! The filter's columns of a row group first; of the others, the stretches of rows in which one passes.
+//! Decodes the filter's columns of a row group first; of the others, only the stretches of rows in which one
+//! passes.
 //!
 //! ```text
 //! rows of a batch     . . . . . . . x . . . x . . . . . . . . . . . . . . x . . . . . . .
@@ -7,8 +8,8 @@
 //! pages of others     |           |           |           |           |           |       those without a `v` are not opened
 //! ```
 //!
-//! Rows that pass are read together with those between them where these are few: to begin a stretch costs as much as to
-//! read some hundred rows.
+//! Rows that pass are read together with the few between them: starting a stretch costs as much as reading several
+//! hundred rows.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -25,23 +26,23 @@ use coldframe_core::{BatchIter, DecodeUnit, PlanRequest, Result, Scouting, arrow
 
 use super::decode::{Batches, DecodeGroup, Failed};
 
-/// Rows that do not pass, between two that do, that are read with them.
+/// How many non-passing rows between two passing ones are read with them.
 const BETWEEN: usize = 512;
-/// Batches are read in stretches where at most one row of so many passes.
+/// Batches are read in stretches if at most one row in this many passes.
 const FEW: usize = 8;
 
 /// What the scouts of all row groups share.
 #[derive(Debug)]
 pub(crate) struct Scout {
     scouting: Scouting,
-    /// Which of the wanted columns are the filter's.
+    /// Which of the requested columns belong to the filter.
     of_filter: Vec<bool>,
     /// These columns.
     schema: SchemaRef,
 }
 
 impl Scout {
-    /// For a filtered scan; nothing where the filter takes all of its columns, or none.
+    /// For a filtered scan; `None` if the filter uses all of its columns, or none.
     pub(crate) fn new(request: &PlanRequest) -> Result<Option<Self>> {
         let Some(scouting) = Scouting::new(request) else { return Ok(None) };
         let Some(of_filter) = scouting.columns(&request.decode)? else { return Ok(None) };
@@ -51,7 +52,7 @@ impl Scout {
     }
 }
 
-/// A row group to decode where a row passes.
+/// A row group to decode if a row passes.
 pub(super) struct ScoutGroup {
     pub(super) scout: Arc<Scout>,
     pub(super) all: DecodeGroup,
@@ -68,15 +69,16 @@ impl DecodeUnit for ScoutGroup {
 struct Scouted {
     scout: Arc<Scout>,
     batches: Batches,
-    /// Rows that were looked at.
+    /// Rows that were evaluated.
     at: u64,
-    /// The last of them, of which the other columns have passed nothing yet: the more at once, the more pages stay closed.
+    /// The last of these, which the other columns have not skipped yet: skipping more at once leaves more pages closed.
     behind: usize,
     ready: VecDeque<RecordBatch>,
 }
 
 impl Scouted {
-    /// Looks at the next rows; the batches of those that pass are ready then. Whether there were any rows.
+    /// Evaluates the next rows; the batches of those that pass are then ready. Returns whether there were any
+    /// rows.
     fn look(&mut self) -> Result<bool> {
         let scout = self.scout.clone();
         let left = usize::try_from(self.batches.group.rows - self.at).unwrap_or(usize::MAX);
@@ -128,7 +130,7 @@ impl Scouted {
     }
 }
 
-/// The stretches of rows from one that passes to another, at most `between` rows after it.
+/// The stretches of rows from one passing row to the next, which is at most `between` rows later.
 fn stretches(passing: &BooleanBuffer, between: usize) -> Vec<Range<usize>> {
     let mut stretches: Vec<Range<usize>> = Vec::new();
     for (from, to) in passing.set_slices() {
@@ -144,7 +146,7 @@ fn of_rows(batch: &RecordBatch, passing: &BooleanBuffer) -> Result<RecordBatch> 
     filter_record_batch(batch, &BooleanArray::new(passing.clone(), None)).map_err(arrow_error)
 }
 
-/// Short batches as one.
+/// Merges short batches.
 fn together(parts: Vec<RecordBatch>) -> Result<Vec<RecordBatch>> {
     let bytes: usize = parts.iter().map(RecordBatch::get_array_memory_size).sum();
     match parts.first() {

@@ -1,4 +1,4 @@
-//! What of a damaged chunk can still be read: every page is tried before the first row is handed out.
+//! What can still be read of a damaged chunk: every page is tried before the first row is returned.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -7,16 +7,16 @@ use arrow_schema::DataType;
 use coldframe_core::{Error, Result};
 use coldframe_encoding::codec::Decompressor;
 
-use super::leaf::Part;
+use super::leaf::ChunkPart;
 use crate::pages::chunk::ChunkContext;
 use crate::pages::levels::count_level;
 use crate::pages::walk::{Page, PageWalk};
 
-/// What a survey of a damaged chunk found.
+/// The result of surveying a damaged chunk.
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
     /// What can be read.
-    pub(crate) parts: VecDeque<Part>,
+    pub(crate) parts: VecDeque<ChunkPart>,
     /// What cannot, and why: the bytes, the rows.
     pub(crate) damage: Vec<(Error, Range<u64>, Range<u64>)>,
 }
@@ -24,12 +24,12 @@ pub(crate) struct Survey {
 impl Survey {
     /// A chunk without a readable page.
     pub(crate) fn all_lost(e: Error, bytes: Range<u64>, rows: u64) -> Self {
-        let parts = VecDeque::from([Part::Gap { rows }]);
+        let parts = VecDeque::from([ChunkPart::Gap { rows }]);
         Self { parts, damage: vec![(e, bytes, 0..rows)] }
     }
 
-    /// Tries every page of a chunk that should have `rows` rows and ends at `end`. A page that does not decode is lost, and
-    /// from a header that does not parse on all that follows.
+    /// Tries every page of a chunk that should have `rows` rows and ends at `end`. A page that does not decode is lost;
+    /// a header that does not parse loses all that follows.
     pub(crate) fn new(
         context: &ChunkContext,
         data_type: &DataType,
@@ -46,7 +46,7 @@ impl Survey {
                 Ok(Some(page)) => {
                     let begun = context.try_page(&page, data_type, decompressor).and_then(|levels| {
                         if tried.is_empty() && levels.repetition.first().is_some_and(|level| *level > 0) {
-                            let e = "expected a row to begin, found an entry that goes on with one";
+                            let e = "expected a row to begin, found an entry that continues one";
                             return Err(Error::corrupt(e).at(page.place.start).within("page 0"));
                         }
                         Ok(if nested { count_level(&levels.repetition, 0) } else { page.data.num_values })
@@ -61,7 +61,7 @@ impl Survey {
         let whole = stopped.is_none() && tried.iter().all(|(_, begun)| begun.is_ok());
         let rest = walk.offset()..end.max(walk.offset());
         if whole && found == rows {
-            let parts = tried.into_iter().map(|(page, _)| Part::Page { page, from_first_row: false });
+            let parts = tried.into_iter().map(|(page, _)| ChunkPart::Page { page, from_first_row: false });
             return Self { parts: parts.collect(), ..Self::default() };
         }
         if whole {
@@ -71,14 +71,14 @@ impl Survey {
         if nested { Self::nested(tried, stopped, rest, rows) } else { Self::flat(tried, stopped, rest, rows) }
     }
 
-    /// Each page says how many rows it has. Where the pages together have not as many as they should, a bad page's own
-    /// number may be what is wrong: then what follows it has no place among the rows.
+    /// Each page states how many rows it has. If the pages together do not have the expected number, a bad page's own
+    /// number may be the wrong one: then the rows after it cannot be placed.
     fn flat(tried: Vec<(Page, Result<usize>)>, stopped: Option<Error>, rest: Range<u64>, rows: u64) -> Self {
         let (mut survey, mut at, mut placed) = (Self::default(), 0u64, true);
         for (page, begun) in tried {
             let next = at.saturating_add(page.data.num_values as u64).min(rows);
             match begun {
-                Ok(_) if placed => survey.parts.push_back(Part::Page { page, from_first_row: false }),
+                Ok(_) if placed => survey.parts.push_back(ChunkPart::Page { page, from_first_row: false }),
                 Ok(_) => continue,
                 Err(e) if stopped.is_none() => survey.lose(e, page.place, at..next),
                 Err(e) => {
@@ -100,12 +100,12 @@ impl Survey {
     }
 
     fn lose(&mut self, e: Error, bytes: Range<u64>, rows: Range<u64>) {
-        self.parts.push_back(Part::Gap { rows: rows.end - rows.start });
+        self.parts.push_back(ChunkPart::Gap { rows: rows.end - rows.start });
         self.damage.push((e, bytes, rows));
     }
 
-    /// Only levels say how many rows a page has: those of the good pages at both ends are counted, what lies between the
-    /// first bad page and the last is lost.
+    /// Only levels say how many rows a page has: the rows of the good pages at both ends are counted; what lies between
+    /// the first and the last bad page is lost.
     fn nested(
         tried: Vec<(Page, Result<usize>)>,
         stopped: Option<Error>,
@@ -122,17 +122,17 @@ impl Survey {
         };
         let before = sum(tried.get(..head).unwrap_or_default()).min(rows);
         let after = sum(tried.get(tail_at..).unwrap_or_default()).min(rows - before);
-        // The last row before the damage may have gone on in it.
+        // The last row before the damage may have continued in it.
         let lost = before.saturating_sub(1)..rows - after;
         let mut from_first_row = true;
         for (i, (page, begun)) in tried.into_iter().enumerate() {
             if i == head {
-                survey.parts.push_back(Part::Gap { rows: rows - after - before });
+                survey.parts.push_back(ChunkPart::Gap { rows: rows - after - before });
             }
             match begun {
-                Ok(_) if i < head => survey.parts.push_back(Part::Page { page, from_first_row: false }),
+                Ok(_) if i < head => survey.parts.push_back(ChunkPart::Page { page, from_first_row: false }),
                 Ok(begun) if i >= tail_at => {
-                    survey.parts.push_back(Part::Page { page, from_first_row });
+                    survey.parts.push_back(ChunkPart::Page { page, from_first_row });
                     from_first_row &= begun == 0;
                 }
                 Ok(_) => {}
@@ -140,7 +140,7 @@ impl Survey {
             }
         }
         if head == survey.parts.len() {
-            survey.parts.push_back(Part::Gap { rows: rows - after - before });
+            survey.parts.push_back(ChunkPart::Gap { rows: rows - after - before });
         }
         if let Some(e) = stopped {
             survey.damage.push((e, rest, lost.clone()));

@@ -1,4 +1,4 @@
-//! The Dremel paper's document in both forms of children; trees that are none; lists as Arrow has them and back.
+//! The Dremel paper's document in both forms of children; invalid trees; lists as Arrow has them and back.
 
 use super::*;
 

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! `w` is the bit length of the largest level. The stream fills each byte from its lowest bit, and the 8-bit groups of
-//! a count begin at whatever bit the stream is at. The last byte is filled up with zeros. Source: the README's "Nested
+//! a count begin at whatever bit the stream is at. The last byte is padded with zeros. Source: the README's "Nested
 //! Encoding"; where it is silent (bit order, the limit of "more compact"), the bytes of reference files.
 
 /// Encodes the levels of one page after the other.
@@ -14,12 +14,12 @@
 pub(super) struct DefinitionLevels {
     /// Bits of a level; 0 if there are no levels to store.
     width: u32,
-    /// Equal levels with which a run pays.
+    /// The number of equal levels from which a run is shorter.
     run_from: usize,
-    /// The run begun.
+    /// The current run.
     level: u8,
     count: usize,
-    /// Closed runs, the last bits still in `word`.
+    /// Closed runs; the last bits are still in `word`.
     stream: Vec<u8>,
     word: u64,
     held: u32,
@@ -28,17 +28,17 @@ pub(super) struct DefinitionLevels {
 impl DefinitionLevels {
     pub(super) fn new(max: u8) -> Self {
         let width = u8::BITS - max.leading_zeros();
-        // One level alone is never a run, even where the formula says so (from 8 bits on).
+        // A single level is never a run, even where the formula says so (from 8 bits on).
         let run_from = ((width + 9) / (1 + width)).max(2) as usize;
         Self { width, run_from, level: 0, count: 0, stream: Vec::new(), word: 0, held: 0 }
     }
 
-    /// What the reference's writer counts: its closed runs, and 64 bytes for its own fields.
+    /// The reference writer's count: its closed runs, and 64 bytes for its own fields.
     pub(super) fn counted_bytes(&self) -> usize {
         if self.width == 0 { 0 } else { 64 + self.stream.len() }
     }
 
-    /// Appends `count` times `level`; the run before is closed if it is of another level.
+    /// Appends `count` times `level`; closes the previous run if it has another level.
     pub(super) fn extend(&mut self, level: u8, count: usize) {
         if self.width == 0 {
             return;
@@ -80,7 +80,7 @@ impl DefinitionLevels {
         }
     }
 
-    /// Ends the stream, hands it to `take`, and begins anew.
+    /// Ends the stream, passes it to `take`, and starts a new one.
     pub(super) fn finish<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> T {
         self.close_run();
         if self.held > 0 {
@@ -93,7 +93,7 @@ impl DefinitionLevels {
     }
 }
 
-/// How many levels at the front are equal to the first.
+/// How many levels at the front equal the first.
 pub(super) fn run_length(levels: &[u8]) -> usize {
     let Some(first) = levels.first() else { return 0 };
     let (words, tail) = levels.as_chunks::<8>();
@@ -192,7 +192,7 @@ mod tests {
                 runs.iter().flat_map(|(l, n)| vec![u8::try_from(u32::from(*l) % (u32::from(max) + 1)).unwrap(); *n]).collect();
             prop_assert_eq!(decode(max, &encode(max, &levels), levels.len()), levels.clone());
 
-            // In bulk as level by level.
+            // In bulk and level by level.
             let mut bulk = DefinitionLevels::new(max);
             let mut rest = &levels[..];
             while let Some(first) = rest.first() {

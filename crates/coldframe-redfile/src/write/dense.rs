@@ -4,7 +4,7 @@
 //! |---|---|
 //! | INT32, INT64, INT96, FLOAT, DOUBLE | 4, 8, 12, 4 or 8 bytes, little endian |
 //! | BYTE_ARRAY | length u32 LE, the bytes |
-//! | BOOLEAN | a bit, the highest of a byte first; a byte 0 or 1 here, until the page is known |
+//! | BOOLEAN | a bit, most significant bit of a byte first; here a byte 0 or 1, until the page is complete |
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -20,14 +20,14 @@ use coldframe_encoding::{Error, Result};
 pub(super) enum Dense<'a> {
     /// Values of `width` bytes.
     Fixed { width: usize, bytes: Cow<'a, [u8]> },
-    /// Lengths and bytes in turn. `ends[i]` is the end of value `i`.
+    /// Lengths and bytes alternating. `ends[i]` is the end of value `i`.
     Bytes { bytes: Vec<u8>, ends: Vec<usize> },
-    /// A byte each.
+    /// One byte each.
     Booleans(Vec<u8>),
 }
 
 impl Dense<'_> {
-    /// How many values there are.
+    /// The number of values.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Fixed { width, bytes } => bytes.len() / width,
@@ -108,7 +108,7 @@ pub(super) fn gather_valid<'a>(
     }
 }
 
-/// Each value is stored behind the last valid one, and stays only if it is valid itself: no branch.
+/// Each value is stored after the last valid one, and is kept only if it is valid itself: no branch.
 fn fixed_valid<const W: usize>(values: &[u8], slots: &[Range<usize>], validity: &[u8]) -> Dense<'static> {
     let (values, _) = values.as_chunks::<W>();
     let valid: usize = validity.iter().map(|v| usize::from(*v)).sum();
@@ -143,7 +143,7 @@ fn byte_arrays(
     let bound = |i: usize| offsets.get(i).and_then(|o| usize::try_from(*o).ok()).unwrap_or_default();
     let mut ends = Vec::with_capacity(count);
     let mut bytes = Vec::new();
-    // Short values are copied in one piece of a fixed length; what is too much of it is overwritten by the next value.
+    // Short values are copied as one fixed-length piece; the next value overwrites its excess.
     let mut end = 0;
     for i in slots {
         let (start, stop) = (bound(i), bound(i + 1));
@@ -170,10 +170,10 @@ fn byte_arrays(
     Ok(Dense::Bytes { bytes, ends })
 }
 
-/// The longest value that is copied as if it had this length.
+/// The longest value that is copied at this fixed length.
 const PIECE: usize = 32;
 
-/// The bytes of a value of the types that all have the same.
+/// The bytes of a value, for the fixed-width types.
 fn fixed_width(data_type: &DataType) -> Option<usize> {
     match data_type {
         DataType::Int32 | DataType::Float32 => Some(4),
@@ -183,10 +183,10 @@ fn fixed_width(data_type: &DataType) -> Option<usize> {
     }
 }
 
-/// Arrow's buffers hold values as PLAIN does.
+/// Arrow's buffers hold values in the form of PLAIN.
 const _: () = assert!(cfg!(target_endian = "little"), "values are copied as they are in memory");
 
-/// The values of a fixed-width array in PLAIN, its first slot at the front.
+/// The values of a fixed-width array in PLAIN, from its first slot on.
 fn fixed_bytes(array: &dyn Array) -> Result<Cow<'_, [u8]>> {
     Ok(Cow::Borrowed(match array.data_type() {
         DataType::Int32 => array.as_primitive::<Int32Type>().values().inner().as_slice(),
@@ -202,7 +202,7 @@ fn fixed_bytes(array: &dyn Array) -> Result<Cow<'_, [u8]>> {
     }))
 }
 
-/// Nanoseconds of the day, then the Julian day, as Impala and Hive had it in Parquet.
+/// Nanoseconds of the day, then the Julian day, as Impala and Hive wrote it in Parquet.
 fn int96(nanoseconds: i64) -> [u8; 12] {
     const DAY: i64 = 86_400_000_000_000;
     const JULIAN_EPOCH: i64 = 2_440_588;

@@ -5,9 +5,9 @@
 //! INT64 | lengths u16 LE  | 5 values, low byte first     3 bits a length - 1, the first value's in bits 14 to 12
 //! ```
 //!
-//! The last group is filled up with zeros. Source: the description of `Encoding` in the Thrift definitions. The order
-//! of the two bytes of lengths is not stated: little endian, as all other numbers of a page. No reader but
-//! coldframe's is known to read this encoding; the reference never did.
+//! The last group is padded with zeros. Source: the description of `Encoding` in the Thrift definitions. The order of
+//! the two length bytes is not documented: little endian, like all other numbers of a page. No reader but coldframe's
+//! is known to read this encoding; the reference never did.
 
 use coldframe_encoding::varint::put_group_varint;
 

@@ -1,11 +1,11 @@
-//! When the writer looks whether a row group is full.
+//! When the writer checks whether a row group is full.
 //!
-//! A look at the size of all columns costs, so the reference looks first at row 100, and then at the row where nine
-//! tenths of `row_group_bytes` would be reached if all rows were as large as those so far. From there on it mostly looks
-//! at each row. The row of the next look is not set back when a row group ends. It computes a row's size in 32-bit
-//! floating point, and so must who wants the same bytes.
+//! Computing the size of all columns is expensive, so the reference checks first at row 100, and then at the row where
+//! nine tenths of `row_group_bytes` would be reached if all rows were as large as those so far. From there on it mostly
+//! checks at each row. The row of the next check is not reset when a row group ends. It computes a row's size in 32-bit
+//! floating point, and to get the same bytes so must this code.
 
-/// Knows the row of the next look.
+/// Keeps the row of the next check.
 #[derive(Debug)]
 pub(super) struct Look {
     row_group_bytes: u64,
@@ -17,12 +17,12 @@ impl Look {
         Self { row_group_bytes, next: 100 }
     }
 
-    /// Rows up to the next look, if it is not due at each row.
+    /// Rows up to the next check, if one is not due at each row.
     pub(super) fn rows_left(&self, rows: u64) -> Option<u64> {
         self.next.checked_sub(rows).filter(|n| *n > 0)
     }
 
-    /// Whether a row group of `rows` rows is found to be full, if it is looked at.
+    /// Whether a check finds a row group of `rows` rows full.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -44,7 +44,7 @@ impl Look {
 mod tests {
     use super::*;
 
-    /// The rows of row groups, and how often was looked, with rows of one size.
+    /// The rows of row groups, and the number of checks, for rows of equal size.
     fn groups(row: u64, row_group_bytes: u64, rows: u64) -> (Vec<u64>, usize) {
         let mut look = Look::new(row_group_bytes);
         let (mut groups, mut looks, mut held) = (Vec::new(), 0, 0);
@@ -66,9 +66,9 @@ mod tests {
     fn the_first_look_is_at_row_100_and_the_others_from_nine_tenths_on() {
         assert_eq!(groups(8, 8, 99), (vec![], 0));
         assert_eq!(groups(8, 8, 100), (vec![100], 1));
-        // From then on at each row, as each is more than nine tenths.
+        // From then on at each row, as each is beyond nine tenths.
         assert_eq!(groups(8, 8, 104), (vec![100, 2, 2], 5));
-        // 1 look at 100, then at each of 900 to 1001.
+        // 1 check at 100, then at each of 900 to 1001.
         assert_eq!(groups(10, 10_000, 1001), (vec![1001], 1 + 102));
         assert_eq!(groups(10, 10_000, 2002), (vec![1001, 1001], 1 + 102 + 102));
         // Nothing is counted for rows without levels and values.

@@ -1,4 +1,4 @@
-//! Arrays of other types than those that are written, as those.
+//! Converts arrays to the types that are written.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field};
 use coldframe_encoding::{Error, Result};
 
-/// `array` as `target`, but that maps stay maps. A value that does not fit is an error.
+/// `array` cast to `target`, except that maps stay maps. A value that does not fit is an error.
 pub(super) fn prepare(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     let target = striped(array.data_type(), target);
     if array.data_type().equals_datatype(&target) {
@@ -19,8 +19,8 @@ pub(super) fn prepare(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
         .map_err(|e| Error::schema(format!("values of {} as {target}: {e}", array.data_type())))
 }
 
-/// The longest value that an array may stand for again and again, in bytes: what a dictionary, runs or views of a few bytes become is
-/// not told by what they take.
+/// The longest value that an array may repeat, in bytes: the size of a dictionary, of runs or of views does not tell
+/// how much their values take.
 pub(super) fn longest_repeated(array: &dyn Array) -> usize {
     match array.data_type() {
         DataType::Dictionary(..) => array.as_any_dictionary_opt().map_or(0, |d| longest(d.values())),
@@ -38,7 +38,7 @@ pub(super) fn longest_repeated(array: &dyn Array) -> usize {
     }
 }
 
-/// The longest byte array of those that an array holds.
+/// The longest byte array in an array.
 fn longest(array: &dyn Array) -> usize {
     fn of<T: OffsetSizeTrait>(offsets: &[T]) -> usize {
         let lengths = offsets.iter().zip(offsets.iter().skip(1)).map(|(from, to)| (*to - *from).as_usize());

@@ -1,15 +1,15 @@
 //! Dremel's column striping, a column of Arrow at a time.
 //!
-//! A tree of arrays goes down into its leaves one level of nesting at a time, each level in one pass over all its
-//! values. On the way each leaf-to-be is a list of *entries*, its future levels, and of *slots*, the places in the
-//! child array that the entries of the highest definition level so far stand for, in order:
+//! A tree of arrays is taken down to its leaves one level of nesting at a time, each level in one pass over all
+//! its values. On the way each future leaf is a list of *entries*, its future levels, and of *slots*, the
+//! positions in the child array that the entries of the highest definition level so far stand for, in order:
 //!
 //! | step | entries | slots |
 //! |---|---|---|
-//! | root | one a row: repetition 0, definition 0 | all rows |
+//! | root | one per row: repetition 0, definition 0 | all rows |
 //! | required | | |
-//! | optional | the definition of those with a slot grows by 1 where the slot is valid | those that are valid |
-//! | repeated | one with a slot becomes as many as its list has items, 1 at least; items are defined by 1 more, those behind the first have this level's repetition | the items |
+//! | optional | for entries with a slot, the definition level grows by 1 if the slot is valid | those that are valid |
+//! | repeated | an entry with a slot becomes as many as its list has items, at least 1; items have a definition level higher by 1, and those after the first have this level's repetition | the items |
 //!
 //! Source: S. Melnik et al., *Dremel: Interactive Analysis of Web-Scale Datasets*, 2010, sections 4.1 and 4.2.
 
@@ -35,12 +35,12 @@ pub(super) enum Node {
     Group(Vec<Node>),
     /// The items of a list or map.
     Repeated(Box<Node>),
-    /// What may be null.
+    /// Whether it may be null.
     Optional(Box<Node>),
 }
 
 impl Node {
-    /// How the field that a node of the schema was made from is striped.
+    /// How the field of a schema node is striped.
     pub(super) fn of(node: &schema::Node) -> Self {
         let item = match &node.kind {
             NodeKind::Leaf(..) => Self::Leaf,
@@ -73,13 +73,13 @@ impl Node {
 /// The entries of a leaf.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Leaf<'a> {
-    /// How many there are, nulls and empty lists included.
+    /// Number of entries, including nulls and empty lists.
     pub(super) entries: usize,
-    /// Their repetition levels; none where all are 0.
+    /// Their repetition levels; empty if all are 0.
     pub(super) repetition: Option<Vec<u8>>,
-    /// Their definition levels; none where all are 0.
+    /// Their definition levels; empty if all are 0.
     pub(super) definition: Option<Vec<u8>>,
-    /// The values of those with the leaf's highest definition level.
+    /// The values of the entries with the leaf's maximum definition level.
     pub(super) values: Dense<'a>,
 }
 
@@ -106,10 +106,10 @@ struct Entries {
     count: usize,
     repetition: Option<Vec<u8>>,
     definition: Option<Vec<u8>>,
-    /// The levels of the place in the tree.
+    /// The levels at this point of the tree.
     repeated: u8,
     defined: u8,
-    /// Neighbours are one range.
+    /// Adjacent ones are one range.
     slots: Vec<Range<usize>>,
 }
 
@@ -125,7 +125,7 @@ impl Entries {
                     definition: self.definition,
                 });
             }
-            // The entries are most often all of the leaf's: its values are picked without lists of slots.
+            // Usually the entries are all of the leaf's: then its values are taken without lists of slots.
             Node::Optional(value) if **value == Node::Leaf && array.null_count() > 0 => {
                 let validity = self.optional(array.nulls())?;
                 leaves.push(Leaf {
@@ -138,7 +138,7 @@ impl Entries {
             Node::Optional(value) => {
                 let validity = self.optional(array.nulls())?;
                 self.retain(&validity);
-                // Its nulls are gone.
+                // Its nulls are removed.
                 self.descend(value, array, leaves)?;
             }
             Node::Repeated(item) => {
@@ -181,7 +181,7 @@ impl Entries {
         Ok(())
     }
 
-    /// An error if a slot is null: what is required or repeated cannot be.
+    /// An error if a slot is null: required and repeated values cannot be.
     fn expect_valid(&self, array: &dyn Array) -> Result<()> {
         let Some(nulls) = array.nulls().filter(|n| n.null_count() > 0) else { return Ok(()) };
         match validity_bytes(Some(nulls), &self.slots)?.iter().position(|valid| *valid == 0) {
@@ -207,7 +207,7 @@ impl Entries {
         self.first + begun.saturating_sub(1)
     }
 
-    /// One level of definition for the slots that are valid. Returns which are, a byte 0 or 1 for each.
+    /// One definition level for the slots that are valid. Returns which are, as a byte 0 or 1 for each.
     fn optional(&mut self, nulls: Option<&NullBuffer>) -> Result<Vec<u8>> {
         let validity = validity_bytes(nulls, &self.slots)?;
         match &mut self.definition {
@@ -228,7 +228,7 @@ impl Entries {
         Ok(validity)
     }
 
-    /// Forgets the slots that are not valid.
+    /// Drops the slots that are not valid.
     fn retain(&mut self, validity: &[u8]) {
         if !validity.contains(&0) {
             return;
@@ -321,7 +321,7 @@ fn validity_bytes(nulls: Option<&NullBuffer>, slots: &[Range<usize>]) -> Result<
     let mut bytes = Vec::with_capacity(count);
     for range in slots {
         let first = nulls.offset() + range.start;
-        // Unpacking begins at a byte of the bitmap.
+        // Unpacking begins at a byte boundary of the bitmap.
         let skipped = first % 8;
         let source = nulls.validity().get(first / 8..).unwrap_or_default();
         let mut unpacked = vec![0u8; skipped + range.len()];

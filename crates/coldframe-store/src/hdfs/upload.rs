@@ -6,17 +6,17 @@
 //! another one      | block 0 | block 1 |                 read back from the first, and written on
 //! ```
 //!
-//! The NameNode takes ten minutes to notice that a DataNode is dead, and names it for new blocks until then. Java's client asks for
-//! the block again and leaves the dead one out. hdfs-native mends a block that is begun, but does not begin one elsewhere. So the file
-//! is begun again: first as it was, since a large cluster will name other DataNodes; then with one copy of one long block, which a
-//! single DataNode that lives can take. The NameNode is told how many copies there should be before the file gets its name, and makes
-//! them itself.
+//! The NameNode takes ten minutes to notice that a DataNode is dead, and until then assigns new blocks to it. Java's
+//! client requests the block again and excludes the dead node. hdfs-native recovers a block that was begun, but does
+//! not begin one elsewhere. So the file is begun again: first unchanged, since a large cluster will choose other
+//! DataNodes; then with one replica of one long block, which a single live DataNode can take. Before the file gets its
+//! name, the NameNode is told how many replicas it should have, and makes them itself.
 //!
-//! Whether the DataNodes of a block answer shows when the first bytes of it are synchronized, while those are still at hand. A file
-//! that is sent in one piece needs no such call: all of it is at hand until it is closed.
+//! Whether the DataNodes of a block answer becomes known when its first bytes are synced, while those bytes are still
+//! in memory. A file that is sent in one piece needs no such call: all of it is in memory until it is closed.
 //!
-//! `hsync` of hdfs-native 0.14 never returns where the second DataNode of a block is dead: the task that sends packets waits for one
-//! more of them, and the one that would end it waits for that task. So it has a time limit of its own.
+//! `hsync` of hdfs-native 0.14 never returns if the second DataNode of a block is dead: the task that sends packets
+//! waits for another packet, and the task that would end it waits for that task. So it gets a time limit of its own.
 
 use std::io::{self, Write};
 
@@ -29,45 +29,46 @@ use super::{Cluster, error, stat_of};
 use crate::files::{Stat, Upload, as_io, own_key};
 use crate::runtime::{wait, within};
 
-/// Bytes that are sent at once.
+/// Bytes sent at once.
 const PIECE: usize = 1 << 20;
 
-/// How often a file is begun again for one block: as it was, and with a single copy.
+/// How often a file is begun again for one block: unchanged, and with a single replica.
 const AS_IT_WAS: usize = 1;
 const SINGLE: usize = 12;
 
-/// The part of the patience with a cluster that the DataNodes of a new block have to synchronize its first bytes.
+/// The fraction of the cluster's timeout that the DataNodes of a new block have to sync its first bytes.
 const SYNC_SHARE: u32 = 6;
 
-/// Bytes of a block where each has but one copy: few blocks, so that few can meet the dead DataNode. The NameNode wants so much room.
+/// Block size if each block has only one replica: few blocks, so that few can meet the dead DataNode. The NameNode
+/// requires that much free space.
 const LONG_BLOCK: u64 = 1 << 30;
 
-/// A file under a temporary name beside the one that it will have.
+/// A file under a temporary name beside its final name.
 pub(super) struct HdfsUpload {
     cluster: Cluster,
     key: String,
     no_overwrite: bool,
-    /// What it is until it is whole.
+    /// The file until it is complete.
     draft: Option<Draft>,
-    /// Bytes that were taken but not sent.
+    /// Bytes accepted but not sent.
     held: Vec<u8>,
     /// Bytes that were sent.
     sent: u64,
 }
 
-/// A file that is being written.
+/// A file being written.
 struct Draft {
     name: String,
     writer: FileWriter,
-    /// How many copies of it there should be in the end, where it is written with fewer.
+    /// The final number of replicas, if it is written with fewer.
     copies: Option<u32>,
     /// Bytes written.
     len: u64,
-    /// Bytes of a block, once they have been asked for; nothing where blocks cannot be synchronized (erasure coding).
+    /// The block size, once it has been requested; `None` if blocks cannot be synced (erasure coding).
     block: Option<Option<u64>>,
 }
 
-/// Whether a piece went out, or why the DataNodes did not take it.
+/// Whether a piece was sent, or why the DataNodes did not take it.
 type Sent = Result<(), Error>;
 
 impl std::fmt::Debug for HdfsUpload {
@@ -77,14 +78,14 @@ impl std::fmt::Debug for HdfsUpload {
 }
 
 impl HdfsUpload {
-    /// Begins a file; folders above it are made.
+    /// Begins a file; missing parent folders are created.
     pub(super) fn create(cluster: &Cluster, key: &str, no_overwrite: bool) -> Result<Self> {
         let draft = Draft::create(cluster, key, WriteOptions::default(), None)?;
         let (cluster, key) = (cluster.clone(), key.to_owned());
         Ok(Self { cluster, key, no_overwrite, draft: Some(draft), held: Vec::new(), sent: 0 })
     }
 
-    /// Sends what is held, and makes sure that the DataNodes of each new block have something of it.
+    /// Sends what is buffered, and makes sure that the DataNodes of each new block have received something.
     fn send(&mut self) -> Result<()> {
         let held = Bytes::from(std::mem::take(&mut self.held));
         let len = held.len() as u64;
@@ -96,7 +97,7 @@ impl HdfsUpload {
         Ok(())
     }
 
-    /// Sends all there is of a file that is held as a whole.
+    /// Sends everything of a file that is buffered as a whole.
     fn send_whole(&mut self) -> Result<()> {
         let held = Bytes::from(std::mem::take(&mut self.held));
         let Some(draft) = self.draft.as_mut().filter(|_| !held.is_empty()) else { return Ok(()) };
@@ -106,8 +107,8 @@ impl HdfsUpload {
         }
     }
 
-    /// Begins the file again where a new block could not be begun, and sends `piece`, which may be all of it. The error is what went
-    /// wrong.
+    /// Begins the file again because a new block could not be begun, and sends `piece`, which may be all of it. The
+    /// error says what went wrong.
     fn begin_again(&mut self, piece: &Bytes, is_whole: bool, e: Error) -> Result<()> {
         let Some(old) = self.draft.take() else { return Err(e) };
         let Draft { name, writer, copies, .. } = old;
@@ -115,14 +116,14 @@ impl HdfsUpload {
         drop(writer);
         let done = self.copied_draft(&name, copies, piece, is_whole, e);
         if let Ok(client) = self.cluster.client() {
-            // Where it cannot be deleted, it keeps a name that readers leave out.
+            // If it cannot be deleted, it keeps a name that readers ignore.
             drop(self.cluster.ask(client.delete(&name, false)));
         }
         self.draft = Some(done?);
         Ok(())
     }
 
-    /// A draft with the blocks of `old` and, behind them, `piece`.
+    /// A draft with the blocks of `old` followed by `piece`.
     fn copied_draft(
         &self,
         old: &str,
@@ -170,7 +171,7 @@ impl Draft {
         answer(wait(within(cluster.patience, self.writer.write_bytes(bytes)))??.map(drop))
     }
 
-    /// Writes `bytes`, and where a block begins, waits until its DataNodes have the first of them.
+    /// Writes `bytes`; where a block begins, waits until its DataNodes have its first bytes.
     fn write_and_sync(&mut self, cluster: &Cluster, bytes: &Bytes) -> Result<Sent> {
         let mut at = 0;
         while at < bytes.len() {
@@ -190,7 +191,7 @@ impl Draft {
         Ok(Ok(()))
     }
 
-    /// Bytes of a block.
+    /// The block size.
     fn block(&mut self, cluster: &Cluster) -> Result<Option<u64>> {
         if self.block.is_none() {
             let client = cluster.client()?;
@@ -214,7 +215,7 @@ impl Draft {
         }
     }
 
-    /// Writes all there is of a file.
+    /// Writes a complete file.
     fn write_whole(&mut self, cluster: &Cluster, bytes: &Bytes) -> Result<Sent> {
         match self.write(cluster, bytes.clone())? {
             Ok(()) => answer(wait(within(cluster.patience, self.writer.close()))??),
@@ -222,11 +223,12 @@ impl Draft {
         }
     }
 
-    /// Writes the complete blocks of `old`, then what of `piece`, which begins at byte `at`, lies behind them.
+    /// Writes the complete blocks of `old`, then the part of `piece`, which begins at byte `at`, that follows
+    /// them.
     fn fill(&mut self, cluster: &Cluster, old: &str, at: u64, piece: &Bytes) -> Result<Sent> {
         let reader = cluster.ask(cluster.client()?.read(old))?;
         let len = reader.file_length();
-        // Bytes of a block that was begun are gone with its DataNodes.
+        // The bytes of an incomplete block are lost with its DataNodes.
         let behind = usize::try_from(at).ok().and_then(|at| len.checked_sub(at));
         let Some(rest) = behind.filter(|n| *n <= piece.len()).map(|n| piece.slice(n..)) else {
             return Err(Error::from(io::Error::other(
@@ -244,7 +246,7 @@ impl Draft {
     }
 }
 
-/// The failure of a DataNode, as it may be, apart from all others.
+/// Separates possible failures of a DataNode from all others.
 fn answer(sent: hdfs_native::Result<()>) -> Result<Sent> {
     match sent {
         Ok(()) => Ok(Ok(())),
@@ -288,12 +290,12 @@ impl Upload for HdfsUpload {
 }
 
 impl Drop for HdfsUpload {
-    /// Takes back a file that will not be.
+    /// Removes an abandoned file.
     fn drop(&mut self) {
         if let Some(draft) = self.draft.take()
             && let Ok(client) = self.cluster.client()
         {
-            // Where the cluster cannot be reached, the file keeps a name that readers leave out.
+            // If the cluster cannot be reached, the file keeps a name that readers ignore.
             drop(self.cluster.ask(client.delete(&draft.name, false)));
         }
     }

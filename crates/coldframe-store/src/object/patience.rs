@@ -1,8 +1,8 @@
-//! Waiting for servers that say that they are busy.
+//! Waiting for servers that report that they are busy.
 //!
-//! The client tries a failed request again a few times within a second or two, whatever the server asks for. A store that throttles does so
-//! for longer: its answers (429, 502, 503, 504) are waited for here, as long as `Retry-After` says or with a growing pause, until
-//! `retry_timeout` has passed.
+//! The client retries a failed request a few times within a second or two, whatever the server asks for. A store that
+//! throttles does so for longer: after its answers (429, 502, 503, 504) this module waits as long as `Retry-After`
+//! says, or with growing pauses, until `retry_timeout` has passed.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -21,7 +21,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 pub(super) struct Patient {
     /// For how long.
     pub(super) retry_timeout: Duration,
-    /// How often, where the user has said it.
+    /// How often, if the user set it.
     pub(super) max_retries: Option<usize>,
 }
 
@@ -62,7 +62,8 @@ impl Waiting {
                 return Ok(answer);
             }
             let asked = answer.headers().get("retry-after").and_then(|value| seconds(value.as_bytes()));
-            // The last try is at the end of the time; the client, which has its own clock, then gives up, too.
+            // The last attempt is at the end of the time; the client, which has its own clock, then gives up,
+            // too.
             let wait = asked.unwrap_or(pause).min(left);
             if self.patient.max_retries.is_some() {
                 // The client counts.
@@ -81,7 +82,7 @@ fn is_busy(status: u16) -> bool {
     matches!(status, 429 | 502 | 503 | 504)
 }
 
-/// `Retry-After` as a number of seconds. Few servers send a date; that is passed over.
+/// `Retry-After` as a number of seconds. Few servers send a date; that is ignored.
 fn seconds(value: &[u8]) -> Option<Duration> {
     std::str::from_utf8(value).ok()?.trim().parse().ok().map(Duration::from_secs)
 }

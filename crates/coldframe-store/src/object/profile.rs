@@ -1,4 +1,4 @@
-//! The files in which the tools of AWS keep credentials.
+//! The files in which AWS tools keep credentials.
 //!
 //! ```text
 //! ~/.aws/credentials        ~/.aws/config
@@ -7,8 +7,8 @@
 //! aws_secret_access_key = ..
 //! ```
 //!
-//! Read are keys, tokens, regions and endpoints. A profile that gets its credentials from elsewhere (`credential_process`, `sso_..`,
-//! `role_arn`) is an error rather than a request without them.
+//! This reads keys, tokens, regions and endpoints. A profile that gets its credentials from elsewhere
+//! (`credential_process`, `sso_..`, `role_arn`) is an error, rather than requests without credentials.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -28,7 +28,8 @@ const NAMES: &[(&str, &str)] = &[
 
 const ELSEWHERE: &[&str] = &["credential_process", "sso_session", "sso_start_url", "role_arn"];
 
-/// Adds what the profile has, unless credentials were given. `named`: the profile was asked for by its name, and must be there.
+/// Adds the profile's values, unless credentials were given. `named`: the profile was requested by name, and must
+/// exist.
 pub(super) fn add(options: &mut Options) -> Result<()> {
     let asked = options.take("profile").or_else(|| std::env::var("AWS_PROFILE").ok());
     let profile = asked.as_deref().unwrap_or("default");
@@ -51,11 +52,11 @@ pub(super) fn add(options: &mut Options) -> Result<()> {
         && !given
     {
         return Err(Error::unsupported(format!(
-            "profile `{profile}`, whose credentials come by `{source}`: give them as AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN"
+            "profile `{profile}` gets its credentials through `{source}`, which is not supported: give them as AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN"
         )));
     }
     for (name, option) in NAMES {
-        // Parts of two pairs of keys are none.
+        // Parts of two key pairs are not a key pair.
         if name.starts_with("aws_") && given {
             continue;
         }
@@ -66,7 +67,8 @@ pub(super) fn add(options: &mut Options) -> Result<()> {
     Ok(())
 }
 
-/// What both files say of a profile. Keys may be in either, but parts of two pairs are none; else the credentials' file counts.
+/// What both files say about a profile. Keys may be in either file, but the two parts of a pair must be in the same
+/// one; otherwise the credentials file takes precedence.
 fn profile_of(credentials: &str, config: &str, profile: &str) -> BTreeMap<String, String> {
     let mut found = section(credentials, profile);
     let has_keys = found.contains_key("aws_access_key_id");
@@ -81,14 +83,14 @@ fn profile_of(credentials: &str, config: &str, profile: &str) -> BTreeMap<String
     found
 }
 
-/// The text of a file of the home directory, or of where a variable says it is; nothing where there is none.
+/// The text of a file of the home directory, or of the path in a variable; empty if there is none.
 fn read(variable: &str, name: &str) -> String {
     let path = std::env::var_os(variable).map(PathBuf::from);
     let path = path.or_else(|| Some(std::env::home_dir()?.join(".aws").join(name)));
     path.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default()
 }
 
-/// The values of a section by their names; of what is indented below a name, nothing.
+/// The values of a section by name; indented lines below a name are ignored.
 fn section(text: &str, wanted: &str) -> BTreeMap<String, String> {
     let mut inside = false;
     let mut found = BTreeMap::new();

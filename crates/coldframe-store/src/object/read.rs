@@ -17,10 +17,10 @@ use crate::files::{changed, check};
 use crate::parts::gather;
 use crate::runtime::{start, wait};
 
-/// Requests of one read that are under way at once.
+/// Requests of one read that are in flight at once.
 const AT_ONCE: usize = 10;
 
-/// A longer range is asked for in parts side by side: one connection seldom has all the bandwidth.
+/// A longer range is requested in parallel parts: one connection seldom gets all the bandwidth.
 const PART: u64 = 8 << 20;
 
 /// One object.
@@ -30,11 +30,11 @@ struct Object {
     target: Target,
 }
 
-/// Which object, and which content of it.
+/// Which object, and which version of it.
 #[derive(Clone, Debug)]
 struct Target {
     path: Path,
-    /// Where the store has one that it compares by every byte: it goes with each request.
+    /// A strong etag, if the store has one: it goes with each request.
     etag: Option<String>,
     /// What each answer is compared with.
     identity: Identity,
@@ -45,8 +45,8 @@ impl Target {
         Self { path, etag: identity.etag.clone().filter(|etag| !etag.starts_with("W/")), identity }
     }
 
-    /// Refuses an answer that is of another content. Times are compared by seconds, as headers have them, and only where no etag says
-    /// more.
+    /// Refuses an answer with other content. Times are compared by seconds, as in headers, and only if there is no
+    /// etag.
     fn check(&self, found: &Identity) -> Result<()> {
         let seconds = |identity: &Identity| Identity {
             modified: identity.modified.map(|ms| ms.div_euclid(1000)).filter(|_| self.etag.is_none()),
@@ -59,13 +59,13 @@ impl Target {
     }
 }
 
-/// What an answer says of its object. Without a time of its own, an answer has that of 1970.
+/// What an answer says about its object. If it has no time, the client reports 1970.
 fn identity_of(meta: &ObjectMeta) -> Identity {
     let modified = Some(meta.last_modified.timestamp_millis()).filter(|ms| *ms != 0);
     Identity { len: meta.size, modified, etag: meta.e_tag.clone() }
 }
 
-/// Opens an object, by a request for each of its ends where its length is not known yet.
+/// Opens an object, with one request for each end if its length is not known yet.
 pub(super) fn open(
     connection: &Arc<Connection>,
     path: Path,
@@ -80,14 +80,14 @@ pub(super) fn open(
     Ok(Arc::new(Ends::new(object, url, ends)))
 }
 
-/// What opening learns of an object.
+/// What opening learns about an object.
 struct Measured {
     identity: Identity,
-    /// Offset and bytes of what came with it.
+    /// Offset and bytes of what the answer contained.
     ends: Vec<(u64, Bytes)>,
 }
 
-/// Asks for both ends of an object at once: the answer for the last bytes says how many there are.
+/// Requests both ends of an object at once: the answer for the last bytes gives the length.
 async fn measure(store: Arc<dyn ObjectStore>, path: &Path, by_suffix: bool) -> Result<Measured> {
     if by_suffix {
         let (tail, head) =
@@ -97,7 +97,7 @@ async fn measure(store: Arc<dyn ObjectStore>, path: &Path, by_suffix: bool) -> R
             Ok((identity, tail)) => {
                 let tail = tail?;
                 let mut ends = vec![(identity.len.saturating_sub(tail.len() as u64), tail)];
-                // The same content, as far as can be told; a longer tail has it in itself.
+                // The same content, as far as is known; a longer tail already contains it.
                 if let Ok((head_identity, Ok(head))) = head
                     && head_identity == identity
                 {
@@ -105,7 +105,7 @@ async fn measure(store: Arc<dyn ObjectStore>, path: &Path, by_suffix: bool) -> R
                 }
                 return Ok(Measured { identity, ends });
             }
-            // Some servers have no ranges from the end, and an empty object has none at all.
+            // Some servers do not support ranges from the end, and an empty object has no range at all.
             Err(e @ object_store::Error::Generic { .. }) if is_about_ranges(&e) => {}
             Err(e) => return Err(error(e)),
         }
@@ -114,7 +114,7 @@ async fn measure(store: Arc<dyn ObjectStore>, path: &Path, by_suffix: bool) -> R
     Ok(Measured { identity: identity_of(&meta), ends: Vec::new() })
 }
 
-/// What an object is known by, and a part of it.
+/// An object's identity, and a part of it.
 async fn end(
     store: &Arc<dyn ObjectStore>,
     path: &Path,
@@ -126,17 +126,19 @@ async fn end(
     Ok((identity, exactly(&range, found.bytes().await?)))
 }
 
-/// The bytes of an answer, which must be as many as its head says. Too many or too few are the server's error, and no damage of a file.
+/// The bytes of an answer, which must match the length in its header. Too many or too few are the server's error, not
+/// damage to a file.
 fn exactly(range: &Range<u64>, bytes: Bytes) -> Result<Bytes> {
     let (expected, found) = (range.end.saturating_sub(range.start), bytes.len());
     if found as u64 == expected {
         return Ok(bytes);
     }
-    let text = format!("the server answered with {found} bytes where {expected} were asked for");
+    let text = format!("the server answered with {found} bytes, expected {expected}");
     Err(Error::from(std::io::Error::other(text)).at(range.start))
 }
 
-/// Whether a server answered, though not with what was wanted. Nobody is asked twice who does not answer, or has said what is wrong.
+/// Whether a server answered, though not with what was requested. A server that does not answer, or has said what is
+/// wrong, is not asked twice.
 fn is_about_ranges(e: &object_store::Error) -> bool {
     let text = e.to_string();
     let of_client = ["Received non-partial", "Content-Range", "CONTENT_RANGE", "Requested "];
@@ -158,7 +160,8 @@ impl Object {
 
 impl ReadAt for Object {
     fn identity(&self) -> Identity {
-        // A list has milliseconds where an answer has seconds: with an etag the time would only make two of one.
+        // A list has milliseconds where an answer has seconds: if there is an etag, the time would only make one
+        // version look like two.
         let Identity { len, modified, etag } = self.target.identity.clone();
         Identity { len, modified: modified.filter(|_| self.target.etag.is_none()), etag }
     }
@@ -194,7 +197,8 @@ async fn get(store: Arc<dyn ObjectStore>, target: Target, range: Range<u64>) -> 
         e => e.at(offset),
     };
     let found = match store.get_opts(&target.path, options).await {
-        // A file that is shorter now answers with fewer bytes, or with none; the client refuses both before it tells the length.
+        // A file that is shorter now answers with fewer bytes, or with none; the client refuses both before it reports
+        // the length.
         Err(e) if is_about_ranges(&e) => {
             let meta = store.head(&target.path).await.map_err(failed)?;
             target.check(&identity_of(&meta)).map_err(|e| e.at(offset))?;
@@ -202,7 +206,7 @@ async fn get(store: Arc<dyn ObjectStore>, target: Target, range: Range<u64>) -> 
         }
         other => other.map_err(failed)?,
     };
-    // Not all servers keep to the condition, and not all have etags.
+    // Not all servers honour the condition, and not all have etags.
     target.check(&identity_of(&found.meta)).map_err(|e| e.at(offset))?;
     exactly(&range, found.bytes().await.map_err(failed)?)
 }

@@ -1,7 +1,8 @@
-//! Writing an object: whole if it is small, by parts if it is not.
+//! Writing an object: in one request if it is small, in parts if not.
 //!
-//! An object appears when the last request ends, so nobody sees half of one. A condition goes with the request that makes it appear:
-//! with the put of a small one; a large one that may replace nothing gets a name of its own first, and a conditional copy.
+//! An object appears when the last request ends, so nobody sees half of one. A condition goes with the request that
+//! makes it appear: for a small object with the put; a large one that must not replace anything first gets a name of
+//! its own, and then a conditional copy.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -18,24 +19,24 @@ use super::{error, path_of, put_error};
 use crate::files::{Mode, Stat, Upload, as_io, own_key};
 use crate::runtime::wait;
 
-/// What is put at once; parts are as long. S3 takes 10,000 parts: 156 GiB.
+/// The size up to which an object is put at once, and the size of parts. S3 allows 10,000 parts: 156 GiB.
 const PART: usize = 16 << 20;
 
-/// Parts under way at once.
+/// Parts in flight at once.
 const AT_ONCE: usize = 4;
 
-/// An object on its way.
+/// An object being written.
 pub(super) struct ObjectUpload {
     store: Arc<dyn ObjectStore>,
     path: Path,
     mode: Mode,
     held: Vec<u8>,
     written: u64,
-    parts: Option<Parts>,
+    parts: Option<LargeUpload>,
 }
 
 /// A large object, and the name it is uploaded under.
-struct Parts {
+struct LargeUpload {
     upload: WriteMultipart,
     name: Path,
 }
@@ -51,13 +52,11 @@ impl ObjectUpload {
         Self { store, path, mode, held: Vec::new(), written: 0, parts: None }
     }
 
-    /// Hands on what is held.
+    /// Sends what is buffered.
     fn send(&mut self) -> Result<()> {
         if self.parts.is_none() {
             if let Mode::Matching(_) = self.mode {
-                return Err(Error::unsupported(
-                    "replacing one content of an object by one of more than 16 MiB",
-                ));
+                return Err(Error::unsupported("replacing one version of an object by more than 16 MiB"));
             }
             let name = if self.mode == Mode::New {
                 path_of(&own_key(self.path.as_ref()))?
@@ -65,7 +64,8 @@ impl ObjectUpload {
                 self.path.clone()
             };
             let upload: Box<dyn MultipartUpload> = wait(self.store.put_multipart(&name))?.map_err(error)?;
-            self.parts = Some(Parts { upload: WriteMultipart::new_with_chunk_size(upload, PART), name });
+            self.parts =
+                Some(LargeUpload { upload: WriteMultipart::new_with_chunk_size(upload, PART), name });
         }
         if let Some(parts) = &mut self.parts {
             let held = std::mem::take(&mut self.held);
@@ -94,7 +94,7 @@ impl ObjectUpload {
             .map(|put| put.e_tag)
     }
 
-    async fn finish_parts(&mut self, mut parts: Parts) -> object_store::Result<Option<String>> {
+    async fn finish_parts(&mut self, mut parts: LargeUpload) -> object_store::Result<Option<String>> {
         if !self.held.is_empty() {
             parts.upload.put(std::mem::take(&mut self.held).into());
         }
@@ -144,10 +144,10 @@ impl Upload for ObjectUpload {
 }
 
 impl Drop for ObjectUpload {
-    /// Takes back the parts of an object that will not be.
+    /// Removes the parts of an abandoned object.
     fn drop(&mut self) {
         if let Some(parts) = self.parts.take() {
-            // What cannot be reached now, the store's own rules for old uploads take away.
+            // If the store cannot be reached now, its own rules for old uploads remove them.
             drop(wait(parts.upload.abort()));
         }
     }

@@ -1,4 +1,4 @@
-//! The messages of Substrait that a filter can be made of, cut down to the fields that are read.
+//! The Substrait messages that can occur in a filter, reduced to the fields that are read.
 //!
 //! Field numbers: `substrait/algebra.proto`, `extended_expression.proto`, `extensions/extensions.proto`.
 

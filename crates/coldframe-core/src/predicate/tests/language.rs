@@ -1,4 +1,4 @@
-//! Stated filters: what they parse to, what they mean for rows, what is left of them where columns are known.
+//! Stated filters: what they parse to, what they mean for rows, what remains of them if columns are known.
 
 use std::sync::Arc;
 

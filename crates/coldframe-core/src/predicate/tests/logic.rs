@@ -67,7 +67,7 @@ fn conditions() -> impl Strategy<Value = Condition> {
     })
 }
 
-/// A number as a double: those of this test all are.
+/// A number as a double, which is exact for all numbers of this test.
 fn double(value: &Literal) -> f64 {
     match value {
         Literal::Number(v) => v.to_string().parse().unwrap(),
@@ -97,7 +97,7 @@ fn compare((i, f, s): &Row, column: &str, op: Op, value: &Literal) -> Option<boo
     }
 }
 
-/// Every prefix split of the definition: `%` takes nothing, or one more.
+/// The recursive definition: `%` matches nothing, or one more character.
 fn like(pattern: &[char], text: &[char]) -> bool {
     match (pattern.split_first(), text.split_first()) {
         (None, rest) => rest.is_none(),
@@ -140,7 +140,7 @@ fn naive(condition: &Condition, row: &Row) -> Option<bool> {
     }
 }
 
-/// Whether it has no constant that is unknown: those count as false once negations are at the leaves.
+/// Whether it has no unknown constant: those count as false once negations are at the leaves.
 fn is_plain(condition: &Condition) -> bool {
     match condition {
         Condition::Constant(v) => v.is_some(),
@@ -159,7 +159,8 @@ fn batch(rows: &[Row]) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, c)| (n, c, true))).unwrap()
 }
 
-/// What a unit of these rows could promise: integers have bounds, whether there are nulls is known of all.
+/// What a unit of these rows could guarantee: integers have bounds, and whether there are nulls is known for
+/// all.
 fn bounds(rows: &[Row], column: &str) -> ColumnBounds {
     let integers: Vec<i8> = rows.iter().filter_map(|r| r.0).collect();
     let bound =

@@ -1,8 +1,8 @@
-//! Values in another type of their family, where each of them is the same there.
+//! Converts values to another type of their family if each of them keeps its value.
 //!
-//! Arrow's kernels cut fractions off and round decimals without a word. So where a conversion does not plainly widen, its result is
-//! converted back and compared. Three may round, since the target is known to be inexact or coarse: double to float, decimals to
-//! floats, floats to decimals.
+//! Arrow's kernels silently cut off fractions and round decimals. So unless a conversion is a plain widening, its
+//! result is converted back and compared. Three may round, since the target is known to be inexact or coarser: double
+//! to float, decimals to floats, floats to decimals.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use arrow_schema::{ArrowError, DataType, TimeUnit};
 
 use super::Column;
 
-/// Types whose values mean the same.
+/// Types whose values have the same meaning.
 #[derive(Clone, Copy, PartialEq)]
 enum Family {
     Bytes,
@@ -56,7 +56,7 @@ pub(super) fn cast(array: &ArrayRef, target: &DataType, column: Column<'_>) -> R
     })
 }
 
-/// An error, and not a null, for a value that does not fit.
+/// An error, not a null, for a value that does not fit.
 fn kernel(array: &dyn Array, target: &DataType) -> Result<ArrayRef, ArrowError> {
     cast_with_options(array, target, &CastOptions { safe: false, ..CastOptions::default() })
 }
@@ -79,13 +79,13 @@ fn exact(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
 
 fn checked(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
     let (found, made) = (array.data_type(), kernel(array, target)?);
-    // What does not fit on the way back is not the same either.
+    // A value that does not fit on the way back is not the same either.
     let same = !may_round(found, target) || kernel(&made, found).is_ok_and(|back| &back == array);
     if same { Ok(made) } else { Err(changed()) }
 }
 
-/// Decimals in another width or scale. The kernel takes a value for one of its type's digits: it would panic, or wrap, at another,
-/// and at whatever bytes a null has.
+/// Decimals in another width or scale. The kernel assumes that a value has at most its type's digits: with another one
+/// it would panic or wrap, and a null's bytes are arbitrary.
 fn rescaled(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
     fn settled<T: DecimalType>(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         let decimals = array.as_primitive::<T>();
@@ -105,14 +105,14 @@ fn rescaled(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError>
     checked(&settled, target)
 }
 
-/// An error where a number has a fraction, or is none. (By way back -0.0 would differ.)
+/// An error if a number has a fraction, or is NaN or infinite. (Converting back would distinguish -0.0.)
 fn demand_whole(array: &ArrayRef) -> Result<(), ArrowError> {
     let wide = kernel(array, &DataType::Float64)?;
     let whole = wide.as_primitive::<Float64Type>().iter().flatten().all(|value| value == value.trunc());
     if whole { Ok(()) } else { Err(changed()) }
 }
 
-/// Whether the kernel may give another value than it was given.
+/// Whether the kernel may change a value.
 fn may_round(found: &DataType, target: &DataType) -> bool {
     use DataType::*;
     match (found, target) {
@@ -129,7 +129,7 @@ fn may_round(found: &DataType, target: &DataType) -> bool {
     }
 }
 
-/// Decimal digits behind the point: of a number, or of the seconds that a time is counted in.
+/// Decimal digits after the point: of a number, or of the seconds in a time's unit.
 fn digits(kind: &DataType) -> Option<i8> {
     use DataType::*;
     match kind {
@@ -151,7 +151,7 @@ fn digits(kind: &DataType) -> Option<i8> {
 fn bytes(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
     let found = array.data_type();
     match (found, target) {
-        // Arrow knows these by way of plain bytes only.
+        // Arrow converts these only via plain bytes.
         (DataType::FixedSizeBinary(_), target) if target.is_string() => {
             bytes(&kernel(array, &DataType::Binary)?, target)
         }
@@ -165,7 +165,7 @@ fn bytes(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
     }
 }
 
-/// The bytes as they are, looked at once. Those of other slices are not looked at.
+/// The bytes unchanged, checked once. Those of other slices are not checked.
 fn text<O: OffsetSizeTrait>(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let binary: &GenericBinaryArray<O> = array.as_binary();
     let (start, length, offsets) = window(binary.offsets());
@@ -176,7 +176,7 @@ fn text<O: OffsetSizeTrait>(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     }
 }
 
-/// Value by value: bytes where the array has nulls need not be UTF-8.
+/// Value by value: the bytes of nulls need not be UTF-8.
 fn lenient_text(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
     let made = arrow_cast::cast(array, target)?;
     if made.null_count() == array.null_count() {

@@ -1,4 +1,4 @@
-//! Lists, maps and structs, and unions as the structs that stand for them.
+//! Lists, maps and structs, and unions as the structs that represent them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use arrow_select::take::take;
 
 use super::{Column, declared, demand_values, retyped, unfit};
 
-/// Fields by their names, which may stand in another order; by their places where names occur twice.
+/// Fields are matched by name, in any order; by position if names occur twice.
 pub(super) fn structure(array: &ArrayRef, fields: &Fields, column: Column<'_>) -> Result<ArrayRef> {
     let structs = array.as_struct();
     let children = chosen(structs, fields, column)?;
     let children = children.into_iter().zip(fields).map(|(child, field)| {
-        // A slice is applied to the children, their parents' nulls are not: as the new parent wants them.
+        // A slice is applied to the children, their parents' nulls are not, as the new parent requires.
         retyped(child, field.data_type(), column.field(field.name()))
     });
     assembled(fields, children.collect::<Result<_>>()?, structs.nulls(), structs.len(), column)
@@ -60,7 +60,7 @@ fn assembled(
     Ok(Arc::new(made.map_err(unfit)?))
 }
 
-/// Lists of any layout as those with offsets of 32 bits.
+/// Lists of any layout as lists with 32-bit offsets.
 pub(super) fn list(array: &ArrayRef, child: &FieldRef, column: Column<'_>) -> Result<ArrayRef> {
     let (offsets, values) = elements(array, column)?;
     let values = declared(&values, child, column.field("element"))?;
@@ -68,7 +68,7 @@ pub(super) fn list(array: &ArrayRef, child: &FieldRef, column: Column<'_>) -> Re
     Ok(Arc::new(made.map_err(unfit)?))
 }
 
-/// The elements of the lists that are there, one list behind another.
+/// The elements of the non-null lists, concatenated.
 fn elements(array: &ArrayRef, column: Column<'_>) -> Result<(OffsetBuffer<i32>, ArrayRef)> {
     match array.data_type() {
         DataType::LargeList(_) => {
@@ -88,7 +88,7 @@ fn elements(array: &ArrayRef, column: Column<'_>) -> Result<(OffsetBuffer<i32>, 
     }
 }
 
-/// Offsets that rise, as such of 32 bits.
+/// Non-decreasing offsets as 32-bit ones.
 fn narrowed(offsets: impl Iterator<Item = i64>, column: Column<'_>) -> Result<OffsetBuffer<i32>> {
     let narrow = offsets.map(|offset| i32::try_from(offset).map_err(|_| too_many(column)));
     arrays::offsets(narrow.collect::<Result<_>>()?)
@@ -98,7 +98,7 @@ fn too_many(column: Column<'_>) -> Error {
     Error::schema(format!("column {column}: lists of more elements than offsets of 32 bits reach"))
 }
 
-/// Lists that lie anywhere, in any order.
+/// Lists at any positions, in any order.
 fn viewed<O: OffsetSizeTrait>(
     lists: &GenericListViewArray<O>,
     column: Column<'_>,
@@ -117,7 +117,7 @@ fn fixed(lists: &FixedSizeListArray, column: Column<'_>) -> Result<(OffsetBuffer
     Ok((narrowed(offsets, column)?, lists.values().clone()))
 }
 
-/// The elements of the lists at these places (begin and length) that are not null, in the order of the lists.
+/// The elements of the non-null lists at these positions (begin and length), in the order of the lists.
 fn gathered(
     places: impl Iterator<Item = (usize, usize)> + Clone,
     values: &ArrayRef,
@@ -128,7 +128,7 @@ fn gathered(
         let is_null = nulls.is_some_and(|nulls| nulls.is_null(row));
         (at, if is_null { 0 } else { length })
     });
-    // Views may share elements: how many there are is known before room is made for them.
+    // Views may share elements: their number is counted before memory is allocated.
     let mut end = 0_i32;
     let ends = places.clone().map(|(at, length)| {
         let beyond = at.checked_add(length).is_none_or(|end| end > values.len()) && length > 0;
@@ -186,7 +186,7 @@ pub(super) fn branches(
     assembled(fields, children, None, union.len(), column)
 }
 
-/// The values of a branch in their rows, and nulls in all others. Only those that rows have are looked at.
+/// The values of a branch in their rows, and nulls in all others. Only values that have a row are converted.
 fn branch(union: &UnionArray, code: i8, field: &Field, column: Column<'_>) -> Result<ArrayRef> {
     let values = union.child(code);
     let mut places = Vec::new(); // of the values that have a row

@@ -110,7 +110,7 @@ fn elements_and_fields_may_deny_nulls_too() {
     let denying = DataType::Struct(Fields::from(vec![Field::new("a", DataType::Int64, false)]));
     let structs = StructArray::new(nullable.clone(), vec![child.clone()], None);
     refused(structs, denying.clone(), "column x.a is declared NOT NULL, found 1 nulls");
-    // What is null around it is not a null of the field's.
+    // A null inside an enclosing null does not violate the field.
     let structs = StructArray::new(nullable, vec![child], Some(NullBuffer::from(vec![true, false])));
     assert_eq!(made(&(Arc::new(structs) as ArrayRef), &denying).unwrap().null_count(), 1);
 }
@@ -125,7 +125,7 @@ fn integers_fit_or_are_refused() {
     });
     refused(Int64Array::from(vec![300]), DataType::Int8, "column x: expected Int8, found Int64 (");
     refused(Int64Array::from(vec![-1]), DataType::UInt64, "expected UInt64");
-    // A null's bytes are chance.
+    // A null's bytes are arbitrary.
     let hidden = Int64Array::new(vec![300, 1].into(), Some(NullBuffer::from(vec![false, true])));
     assert_eq!(made(&(Arc::new(hidden) as ArrayRef), &DataType::Int8).unwrap().null_count(), 1);
 }
@@ -179,7 +179,7 @@ fn decimals_keep_their_digits() {
     });
     refused(decimals(vec![Some(125)], 9, 2), DataType::Decimal128(9, 1), "would not be the same");
     refused(decimals(vec![Some(12_345)], 9, 2), DataType::Decimal128(4, 2), "expected Decimal128(4, 2)");
-    // Rounding up must not hide behind another number of digits.
+    // Rounding up must not be hidden by another number of digits.
     refused(decimals(vec![Some(999)], 3, 1), DataType::Decimal128(3, 0), "would not be the same");
     becomes(
         decimals(vec![Some(200), None, Some(-100)], 9, 2),
@@ -212,7 +212,7 @@ fn decimals_of_more_digits_than_they_say_do_not_pass() {
     };
     refused(wide(None), DataType::Decimal128(9, 2), "expected Decimal128(9, 2)");
     refused(wide(None), DataType::Decimal256(76, 40), "expected Decimal256(76, 40)");
-    // A null's bytes are chance.
+    // A null's bytes are arbitrary.
     let hidden: ArrayRef = Arc::new(wide(Some(vec![false, true])));
     let narrow = Decimal128Array::from(vec![None, Some(120)]).with_precision_and_scale(9, 2).unwrap();
     assert_eq!(made(&hidden, &DataType::Decimal128(9, 2)).unwrap().as_ref(), &narrow as &dyn Array);
@@ -253,7 +253,7 @@ fn bytes_as_text_are_utf8() {
         assert_eq!(made(&array.slice(0, 2), &kind).unwrap().null_count(), 1);
         assert_eq!(made(&array.slice(3, 1), &kind).unwrap().null_count(), 0);
     }
-    // What a null spans is no value; neither may a character be divided between two.
+    // The bytes under a null are not a value, and a character must not be split between two values.
     let spans = |offsets: Vec<i32>, bytes: &[u8], nulls: Option<Vec<bool>>| {
         let offsets = OffsetBuffer::new(offsets.into());
         BinaryArray::new(offsets, bytes.into(), nulls.map(NullBuffer::from))
@@ -277,7 +277,7 @@ fn timestamps_in_another_unit() {
         TimestampMicrosecondArray::from(vec![Some(-2_000), None, Some(3_000)]),
         TimestampMillisecondArray::from(vec![Some(-2), None, Some(3)]),
     );
-    // First down to microseconds, and no digit of these is dropped.
+    // First down to microseconds; no digit of those is dropped.
     becomes(
         TimestampNanosecondArray::from(vec![-1_999_999, 5_000_999, 0]).slice(1, 2),
         TimestampMillisecondArray::from(vec![5, 0]),
@@ -496,7 +496,7 @@ fn unions() -> (UnionArray, UnionArray, StructArray) {
         UnionFields::try_new(vec![5, 2], vec![field("i", DataType::Int32), field("s", DataType::LargeUtf8)])
             .unwrap();
     let codes = || ScalarBuffer::<i8>::from(vec![5, 2, 5, 5, 2]);
-    // What is beside the branch of a row is no value of it, and need not fit.
+    // Values of other branches than the row's are ignored, and need not fit.
     let sparse = UnionArray::try_new(
         fields.clone(),
         codes(),

@@ -1,4 +1,4 @@
-//! Timestamps in another unit: nanoseconds down to microseconds, everything else exactly.
+//! Timestamps in another unit: nanoseconds are rounded down to microseconds, everything else is exact.
 
 use crate::{Error, Result};
 use arrow_array::cast::AsArray;
@@ -24,7 +24,7 @@ pub(super) fn timestamps(
              timestamp_ntz)"
         )));
     }
-    // Both ways these are the same numbers under another type.
+    // In both directions these are the same numbers under another type.
     let bare = arrow_cast::cast(array, &DataType::Int64).map_err(unfit)?;
     let counted = recounted(bare.as_primitive(), *own, unit).map_err(|reason| {
         Error::schema(format!("column {column}: {found} does not fit {target} ({reason})"))

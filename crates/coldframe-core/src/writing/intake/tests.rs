@@ -1,4 +1,5 @@
-//! Arrays of any layout, and slices of them, become what writers take; what no format holds is refused by its name.
+//! Arrays of any layout, and slices of them, become what writers accept; what no format can represent is refused by
+//! name.
 
 use arrow_array::builder::{StringDictionaryBuilder, StringViewBuilder};
 use arrow_array::types::{Int32Type, TimestampNanosecondType};

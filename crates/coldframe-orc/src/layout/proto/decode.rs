@@ -1,7 +1,8 @@
-//! From bytes to messages: what a message becomes in memory is bounded before it does.
+//! Decodes messages, after bounding the memory that they will take.
 //!
-//! An empty message in a list is two bytes of a file and a struct of hundreds in memory; [`Shaped`] says of each message of
-//! the parent module which of its fields are messages again (ORC specification v1, "File Tail", `orc_proto.proto`).
+//! An empty message in a list is two bytes of a file and a struct of hundreds in memory; [`Shaped`] declares for each
+//! message of the parent module which of its fields are messages themselves (ORC specification v1, "File Tail",
+//! `orc_proto.proto`).
 
 use coldframe_encoding::limits::message::{Shape, Shaped, check};
 use coldframe_encoding::{Error, Limits, Result};
@@ -21,12 +22,12 @@ pub(crate) fn decode<M: Message + Default + Shaped>(
     decode_small(what, Bytes::from(bytes))
 }
 
-/// Decodes a message that is too short to become much.
+/// Decodes a message that is too short to take much memory.
 pub(crate) fn decode_small<M: Message + Default>(what: &str, bytes: Bytes) -> Result<M> {
     M::decode(bytes).map_err(|e| Error::corrupt(format!("expected a message: {e}")).within(what))
 }
 
-/// The statistics of a column as a footer holds them; none where the bytes are none.
+/// The statistics of a column from a footer; `None` if the bytes are not statistics.
 pub(crate) fn statistics(stored: &Bytes) -> Option<ColumnStatistics> {
     ColumnStatistics::decode(stored.clone()).ok()
 }

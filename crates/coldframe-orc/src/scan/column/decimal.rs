@@ -5,9 +5,9 @@
 //! SECONDARY  the scale of each, in runs
 //! ```
 //!
-//! ORC specification v1, "Decimal Columns"; files of the version after it store those of at most 18 digits as integers of the
-//! column's scale. Nearly all values are shorter than 64 bits and of the column's scale: that costs a look at the runs of scales, and
-//! bounds are checked before values become 128 bits wide.
+//! ORC specification v1, "Decimal Columns"; files of the following version store those of at most 18 digits as integers
+//! in the column's scale. Nearly all values are shorter than 64 bits and have the column's scale: that costs one check
+//! of the runs of scales, and bounds are checked before values are widened to 128 bits.
 
 use arrow_array::types::Decimal128Type;
 use arrow_array::{ArrayRef, PrimitiveArray};
@@ -43,9 +43,9 @@ pub(super) fn reader(input: &Input<'_>, column: &Column) -> Result<Box<dyn Colum
 
 /// How the digits are stored.
 enum Unscaled {
-    /// In 64 bits, of the column's scale.
+    /// In 64 bits, in the column's scale.
     Integers(IntRle),
-    /// As varints, and each one's scale.
+    /// As varints, with a scale each.
     Varints(ByteStream, IntRle),
 }
 
@@ -54,9 +54,9 @@ struct Decimals {
     data: Unscaled,
     precision: u8,
     scale: i8,
-    /// Less than ten to the precision is allowed.
+    /// Values must be less than ten to the precision.
     most: u128,
-    /// Memory for values of 64 bits.
+    /// Memory for 64-bit values.
     words: Vec<u64>,
 }
 
@@ -73,7 +73,7 @@ impl ColumnReader for Decimals {
                 is_short.within(|| "DATA").and_then(|is_short| {
                     let as_they_are = rescale(scales, &mut values, self.scale).within(|| "SECONDARY")?;
                     let most = self.most;
-                    // Those that were brought to another scale have other digits than were looked at.
+                    // Those that were rescaled have other digits than the ones checked.
                     Ok(if as_they_are { is_short } else { values.iter().all(|v| v.unsigned_abs() < most) })
                 })
             }
@@ -156,12 +156,12 @@ fn varints(
     Ok(is_short && unzigzag_bound(largest) < most)
 }
 
-/// What no number is further from zero than whose zigzag is at most `word`.
+/// The largest absolute value of any number whose zigzag is at most `word`.
 fn unzigzag_bound(word: u64) -> u128 {
     u128::from(word).div_ceil(2)
 }
 
-/// Brings values with the scales that come next to `scale`. Returns whether all had it before.
+/// Rescales values, whose scales come next, to `scale`. Returns whether all had it before.
 fn rescale(scales: &mut IntRle, values: &mut [i128], scale: i8) -> Result<bool> {
     let scale = i32::from(scale);
     let mut stated = Vec::new();
@@ -193,7 +193,7 @@ fn wrong_scale(scale: i32, found: i64) -> Error {
     Error::corrupt(format!("expected a decimal of scale {scale}, found one of scale {found}"))
 }
 
-/// Brings a value of scale `stated` to `scale`.
+/// Rescales a value from scale `stated` to `scale`.
 fn bring(value: &mut i128, stated: i32, scale: i32) -> Result<()> {
     let power = 10i128.checked_pow(scale.abs_diff(stated));
     let scaled = if stated <= scale {
@@ -240,7 +240,7 @@ mod tests {
             assert!(found.iter().zip(&values).all(|(found, value)| *found == i128::from(*value)));
             assert!(varints(&mut stream, 1, &mut [0; BATCH], &mut found, most).is_err());
         }
-        // The bound of short values, too, is to the digit.
+        // The bound for short values is exact to the digit, too.
         for (value, most, expected) in
             [(99, 100, true), (-99, 100, true), (100, 100, false), (-100, 100, false)]
         {

@@ -16,19 +16,20 @@ pub(crate) type Dictionaries = Mutex<HashMap<usize, Arc<Dictionary>>>;
 /// The entries of a column.
 #[derive(Debug)]
 pub(crate) enum Dictionary {
-    /// Text, and the places of entries that are not UTF-8, which are empty.
+    /// Text, and the indexes of entries that are not UTF-8, which are empty.
     Text(Words, Vec<usize>),
-    /// Bytes: of text that the user declared to be such.
+    /// Bytes: of text that the user declared as binary.
     Bytes(BinaryArray),
 }
 
-/// What an entry takes in memory, about: its place, its first bytes, its offset.
+/// Approximate memory of an entry: its position, its first bytes, its offset.
 const ENTRY: u64 = 32;
 
-/// The most entries that a dictionary may have, as far as a stripe tells.
+/// The maximum number of entries of a dictionary, as far as a stripe limits it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Most {
-    /// Rows of the stripe: a column that no list repeats has no more values, and so no more entries.
+    /// Rows of the stripe: a column that is not repeated by a list has no more values, and so no more
+    /// entries.
     pub(super) rows: u64,
     /// Whether a list or map repeats the column.
     pub(super) repeated: bool,
@@ -37,7 +38,8 @@ pub(super) struct Most {
 }
 
 impl Most {
-    /// An error for entries that cannot be. Empty ones take no bytes of the file, so nothing else bounds them.
+    /// An error for an impossible number of entries. Empty ones take no bytes in the file, so nothing else
+    /// bounds them.
     fn check(self, entries: u64, limits: &Limits) -> Result<usize> {
         if entries > self.rows && !self.repeated {
             return Err(Error::corrupt(format!(
@@ -48,12 +50,12 @@ impl Most {
         if entries > self.rows {
             limits.decoded("a dictionary's entries", entries.saturating_mul(ENTRY), self.file_len)?;
         }
-        // An entry takes a bit of its length's run at least, a run four bytes for 512 of them.
+        // An entry takes at least one bit of its length's run, a run four bytes for 512 of them.
         Ok(limits.block("a dictionary's entries", entries.saturating_mul(4))? / 4)
     }
 }
 
-/// A dictionary of so many entries, with the streams of their lengths and bytes.
+/// A dictionary with this many entries, from the streams of their lengths and bytes.
 pub(super) fn read(
     entries: u64,
     mut lengths: IntRle,

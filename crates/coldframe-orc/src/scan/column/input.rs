@@ -23,9 +23,9 @@ use crate::scan::stream::{ByteStream, Codec};
 /// Part of a stream, decrypted.
 #[derive(Clone, Debug)]
 pub(crate) struct StoredPart {
-    /// Where in the stream it begins.
+    /// Its offset in the stream.
     pub(crate) start: u64,
-    /// Where in the file it begins.
+    /// Its offset in the file.
     pub(crate) offset: u64,
     /// Its bytes.
     pub(crate) bytes: Bytes,
@@ -34,7 +34,7 @@ pub(crate) struct StoredPart {
 /// The parts of streams that were fetched, by column and kind.
 pub(crate) type StoredStreams = HashMap<(usize, StreamKind), Vec<StoredPart>>;
 
-/// What a batch may hold: of all columns together, so that it does not grow with their number.
+/// The size limit of a batch: for all columns together, so that memory does not grow with their number.
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
     one_row: bool,
@@ -42,7 +42,7 @@ pub(crate) struct Bound {
     held: Held,
 }
 
-/// How many bytes of values of no fixed length the batch has that is being read.
+/// How many bytes of variable-length values the current batch has.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Held(Arc<AtomicU64>);
 
@@ -61,18 +61,18 @@ impl Held {
 }
 
 impl Bound {
-    /// An error that fewer rows answer, where `values` of a batch take too many `bytes`.
+    /// An error that makes the caller retry with fewer rows, if `values` of a batch take too many `bytes`.
     pub(crate) fn check(&self, what: &'static str, values: usize, bytes: u64) -> Result<()> {
         let together = self.held.add(bytes);
         if self.one_row {
-            // There are no fewer rows to read.
+            // Fewer rows cannot be read.
             self.limits.block("a row", together)?;
             return check_batch(what, 1, bytes);
         }
         check_batch(what, self.rows(values), together)
     }
 
-    /// How many rows may be fewer: one where there are not, however many values it has.
+    /// How many fewer rows to try: one if a batch cannot have less, however many values it has.
     pub(crate) fn rows(&self, values: usize) -> usize {
         if self.one_row { 1 } else { values.max(2) }
     }
@@ -83,13 +83,13 @@ impl Bound {
 pub(crate) struct Input<'a> {
     /// The file's types.
     pub(crate) tree: &'a TypeTree,
-    /// Where values that are changed on the way are counted.
+    /// Counts values that are changed on the way.
     pub(crate) changes: &'a Changes,
     /// The stripe's footer.
     pub(crate) layout: &'a StripeLayout,
-    /// What was fetched.
+    /// The fetched parts.
     pub(crate) streams: &'a StoredStreams,
-    /// Where to begin; nothing for the stripe's start.
+    /// Where to begin; `None` for the stripe's start.
     pub(crate) positions: Option<&'a Positions>,
     /// The file's codec.
     pub(crate) compression: Compression,
@@ -109,7 +109,7 @@ pub(crate) struct Input<'a> {
     pub(crate) file_len: u64,
     /// Whether batches have one row, which must be read however long its values are.
     pub(crate) one_row: bool,
-    /// What the batch holds.
+    /// The current size of the batch.
     pub(crate) held: &'a Held,
 }
 
@@ -119,12 +119,12 @@ impl Input<'_> {
         self.layout.encoding(column)
     }
 
-    /// How many rows are asked for how many bytes: none but one row may be too long.
+    /// How many rows are read for how many bytes: only a single row may exceed the limit.
     pub(crate) fn bound(&self) -> Bound {
         Bound { one_row: self.one_row, limits: self.limits, held: self.held.clone() }
     }
 
-    /// The version of integer runs that a column's encoding means.
+    /// The version of integer RLE that a column's encoding means.
     pub(crate) fn version(&self, column: usize) -> Result<Version> {
         match self.encoding(column).kind() {
             0 | 1 => Ok(Version::V1),
@@ -137,14 +137,14 @@ impl Input<'_> {
         self.positions.map(|p| p.of(column, kind)).unwrap_or_default()
     }
 
-    /// A stream from its start, whatever the row group; without bytes where the stripe has no such stream.
+    /// A stream from its start, whatever the row group; empty if the stripe has no such stream.
     pub(crate) fn whole(&self, column: usize, kind: StreamKind) -> Result<ByteStream> {
         self.open_at(column, kind, StreamPosition::default())
     }
 
     fn open_at(&self, column: usize, kind: StreamKind, position: StreamPosition) -> Result<ByteStream> {
         let parts = self.streams.get(&(column, kind)).map(Vec::as_slice).unwrap_or_default();
-        // The last part that begins in front of the position: parts do not overlap by more than their slop.
+        // The last part that begins before the position: parts overlap at most by their slop.
         let behind = parts.partition_point(|p| p.start <= position.chunk);
         let part = parts.get(behind.wrapping_sub(1)).filter(|p| p.start <= position.chunk);
         let Some(part) = part else {
@@ -182,7 +182,7 @@ impl Input<'_> {
         Ok(rle)
     }
 
-    /// A stream of bytes in runs.
+    /// A byte RLE stream.
     pub(crate) fn byte_runs(&self, column: usize, kind: StreamKind) -> Result<ByteRle> {
         let mut rle = ByteRle::new(self.bytes(column, kind)?);
         rle.skip(self.run(column, kind)?).map_err(|e| e.within(kind.name()))?;
@@ -197,7 +197,7 @@ impl Input<'_> {
         Ok(rle)
     }
 
-    /// Values of a run in front of the row group: a run has at most 512 integers, 130 bytes.
+    /// Values of a run before the row group: a run has at most 512 integers, 130 bytes.
     fn run(&self, column: usize, kind: StreamKind) -> Result<usize> {
         let run = self.position(column, kind).run;
         usize::try_from(run).ok().filter(|n| *n <= 512).ok_or_else(|| {

@@ -20,7 +20,7 @@ use crate::scan::rle::bytes::ByteRle;
 use crate::scan::rle::int::IntRle;
 use crate::scan::stream::Stand;
 
-/// Bytes that an element costs besides its values, for bounding their number.
+/// Bytes that an element costs in addition to its values, to bound the number of elements.
 const ELEMENT: u64 = 1;
 
 /// The children of the struct `of` that `fields` name, in order; names may occur twice.
@@ -87,10 +87,10 @@ impl ColumnReader for Structs {
 struct Lengths {
     present: Present,
     lengths: IntRle,
-    /// What an element costs at least.
+    /// The minimum cost of an element.
     element: u64,
     bound: Bound,
-    /// Where the elements of each row begin that was read last.
+    /// Where the elements of each row read last begin.
     offsets: OffsetBuffer<i32>,
 }
 
@@ -108,7 +108,7 @@ impl Lengths {
         into.push(self.lengths.stand(StreamKind::Length));
     }
 
-    /// Nulls, offsets and how many elements there are.
+    /// Nulls, offsets and the number of elements.
     fn read(
         &mut self,
         rows: usize,
@@ -126,7 +126,7 @@ impl Lengths {
         Ok((validity.nulls, self.offsets.clone(), total))
     }
 
-    /// What was misread in the elements, by their rows.
+    /// The malformed values in the elements, by row.
     fn misread(&self, elements: &dyn ColumnReader, into: &mut Vec<Misread>) {
         let first = into.len();
         elements.misread(into);
@@ -136,7 +136,7 @@ impl Lengths {
     }
 }
 
-/// The row that holds an element.
+/// The row that contains an element.
 fn row_of(offsets: &OffsetBuffer<i32>, element: usize) -> usize {
     let begins = offsets.partition_point(|begin| usize::try_from(*begin).is_ok_and(|begin| begin <= element));
     begins.saturating_sub(1)
@@ -200,7 +200,7 @@ impl ColumnReader for Maps {
         if keys.null_count() > 0 {
             return Err(Error::unsupported("a map with a null key, which Arrow cannot hold"));
         }
-        // A key cannot be null: its map is.
+        // A key cannot be null, so its map becomes null.
         let mut misread = Vec::new();
         self.lengths.misread(self.key.as_ref(), &mut misread);
         let misread: Vec<usize> = misread.into_iter().map(|misread| misread.row).collect();

@@ -1,4 +1,4 @@
-//! Runs of bytes, and of bits in them.
+//! Byte RLE, and bits packed in it.
 //!
 //! ```text
 //! run       | n in 0..=127 | byte |        n + 3 times the byte
@@ -17,9 +17,9 @@ use crate::scan::stream::{ByteStream, Stand};
 #[derive(Debug)]
 pub(crate) struct ByteRle {
     stream: ByteStream,
-    /// Bytes left of the run begun.
+    /// Bytes left of the current run.
     left: usize,
-    /// What is repeated; `None` for literals.
+    /// The repeated byte; `None` for literals.
     repeated: Option<u8>,
 }
 
@@ -29,7 +29,7 @@ impl ByteRle {
         Self { stream, left: 0, repeated: None }
     }
 
-    /// Where it is.
+    /// Its position.
     pub(crate) fn stand(&self, kind: StreamKind) -> Stand {
         Stand { left: (self.left, 0), ..self.stream.stand(kind) }
     }
@@ -77,7 +77,7 @@ impl ByteRle {
         Ok(())
     }
 
-    /// Passes over `n` bytes.
+    /// Skips `n` bytes.
     pub(crate) fn skip(&mut self, mut n: usize) -> Result<()> {
         while n > 0 {
             if self.left == 0 {
@@ -98,7 +98,7 @@ impl ByteRle {
 #[derive(Debug)]
 pub(crate) struct BitRle {
     bytes: ByteRle,
-    /// Bits not read yet of the last byte, lowest first.
+    /// Unread bits of the last byte, lowest first.
     carry: u8,
     /// How many.
     held: u32,
@@ -110,13 +110,14 @@ impl BitRle {
         Self { bytes: ByteRle::new(stream), carry: 0, held: 0 }
     }
 
-    /// Where it is.
+    /// Its position.
     pub(crate) fn stand(&self, kind: StreamKind) -> Stand {
         let stand = self.bytes.stand(kind);
         Stand { left: (stand.left.0, self.held), ..stand }
     }
 
-    /// The next `n` bits, lowest bit of a byte first as Arrow has them; the bits behind the last are zero.
+    /// The next `n` bits, least significant bit of a byte first as in Arrow; the bits after the last are
+    /// zero.
     pub(crate) fn read(&mut self, n: usize) -> Result<Vec<u8>> {
         let held = (self.held as usize).min(n);
         let fresh = (n - held).div_ceil(8);
@@ -153,7 +154,7 @@ impl BitRle {
         Ok(out)
     }
 
-    /// Keeps what is behind the first `used` bits of `last`; all of it is used where `used` is 0.
+    /// Keeps what follows the first `used` bits of `last`; all of it is used if `used` is 0.
     fn keep(&mut self, last: u8, used: usize) {
         if used == 0 {
             (self.carry, self.held) = (0, 0);
@@ -163,7 +164,7 @@ impl BitRle {
         }
     }
 
-    /// Passes over `run` bytes and then `bits` bits: a position of an index.
+    /// Skips `run` bytes and then `bits` bits: a position of an index.
     pub(crate) fn skip_position(&mut self, run: usize, bits: usize) -> Result<()> {
         self.bytes.skip(run)?;
         if bits > 0 {

@@ -1,7 +1,7 @@
-//! Runs of integers, decoded whole into the memory they are for.
+//! Integer RLE, whole runs decoded directly into the target memory.
 //!
-//! ORC specification v1, "Integer Run Length Encoding, version 1" and "version 2". A run has at most 512 values; one that reaches
-//! behind the batch is decoded into a buffer and handed out from there.
+//! ORC specification v1, "Integer Run Length Encoding, version 1" and "version 2". A run has at most 512 values; one
+//! that extends past the batch is decoded into a buffer and returned from there.
 
 mod v1;
 mod v2;
@@ -13,12 +13,13 @@ use coldframe_encoding::{Error, Result};
 use crate::layout::stripe::StreamKind;
 use crate::scan::stream::{ByteStream, Stand};
 
-/// Most values of a run.
+/// Maximum values of a run.
 const MAX_RUN: usize = 512;
 
-/// Memory for decoded integers: signed ones in two's complement, so that arrays are made of it without a copy.
+/// Memory for decoded integers: signed ones in two's complement, so that arrays are made from it without a
+/// copy.
 pub(crate) trait Word: Unsigned {
-    /// `value`, or nothing if it has more bits.
+    /// `value`, or an error if it has more bits.
     fn from_signed(value: i64) -> Option<Self>;
     /// The signed number that zigzag coding maps to it.
     #[must_use]
@@ -43,12 +44,12 @@ macro_rules! words {
 
 words! { u16 = i16; u32 = i32; u64 = i64; }
 
-/// Which grammar a stream has.
+/// The version of the encoding in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Version {
-    /// Of DIRECT and DICTIONARY.
+    /// For DIRECT and DICTIONARY.
     V1,
-    /// Of `DIRECT_V2` and `DICTIONARY_V2`.
+    /// For `DIRECT_V2` and `DICTIONARY_V2`.
     V2,
 }
 
@@ -58,22 +59,22 @@ pub(crate) struct IntRle {
     stream: ByteStream,
     version: Version,
     signed: bool,
-    /// A run that reaches behind what was asked for.
+    /// A run that extends past what was requested.
     pending: Vec<u64>,
-    /// Values of it that are handed out.
+    /// How many of its values were returned.
     taken: usize,
-    /// Such a run of one value, and how many are left of it.
+    /// Such a run of one repeated value, and how many are left of it.
     repeated: (i64, usize),
     scratch: Vec<u64>,
 }
 
-/// How far decoding of whole runs came.
+/// How far the decoding of whole runs got.
 struct Progress {
     /// Bytes of them.
     used: usize,
     /// Values.
     filled: usize,
-    /// What is wrong with the next one.
+    /// The error of the next one.
     result: Result<()>,
 }
 
@@ -83,7 +84,7 @@ impl IntRle {
         Self { stream, version, signed, pending: Vec::new(), taken: 0, repeated: (0, 0), scratch: Vec::new() }
     }
 
-    /// Fills `out`; values that it has not the bits for are an error.
+    /// Fills `out`; values that exceed its type are an error.
     pub(crate) fn read<W: Word>(&mut self, mut out: &mut [W]) -> Result<()> {
         loop {
             let n = self.held(out)?;
@@ -99,7 +100,7 @@ impl IntRle {
         }
     }
 
-    /// Appends the next `n` values to `out`. Memory is set to zero a little ahead of its values, while it is in the cache.
+    /// Appends the next `n` values to `out`. Memory is zeroed a little ahead of its values, while it is in the cache.
     pub(crate) fn append<W: Word>(&mut self, n: usize, out: &mut Vec<W>) -> Result<()> {
         /// Values.
         const STEP: usize = 4 * MAX_RUN;
@@ -123,7 +124,7 @@ impl IntRle {
         Ok(())
     }
 
-    /// Hands out what was set aside. Returns how many values that filled.
+    /// Returns the buffered values. Returns how many values that filled.
     fn held<W: Word>(&mut self, out: &mut [W]) -> Result<usize> {
         let (value, left) = self.repeated;
         if left > 0 {
@@ -141,7 +142,7 @@ impl IntRle {
         Ok(n)
     }
 
-    /// Decodes those next runs that are at hand and that `out` has room for. Returns how many values that filled; none if
+    /// Decodes the next runs that are in the window and fit into `out`. Returns how many values that filled; none if
     /// the next run is too long.
     fn runs<W: Word>(&mut self, out: &mut [W]) -> Result<usize> {
         let Progress { used, filled, result } = match self.version {
@@ -188,7 +189,7 @@ impl IntRle {
         }
     }
 
-    /// The next values, at most `most`, if they are one repeated: it and how many. Nothing where they are not.
+    /// The next values, at most `most`, if they are one repeated value: it and how many. `None` otherwise.
     pub(crate) fn constant(&mut self, most: usize) -> Result<Option<(i64, usize)>> {
         if self.repeated.1 == 0 && self.taken >= self.pending.len() {
             self.set_aside()?;
@@ -198,7 +199,7 @@ impl IntRle {
         Ok((n > 0).then_some((self.repeated.0, n)))
     }
 
-    /// The largest of all values that are left, as far as they decode; 0 where none is larger.
+    /// The largest of all remaining values, as far as they decode; 0 if none is larger.
     pub(crate) fn largest(mut self) -> i64 {
         let mut largest = 0;
         while self.stream.most_left() > 0 && self.set_aside().is_ok() {
@@ -209,13 +210,13 @@ impl IntRle {
         largest
     }
 
-    /// Where it is.
+    /// Its position.
     pub(crate) fn stand(&self, kind: StreamKind) -> Stand {
         let left = self.repeated.1 + (self.pending.len() - self.taken);
         Stand { left: (left, 0), ..self.stream.stand(kind) }
     }
 
-    /// Passes over `n` values.
+    /// Skips `n` values.
     pub(crate) fn skip(&mut self, mut n: usize) -> Result<()> {
         while n > 0 {
             if self.constant(n)?.is_some_and(|(_, passed)| {
@@ -271,7 +272,7 @@ fn long_varint(bytes: &[u8]) -> Result<(u64, usize)> {
     Err(short())
 }
 
-/// The same, signed as the stream is.
+/// The same, signed if the stream is.
 #[inline(always)]
 fn signed_varint(bytes: &[u8], signed: bool) -> Result<(i64, usize)> {
     let (value, used) = varint(bytes)?;

@@ -1,24 +1,24 @@
-//! PATCHED_BASE: most values above the minimum are narrow, the high bits of the others are stored apart.
+//! PATCHED_BASE: most values above the minimum are narrow; the high bits of the others are stored separately.
 //!
 //! ```text
 //! header (2 bytes) | base bytes - 1 : 3, patch width : 5 | gap width - 1 : 3, patches : 5 |
 //! base, BE, the highest bit its sign | low bits of value - base | gap to the last patched value, high bits : a patch each |
 //! ```
 //!
-//! A gap above 255 takes further patches of gap 255 without bits.
+//! A gap above 255 takes additional patches of gap 255 without bits.
 
 use coldframe_encoding::Result;
 use coldframe_encoding::bits::{BitOrder, pack};
 
 use super::{MAX_RUN, PATCHED_BASE, bits_of, closest_width, low_byte, put_header, width_code};
 
-/// Bases of more bits are not stored.
+/// Bases of more bits cannot be stored.
 const MAX_BASE: u64 = 1 << 56;
 
-/// Most bits of a gap.
+/// Maximum bits of a gap.
 const MAX_GAP_BITS: u32 = 8;
 
-/// Writes `values`, whose least is `min` and whose largest is `range` above it, unless that gains nothing.
+/// Writes `values`, whose minimum is `min` and maximum `range` above it, unless that saves nothing.
 pub(super) fn put(values: &[i64], min: i64, range: i64, out: &mut Vec<u8>) -> Result<bool> {
     let mut above = [0u64; MAX_RUN];
     above.iter_mut().zip(values).for_each(|(to, v)| *to = v.abs_diff(min));

@@ -1,4 +1,4 @@
-//! Both headers; each cut and each number that lies is an error with its place.
+//! Both headers; each truncation and each false number is an error with its position.
 
 use super::*;
 use coldframe_encoding::varint::put_hadoop_text;

@@ -1,4 +1,5 @@
-//! The batches of one row group: cells to arrays, cut where they are too long, saved where they are damaged.
+//! The batches of one row group: cells to arrays, cut where they are too long, salvaged where they are
+//! damaged.
 
 use std::collections::VecDeque;
 
@@ -14,19 +15,19 @@ use crate::serde::Cells;
 /// The batches of one row group.
 pub(super) struct Batches {
     unit: DecodeGroup,
-    /// The columns that can be read, in the order wanted.
+    /// The readable columns, in the requested order.
     columns: Vec<Option<ColumnCells>>,
-    /// What becomes of the rows from here on.
+    /// What happens to the remaining rows.
     stretches: VecDeque<Stretch>,
     /// Rows whose cells were taken.
     taken: u64,
-    /// Cells that were taken and not decoded.
+    /// Cells that were taken but not decoded.
     pending: Option<Pending>,
-    /// Rows decoded at once that are handed out a batch at a time.
+    /// Rows decoded at once that are returned a batch at a time.
     ready: Option<RecordBatch>,
 }
 
-/// Cells of rows; `None` for a column of nulls.
+/// Cells of some rows; `None` for a column of nulls.
 struct Pending {
     cells: Vec<Option<Cells>>,
     start: usize,
@@ -65,7 +66,7 @@ impl Iterator for Batches {
 }
 
 impl Batches {
-    /// The next batch of what was decoded at once.
+    /// The next batch of the rows decoded at once.
     fn take_ready(&mut self) -> Option<RecordBatch> {
         let ready = self.ready.take()?;
         let rows = ready.num_rows().min(self.unit.batch_rows);
@@ -100,8 +101,8 @@ impl Batches {
         decoded.map(Some)
     }
 
-    /// The cells of the next rows that are kept. All that a column loses of a group is its last rows: nothing is passed over
-    /// but at the end.
+    /// The cells of the next rows to keep. A column only ever loses the last rows of a group, so rows are skipped at
+    /// the end only.
     fn take(&mut self) -> Result<Option<Pending>> {
         let Some(stretch) = self.stretches.front_mut() else { return Ok(None) };
         let null = match &stretch.fate {
@@ -136,7 +137,7 @@ impl Batches {
     }
 }
 
-/// The next `rows` cells of a column. They lie within its bytes: these were compared when the column was taken apart.
+/// The next `rows` cells of a column. They lie within its bytes: that was checked when the column was split.
 pub(in crate::scan) fn take_cells(column: &mut ColumnCells, rows: usize, first_row: u64) -> Result<Cells> {
     let offsets = match &mut column.places {
         Places::Nulled => OffsetBuffer::new_zeroed(rows),
@@ -155,8 +156,8 @@ pub(in crate::scan) fn take_cells(column: &mut ColumnCells, rows: usize, first_r
     Ok(Cells { data: column.data.clone(), offsets, nulled, first_row })
 }
 
-/// Whether a row without the cell that gave this error can be read: damage, or a value that its Arrow type does not
-/// hold (damaged digits make years that nanoseconds do not reach).
+/// Whether the row can be read without the cell that gave this error: damage, or a value outside its Arrow type
+/// (damaged digits give years that nanoseconds cannot represent).
 fn is_of_a_cell(e: &Error) -> bool {
     !matches!(e.kind(), ErrorKind::Io(_) | ErrorKind::Foreign(_) | ErrorKind::BatchTooLong { .. })
 }
@@ -167,7 +168,7 @@ impl DecodeGroup {
         self.batch(self.decode_columns(cells, start, rows, |_| true)?, rows)
     }
 
-    /// The same of the columns whose places `wanted` takes.
+    /// The same for the columns whose indexes `wanted` accepts.
     pub(in crate::scan) fn decode_columns(
         &self,
         cells: &[Option<Cells>],
@@ -195,8 +196,8 @@ impl DecodeGroup {
         RecordBatch::try_new_with_options(self.decoders.schema.clone(), arrays, &options).map_err(arrow_error)
     }
 
-    /// The rows that decode: cells are independent, so a row is the smallest unit that a bad cell can cost.
-    /// Halves until the bad rows stand alone.
+    /// The rows that decode: cells are independent, so a row is the smallest loss from a bad cell. Halves the
+    /// range until the bad rows are isolated.
     fn salvage_rows(&self, cells: &[Option<Cells>], start: usize, rows: usize) -> Result<RecordBatch> {
         match self.decode_rows(cells, start, rows) {
             Ok(batch) => Ok(batch),
@@ -220,7 +221,7 @@ impl DecodeGroup {
         }
     }
 
-    /// One row whose undecodable cells are null.
+    /// One row with null for the cells that do not decode.
     fn null_cells(&self, cells: &[Option<Cells>], row: usize, e: Error) -> Result<RecordBatch> {
         self.record(e, 0);
         let arrays = cells

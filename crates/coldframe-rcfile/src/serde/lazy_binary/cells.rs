@@ -9,10 +9,10 @@ use super::framing::Framing;
 /// Cell `i` is `data[offsets[i]..offsets[i + 1]]`. A null cell has no bytes.
 pub(super) struct Run<'a> {
     pub(super) data: &'a Buffer,
-    /// Rise, and end in `data`.
+    /// Do not decrease, and end within `data`.
     pub(super) offsets: &'a OffsetBuffer<i32>,
     pub(super) nulls: Option<NullBuffer>,
-    /// The cells of a column, where only what is not empty can be not null.
+    /// The cells of a column in which only non-empty cells can be non-null.
     pub(super) top_level: bool,
 }
 
@@ -28,32 +28,32 @@ impl<'a> Run<'a> {
         }
         let mut run = Self { data, offsets, nulls: None, top_level: true };
         let (starts, ends) = run.bounds();
-        // Counting without a way out of the loop is done in bulk.
+        // Counting in a loop without an early exit is vectorised.
         if starts.iter().zip(ends).filter(|(s, e)| s == e).count() > 0 {
             run.nulls = Some(NullBuffer::new(run.pack(|start, end| start != end)));
         }
         Ok(run)
     }
 
-    /// How many cells.
+    /// The number of cells.
     pub(super) fn len(&self) -> usize {
         self.bounds().0.len()
     }
 
-    /// Where the cells start and where they end, of the same length.
+    /// The starts and the ends of the cells, of the same length.
     pub(super) fn bounds(&self) -> (&'a [i32], &'a [i32]) {
         let starts = self.offsets.split_last().map_or(&[][..], |(_, s)| s);
         let ends = self.offsets.split_first().map_or(&[][..], |(_, e)| e);
         (starts, ends)
     }
 
-    /// Where each cell starts and ends.
+    /// The start and end of each cell.
     pub(super) fn places(&self) -> impl ExactSizeIterator<Item = (usize, usize)> + use<'a> {
         let (starts, ends) = self.bounds();
         starts.iter().zip(ends).map(|(s, e)| (at(*s), at(*e)))
     }
 
-    /// One bit for each cell, made from where it starts and ends.
+    /// One bit for each cell, computed from its start and end.
     pub(super) fn pack(&self, bit: impl Fn(i32, i32) -> bool) -> BooleanBuffer {
         let (starts, ends) = self.bounds();
         let word = |starts: &[i32], ends: &[i32]| {
@@ -61,7 +61,7 @@ impl<'a> Run<'a> {
             for (flag, (start, end)) in flags.iter_mut().zip(starts.iter().zip(ends)) {
                 *flag = bit(*start, *end).into();
             }
-            // The factor brings the low bit of byte `i` of eight to bit `56 + i`.
+            // The multiplication moves the low bit of byte `i` of eight to bit `56 + i`.
             let bytes = flags.as_chunks::<8>().0.iter();
             let bytes =
                 bytes.map(|eight| u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56);
@@ -98,7 +98,8 @@ impl<'a> Run<'a> {
         self.data.as_slice().get(start..end).unwrap_or_default()
     }
 
-    /// The bytes of all cells, and where each is in them: nothing of the column before or behind the cells.
+    /// The bytes of all cells, and the position of each in them, without the column's bytes before and after
+    /// the cells.
     pub(super) fn own(&self) -> (Buffer, OffsetBuffer<i32>) {
         let first = self.offsets.first();
         let length = self.bytes().len();
@@ -109,14 +110,14 @@ impl<'a> Run<'a> {
         (self.data.slice_with_length(at(first), length), OffsetBuffer::new(ScalarBuffer::from(offsets)))
     }
 
-    /// Whether every cell that is not null has `n` bytes.
+    /// Whether every non-null cell has `n` bytes.
     pub(super) fn all_have(&self, n: i32) -> bool {
         let (starts, ends) = self.bounds();
         let others = starts.iter().zip(ends).filter(|(s, e)| **e - **s != n && **e != **s).count();
         others == 0
     }
 
-    /// The error of the first cell that `check` refuses, for a kernel that has noticed that there is one.
+    /// The error of the first cell that `check` refuses, for a kernel that has detected that there is one.
     #[cold]
     #[inline(never)]
     pub(super) fn refuse(&self, check: impl Fn(Cursor<'_>) -> Result<()>) -> CellError {
@@ -146,14 +147,15 @@ impl CellError {
         Self { index, error }
     }
 
-    /// The error for the user, by the row in its group. Offsets within a cell would be taken for offsets in the file.
+    /// The error for the user, with the row in its group. Offsets within a cell would be mistaken for offsets in the
+    /// file.
     pub(super) fn in_row(self, first_row: u64) -> Error {
         let row = first_row + self.index as u64;
         Error::new(self.error.into_kind()).within("cell").within(format!("row {row}"))
     }
 }
 
-/// Turns the cells of one type into an array of the same length.
+/// Converts the cells of one type to an array of the same length.
 pub(super) trait Values: Send + Sync {
     /// How an element of this type says where it ends inside another type.
     fn framing(&self) -> Framing;
@@ -179,7 +181,7 @@ impl Elements {
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.data.extend_from_slice(bytes);
-        // All elements together are shorter than the column they come from, whose offsets are of the same type.
+        // All elements together are shorter than the column they come from, whose offsets have the same type.
         self.offsets.push(i32::try_from(self.data.len()).unwrap_or(i32::MAX));
         self.nulls.append_non_null();
     }

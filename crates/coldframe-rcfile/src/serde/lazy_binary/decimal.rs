@@ -1,8 +1,8 @@
 //! `decimal`: VInt scale, VInt length, the unscaled value in that many bytes.
 //!
-//! Hive writes the smallest scale and the fewest bytes that hold the value, so `1.50` is `01 01 0f`. Reading brings the
-//! value to the column's scale, half up if digits fall off; a value that then has more digits than the precision is
-//! null (`HiveDecimalWritable.mutateEnforcePrecisionScale`).
+//! Hive writes the smallest scale and the fewest bytes that hold the value, so `1.50` is `01 01 0f`. Reading rescales
+//! the value to the column's scale, rounding half up if digits are dropped; a value that then has more digits than the
+//! precision is null (`HiveDecimalWritable.mutateEnforcePrecisionScale`).
 
 use std::sync::Arc;
 
@@ -21,11 +21,11 @@ const MAX_SCALE: usize = 38;
 pub(super) struct Decimal {
     data_type: DataType,
     scale: u8,
-    /// The first value that has too many digits.
+    /// The first value with too many digits.
     limit: u128,
-    /// The same, where that is more than 64 bits can hold the most that they can.
+    /// The same, saturated to 64 bits.
     short_limit: u64,
-    /// What to multiply a value of each stored scale with; 0 where that takes more than a multiplication of 64 bits.
+    /// The multiplier for a value of each stored scale; 0 if that needs more than a 64-bit multiplication.
     factors: [i64; MAX_SCALE + 1],
 }
 
@@ -53,8 +53,8 @@ impl Decimal {
         })
     }
 
-    /// The value of a cell at `data[start..end]` whose unscaled value has at most 8 bytes and no more scale than the
-    /// column has.
+    /// The value of a cell at `data[start..end]` whose unscaled value has at most 8 bytes and whose scale is at most
+    /// the column's.
     #[inline]
     fn short(&self, data: &[u8], start: usize, end: usize) -> Option<i128> {
         let [scale, length] = *data.get(start..)?.first_chunk()?;
@@ -71,7 +71,7 @@ impl Decimal {
         if wrong { None } else { Some(value.into()) }
     }
 
-    /// Any cell; `None` where the value does not fit the type.
+    /// Any cell; `None` if the value does not fit the type.
     fn any(&self, mut cell: Cursor<'_>) -> Result<Option<i128>> {
         let scale = cell.hadoop_vint()?;
         let Some(scale) = usize::try_from(scale).ok().filter(|s| *s <= MAX_SCALE) else {
@@ -95,7 +95,7 @@ impl Decimal {
     }
 }
 
-/// `None` for more than 128 bits.
+/// `None` beyond 128 bits.
 fn big_endian(bytes: &[u8]) -> Result<Option<i128>> {
     let Some(first) = bytes.first() else {
         return Err(Error::corrupt("expected the bytes of a decimal, found none"));
@@ -112,7 +112,7 @@ fn big_endian(bytes: &[u8]) -> Result<Option<i128>> {
     Ok(Some(i128::from_be_bytes(wide)))
 }
 
-/// `value / power`, halves away from zero.
+/// `value / power`, rounding halves away from zero.
 fn half_up(value: i128, power: i128) -> i128 {
     let (quotient, rest) = (value / power, value % power);
     if rest.unsigned_abs() * 2 >= power.unsigned_abs() { quotient + value.signum() } else { quotient }
@@ -127,7 +127,7 @@ impl Values for Decimal {
         let data = run.data.as_slice();
         let mut values: Vec<i128> = Vec::with_capacity(run.len());
         let mut unusual = Vec::new();
-        // `extend` knows the length, so that the loop has no growth in it.
+        // `extend` knows the length, so the loop does not check the capacity.
         values.extend(run.places().enumerate().map(|(i, (start, end))| {
             if start == end {
                 return 0;

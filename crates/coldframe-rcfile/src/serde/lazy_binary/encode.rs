@@ -1,8 +1,8 @@
 //! Values into cells, exactly as `LazyBinaryColumnarSerDe.serialize` writes them.
 //!
-//! The arrays of a batch are looked up once ([`Source::new`]), then cells are written row by row. What Hive cannot
+//! The arrays of a batch are looked up once ([`TypedArray::new`]), then cells are written row by row. What Hive cannot
 //! write or would change on the way is an error: empty `binary` in a column, text longer than its type. An empty
-//! `varchar` in a column is written as no bytes, as Hive does, and so comes back null.
+//! `varchar` in a column is written as no bytes, as Hive does, and so reads back as null.
 
 use std::ops::Range;
 
@@ -32,7 +32,7 @@ pub(super) struct Encoder {
     rules: Rules,
 }
 
-/// What depends on the version of Hive.
+/// Settings that depend on the version of Hive.
 struct Rules {
     clock: Clock,
     hybrid_dates: bool,
@@ -61,7 +61,7 @@ impl ColumnEncoder for Encoder {
         if rows.end > array.len() {
             return Err(Error::invalid(format!("rows {rows:?} of an array of {}", array.len())));
         }
-        let source = Source::new(&self.hive_type, array, &self.rules)?;
+        let source = TypedArray::new(&self.hive_type, array, &self.rules)?;
         lengths.reserve(rows.len());
         for row in rows {
             let start = data.len();
@@ -75,13 +75,13 @@ impl ColumnEncoder for Encoder {
     }
 }
 
-/// An array, ready to be written value by value.
-struct Source<'a> {
+/// An array prepared for writing value by value.
+struct TypedArray<'a> {
     nulls: Option<&'a NullBuffer>,
-    kind: Kind<'a>,
+    kind: ArrayValues<'a>,
 }
 
-enum Kind<'a> {
+enum ArrayValues<'a> {
     Boolean(&'a BooleanArray),
     TinyInt(&'a PrimitiveArray<Int8Type>),
     SmallInt(&'a PrimitiveArray<Int16Type>),
@@ -90,25 +90,25 @@ enum Kind<'a> {
     Float(&'a [f32]),
     Double(&'a [f64]),
     Date(&'a [i32], bool),
-    /// Values, digits, and digits behind the point.
+    /// Values, precision and scale.
     Decimal(&'a [i128], u8, u8),
-    /// Ticks, ticks a second, and what the seconds count.
+    /// Ticks, ticks per second, and the epoch of the seconds.
     Timestamp(&'a [i64], i64, Option<&'a Clock>, bool),
     IntervalDayTime(&'a [i64], &'a [i32]),
     String(&'a StringArray),
     Varchar(&'a StringArray, u32),
     Char(&'a StringArray, u32),
     Binary(&'a BinaryArray),
-    List(&'a OffsetBuffer<i32>, Box<Source<'a>>),
-    Map(&'a OffsetBuffer<i32>, Box<Source<'a>>, Box<Source<'a>>),
-    Struct(Vec<Source<'a>>),
+    List(&'a OffsetBuffer<i32>, Box<TypedArray<'a>>),
+    Map(&'a OffsetBuffer<i32>, Box<TypedArray<'a>>, Box<TypedArray<'a>>),
+    Struct(Vec<TypedArray<'a>>),
     /// Tags, offsets of a dense union, and the branches.
-    Union(&'a [i8], Option<&'a [i32]>, Vec<Source<'a>>),
+    Union(&'a [i8], Option<&'a [i32]>, Vec<TypedArray<'a>>),
 }
 
-impl<'a> Source<'a> {
+impl<'a> TypedArray<'a> {
     fn new(hive_type: &HiveType, array: &'a dyn Array, rules: &'a Rules) -> Result<Self> {
-        let kind = Kind::new(hive_type, array, rules)?;
+        let kind = ArrayValues::new(hive_type, array, rules)?;
         let kind = kind.ok_or_else(|| {
             Error::schema(format!(
                 "a column of Hive's {hive_type:?} cannot be written from Arrow's {}",
@@ -121,25 +121,25 @@ impl<'a> Source<'a> {
     fn is_valid(&self, row: usize) -> bool {
         match &self.kind {
             // A union has no nulls of its own; Hive has no null inside one.
-            Kind::Union(tags, offsets, branches) => {
+            ArrayValues::Union(tags, offsets, branches) => {
                 branch(tags, *offsets, branches, row).is_some_and(|(_, source, i)| source.is_valid(i))
             }
             _ => self.nulls.is_none_or(|n| row < n.len() && n.is_valid(row)),
         }
     }
 
-    /// Appends a value that is not null as the cell of a column: without a length in front.
+    /// Appends a non-null value as the cell of a column: without a length prefix.
     fn put_cell(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
         match &self.kind {
-            Kind::String(array) => match array.value(row) {
+            ArrayValues::String(array) => match array.value(row) {
                 "" => out.push(EMPTY_STRING),
                 text => out.extend_from_slice(text.as_bytes()),
             },
-            Kind::Varchar(array, limit) => {
+            ArrayValues::Varchar(array, limit) => {
                 out.extend_from_slice(varchar(array.value(row), *limit)?.as_bytes())
             }
-            Kind::Char(array, n) => put_char(array.value(row), *n, out)?,
-            Kind::Binary(array) => match array.value(row) {
+            ArrayValues::Char(array, n) => put_char(array.value(row), *n, out)?,
+            ArrayValues::Binary(array) => match array.value(row) {
                 [] => {
                     return Err(Error::invalid(
                         "LazyBinaryColumnarSerDe has no cell for an empty binary value",
@@ -147,28 +147,32 @@ impl<'a> Source<'a> {
                 }
                 bytes => out.extend_from_slice(bytes),
             },
-            Kind::List(..) | Kind::Map(..) | Kind::Struct(_) | Kind::Union(..) => {
-                self.put_nested(row, out)?
-            }
+            ArrayValues::List(..)
+            | ArrayValues::Map(..)
+            | ArrayValues::Struct(_)
+            | ArrayValues::Union(..) => self.put_nested(row, out)?,
             _ => self.put_number(row, out)?,
         }
         Ok(())
     }
 
-    /// Appends a value that is not null as an element inside another value.
+    /// Appends a non-null value as an element inside another value.
     fn put_element(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
         match &self.kind {
-            Kind::String(array) => put_hadoop_text(out, array.value(row).as_bytes()),
-            Kind::Varchar(array, limit) => {
+            ArrayValues::String(array) => put_hadoop_text(out, array.value(row).as_bytes()),
+            ArrayValues::Varchar(array, limit) => {
                 put_hadoop_text(out, varchar(array.value(row), *limit)?.as_bytes())
             }
-            Kind::Char(array, n) => {
+            ArrayValues::Char(array, n) => {
                 let mut padded = Vec::new();
                 put_char(array.value(row), *n, &mut padded)?;
                 put_hadoop_text(out, &padded);
             }
-            Kind::Binary(array) => put_hadoop_text(out, array.value(row)),
-            Kind::List(..) | Kind::Map(..) | Kind::Struct(_) | Kind::Union(..) => {
+            ArrayValues::Binary(array) => put_hadoop_text(out, array.value(row)),
+            ArrayValues::List(..)
+            | ArrayValues::Map(..)
+            | ArrayValues::Struct(_)
+            | ArrayValues::Union(..) => {
                 let start = out.len();
                 out.extend_from_slice(&[0; 4]);
                 self.put_nested(row, out)?;
@@ -183,34 +187,34 @@ impl<'a> Source<'a> {
         Ok(())
     }
 
-    /// Appends a value that looks the same wherever it is.
+    /// Appends a value that has the same form in both cases.
     fn put_number(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
         match &self.kind {
-            Kind::Boolean(array) => out.push(array.value(row).into()),
-            Kind::TinyInt(array) => out.push(array.value(row).cast_unsigned()),
-            Kind::SmallInt(array) => out.extend_from_slice(&array.value(row).to_be_bytes()),
-            Kind::Int(values) => put_hadoop_vlong(out, get(values, row).into()),
-            Kind::BigInt(values) => put_hadoop_vlong(out, get(values, row)),
-            Kind::Float(values) => {
+            ArrayValues::Boolean(array) => out.push(array.value(row).into()),
+            ArrayValues::TinyInt(array) => out.push(array.value(row).cast_unsigned()),
+            ArrayValues::SmallInt(array) => out.extend_from_slice(&array.value(row).to_be_bytes()),
+            ArrayValues::Int(values) => put_hadoop_vlong(out, get(values, row).into()),
+            ArrayValues::BigInt(values) => put_hadoop_vlong(out, get(values, row)),
+            ArrayValues::Float(values) => {
                 let value = get(values, row);
                 // Java writes every NaN as this one.
                 let bits = if value.is_nan() { 0x7fc0_0000 } else { value.to_bits() };
                 out.extend_from_slice(&bits.to_be_bytes());
             }
-            Kind::Double(values) => {
+            ArrayValues::Double(values) => {
                 let value = get(values, row);
                 let bits = if value.is_nan() { 0x7ff8_0000_0000_0000 } else { value.to_bits() };
                 out.extend_from_slice(&bits.to_be_bytes());
             }
-            Kind::Date(values, hybrid) => {
+            ArrayValues::Date(values, hybrid) => {
                 let day = i64::from(get(values, row));
                 put_hadoop_vlong(out, if *hybrid { hybrid_day(day)? } else { day });
             }
-            Kind::Decimal(values, precision, scale) => {
+            ArrayValues::Decimal(values, precision, scale) => {
                 check_digits(get(values, row), *precision)?;
                 put_decimal(get(values, row), *scale, out);
             }
-            Kind::Timestamp(values, per_second, clock, wraps) => {
+            ArrayValues::Timestamp(values, per_second, clock, wraps) => {
                 let ticks = get(values, row);
                 let seconds = ticks.div_euclid(*per_second);
                 let nanos = ticks.rem_euclid(*per_second) * (1_000_000_000 / per_second);
@@ -223,7 +227,7 @@ impl<'a> Source<'a> {
                 }
                 timestamp::put(out, seconds, u32::try_from(nanos).unwrap_or(0));
             }
-            Kind::IntervalDayTime(seconds, nanos) => {
+            ArrayValues::IntervalDayTime(seconds, nanos) => {
                 put_hadoop_vlong(out, get(seconds, row));
                 put_hadoop_vlong(out, get(nanos, row).into());
             }
@@ -234,7 +238,7 @@ impl<'a> Source<'a> {
 
     fn put_nested(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
         match &self.kind {
-            Kind::List(offsets, element) => {
+            ArrayValues::List(offsets, element) => {
                 let items = range(offsets, row);
                 put_count(items.len(), out)?;
                 put_bitmap(items.clone().map(|i| element.is_valid(i)), out);
@@ -242,7 +246,7 @@ impl<'a> Source<'a> {
                     element.put_if_valid(i, out)?;
                 }
             }
-            Kind::Map(offsets, key, value) => {
+            ArrayValues::Map(offsets, key, value) => {
                 let entries = range(offsets, row);
                 put_count(entries.len(), out)?;
                 put_bitmap(entries.clone().flat_map(|i| [key.is_valid(i), value.is_valid(i)]), out);
@@ -251,7 +255,7 @@ impl<'a> Source<'a> {
                     value.put_if_valid(i, out)?;
                 }
             }
-            Kind::Struct(fields) => {
+            ArrayValues::Struct(fields) => {
                 for eight in fields.chunks(8) {
                     put_bitmap(eight.iter().map(|f| f.is_valid(row)), out);
                     for field in eight {
@@ -259,7 +263,7 @@ impl<'a> Source<'a> {
                     }
                 }
             }
-            Kind::Union(tags, offsets, branches) => {
+            ArrayValues::Union(tags, offsets, branches) => {
                 if let Some((tag, source, i)) = branch(tags, *offsets, branches, row) {
                     out.push(tag);
                     source.put_if_valid(i, out)?;
@@ -275,8 +279,8 @@ impl<'a> Source<'a> {
     }
 }
 
-impl<'a> Kind<'a> {
-    /// `None` where the array is not one of the type.
+impl<'a> ArrayValues<'a> {
+    /// `None` if the array does not have the type.
     fn new(hive_type: &HiveType, array: &'a dyn Array, rules: &'a Rules) -> Result<Option<Self>> {
         Ok(match hive_type {
             HiveType::Boolean => array.as_boolean_opt().map(Self::Boolean),
@@ -303,7 +307,7 @@ impl<'a> Kind<'a> {
     }
 
     fn nested(hive_type: &HiveType, array: &'a dyn Array, rules: &'a Rules) -> Result<Option<Self>> {
-        let child = |t: &HiveType, a: &'a dyn Array| Source::new(t, a, rules);
+        let child = |t: &HiveType, a: &'a dyn Array| TypedArray::new(t, a, rules);
         Ok(match hive_type {
             HiveType::Array(element) => match array.as_list_opt::<i32>() {
                 Some(list) => Some(Self::List(list.offsets(), Box::new(child(element, &**list.values())?))),
@@ -345,9 +349,9 @@ fn is_numbered(fields: &arrow_schema::UnionFields, branches: usize) -> bool {
 fn branch<'s, 'a>(
     tags: &[i8],
     offsets: Option<&[i32]>,
-    branches: &'s [Source<'a>],
+    branches: &'s [TypedArray<'a>],
     row: usize,
-) -> Option<(u8, &'s Source<'a>, usize)> {
+) -> Option<(u8, &'s TypedArray<'a>, usize)> {
     let tag = u8::try_from(*tags.get(row)?).ok()?;
     let row = match offsets {
         Some(offsets) => at(*offsets.get(row)?),
@@ -356,26 +360,26 @@ fn branch<'s, 'a>(
     Some((tag, branches.get(usize::from(tag))?, row))
 }
 
-fn months<'a>(array: &'a dyn Array) -> Option<Kind<'a>> {
+fn months<'a>(array: &'a dyn Array) -> Option<ArrayValues<'a>> {
     if let DataType::Interval(IntervalUnit::YearMonth) = array.data_type() {
-        return array.as_primitive_opt::<IntervalYearMonthType>().map(|a| Kind::Int(a.values()));
+        return array.as_primitive_opt::<IntervalYearMonthType>().map(|a| ArrayValues::Int(a.values()));
     }
-    array.as_primitive_opt::<Int32Type>().map(|a| Kind::Int(a.values()))
+    array.as_primitive_opt::<Int32Type>().map(|a| ArrayValues::Int(a.values()))
 }
 
-fn day_time<'a>(array: &'a dyn Array) -> Option<Kind<'a>> {
+fn day_time<'a>(array: &'a dyn Array) -> Option<ArrayValues<'a>> {
     let columns = array.as_struct_opt()?.columns();
     let seconds = columns.first()?.as_primitive_opt::<Int64Type>()?;
     let nanos = columns.get(1)?.as_primitive_opt::<Int32Type>()?;
-    Some(Kind::IntervalDayTime(seconds.values(), nanos.values()))
+    Some(ArrayValues::IntervalDayTime(seconds.values(), nanos.values()))
 }
 
-fn decimal<'a>(array: &'a dyn Array, precision: u8) -> Option<Kind<'a>> {
+fn decimal<'a>(array: &'a dyn Array, precision: u8) -> Option<ArrayValues<'a>> {
     let array = array.as_primitive_opt::<Decimal128Type>()?;
-    Some(Kind::Decimal(array.values(), precision, u8::try_from(array.scale()).ok()?))
+    Some(ArrayValues::Decimal(array.values(), precision, u8::try_from(array.scale()).ok()?))
 }
 
-fn ticks<'a>(array: &'a dyn Array, clock: Option<&'a Clock>, wraps: bool) -> Option<Kind<'a>> {
+fn ticks<'a>(array: &'a dyn Array, clock: Option<&'a Clock>, wraps: bool) -> Option<ArrayValues<'a>> {
     let DataType::Timestamp(unit, _) = array.data_type() else { return None };
     let (values, per_second) = match unit {
         TimeUnit::Second => (array.as_primitive_opt::<TimestampSecondType>()?.values(), 1),
@@ -385,10 +389,10 @@ fn ticks<'a>(array: &'a dyn Array, clock: Option<&'a Clock>, wraps: bool) -> Opt
             (array.as_primitive_opt::<TimestampNanosecondType>()?.values(), 1_000_000_000)
         }
     };
-    Some(Kind::Timestamp(values, per_second, clock, wraps))
+    Some(ArrayValues::Timestamp(values, per_second, clock, wraps))
 }
 
-/// The value at a row that is known to be there.
+/// The value at a row that is known to exist.
 #[inline]
 fn get<T: Copy + Default>(values: &[T], row: usize) -> T {
     values.get(row).copied().unwrap_or_default()
@@ -436,7 +440,7 @@ fn put_decimal(mut unscaled: i128, mut scale: u8, out: &mut Vec<u8>) {
     put_hadoop_text(out, bytes);
 }
 
-/// The day of the hybrid calendar: near the end of 32 bits there is none.
+/// The day of the hybrid calendar, which does not exist near the end of 32 bits.
 fn hybrid_day(day: i64) -> Result<i64> {
     let found = proleptic_to_hybrid(day);
     if i32::try_from(found).is_ok() {
@@ -449,7 +453,7 @@ fn varchar(text: &str, limit: u32) -> Result<&str> {
     check_characters("varchar", limit, text).map(|()| text)
 }
 
-/// Blanks at the end are not part of a `char`: as many are written as fill it.
+/// Trailing blanks are not part of a `char`: it is padded with as many as fill it.
 fn put_char(text: &str, n: u32, out: &mut Vec<u8>) -> Result<()> {
     let text = text.trim_end_matches(' ');
     check_characters("char", n, text)?;

@@ -1,4 +1,4 @@
-//! `boolean`, `tinyint`, `smallint`, `float`, `double`: so many bytes, big-endian.
+//! `boolean`, `tinyint`, `smallint`, `float`, `double`: a fixed number of bytes, big-endian.
 
 use std::sync::Arc;
 
@@ -33,18 +33,18 @@ fixed! {
     Double f64, 8 => Float64Array;
 }
 
-/// Cells of `N` bytes, or none where they are null.
+/// Cells of `N` bytes, or empty where they are null.
 fn big_endian<const N: usize, T: ArrowNativeType>(
     run: &Run<'_>,
     from: impl Fn([u8; N]) -> T,
 ) -> Result<ScalarBuffer<T>, CellError> {
     check_lengths::<N>(run)?;
     let values: Vec<T> = if run.nulls.is_none() {
-        // All cells are there, so they lie side by side.
+        // No cell is missing, so they are contiguous.
         run.bytes().as_chunks::<N>().0.iter().map(|bytes| from(*bytes)).collect()
     } else {
         let data = run.data.as_slice();
-        // A null reads what comes next, so that nothing branches on it.
+        // A null reads the following bytes, so that nothing branches on it.
         let cell = |start: usize| data.get(start..).and_then(<[u8]>::first_chunk).copied().unwrap_or([0; N]);
         run.places().map(|(start, end)| from(if start == end { [0; N] } else { cell(start) })).collect()
     };
@@ -70,7 +70,7 @@ impl Values for Boolean {
 
     fn decode(&self, run: &Run<'_>) -> Result<ArrayRef, CellError> {
         check_lengths::<1>(run)?;
-        // Hive keeps the value of the row before where the byte is neither: no value to give.
+        // If the byte is neither, Hive keeps the previous row's value: there is no value to return.
         if run.bytes().iter().filter(|b| **b > 1).count() > 0 {
             return Err(run.refuse(|mut cell| match cell.u8()? {
                 0 | 1 => Ok(()),

@@ -2,27 +2,27 @@
 
 use coldframe_encoding::{Cursor, Result};
 
-/// How a value inside another says where it ends.
+/// How a nested value says where it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// Always so many bytes.
+    /// A fixed number of bytes.
     Fixed(usize),
     /// One VInt.
     VInt,
     /// Two VInts.
     TwoVInts,
-    /// A VInt length and so many bytes.
+    /// A VInt length and that many bytes.
     Length,
-    /// A length of 4 bytes and so many bytes.
+    /// A 4-byte length and that many bytes.
     Size,
-    /// VInt scale, VInt length and so many bytes.
+    /// VInt scale, VInt length and that many bytes.
     Decimal,
     /// Four bytes and up to two VInts.
     Timestamp,
 }
 
 impl Framing {
-    /// The bytes of the value that starts here, without the length in front of it.
+    /// The bytes of the value that starts here, without its length prefix.
     pub(super) fn take<'a>(self, bytes: &mut Cursor<'a>) -> Result<&'a [u8]> {
         let whole = bytes.rest();
         let before = bytes.remaining();
@@ -48,7 +48,7 @@ impl Framing {
     }
 }
 
-/// Passes over a timestamp.
+/// Skips a timestamp.
 fn pass_timestamp(bytes: &mut Cursor<'_>) -> Result<()> {
     if bytes.u32_be()? >> 31 == 1 && bytes.hadoop_vlong()? < 0 {
         bytes.hadoop_vlong()?;

@@ -1,4 +1,5 @@
-//! `array`, `map`, `struct`, `uniontype`: the elements are gathered into cells, which their types decode.
+//! `array`, `map`, `struct`, `uniontype`: the elements are gathered into cells, which the element types
+//! decode.
 
 use std::sync::Arc;
 
@@ -99,7 +100,7 @@ impl Values for Map {
         })?;
         let keys = keys.decode(&*self.key).map_err(|e| outer(&offsets, e))?;
         if let Some(i) = keys.nulls().and_then(|n| (0..n.len()).find(|i| n.is_null(*i))) {
-            // Only a decimal that does not fit its type gets here.
+            // Only a decimal that does not fit its type can be null here.
             return Err(outer(
                 &offsets,
                 CellError::new(i, Error::corrupt("a map's key does not fit its type")),
@@ -180,7 +181,7 @@ impl Union {
         Ok(Self { fields, branches })
     }
 
-    /// The tag and the element, `None` where nothing is behind the tag.
+    /// The tag and the element; `None` if nothing follows the tag.
     fn split<'a>(&self, mut cell: Cursor<'a>) -> Result<(i8, Option<&'a [u8]>)> {
         let tag = cell.u8()?;
         let Some(branch) = self.branches.get(usize::from(tag)) else {
@@ -201,7 +202,7 @@ impl Values for Union {
         Framing::Size
     }
 
-    /// Arrow's unions have no nulls of their own: a null is the first branch, and null there.
+    /// Arrow's unions have no nulls of their own: a null becomes the first branch, null there.
     fn decode(&self, run: &Run<'_>) -> Result<ArrayRef, CellError> {
         let mut tags: Vec<i8> = Vec::with_capacity(run.len());
         let mut elements: Vec<Elements> =
@@ -226,7 +227,7 @@ impl Values for Union {
     }
 }
 
-/// The count that a list or map begins with, and its bitmap of `bits_each` bits for each element.
+/// The count at the start of a list or map, and its bitmap of `bits_each` bits for each element.
 fn counted<'a>(cell: &mut Cursor<'a>, bits_each: usize) -> Result<(usize, &'a [u8])> {
     let count = cell.hadoop_vint()?;
     let Ok(count) = usize::try_from(count) else {
@@ -236,7 +237,7 @@ fn counted<'a>(cell: &mut Cursor<'a>, bits_each: usize) -> Result<(usize, &'a [u
     Ok((count, bits))
 }
 
-/// Nothing may follow the elements; but Trino writes a bitmap of one byte where there are none, and Hive ignores it.
+/// Nothing may follow the elements; but for an empty list Trino writes a bitmap of one byte, and Hive ignores it.
 fn end_of_list(cell: &Cursor<'_>, count: usize) -> Result<()> {
     if count == 0 { Ok(()) } else { cell.finish() }
 }
@@ -245,7 +246,7 @@ fn bit(bits: &[u8], i: usize) -> bool {
     bits.get(i / 8).is_some_and(|b| b >> (i % 8) & 1 == 1)
 }
 
-/// Gathers the elements of each cell that is not null; `gather` returns how many there are then.
+/// Gathers the elements of each non-null cell; `gather` returns the total so far.
 fn gather_lists(
     run: &Run<'_>,
     mut gather: impl FnMut(Cursor<'_>) -> Result<usize>,
@@ -264,13 +265,13 @@ fn gather_lists(
     Ok(OffsetBuffer::new(ScalarBuffer::from(offsets)))
 }
 
-/// The error of an element as the error of the list that it is in.
+/// Turns the error of an element into an error of the list that contains it.
 fn outer(offsets: &OffsetBuffer<i32>, e: CellError) -> CellError {
     let starts_before = offsets.partition_point(|o| at(*o) <= e.index);
     CellError { index: starts_before.saturating_sub(1), error: e.error }
 }
 
-/// Arrow refused what was made to fit.
+/// Arrow refused parts that were made to fit.
 #[cold]
 fn impossible(e: ArrowError) -> CellError {
     CellError::new(0, Error::schema(e.to_string()))

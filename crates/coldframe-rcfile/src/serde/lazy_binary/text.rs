@@ -1,10 +1,10 @@
 //! `string`, `char`, `varchar`, `binary`: the bytes themselves.
 //!
-//! An array can share the column's bytes and offsets if all of them are valid: UTF-8 as a whole, no cell begins inside
-//! a character (so none is the lone `bf` of an empty string, either), none longer than its type and each `char`
-//! padded. Otherwise the bytes are copied, in runs where only empty strings are in the way, cell by cell where more is.
+//! An array can share the column's bytes and offsets if all values are valid: the bytes are UTF-8 as a whole, no cell
+//! begins inside a character (so none is the lone `bf` of an empty string), none is longer than its type, and each
+//! `char` is padded. Otherwise the bytes are copied: in runs if only empty strings prevent sharing, else cell by cell.
 //!
-//! What is not UTF-8 reads as Java reads it, with U+FFFD for each malformed sequence.
+//! Malformed UTF-8 reads as in Java, with U+FFFD for each malformed sequence.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use coldframe_encoding::{Error, Result};
 use super::cells::{CellError, Run, Values, at};
 use super::framing::Framing;
 
-/// The one byte of an empty `string` in a column: no UTF-8 has it alone.
+/// The one byte of an empty `string` in a column; it is not valid UTF-8 on its own.
 pub(super) const EMPTY_STRING: u8 = 0xbf;
 
 pub(super) struct Binary;
@@ -33,23 +33,23 @@ impl Values for Binary {
     }
 }
 
-/// What is done to the code points of a value.
+/// How a type limits the code points of a value.
 #[derive(Clone, Copy)]
-pub(super) enum Shape {
+pub(super) enum CharLimit {
     AsIs,
-    /// At most so many.
+    /// At most this many.
     AtMost(u32),
-    /// Exactly so many.
+    /// Exactly this many.
     Padded(u32),
 }
 
 pub(super) struct Text {
-    shape: Shape,
+    shape: CharLimit,
     changes: Changes,
 }
 
 impl Text {
-    pub(super) fn new(shape: Shape, changes: &Changes) -> Self {
+    pub(super) fn new(shape: CharLimit, changes: &Changes) -> Self {
         Self { shape, changes: changes.clone() }
     }
 }
@@ -64,7 +64,7 @@ impl Values for Text {
         let as_stored = StringArray::try_new(offsets, bytes, run.nulls.clone());
         let array = match as_stored {
             Ok(array) => array,
-            Err(_) if matches!(self.shape, Shape::AsIs) && run.top_level => match without_marks(run) {
+            Err(_) if matches!(self.shape, CharLimit::AsIs) && run.top_level => match without_marks(run) {
                 Some(array) => array,
                 None => self.one_by_one(run)?,
             },
@@ -78,19 +78,19 @@ impl Values for Text {
 }
 
 impl Text {
-    /// Whether every value has the length that the type wants.
+    /// Whether every value has a length that the type allows.
     fn fits(&self, array: &StringArray) -> bool {
         let (limit, exactly) = match self.shape {
-            Shape::AsIs => return true,
-            Shape::AtMost(n) => (n, false),
-            Shape::Padded(n) => (n, true),
+            CharLimit::AsIs => return true,
+            CharLimit::AtMost(n) => (n, false),
+            CharLimit::Padded(n) => (n, true),
         };
         let (Ok(limit), offsets) = (usize::try_from(limit), array.value_offsets()) else { return true };
         let lengths = || offsets.iter().zip(offsets.iter().skip(1)).map(|(start, end)| at(*end) - at(*start));
         if array.is_ascii() {
             let misfits =
                 lengths().filter(|n| if exactly { *n != limit && *n != 0 } else { *n > limit }).count();
-            // An empty value of a nested `char` is not null and wants its blanks.
+            // An empty value of a nested `char` is not null and must be padded.
             return misfits == 0 && !(exactly && limit > 0 && has_empty(array));
         }
         array.iter().flatten().all(|s| {
@@ -99,7 +99,7 @@ impl Text {
         })
     }
 
-    /// Every value on its own: the way that knows all cases.
+    /// Value by value: the general case.
     fn one_by_one(&self, run: &Run<'_>) -> Result<StringArray, CellError> {
         let mut text = String::with_capacity(run.bytes().len());
         let mut offsets = Vec::with_capacity(run.len() + 1);
@@ -115,23 +115,23 @@ impl Text {
 
     fn append(&self, text: &mut String, cell: &[u8], top_level: bool) {
         match self.shape {
-            Shape::AsIs if top_level && cell == [EMPTY_STRING] => {}
-            Shape::AsIs => text.push_str(&self.java_text(cell)),
-            Shape::AtMost(n) => {
+            CharLimit::AsIs if top_level && cell == [EMPTY_STRING] => {}
+            CharLimit::AsIs => text.push_str(&self.java_text(cell)),
+            CharLimit::AtMost(n) => {
                 text.extend(self.java_text(cell).chars().take(usize::try_from(n).unwrap_or(usize::MAX)))
             }
-            Shape::Padded(n) => {
+            CharLimit::Padded(n) => {
                 let n = usize::try_from(n).unwrap_or(usize::MAX);
                 let cell = self.java_text(cell);
                 text.extend(cell.chars().take(n));
-                // The file's own blanks are at most as many as the type's.
+                // The file has at most as many blanks as the type.
                 let missing = n.saturating_sub(cell.chars().count());
                 text.extend(std::iter::repeat_n(' ', missing.min(MAX_CHAR)));
             }
         }
     }
 
-    /// [`java_text`], and what that changes is counted.
+    /// [`java_text`], with the changes counted.
     fn java_text<'a>(&self, cell: &'a [u8]) -> Cow<'a, str> {
         let text = java_text(cell);
         self.changes.add(Change::Text, u64::from(matches!(text, Cow::Owned(_))));
@@ -146,8 +146,8 @@ fn has_empty(array: &StringArray) -> bool {
     array.iter().flatten().any(str::is_empty)
 }
 
-/// The strings of a column in which only the marks of empty strings are no UTF-8: the bytes between the marks are
-/// copied in runs.
+/// The strings of a column whose only invalid UTF-8 is the marks of empty strings: the bytes between the marks
+/// are copied in runs.
 fn without_marks(run: &Run<'_>) -> Option<StringArray> {
     let data = run.data.as_slice();
     let mut bytes = Vec::with_capacity(run.bytes().len());
@@ -207,7 +207,7 @@ fn java_text(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// How many bytes the malformed sequence has that `wrong` begins with.
+/// The length of the malformed sequence at the start of `wrong`.
 fn malformed(wrong: &[u8], by_unicode: Option<usize>) -> usize {
     match wrong {
         [0xed, 0xa0..=0xbf, 0x80..=0xbf, ..] => 3,

@@ -6,11 +6,11 @@
 //!         negative, !x: | VInt: seconds >> 31 |
 //! ```
 //!
-//! Reversed, the zeros at the end of the digits are in front and take no room: 0.12 s is `21`, one byte. Without the
-//! second VInt the seconds are 0 to 2^31 - 1 (1970 to 2038). Hive 0.8 knows no second VInt and wraps, which is refused here; where there are no
-//! nanoseconds it leaves a byte 0 behind the seconds.
+//! Reversed, the trailing zeros of the digits come first and take no space: 0.12 s is `21`, one byte. Without the
+//! second VInt the seconds are 0 to 2^31 - 1 (1970 to 2038). Hive 0.8 has no second VInt and wraps around, which is
+//! refused here; if there are no nanoseconds it leaves a 0 byte after the seconds.
 //!
-//! A `timestamp` is the wall clock as if it were UTC since Hive 3, and the instant before.
+//! Since Hive 3 a `timestamp` is the wall clock as if it were UTC; before, it is an instant.
 
 use std::sync::Arc;
 
@@ -28,11 +28,11 @@ use crate::serde::{SerdeOptions, TimestampUnit};
 
 /// What the seconds in the file count.
 pub(super) enum Clock {
-    /// The wall clock as if UTC, or an instant: as Arrow has it.
+    /// The wall clock as if UTC, or an instant: the same as in Arrow.
     Proleptic,
     /// The wall clock of UTC in the hybrid calendar.
     Hybrid,
-    /// Instants, to be shown in a zone in the hybrid calendar.
+    /// Instants, shown as the wall clock of a zone in the hybrid calendar.
     HybridIn(Arc<Zone>),
 }
 
@@ -46,7 +46,7 @@ impl Clock {
         }
     }
 
-    /// Arrow's seconds for those in the file.
+    /// Converts the file's seconds to Arrow's.
     #[inline]
     fn shown(&self, seconds: i64) -> i64 {
         match self {
@@ -56,7 +56,7 @@ impl Clock {
         }
     }
 
-    /// The file's seconds for Arrow's.
+    /// Converts Arrow's seconds to the file's.
     pub(super) fn stored(&self, seconds: i64) -> i64 {
         match self {
             Self::Proleptic => seconds,
@@ -86,7 +86,7 @@ impl Timestamp {
         Self { clock: Clock::Proleptic, unit: options.timestamp_unit, utc: Some("UTC".into()), changes }
     }
 
-    /// Arrow's values in a unit of which `PER_SECOND` are a second.
+    /// Arrow's values in a unit with `PER_SECOND` ticks per second.
     fn values<const PER_SECOND: i64>(&self, run: &Run<'_>) -> Result<Vec<i64>, CellError> {
         match &self.clock {
             Clock::Proleptic => self.shown_values::<PER_SECOND>(run, |seconds| seconds),
@@ -112,7 +112,7 @@ impl Timestamp {
         let mut unusual = Vec::new();
         for (i, ((start, end), to)) in starts.iter().zip(ends).zip(&mut values).enumerate() {
             match short(data, at(*start), at(*end)) {
-                // 31 bits of seconds, even as shown in a zone, overflow in no unit.
+                // 31 bits of seconds, even after the zone's offset, overflow in no unit.
                 Some((seconds, nanos)) => {
                     *to = shown(seconds).wrapping_mul(PER_SECOND).wrapping_add(fraction(nanos));
                 }
@@ -122,7 +122,8 @@ impl Timestamp {
         }
         for i in unusual {
             let (seconds, nanos) = long(run.cell(i)).map_err(|e| CellError::new(i, e))?;
-            // Widened: the seconds of the first values of a unit are beyond what their fractions bring back.
+            // Widened: for the smallest values of a unit the seconds alone overflow, before the fraction is
+            // added.
             let value = i128::from(shown(seconds)) * i128::from(PER_SECOND) + i128::from(fraction(nanos));
             let value = i64::try_from(value).map_err(|_| CellError::new(i, self.out_of_range(seconds)))?;
             values.get_mut(i).into_iter().for_each(|to| *to = value);
@@ -162,8 +163,8 @@ impl Values for Timestamp {
     }
 }
 
-/// Seconds and nanoseconds of a cell with at most one VInt, and that valid. It looks at 12 bytes, so it refuses a cell
-/// at the end of the column.
+/// Seconds and nanoseconds of a cell with at most one VInt, which is valid. It reads 12 bytes, so it refuses a cell at
+/// the end of the column.
 #[inline]
 fn short(data: &[u8], start: usize, end: usize) -> Option<(i64, i64)> {
     let bytes: &[u8; 12] = data.get(start..)?.first_chunk()?;
@@ -173,7 +174,7 @@ fn short(data: &[u8], start: usize, end: usize) -> Option<(i64, i64)> {
     if length == 4 && first >> 31 == 0 {
         return Some((first.into(), 0));
     }
-    // One byte that is not negative, or 144 - n and n bytes: nine digits fit four.
+    // One non-negative byte, or 144 - n and n bytes: nine digits fit four.
     let payload = u32::try_from(length.wrapping_sub(5)).ok().filter(|n| *n <= 4)?;
     let lead = u32::from(digits.to_be_bytes()[0]);
     let single = payload == 0;
@@ -191,7 +192,7 @@ fn long(cell: &[u8]) -> Result<(i64, i64)> {
     let first = cell.u32_be()?;
     let low = i64::from(first & 0x7fff_ffff);
     if first >> 31 == 0 {
-        // Hive 0.8 writes the nanoseconds' VInt even where it is 0 and there is no flag.
+        // Hive 0.8 writes the nanoseconds' VInt even if it is 0 and the flag is not set.
         if cell.rest() != [0] {
             cell.finish()?;
         }

@@ -1,8 +1,8 @@
 //! `int`, `bigint`, `date` and the intervals: Hadoop VInts.
 //!
-//! The cell's length is known, so the integer is not parsed byte by byte: the eight bytes that *end* where the cell
-//! ends are one load, of which the payload is the low `8 * (length - 1)` bits. The first byte, which has sign and
-//! length again, is only checked. Nothing branches on the length.
+//! The cell's length is known, so the integer is not parsed byte by byte: the eight bytes that *end* at the cell's
+//! end are one load, and the payload is its low `8 * (length - 1)` bits. The first byte, which repeats sign and
+//! length, is only checked. Nothing branches on the length.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl Values for BigInt {
 }
 
 pub(super) struct Date {
-    /// Days of the calendar that is Julian before 1582-10-15.
+    /// Days of the hybrid calendar, which is Julian before 1582-10-15.
     pub(super) hybrid: bool,
 }
 
@@ -93,7 +93,7 @@ impl Values for IntervalDayTime {
     }
 }
 
-/// The integers of 64 bits.
+/// 64-bit integers.
 fn vlongs(run: &Run<'_>) -> Result<Vec<i64>, CellError> {
     let data = run.data.as_slice();
     let mut wrong = false;
@@ -110,7 +110,7 @@ fn vlongs(run: &Run<'_>) -> Result<Vec<i64>, CellError> {
     }
 }
 
-/// The integers of 32 bits; a longer one is an error.
+/// 32-bit integers; a longer one is an error.
 #[expect(clippy::cast_possible_truncation, reason = "a value that this changes is refused")]
 fn vints(run: &Run<'_>) -> Result<Vec<i32>, CellError> {
     let data = run.data.as_slice();
@@ -129,7 +129,7 @@ fn vints(run: &Run<'_>) -> Result<Vec<i32>, CellError> {
     }
 }
 
-/// The VInt that fills `data[start..end]`, and whether the bytes are no such integer. No bytes are 0.
+/// The VInt that fills `data[start..end]`, and whether the bytes are not such an integer. No bytes are 0.
 #[inline]
 pub(super) fn vint(data: &[u8], start: usize, end: usize) -> (i64, bool) {
     let length = end.wrapping_sub(start);

@@ -1,8 +1,8 @@
 //! `boolean`: `true` and `false` in any case, and with `hive.lazysimple.extended_boolean_literal` also `t`, `1`, `f`, `0`.
 //!
-//! With that property Hive's `LazyBoolean` does not touch its (reused) object where a cell is longer than one byte and
-//! none of these words: the cell reads as the one before it. That is followed within a row group, so that the same
-//! values come out; a row group's first such cell is null.
+//! With that property, Hive's `LazyBoolean` leaves its (reused) object unchanged if a cell is longer than one byte and
+//! none of these words: the cell reads as the one before it. This is reproduced within a row group, so that the same
+//! values come out; such a cell at the start of a row group is null.
 
 use std::cell::Cell as Shared;
 
@@ -11,7 +11,7 @@ use super::fixed::Parse;
 
 pub(super) struct Boolean {
     extended: bool,
-    /// What the object holds that Hive reuses.
+    /// The value in the object that Hive reuses.
     previous: Shared<Option<bool>>,
 }
 
@@ -46,13 +46,13 @@ impl Parse for Boolean {
         value
     }
 
-    /// Words of two bytes or more are the value before them, if there is one.
+    /// Other words of two bytes or more give the previous value, if there is one.
     fn may_take(&self, cell: Cell<'_>) -> bool {
         (self.extended && cell.len > 1) || self.parse(cell).is_some()
     }
 }
 
-/// The cell, if it is `true` or `false`. Its length leaves only one of them, so that nothing branches on which it is.
+/// The cell, if it is `true` or `false`. Its length leaves only one candidate, so nothing branches on which it is.
 #[inline(always)]
 fn word(cell: Cell<'_>) -> Option<bool> {
     const CASE: u32 = 0x2020_2020;

@@ -1,4 +1,5 @@
-//! Where the bytes of each value are: the cells of a column, or the parts of cells that nested types cut out.
+//! Where the bytes of each value are: the cells of a column, or the parts of cells that nested types
+//! separate.
 
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
 
@@ -7,10 +8,10 @@ use crate::serde::Cells;
 /// One value's bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Cell<'a> {
-    /// The bytes from the value's first to the end of the buffer, so that a parser can load words of fixed size that
-    /// reach beyond the value.
+    /// The bytes from the value's first to the end of the buffer, so that a parser can load fixed-size words that
+    /// extend past the value.
     pub(super) rest: &'a [u8],
-    /// How many of them are the value's.
+    /// How many of them belong to the value.
     pub(super) len: usize,
 }
 
@@ -20,18 +21,18 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// The bytes of a column of values, missing values among them.
-pub(super) trait Source {
-    /// How many values there are.
+/// The bytes of a column of values, some of which may be missing.
+pub(super) trait CellSource {
+    /// The number of values.
     fn len(&self) -> usize;
 
-    /// The bytes that all values are in.
+    /// The buffer that holds all values.
     fn data(&self) -> &[u8];
 
-    /// Start and end of each value in `data`; a start behind the end is a missing value.
+    /// Start and end of each value in `data`; a start after the end is a missing value.
     fn ranges(&self) -> impl Iterator<Item = (usize, usize)>;
 
-    /// The buffers, if the values lie in a row and none is missing.
+    /// The buffers, if the values are contiguous and none is missing.
     fn shared(&self) -> Option<(&Buffer, &OffsetBuffer<i32>)> {
         None
     }
@@ -46,7 +47,7 @@ pub(super) trait Source {
     }
 }
 
-impl Source for Cells {
+impl CellSource for Cells {
     fn len(&self) -> usize {
         self.offsets.len() - 1
     }
@@ -72,23 +73,23 @@ impl Source for Cells {
 }
 
 /// Parts of cells.
-pub(super) struct Parts<'a> {
+pub(super) struct CellParts<'a> {
     data: &'a [u8],
     ranges: Vec<(u32, u32)>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> CellParts<'a> {
     pub(super) fn new(data: &'a [u8], capacity: usize) -> Self {
         Self { data, ranges: Vec::with_capacity(capacity) }
     }
 
-    /// Adds `data[start..end]`. A column's bytes are counted by an `i32`, so both fit.
+    /// Adds `data[start..end]`. A column's size fits an `i32`, so both do.
     pub(super) fn push(&mut self, start: usize, end: usize) {
         let narrow = |n| u32::try_from(n).unwrap_or(u32::MAX);
         self.ranges.push((narrow(start), narrow(end)));
     }
 
-    /// Adds a value that is not there.
+    /// Adds a missing value.
     pub(super) fn push_missing(&mut self) {
         self.ranges.push((u32::MAX, 0));
     }
@@ -100,7 +101,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-impl Source for Parts<'_> {
+impl CellSource for CellParts<'_> {
     fn len(&self) -> usize {
         self.ranges.len()
     }
@@ -137,7 +138,7 @@ impl Validity {
         }
     }
 
-    /// The next `len` bits, up to 64: a whole word, but for the last time.
+    /// The next `len` bits, up to 64; only the last call may pass a partial word.
     pub(super) fn push_block(&mut self, bits: u64, len: usize) {
         debug_assert!(self.len.is_multiple_of(64) && len <= 64);
         self.len += len;

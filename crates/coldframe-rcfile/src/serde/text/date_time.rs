@@ -1,6 +1,6 @@
 //! `date` and `timestamp`: `2020-01-31` and `2020-01-31 23:59:59.123456789`.
 //!
-//! What else is taken differs between the versions of Hive:
+//! Which other forms are accepted differs between the versions of Hive:
 //!
 //! | | up to 2.x (`java.sql`) | 3.x (`java.time`, lenient) | 4.x (`java.time`, strict) |
 //! |---|---|---|---|
@@ -8,9 +8,9 @@
 //! | year | 4 digits | 1..=10 digits, sign | date: 1..=4, timestamp: 1..=10 digits, sign |
 //! | a day that does not exist | rolls over, up to the 31st | rolls over | null |
 //! | hour 24, second 60 | rolls over | rolls over | null |
-//! | text behind a date | null | ignored behind a space | ignored unless a digit |
-//! | blanks around | timestamps only | ignored | ignored |
-//! | `2020-01-31T23:59` | null | taken | taken |
+//! | text after a date | null | ignored after a space | ignored unless a digit |
+//! | surrounding blanks | timestamps only | ignored | ignored |
+//! | `2020-01-31T23:59` | null | accepted | accepted |
 //!
 //! All are null below 8 bytes. Sources: Hive's `LazyDate`, `LazyTimestamp`, `common.type.Date` and `Timestamp`;
 //! `java.sql.Date.valueOf`, `java.sql.Timestamp.valueOf`, `java.time.format.DateTimeFormatterBuilder`.
@@ -31,13 +31,13 @@ use crate::serde::HiveVersion;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// The first year that all calendars agree on.
+/// The first year in which all calendars agree.
 const FIRST_COMMON_YEAR: u32 = 1583;
 
 /// Pairs of digits between separators, eight bytes at a time.
 ///
-/// Each byte is compared with a pattern by exclusive or: a separator must give 0, a digit its value. Adding 0x7f (0x76)
-/// sets the top bit of each byte that is not 0 (not below 10).
+/// Each byte is XORed with a pattern: a separator must give 0, a digit its value. Adding 0x7f (0x76) sets the top bit
+/// of each byte that is not 0 (not below 10).
 struct Pairs {
     pattern: u64,
     addend: u64,
@@ -58,7 +58,7 @@ impl Pairs {
         Self { pattern: u64::from_le_bytes(pattern), addend: u64::from_le_bytes(addend) }
     }
 
-    /// In byte i the number that digits i and i + 1 are; and zero, if all bytes are as in the pattern.
+    /// In byte i the number formed by digits i and i + 1; zero if all bytes match the pattern.
     #[inline]
     fn read(&self, text: &[u8; 8]) -> (u64, u64) {
         let digits = u64::from_le_bytes(*text) ^ self.pattern;
@@ -98,7 +98,7 @@ fn common_date(text: &[u8; 10], version: HiveVersion) -> Option<i32> {
     common_days(year_month, at(day, 6), version)
 }
 
-/// The day of the value before: rows are often in the order of time, and then it is that of the next one, too.
+/// The day of the previous value: rows are often in time order, so the next value often has the same day.
 struct LastDay {
     text: Shared<[u8; 10]>,
     days: Shared<i32>,
@@ -109,7 +109,7 @@ impl LastDay {
         Self { text: Shared::new(*b"1970-01-01"), days: Shared::new(0) }
     }
 
-    /// As [`common_date`] has it.
+    /// As returned by [`common_date`].
     #[inline(always)]
     fn days(&self, text: &[u8; 10], version: HiveVersion) -> Option<i32> {
         if self.text.get() == *text {
@@ -190,7 +190,7 @@ fn rolled_over(date: Civil) -> Option<i64> {
     Some(first.days() + date.day - 1)
 }
 
-/// A date as `java.sql.Date.valueOf` takes it: any day up to the 31st.
+/// A date as `java.sql.Date.valueOf` accepts it: any day up to the 31st.
 fn sql_date(text: &[u8]) -> Option<Civil> {
     let mut parts = text.splitn(3, |&b| b == b'-');
     let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
@@ -283,7 +283,7 @@ fn leniently(text: &[u8], version: HiveVersion, formats: &Formats) -> Option<Ins
     }
 }
 
-/// A timestamp as `java.sql.Timestamp.valueOf` takes it: hours, minutes and seconds of any size.
+/// A timestamp as `java.sql.Timestamp.valueOf` accepts it: hours, minutes and seconds of any size.
 fn sql_timestamp(text: &[u8]) -> Option<Instant> {
     let space = text.iter().position(|&b| b == b' ')?;
     let date = sql_date(text.get(..space)?)?;
@@ -294,13 +294,13 @@ fn sql_timestamp(text: &[u8]) -> Option<Instant> {
         None => (rest, 0),
     };
     let of_day = hour * 3600 + minute * 60 + java_int(second)?;
-    // The hours count before the calendar does: they can leave the gap of 1582.
+    // The hours are added before the calendar is applied: they can lead out of the gap of 1582.
     let date = Civil { day: date.day + of_day.div_euclid(SECONDS_PER_DAY), ..date };
     let days = Civil::from_hybrid_days(date.hybrid_days()).days();
     Some(Instant { seconds: days * SECONDS_PER_DAY + of_day.rem_euclid(SECONDS_PER_DAY), nanos })
 }
 
-/// The nanoseconds of 1..=9 digits behind a point.
+/// The nanoseconds of 1..=9 digits after a point.
 fn nanos(digits: &[u8]) -> Option<u32> {
     if digits.is_empty() || digits.len() > 9 || !digits.iter().all(u8::is_ascii_digit) {
         return None;
@@ -348,7 +348,7 @@ fn fields(text: &[u8]) -> Option<Clock> {
     Some(Clock { date, time: [hour, minute, second], nanos })
 }
 
-/// ISO 8601 as `DateTimeFormatter.ISO_LOCAL_DATE_TIME` has it: `yyyy-MM-ddTHH:mm[:ss[.n]]`.
+/// ISO 8601 as in `DateTimeFormatter.ISO_LOCAL_DATE_TIME`: `yyyy-MM-ddTHH:mm[:ss[.n]]`.
 fn iso(text: &[u8]) -> Option<Instant> {
     let mut scanner = Scanner::new(text);
     let year = scanner.padded_year()?;

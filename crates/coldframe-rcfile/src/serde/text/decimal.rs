@@ -1,8 +1,8 @@
 //! `decimal(p, s)`: `[+-] digits [. digits] [e [+-] digits]`, rounded half up to the scale; null where it does not fit.
 //!
-//! Hive holds 38 significant digits. More digits before the point are null; those behind the point are rounded away
-//! before the value is rounded to the scale. Blanks around the number are allowed since Hive 4.
-//! Source: Hive's `FastHiveDecimalImpl.fastSetFromBytes`.
+//! Hive holds 38 significant digits. More digits before the point give null; further digits after it are rounded
+//! away before the value is rounded to the scale. Surrounding blanks are allowed since Hive 4. Source: Hive's
+//! `FastHiveDecimalImpl.fastSetFromBytes`.
 
 use super::cells::Cell;
 use super::digits::{POWERS_OF_TEN, sign, up_to_16, without_point};
@@ -14,11 +14,11 @@ const MAX_DIGITS: usize = 38;
 pub(super) struct Decimal {
     precision: u8,
     scale: u8,
-    /// Hive 4 trims, and takes an exponent behind `.5`.
+    /// Hive 4 trims, and accepts an exponent after `.5`.
     hive4: bool,
     /// `10^precision`
     bound: i128,
-    /// The same where it is in range, for the short path.
+    /// The same if it fits, for the short path.
     short_bound: u64,
 }
 
@@ -54,7 +54,7 @@ impl Parse for Decimal {
 }
 
 impl Decimal {
-    /// A number with exactly the scale's digits behind the point, as Hive writes it, and not too long.
+    /// A number with exactly the scale's digits after the point, as Hive writes it, and not too long.
     #[inline(always)]
     fn short(&self, rest: &[u8], len: usize) -> Option<u64> {
         let scale = usize::from(self.scale);
@@ -63,7 +63,7 @@ impl Decimal {
         }
         let whole_len = len.checked_sub(scale + 1)?;
         if len <= 8 {
-            // The point taken out, all digits fit one word.
+            // Without the point, all digits fit one word.
             return without_point(rest, len, whole_len).filter(|value| *value < self.short_bound);
         }
         if scale > 8 || whole_len > 10 || rest.get(whole_len) != Some(&b'.') {
@@ -75,12 +75,12 @@ impl Decimal {
         (value < self.short_bound).then_some(value)
     }
 
-    /// All that Hive takes.
+    /// Everything that Hive accepts.
     #[cold]
     fn leniently(&self, text: &[u8]) -> Option<i128> {
         let mut number = self.scan(text)?;
         let scale = i32::from(self.scale);
-        // To at most 38 digits behind the point, then to the column's scale.
+        // To at most 38 digits after the point, then to the column's scale.
         if number.scale > 38 {
             number = number.rounded_to(38);
         }
@@ -109,14 +109,14 @@ impl Decimal {
             [b'.', rest @ ..] => rest.split_at_checked(end(rest))?,
             _ => (Default::default(), rest),
         };
-        // Before Hive 4 nothing may follow `.5`; but where digits are dropped, that is not looked at.
+        // Before Hive 4 nothing may follow `.5`; but if digits are dropped, Hive does not check that.
         let naked = !self.hive4 && !rest.is_empty() && fraction.len() <= MAX_DIGITS;
         if whole.is_empty() && (fraction.is_empty() || naked) {
             return None;
         }
         let exponent = match rest {
             [] => 0,
-            // A blank behind the letter or its sign does for the digits.
+            // A blank after the letter or its sign counts as the digits.
             [b'e' | b'E', exponent @ ..] => exponent_of(exponent, self.hive4 && !cell.ends_with(text))?,
             _ => return None,
         };
@@ -132,7 +132,7 @@ impl Decimal {
     }
 }
 
-/// `[+-] digits` of an exponent: two significant digits at most, as Hive has it.
+/// `[+-] digits` of an exponent: at most two significant digits, as in Hive.
 fn exponent_of(text: &[u8], may_be_empty: bool) -> Option<i32> {
     let (negative, digits) = match text {
         [b'-', rest @ ..] => (true, rest),
@@ -158,7 +158,7 @@ struct Number {
 }
 
 impl Number {
-    /// With at most `scale` digits behind the point, half away from zero.
+    /// To at most `scale` digits after the point, rounding half away from zero.
     fn rounded_to(self, scale: i32) -> Self {
         let Ok(surplus) = u32::try_from(self.scale - scale) else { return self };
         if surplus == 0 {

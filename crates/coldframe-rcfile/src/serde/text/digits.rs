@@ -1,8 +1,8 @@
 //! Decimal digits, eight at a time.
 //!
-//! Up to eight characters are loaded as one little-endian word, from which `0` is taken off by exclusive or, and shifted
-//! up, so that the last one is the highest byte. The word is then eight digits, the first ones zero, whose sum of
-//! products takes three multiplications (D. Lemire, "Number parsing at a gigabyte per second").
+//! Up to eight characters are loaded as one little-endian word; XOR removes the `0`, and a shift makes the last
+//! character the highest byte. The word is then eight digits, the first ones zero, and three multiplications give their
+//! value (D. Lemire, "Number parsing at a gigabyte per second").
 
 use super::cells::Cell;
 
@@ -19,15 +19,15 @@ pub(super) const POWERS_OF_TEN: [u64; 20] = {
     powers
 };
 
-/// The value of the first `n` bytes of `rest`, 1..=8, if they are digits. `None`, too, near the end of the buffer.
+/// The value of the first `n` bytes of `rest`, 1..=8, if they are digits. Also `None` near the end of the buffer.
 #[inline(always)]
 pub(super) fn up_to_8(rest: &[u8], n: usize) -> Option<u64> {
     let word = u64::from_le_bytes(*rest.first_chunk::<8>()?) ^ ZEROS;
     eight(word << (64usize.wrapping_sub(8 * n) & 63))
 }
 
-/// The value of the first `n` bytes of `rest`, 1..=16, if they are digits: two words, whatever `n` is, so that no branch
-/// depends on it. `None`, too, near the end of the buffer.
+/// The value of the first `n` bytes of `rest`, 1..=16, if they are digits: two words, whatever `n` is, so that no
+/// branch depends on it. Also `None` near the end of the buffer.
 #[inline(always)]
 pub(super) fn in_two_words(rest: &[u8], n: usize) -> Option<u64> {
     let words =
@@ -45,14 +45,14 @@ pub(super) fn without_point(rest: &[u8], n: usize, point: usize) -> Option<u64> 
     if n < 2 || rest.get(point) != Some(&b'.') {
         return None;
     }
-    // The bytes behind the point move down by one.
+    // The bytes after the point move down by one.
     let before = !(u64::MAX << ((8 * point) & 63));
     let joined = (word & before) | ((word >> 8) & !before);
     let shift = 64usize.wrapping_sub(8 * (n - 1)) & 63;
     eight(joined << shift)
 }
 
-/// The place of the first `.` in the first eight bytes of `rest`; 8 if there is none.
+/// The position of the first `.` in the first eight bytes of `rest`; 8 if there is none.
 #[inline]
 pub(super) fn point(rest: &[u8]) -> Option<usize> {
     let word = u64::from_le_bytes(*rest.first_chunk::<8>()?) ^ 0x2e2e_2e2e_2e2e_2e2e;
@@ -60,10 +60,10 @@ pub(super) fn point(rest: &[u8]) -> Option<usize> {
     usize::try_from(zero.trailing_zeros() / 8).ok()
 }
 
-/// The value of a word of eight digits, `0` being 0.
+/// The value of a word of eight digits, each 0 to 9.
 #[inline(always)]
 fn eight(digits: u64) -> Option<u64> {
-    // A byte of 10 or more has its top bit set, or gets it from the sum.
+    // A byte of 10 or more has its top bit set, or gets it from the addition.
     if (digits | digits.wrapping_add(0x7676_7676_7676_7676)) & 0x8080_8080_8080_8080 != 0 {
         return None;
     }
@@ -73,7 +73,7 @@ fn eight(digits: u64) -> Option<u64> {
     Some(low.wrapping_add(high) >> 32)
 }
 
-/// The value of the first `n` bytes of `rest`, 1..=16, if they are digits. `None`, too, near the end of the buffer.
+/// The value of the first `n` bytes of `rest`, 1..=16, if they are digits. Also `None` near the end of the buffer.
 #[inline(always)]
 pub(super) fn up_to_16(rest: &[u8], n: usize) -> Option<u64> {
     match n {
@@ -83,7 +83,7 @@ pub(super) fn up_to_16(rest: &[u8], n: usize) -> Option<u64> {
     }
 }
 
-/// Splits off a leading `-`, without a branch: signs are often as good as random.
+/// Splits off a leading `-` without a branch: signs are often almost random.
 #[inline(always)]
 pub(super) fn sign(cell: Cell<'_>) -> (bool, &[u8], usize) {
     let negative = cell.len > 0 && cell.rest.first() == Some(&b'-');

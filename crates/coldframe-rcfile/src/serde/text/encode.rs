@@ -1,8 +1,9 @@
 //! Arrays as the cells that `ColumnarSerDe` writes.
 //!
 //! Null is the null format at every level, also within a list: Hive reads a list of one null as null, and a list of one
-//! empty string as an empty list. What would read as something else is refused, where Hive writes it: text that is the null
-//! format, a separator that nothing escapes. Sources: Hive's `LazySimpleSerDe.serialize` and `LazyUtils.writePrimitiveUTF8`.
+//! empty string as an empty list. What would read back as something else is refused, although Hive writes it: text
+//! equal to the null format, an unescaped separator. Sources: Hive's `LazySimpleSerDe.serialize` and
+//! `LazyUtils.writePrimitiveUTF8`.
 
 use std::collections::HashSet;
 use std::io::Write as _;
@@ -25,7 +26,7 @@ use coldframe_encoding::{Error, Result};
 
 use super::options::TextOptions;
 use super::print;
-use super::strings::{Shape, shaped};
+use super::strings::{CharLimit, shaped};
 use crate::hive_type::HiveType;
 use crate::serde::bounds::{check_characters, check_digits};
 use crate::serde::{ColumnEncoder, HiveVersion, SerdeOptions};
@@ -72,7 +73,7 @@ impl ColumnEncoder for TextEncoder {
         if rows.start > rows.end || rows.end > array.len() {
             return Err(Error::invalid(format!("rows {rows:?} of an array of {}", array.len())));
         }
-        let column = Column::new(&self.hive_type, array)?;
+        let column = TypedArray::new(&self.hive_type, array)?;
         lengths.reserve(rows.len());
         for row in rows {
             let start = data.len();
@@ -87,8 +88,8 @@ impl ColumnEncoder for TextEncoder {
     }
 }
 
-/// An array taken apart by its Hive type.
-enum Column<'a> {
+/// An array split up according to its Hive type.
+enum TypedArray<'a> {
     Boolean(&'a BooleanArray),
     TinyInt(&'a PrimitiveArray<Int8Type>),
     SmallInt(&'a PrimitiveArray<Int16Type>),
@@ -96,9 +97,9 @@ enum Column<'a> {
     BigInt(&'a PrimitiveArray<Int64Type>),
     Float(&'a PrimitiveArray<Float32Type>),
     Double(&'a PrimitiveArray<Float64Type>),
-    /// Values, digits, and digits behind the point.
+    /// Values, precision and scale.
     Decimal(&'a PrimitiveArray<Decimal128Type>, u8, u8),
-    String(&'a StringArray, Shape),
+    String(&'a StringArray, CharLimit),
     Binary(&'a BinaryArray),
     Date(&'a PrimitiveArray<Date32Type>),
     Time {
@@ -107,10 +108,10 @@ enum Column<'a> {
     },
     YearMonth(&'a PrimitiveArray<Int32Type>),
     DayTime(&'a StructArray, &'a PrimitiveArray<Int64Type>, &'a PrimitiveArray<Int32Type>),
-    List(&'a ListArray, Box<Column<'a>>),
-    Map(&'a MapArray, Box<Column<'a>>, Box<Column<'a>>),
-    Struct(&'a StructArray, Vec<Column<'a>>),
-    Union(&'a UnionArray, Vec<Column<'a>>),
+    List(&'a ListArray, Box<TypedArray<'a>>),
+    Map(&'a MapArray, Box<TypedArray<'a>>, Box<TypedArray<'a>>),
+    Struct(&'a StructArray, Vec<TypedArray<'a>>),
+    Union(&'a UnionArray, Vec<TypedArray<'a>>),
 }
 
 enum Times<'a> {
@@ -142,7 +143,7 @@ impl Times<'_> {
     }
 }
 
-impl<'a> Column<'a> {
+impl<'a> TypedArray<'a> {
     fn new(hive_type: &HiveType, array: &'a dyn Array) -> Result<Self> {
         let mismatch = || {
             Error::schema(format!(
@@ -165,9 +166,9 @@ impl<'a> Column<'a> {
             HiveType::Decimal { precision, scale } => primitive::<Decimal128Type>(array)
                 .filter(|a| u8::try_from(a.scale()).is_ok_and(|s| s == *scale))
                 .map(|a| Self::Decimal(a, *precision, *scale)),
-            HiveType::String => array.as_string_opt().map(|a| Self::String(a, Shape::AsIs)),
-            HiveType::Varchar(n) => array.as_string_opt().map(|a| Self::String(a, Shape::AtMost(*n))),
-            HiveType::Char(n) => array.as_string_opt().map(|a| Self::String(a, Shape::Padded(*n))),
+            HiveType::String => array.as_string_opt().map(|a| Self::String(a, CharLimit::AsIs)),
+            HiveType::Varchar(n) => array.as_string_opt().map(|a| Self::String(a, CharLimit::AtMost(*n))),
+            HiveType::Char(n) => array.as_string_opt().map(|a| Self::String(a, CharLimit::Padded(*n))),
             HiveType::Binary => array.as_binary_opt().map(Self::Binary),
             HiveType::Date => primitive(array).map(Self::Date),
             HiveType::Timestamp => times(array).map(|values| Self::Time { values, zoned: false }),
@@ -224,7 +225,7 @@ impl<'a> Column<'a> {
             Self::List(a, _) => a.is_null(row),
             Self::Map(a, ..) => a.is_null(row),
             Self::Struct(a, _) => a.is_null(row),
-            // A union's null is that of its branch, behind the tag.
+            // A union's null is that of its branch, after the tag.
             Self::Union(..) => false,
         }
     }
@@ -240,7 +241,7 @@ fn times(array: &dyn Array) -> Option<Times<'_>> {
     }
 }
 
-fn union_columns<'a>(branches: &[HiveType], array: &'a UnionArray) -> Result<Vec<Column<'a>>> {
+fn union_columns<'a>(branches: &[HiveType], array: &'a UnionArray) -> Result<Vec<TypedArray<'a>>> {
     let DataType::Union(fields, _) = array.data_type() else {
         return Err(Error::schema(format!("a union array of {}", array.data_type())));
     };
@@ -251,7 +252,7 @@ fn union_columns<'a>(branches: &[HiveType], array: &'a UnionArray) -> Result<Vec
             branches.len()
         )));
     }
-    branches.iter().zip(ids).map(|(t, id)| Column::new(t, array.child(id))).collect()
+    branches.iter().zip(ids).map(|(t, id)| TypedArray::new(t, array.child(id))).collect()
 }
 
 impl Context {
@@ -264,7 +265,7 @@ impl Context {
             .ok_or_else(|| Error::unsupported("text nested this deeply"))
     }
 
-    fn write(&self, column: &Column<'_>, row: usize, level: usize, out: &mut Vec<u8>) -> Result<()> {
+    fn write(&self, column: &TypedArray<'_>, row: usize, level: usize, out: &mut Vec<u8>) -> Result<()> {
         if column.is_null(row) {
             out.extend_from_slice(&self.options.null_format);
             return Ok(());
@@ -284,9 +285,9 @@ impl Context {
         Ok(())
     }
 
-    /// An error for a part of a nested value that holds a separator of those around it.
-    fn check_part(&self, column: &Column<'_>, cell: &[u8], level: usize) -> Result<()> {
-        if self.options.escape.is_some() && matches!(column, Column::String(..)) {
+    /// An error for a part of a nested value that contains one of the surrounding separators.
+    fn check_part(&self, column: &TypedArray<'_>, cell: &[u8], level: usize) -> Result<()> {
+        if self.options.escape.is_some() && matches!(column, TypedArray::String(..)) {
             return Ok(());
         }
         let around = self.options.separators.get(1..level).unwrap_or_default();
@@ -299,33 +300,43 @@ impl Context {
         }
     }
 
-    fn write_value(&self, column: &Column<'_>, row: usize, level: usize, out: &mut Vec<u8>) -> Result<()> {
+    fn write_value(
+        &self,
+        column: &TypedArray<'_>,
+        row: usize,
+        level: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         match column {
-            Column::Boolean(a) => out.extend_from_slice(if a.value(row) { b"true" } else { b"false" }),
-            Column::TinyInt(a) => print::integer(a.value(row).into(), out),
-            Column::SmallInt(a) => print::integer(a.value(row).into(), out),
-            Column::Int(a) => print::integer(a.value(row).into(), out),
-            Column::BigInt(a) => print::integer(a.value(row), out),
-            Column::Float(a) => print::float(a.value(row), out),
-            Column::Double(a) => print::double(a.value(row), out),
-            Column::Decimal(a, precision, scale) => {
+            TypedArray::Boolean(a) => out.extend_from_slice(if a.value(row) { b"true" } else { b"false" }),
+            TypedArray::TinyInt(a) => print::integer(a.value(row).into(), out),
+            TypedArray::SmallInt(a) => print::integer(a.value(row).into(), out),
+            TypedArray::Int(a) => print::integer(a.value(row).into(), out),
+            TypedArray::BigInt(a) => print::integer(a.value(row), out),
+            TypedArray::Float(a) => print::float(a.value(row), out),
+            TypedArray::Double(a) => print::double(a.value(row), out),
+            TypedArray::Decimal(a, precision, scale) => {
                 check_digits(a.value(row), *precision)?;
                 print::decimal(a.value(row), *scale, out);
             }
-            Column::String(a, shape) => self.string(a.value(row), *shape, out)?,
-            Column::Binary(a) => self.binary(a.value(row), out),
-            Column::Date(a) => print::date(a.value(row), self.version, out)?,
-            Column::Time { values, zoned: false } => print::timestamp(values.value(row), self.version, out)?,
-            Column::Time { values, zoned: true } => print::instant(values.value(row), out)?,
-            Column::YearMonth(a) => print::year_month(a.value(row), out),
-            Column::DayTime(_, seconds, nanos) => print::day_time(seconds.value(row), nanos.value(row), out),
-            Column::List(a, values) => {
+            TypedArray::String(a, shape) => self.string(a.value(row), *shape, out)?,
+            TypedArray::Binary(a) => self.binary(a.value(row), out),
+            TypedArray::Date(a) => print::date(a.value(row), self.version, out)?,
+            TypedArray::Time { values, zoned: false } => {
+                print::timestamp(values.value(row), self.version, out)?
+            }
+            TypedArray::Time { values, zoned: true } => print::instant(values.value(row), out)?,
+            TypedArray::YearMonth(a) => print::year_month(a.value(row), out),
+            TypedArray::DayTime(_, seconds, nanos) => {
+                print::day_time(seconds.value(row), nanos.value(row), out)
+            }
+            TypedArray::List(a, values) => {
                 self.list(values, range(a.value_offsets(), row)?, level, out)?;
             }
-            Column::Map(a, keys, values) => {
+            TypedArray::Map(a, keys, values) => {
                 self.map(keys, values, range(a.value_offsets(), row)?, level, out)?;
             }
-            Column::Struct(_, fields) => {
+            TypedArray::Struct(_, fields) => {
                 let separator = self.separator(level)?;
                 for (i, field) in fields.iter().enumerate() {
                     if i > 0 {
@@ -334,7 +345,7 @@ impl Context {
                     self.write(field, row, level + 1, out)?;
                 }
             }
-            Column::Union(a, branches) => {
+            TypedArray::Union(a, branches) => {
                 let id = a.type_id(row);
                 let branch = usize::try_from(id).ok().and_then(|i| branches.get(i));
                 let branch =
@@ -347,7 +358,13 @@ impl Context {
         Ok(())
     }
 
-    fn list(&self, values: &Column<'_>, rows: Range<usize>, level: usize, out: &mut Vec<u8>) -> Result<()> {
+    fn list(
+        &self,
+        values: &TypedArray<'_>,
+        rows: Range<usize>,
+        level: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         let separator = self.separator(level)?;
         let (first, start, empty) = (rows.start, out.len(), rows.is_empty());
         for row in rows {
@@ -366,8 +383,8 @@ impl Context {
 
     fn map(
         &self,
-        keys: &Column<'_>,
-        values: &Column<'_>,
+        keys: &TypedArray<'_>,
+        values: &TypedArray<'_>,
         rows: Range<usize>,
         level: usize,
         out: &mut Vec<u8>,
@@ -384,7 +401,7 @@ impl Context {
             let key = out.get(start..).unwrap_or_default();
             if keys.is_null(row) || !seen.insert(key.to_vec()) {
                 return Err(Error::invalid(format!(
-                    "expected a map whose keys are there and differ, found `{}`: its entry would not be read",
+                    "expected a map with distinct keys that are not null, found `{}`: its entry would not be read",
                     key.escape_ascii()
                 )));
             }
@@ -394,13 +411,13 @@ impl Context {
         Ok(())
     }
 
-    fn string(&self, text: &str, shape: Shape, out: &mut Vec<u8>) -> Result<()> {
+    fn string(&self, text: &str, shape: CharLimit, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
         match shape {
-            Shape::AsIs => {}
-            Shape::AtMost(n) => check_characters("varchar", n, text)?,
-            // Blanks at the end are not part of a `char`.
-            Shape::Padded(n) => check_characters("char", n, text.trim_end_matches(' '))?,
+            CharLimit::AsIs => {}
+            CharLimit::AtMost(n) => check_characters("varchar", n, text)?,
+            // Trailing blanks are not part of a `char`.
+            CharLimit::Padded(n) => check_characters("char", n, text.trim_end_matches(' '))?,
         }
         shaped(text, shape, out);
         let Some(escape) = self.options.escape else { return Ok(()) };
@@ -419,7 +436,7 @@ impl Context {
         Ok(())
     }
 
-    /// Base64, since Hive 4 without padding.
+    /// Base64; since Hive 4 without padding.
     fn binary(&self, bytes: &[u8], out: &mut Vec<u8>) {
         let engine = if self.version >= HiveVersion::V4_1 { &STANDARD_NO_PAD } else { &STANDARD };
         // Writing to a Vec does not fail.

@@ -1,41 +1,41 @@
-//! Columns of values of one size: a parser, and the loop around it.
+//! Columns of fixed-size values: a parser, and the loop around it.
 
 use arrow_array::types::ArrowPrimitiveType;
 use arrow_array::{BooleanArray, PrimitiveArray};
 use coldframe_encoding::Result;
 
-use super::cells::{Cell, Source, Validity};
+use super::cells::{Cell, CellSource, Validity};
 
-/// Reads one value.
+/// Parses one value.
 pub(super) trait Parse {
-    /// What it gives.
+    /// Its result.
     type Value: Copy + Default;
 
-    /// The value, or `None` where Hive has null.
+    /// The value, or `None` where Hive gives null.
     fn parse(&self, cell: Cell<'_>) -> Option<Self::Value>;
 
-    /// An error that belongs to the column as a whole, once all is parsed.
+    /// An error that concerns the column as a whole, after everything is parsed.
     fn check(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Whether the cell may be more than nothing to this parser, whatever it has read before: a value, or one that is out
-    /// of range. What the parser remembers is another thing from then on.
+    /// Whether this parser accepts the cell, whatever it has read before: a value, or one that is out of range. From
+    /// then on the parser's memory may matter.
     fn may_take(&self, cell: Cell<'_>) -> bool {
         self.parse(cell).is_some() || self.check().is_err()
     }
 }
 
-/// What a cell is compared with to be null. Only where the null format itself parses (`-1`, say) must that be done: else
-/// parsing gives null.
+/// The text that cells are compared with to be null. That is necessary only if the null format itself parses (such as
+/// `-1`): otherwise parsing gives null.
 struct NullFormat<'a> {
     text: &'a [u8],
-    /// Beyond every cell's if there is no need to compare.
+    /// Longer than every cell if no comparison is needed.
     len: usize,
 }
 
 impl<'a> NullFormat<'a> {
-    /// `parser` is one of its own: a parser may remember what it has read, and the null format is no cell.
+    /// `parser` is a separate one: a parser may remember what it has read, and the null format is not a cell.
     fn new(text: &'a [u8], parser: &impl Parse) -> Self {
         let compared = parser.may_take(Cell { rest: text, len: text.len() });
         Self { text, len: if compared { text.len() } else { usize::MAX } }
@@ -49,9 +49,9 @@ impl<'a> NullFormat<'a> {
 
 /// An array of the parsed values, made in blocks of 64.
 ///
-/// A function of its own for each type, so that its loop has the processor's registers for itself.
+/// A separate function for each type, so that its loop has all registers.
 #[inline(never)]
-pub(super) fn primitive<T: ArrowPrimitiveType, S: Source, P: Parse<Value = T::Native>>(
+pub(super) fn primitive<T: ArrowPrimitiveType, S: CellSource, P: Parse<Value = T::Native>>(
     source: &S,
     null_format: &[u8],
     make: impl Fn() -> P,
@@ -82,7 +82,7 @@ pub(super) fn primitive<T: ArrowPrimitiveType, S: Source, P: Parse<Value = T::Na
 
 /// An array of booleans, made in blocks of 64.
 #[inline(never)]
-pub(super) fn boolean<S: Source, P: Parse<Value = bool>>(
+pub(super) fn boolean<S: CellSource, P: Parse<Value = bool>>(
     source: &S,
     null_format: &[u8],
     make: impl Fn() -> P,

@@ -1,12 +1,13 @@
-//! `float` and `double`: what Java's `Double.parseDouble` takes.
+//! `float` and `double`: what Java's `Double.parseDouble` accepts.
 //!
 //! ```text
 //! blanks [+-] ( NaN | Infinity | digits [. digits] [e [+-] digits] [f|d]
 //!             | 0x hex [. hex] p [+-] digits [f|d] ) blanks
 //! ```
 //!
-//! Blank is every character up to U+0020. `inf`, `nan` and other cases are none of Java's. Hive looks at the length
-//! first (`LazyUtils.isNumberMaybe`): a cell of one byte must be a digit, and one of four must not begin with `n`.
+//! Every character up to U+0020 counts as blank. Java does not accept `inf`, `nan` or other spellings. Hive checks
+//! the length first (`LazyUtils.isNumberMaybe`): a cell of one byte must be a digit, and one of four must not begin
+//! with `n`.
 
 use super::cells::Cell;
 use super::digits::{POWERS_OF_TEN, in_two_words, point, sign, without_point};
@@ -27,15 +28,15 @@ pub(super) trait Binary:
 {
     const NOT_A_NUMBER: Self;
     const POSITIVE_INFINITY: Self;
-    /// Exponent of the least normal value.
+    /// Exponent of the smallest normal value.
     const MIN_EXPONENT: i64;
     /// Bits of a significand.
     const SIGNIFICAND: u32;
-    /// The nearest to an integer.
+    /// The nearest value to an integer.
     fn nearest(value: u64) -> Self;
-    /// The value itself, which is one of this type.
+    /// The value itself, which is representable.
     fn narrowed(value: f64) -> Self;
-    /// Exactly `self * 2^exponent`, if it is a value of the type.
+    /// Exactly `self * 2^exponent`, if it is representable.
     fn scaled(self, exponent: i64) -> Self;
 }
 
@@ -93,7 +94,7 @@ impl<T: Binary> Parse for Float<T> {
             return Some(value);
         }
         let bytes = cell.bytes();
-        // What begins and ends with a digit has Java's grammar if it has the crate's.
+        // Text that begins and ends with a digit satisfies Java's grammar if it satisfies the crate's.
         let unsigned = bytes.strip_prefix(b"-").unwrap_or(bytes);
         if let ([first, ..], [.., last]) = (unsigned, unsigned)
             && first.is_ascii_digit()
@@ -106,7 +107,7 @@ impl<T: Binary> Parse for Float<T> {
     }
 }
 
-/// `[-] digits . digits`, up to 19 digits together: the last 16 behind the point, and before them up to seven.
+/// `[-] digits . digits`, up to 19 digits together: the last 16 after the point, and up to seven before them.
 #[inline(always)]
 fn plain<T: Binary>(cell: Cell<'_>) -> Option<T> {
     let (negative, rest, len) = sign(cell);
@@ -122,7 +123,7 @@ fn plain<T: Binary>(cell: Cell<'_>) -> Option<T> {
     quotient(negative, head * POWERS_OF_TEN.get(tail_len)? + tail, behind)
 }
 
-/// `10^-k` as `(m, e)`: `m * 2^-e`, the 64 bits of m cut off behind the last.
+/// `10^-k` as `(m, e)`: `m * 2^-e`, with m truncated to 64 bits.
 const TENTHS: [(u64, i32); 20] = {
     let mut tenths = [(0, 0); 20];
     let mut k = 0;
@@ -140,11 +141,11 @@ const TENTHS: [(u64, i32); 20] = {
     tenths
 };
 
-/// The value nearest to `digits / 10^k` (or below zero), unless 64 bits of it do not tell which that is.
+/// The value nearest to `digits / 10^k` (negated if negative), unless 64 bits do not decide which that is.
 ///
 /// `digits`, shifted up to 64 bits, times `m` is less than the true product by less than `2^64`: the upper half of the
-/// product is that of the true one, or one less. Only if its bits behind the value's last one are a half or just below
-/// can that matter: one number in 500, if they are not made for it.
+/// product is that of the true one, or one less. That matters only if the bits after the value's last bit are a half
+/// or just below it: one number in 500, unless chosen for it.
 #[inline(always)]
 fn quotient<T: Binary>(negative: bool, digits: u64, k: usize) -> Option<T> {
     let (tenths, scale) = *TENTHS.get(k)?;
@@ -163,7 +164,7 @@ fn quotient<T: Binary>(negative: bool, digits: u64, k: usize) -> Option<T> {
         return None;
     }
     let kept = (high >> surplus) + u64::from(behind > half);
-    // As an f64 it has 53 bits, or one more if it was rounded up to 2^53: that one goes to the exponent as it should.
+    // As an f64 it has 53 bits, or one more if it was rounded up to 2^53: the carry correctly goes to the exponent.
     let narrower = 53 - T::SIGNIFICAND;
     let exponent = i64::from(surplus) + 64 - i64::from(scale) - i64::from(free) - i64::from(narrower);
     let biased = u64::try_from(exponent + 52 + 1023 - 1).ok()?;
@@ -186,7 +187,7 @@ fn leniently<T: Binary>(cell: &[u8]) -> Option<T> {
         _ => (false, text),
     };
     let value = match unsigned {
-        // The canonical one, whatever the sign.
+        // The canonical NaN, whatever the sign.
         b"NaN" => return Some(T::NOT_A_NUMBER),
         b"Infinity" => T::POSITIVE_INFINITY,
         [b'0', b'x' | b'X', hex @ ..] => hexadecimal(without_suffix(hex))?,
@@ -259,7 +260,7 @@ fn hexadecimal<T: Binary>(text: &[u8]) -> Option<T> {
             significand = significand << 4 | digit;
             exponent -= if behind_point { 4 } else { 0 };
         } else {
-            // No room: of the further digits it matters only whether they are zero.
+            // Overflow: of the further digits it matters only whether they are zero.
             significand |= u64::from(digit != 0);
             exponent += if behind_point { 0 } else { 4 };
         }
@@ -273,7 +274,7 @@ fn hexadecimal<T: Binary>(text: &[u8]) -> Option<T> {
     let free = significand.leading_zeros();
     significand <<= free;
     exponent -= i64::from(free);
-    // A value below the normal ones has fewer bits: those that fall out are rounded now.
+    // A subnormal value has fewer bits: the dropped ones are rounded now.
     let lost = (T::MIN_EXPONENT - (exponent + 63)).clamp(0, 64);
     if lost > 0 {
         let shift = u32::try_from(lost).unwrap_or(64);

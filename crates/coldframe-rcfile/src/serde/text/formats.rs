@@ -1,9 +1,9 @@
 //! `timestamp.formats`: patterns of `java.time.format.DateTimeFormatter` (Hive 4) or Joda-Time (before), and `millis`.
 //!
 //! Letters: `y`/`u` year, `M` month (`MMM`, `MMMM`: English name), `d` day, `H` hour 0..23, `h` hour 1..12, `a` AM/PM,
-//! `m` minute, `s` second, `S` fraction of a second; text in `'` is itself, as is all that is no letter. What a pattern
-//! lacks is as in 1970-01-01 00:00:00. The result has milliseconds, as Hive's has. Hive 4 knows the names `iso8601` and
-//! `rfc1123`, too. Other letters are refused when the column is opened, not at the first value.
+//! `m` minute, `s` second, `S` fraction of a second; text in `'` is literal, as is every non-letter. Fields that a
+//! pattern lacks are those of 1970-01-01 00:00:00. The result has milliseconds, as in Hive. Hive 4 also accepts the
+//! names `iso8601` and `rfc1123`. Other letters are refused when the column is opened, not at the first value.
 
 use chrono::DateTime;
 use coldframe_encoding::calendar::Civil;
@@ -19,7 +19,7 @@ pub(super) struct Formats(Vec<Format>);
 
 #[derive(Debug)]
 enum Format {
-    /// Milliseconds since 1970, a fraction being cut off.
+    /// Milliseconds since 1970, with a fraction cut off.
     Millis,
     Iso8601,
     Rfc1123,
@@ -74,7 +74,7 @@ impl Formats {
             _ => Ok(Format::Pattern { items: items(pattern)?, joda: version < HiveVersion::V4_1 }),
         };
         let mut formats: Vec<Format> = patterns.iter().map(compile).collect::<Result<_>>()?;
-        // Hive 4 tries the number first wherever it stands in the list.
+        // Hive 4 tries the number first, wherever it is in the list.
         if version >= HiveVersion::V4_1 {
             formats.sort_by_key(|f| !matches!(f, Format::Millis));
         }
@@ -112,7 +112,7 @@ fn items(pattern: &str) -> Result<Vec<Item>> {
     Ok(items)
 }
 
-/// The text in the quotes at the start of `rest`, and what follows. Two quotes are one.
+/// The quoted text at the start of `rest`, and what follows. Two quotes are one.
 fn quoted<'a>(rest: &'a str, pattern: &str) -> Result<(String, &'a str)> {
     if let Some(behind) = rest.strip_prefix("''") {
         return Ok(("'".to_owned(), behind));
@@ -232,7 +232,7 @@ fn matched(items: &[Item], joda: bool, text: &[u8]) -> Option<Instant> {
         return None;
     }
     if !joda && (29..=31).contains(&date.day) && (1..=12).contains(&date.month) {
-        // Java's resolver is smart: the 31st of a shorter month is its last day.
+        // Java's resolver is in SMART mode: the 31st of a shorter month is its last day.
         while !date.exists() {
             date.day -= 1;
         }
@@ -242,7 +242,8 @@ fn matched(items: &[Item], joda: bool, text: &[u8]) -> Option<Instant> {
     in_range.then(|| instant(seconds * 1000 + millis))
 }
 
-/// A number of a pattern: fixed in width if two letters, else as wide as the digits that follow leave room for.
+/// A number of a pattern: fixed width for two letters, otherwise as wide as the following digits leave room
+/// for.
 fn number(scanner: &mut Scanner<'_>, field: Field, width: usize, behind: &[Item], joda: bool) -> Option<i64> {
     let reserved: usize = behind
         .iter()
@@ -277,7 +278,7 @@ fn month_name(scanner: &mut Scanner<'_>, short: bool, joda: bool) -> Option<i64>
     };
     for (month, name) in (1..).zip(MONTHS) {
         let abbreviation = name.get(..3)?;
-        // Joda takes either form for both patterns.
+        // Joda accepts either form for both patterns.
         let forms = if joda {
             [Some(name), Some(abbreviation)]
         } else {

@@ -1,4 +1,4 @@
-//! A point of the wall clock, and its number in the unit that is asked for.
+//! A point of the wall clock, and its value in the requested unit.
 
 use std::cell::Cell as Shared;
 
@@ -17,7 +17,7 @@ pub(super) struct Instant {
     pub(super) nanos: u32,
 }
 
-/// Turns instants into numbers of a unit, and remembers one that does not fit.
+/// Converts instants to values of a unit, and remembers one that does not fit.
 pub(super) struct Range {
     unit: TimestampUnit,
     beyond: Shared<Option<Instant>>,
@@ -50,7 +50,7 @@ impl Range {
         count.or_else(|| self.count_widely(instant, per_second, fraction))
     }
 
-    /// Widened, as the seconds alone of 1677-09-21 are beyond what the nanoseconds of that day reach.
+    /// Widened, as the seconds of 1677-09-21 alone overflow before the nanoseconds are added.
     #[cold]
     fn count_widely(&self, instant: Instant, per_second: i64, fraction: u32) -> Option<i64> {
         let count = i128::from(instant.seconds) * i128::from(per_second) + i128::from(fraction);

@@ -1,6 +1,7 @@
-//! `tinyint`, `smallint`, `int`, `bigint`: `[+-] digits [. digits]`, the fraction being cut off.
+//! `tinyint`, `smallint`, `int`, `bigint`: `[+-] digits [. digits]`, with the fraction cut off.
 //!
-//! Neither blanks nor exponents. What does not fit the type is null. Source: Hive's `LazyInteger`, `LazyLong`.
+//! Neither blanks nor exponents. A value that does not fit the type is null. Source: Hive's `LazyInteger`,
+//! `LazyLong`.
 
 use std::marker::PhantomData;
 
@@ -51,7 +52,7 @@ pub(super) fn leniently(text: &[u8]) -> Option<i64> {
     if !fraction_digits.iter().all(u8::is_ascii_digit) || (whole.is_empty() && fraction_digits.is_empty()) {
         return None;
     }
-    // Below zero, where there is room for one more.
+    // Accumulates negatively: that range is one larger.
     whole
         .iter()
         .try_fold(0i64, |value, &b| {

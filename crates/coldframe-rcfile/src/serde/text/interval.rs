@@ -48,7 +48,7 @@ impl Parse for DayTime {
 fn sign(text: &[u8]) -> (i64, &[u8]) {
     match text {
         [b'-', rest @ ..] => (-1, rest),
-        // Hive's pattern `[+|-]` takes a bar, too.
+        // Hive's pattern `[+|-]` also accepts a bar.
         [b'+' | b'|', rest @ ..] => (1, rest),
         _ => (1, text),
     }
@@ -62,7 +62,7 @@ fn in_range(digits: &[u8], max: i64) -> Option<i64> {
     (value <= max).then_some(value)
 }
 
-/// Nanoseconds of the digits behind a point; what is finer is cut off.
+/// Nanoseconds of the digits after a point; finer digits are cut off.
 fn fraction(digits: &[u8]) -> Option<i32> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;

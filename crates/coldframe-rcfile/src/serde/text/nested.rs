@@ -7,10 +7,10 @@
 //! uniontype   tag ^B value
 //! ```
 //!
-//! One level down, the next separator is used (a map takes two). An entry whose key is null, does not parse or was there
-//! before is dropped. A union whose tag names no branch makes Hive throw; here it is null. Each level is cut for the
-//! whole column at once, and its parts are decoded as a column of their own.
-//! Sources: Hive's `LazyArray`, `LazyMap`, `LazyStruct`, `LazyUnion`.
+//! Each level uses the next separator (a map uses two). An entry whose key is null, does not parse or is repeated is
+//! dropped. A union whose tag names no branch makes Hive throw; here it is null. Each level is split for the whole
+//! column at once, and its parts are decoded as a column. Sources: Hive's `LazyArray`, `LazyMap`, `LazyStruct`,
+//! `LazyUnion`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use arrow_schema::{ArrowError, DataType, Field};
 use coldframe_encoding::{Error, Result};
 
 use super::TextDecoder;
-use super::cells::{Cell, Parts, Source, Validity};
+use super::cells::{Cell, CellParts, CellSource, Validity};
 use super::fixed::Parse;
 use super::integer::Integer;
 use crate::hive_type::{HiveType, map_entries, struct_fields, union_fields};
@@ -37,7 +37,7 @@ impl TextDecoder {
             .ok_or_else(|| Error::unsupported("text nested this deeply"))
     }
 
-    /// The end of the part of `data[start..end]` that begins at `start`: the first separator that is not escaped.
+    /// The end of the part of `data[start..end]` that begins at `start`: the first unescaped separator.
     #[inline]
     fn part_end(&self, data: &[u8], start: usize, end: usize, separator: u8) -> usize {
         let part = data.get(start..end).unwrap_or_default();
@@ -49,7 +49,7 @@ impl TextDecoder {
             if byte == separator {
                 return start + at;
             }
-            // The separator is looked for first: Hive, too, lets it win over an equal escape.
+            // The separator is checked first: in Hive, too, it wins over an equal escape.
             at += if byte == escape && at + 1 < part.len() { 2 } else { 1 };
         }
         end
@@ -59,9 +59,14 @@ impl TextDecoder {
         cell.is_none_or(|c| c.len == self.options.null_format.len() && c.bytes() == self.options.null_format)
     }
 
-    pub(super) fn list<S: Source>(&self, element: &HiveType, source: &S, level: usize) -> Result<ArrayRef> {
+    pub(super) fn list<S: CellSource>(
+        &self,
+        element: &HiveType,
+        source: &S,
+        level: usize,
+    ) -> Result<ArrayRef> {
         let separator = self.separator(level)?;
-        let mut parts = Parts::new(source.data(), source.len());
+        let mut parts = CellParts::new(source.data(), source.len());
         let mut rows = Rows::new(source.len());
         for ((start, end), cell) in source.ranges().zip(source.cells()) {
             let null = self.is_null(cell);
@@ -84,7 +89,7 @@ impl TextDecoder {
         Ok(Arc::new(ListArray::try_new(field, offsets, values, nulls).map_err(unexpected)?))
     }
 
-    pub(super) fn map<S: Source>(
+    pub(super) fn map<S: CellSource>(
         &self,
         key: &HiveType,
         value: &HiveType,
@@ -92,8 +97,8 @@ impl TextDecoder {
         level: usize,
     ) -> Result<ArrayRef> {
         let (separator, key_separator) = (self.separator(level)?, self.separator(level + 1)?);
-        let mut keys = Parts::new(source.data(), source.len());
-        let mut values = Parts::new(source.data(), source.len());
+        let mut keys = CellParts::new(source.data(), source.len());
+        let mut values = CellParts::new(source.data(), source.len());
         let mut rows = Rows::new(source.len());
         for ((start, end), cell) in source.ranges().zip(source.cells()) {
             let null = self.is_null(cell);
@@ -137,14 +142,15 @@ impl TextDecoder {
         Ok(Arc::new(MapArray::try_new(entries, offsets, entry_array, nulls, false).map_err(unexpected)?))
     }
 
-    pub(super) fn structure<S: Source>(
+    pub(super) fn structure<S: CellSource>(
         &self,
         fields: &[(String, HiveType)],
         source: &S,
         level: usize,
     ) -> Result<ArrayRef> {
         let separator = self.separator(level)?;
-        let mut columns: Vec<_> = fields.iter().map(|_| Parts::new(source.data(), source.len())).collect();
+        let mut columns: Vec<_> =
+            fields.iter().map(|_| CellParts::new(source.data(), source.len())).collect();
         let mut validity = Validity::with_capacity(source.len());
         let last = fields.len().saturating_sub(1);
         for ((start, end), cell) in source.ranges().zip(source.cells()) {
@@ -174,14 +180,15 @@ impl TextDecoder {
         Ok(Arc::new(array.map_err(unexpected)?))
     }
 
-    pub(super) fn union<S: Source>(
+    pub(super) fn union<S: CellSource>(
         &self,
         branches: &[HiveType],
         source: &S,
         level: usize,
     ) -> Result<ArrayRef> {
         let separator = self.separator(level)?;
-        let mut columns: Vec<_> = branches.iter().map(|_| Parts::new(source.data(), source.len())).collect();
+        let mut columns: Vec<_> =
+            branches.iter().map(|_| CellParts::new(source.data(), source.len())).collect();
         let mut ids = Vec::with_capacity(source.len());
         for ((start, end), cell) in source.ranges().zip(source.cells()) {
             let tag_end = self.part_end(source.data(), start, end, separator);
@@ -252,14 +259,14 @@ impl Rows {
     }
 }
 
-/// Marks the entries whose key is not null and was not in the same map before.
+/// Marks the entries whose key is not null and not a repetition in the same map.
 fn first_of_each_key(keys: &ArrayData, offsets: &[i32]) -> BooleanBuffer {
     let mut keep = Validity::with_capacity(keys.len());
     let mut seen: HashSet<&[u8]> = HashSet::new();
     for row in offsets.windows(2) {
         let &[start, end] = row else { continue };
         let entries = usize::try_from(start).unwrap_or(0)..usize::try_from(end).unwrap_or(0);
-        // Most maps are small: looking back is faster than hashing.
+        // Most maps are small: a linear search is faster than hashing.
         let hashed = entries.len() > 16;
         seen.clear();
         for i in entries.clone() {

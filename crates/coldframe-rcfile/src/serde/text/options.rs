@@ -1,4 +1,4 @@
-//! The table and SerDe properties that shape text, under Hive's own names.
+//! The table and SerDe properties that determine the text form, under Hive's own names.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ pub struct TextOptions {
     pub separators: Vec<u8>,
     /// `serialization.null.format`: the cell that stands for null.
     pub null_format: Vec<u8>,
-    /// `escape.delim`, if set: the byte that takes the meaning from the next one.
+    /// `escape.delim`, if set: the escape character.
     pub escape: Option<u8>,
     /// `serialization.escape.crlf`: CR and LF are written as `\r` and `\n`.
     pub escape_crlf: bool,
-    /// `serialization.last.column.takes.rest`: the last field of a struct holds all further separators.
+    /// `serialization.last.column.takes.rest`: the last field of a struct includes all further separators.
     pub last_takes_rest: bool,
     /// `hive.lazysimple.extended_boolean_literal`: `t`, `1`, `f`, `0` are booleans, too.
     pub extended_boolean: bool,
@@ -47,7 +47,7 @@ impl From<&SerdeOptions> for TextOptions {
 }
 
 impl TextOptions {
-    /// Whether there are separators for all levels of a column's type.
+    /// Whether there are enough separators for all levels of a column's type.
     pub fn check_nesting(&self, hive_type: &HiveType) -> Result<()> {
         let needed = separators_needed(hive_type);
         if needed < self.separators.len() {
@@ -61,7 +61,7 @@ impl TextOptions {
     }
 }
 
-/// Separators that a column of this type uses: one a level, a map two.
+/// Number of separators that a column of this type uses: one per level, two for a map.
 fn separators_needed(hive_type: &HiveType) -> usize {
     match hive_type {
         HiveType::Array(element) => 1 + separators_needed(element),
@@ -75,7 +75,8 @@ fn separators_needed(hive_type: &HiveType) -> usize {
 fn separators(properties: &BTreeMap<String, String>, version: HiveVersion) -> Vec<u8> {
     let get = |names: &[&str]| names.iter().find_map(|name| properties.get(*name)).map(String::as_str);
     let is_true = |name: &str| get(&[name]).is_some_and(|v| v.eq_ignore_ascii_case("true"));
-    // Hive 3 mended the name of the property; each version writes its own, and tables move between versions.
+    // Hive 3 corrected the spelling of the property; each version writes its own, and tables move between
+    // versions.
     let collection = if version <= HiveVersion::V2_3 {
         ["colelction.delim", "collection.delim"]
     } else {
@@ -86,7 +87,7 @@ fn separators(properties: &BTreeMap<String, String>, version: HiveVersion) -> Ve
         delimiter(get(&collection), 2),
         delimiter(get(&["mapkey.delim"]), 3),
     ];
-    // Control characters that text is unlikely to hold (no tab, LF, FF, CR, ESC), then all that is not ASCII.
+    // Control characters that are unlikely in text (no tab, LF, FF, CR, ESC), then all non-ASCII bytes.
     let further = (4..=8).chain([11]).chain(14..=26).chain(28..=31).chain(128..=255);
     let levels = if is_true(EXTEND_ADDITIONAL_NESTING) {
         usize::MAX
@@ -107,7 +108,7 @@ fn delimiter(value: Option<&str>, default: u8) -> u8 {
     }
 }
 
-/// A comma-separated list in which a backslash protects commas and itself.
+/// A comma-separated list in which a backslash escapes commas and itself.
 fn split_formats(list: &str) -> Vec<String> {
     let mut formats = vec![String::new()];
     let mut chars = list.chars().peekable();

@@ -36,7 +36,7 @@ pub(super) fn integer(value: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(digits.get(20 - used..).unwrap_or_default());
 }
 
-/// All digits of the scale, also zeros.
+/// All digits of the scale, including zeros.
 pub(super) fn decimal(value: i128, scale: u8, out: &mut Vec<u8>) {
     let unit = 10u128.pow(scale.min(38).into());
     let magnitude = value.unsigned_abs();
@@ -80,8 +80,8 @@ pub(super) fn float(value: f32, out: &mut Vec<u8>) {
     }
 }
 
-/// Whether the value's last bit is worth at least 2^-20: only then can it end behind the digits printed with a 5, which
-/// needs as many digits behind the point as bits.
+/// Whether the value's last bit is worth at least 2^-20: only then can its exact decimal expansion end in a 5 after the
+/// printed digits, since that needs as many digits after the point as bits.
 fn can_tie(value: f64) -> bool {
     let bits = value.to_bits();
     let exponent = i64::from((bits >> 52) as u16 & 0x7ff);
@@ -124,7 +124,7 @@ fn special(value: f64, out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// From `-d.ddde-x` to Java's form: plain from 1e-3 to 1e7, else `d.dddE-x`; at least one digit behind the point.
+/// From `-d.ddde-x` to Java's form: plain from 1e-3 to 1e7, else `d.dddE-x`; at least one digit after the point.
 fn java_notation(scientific: &[u8], out: &mut Vec<u8>) {
     let unsigned = scientific.strip_prefix(b"-").unwrap_or(scientific);
     if unsigned.len() < scientific.len() {
@@ -196,7 +196,7 @@ pub(super) fn date(days: i32, version: HiveVersion, out: &mut Vec<u8>) -> Result
     Ok(())
 }
 
-/// `yyyy-MM-dd HH:mm:ss` and the fraction without the zeros at its end.
+/// `yyyy-MM-dd HH:mm:ss` and the fraction without trailing zeros.
 pub(super) fn timestamp((seconds, nanos): (i64, i64), version: HiveVersion, out: &mut Vec<u8>) -> Result<()> {
     check_instant(seconds, nanos)?;
     let date = Civil::from_days(seconds.div_euclid(SECONDS_PER_DAY));
@@ -207,8 +207,8 @@ pub(super) fn timestamp((seconds, nanos): (i64, i64), version: HiveVersion, out:
     Ok(())
 }
 
-/// `yyyy-MM-dd HH:mm:ss.f UTC`, with at least one digit of the fraction. Years of five digits have a sign, as Java's pattern
-/// `yyyy` prints and wants them; years before 1 it prints without their era.
+/// `yyyy-MM-dd HH:mm:ss.f UTC`, with at least one digit of the fraction. Years of five digits have a sign, as Java's
+/// pattern `yyyy` prints and requires; it prints years before 1 without their era.
 pub(super) fn instant((seconds, nanos): (i64, i64), out: &mut Vec<u8>) -> Result<()> {
     check_instant(seconds, nanos)?;
     let date = Civil::from_days(seconds.div_euclid(SECONDS_PER_DAY));
@@ -250,7 +250,7 @@ pub(super) fn year_month(months: i32, out: &mut Vec<u8>) {
 }
 
 pub(super) fn day_time(seconds: i64, nanos: i32, out: &mut Vec<u8>) {
-    // Brought to one sign first, as Hive's constructor does.
+    // Normalised to one sign first, as Hive's constructor does.
     let total = i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
     let sign = if total < 0 { "-" } else { "" };
     let magnitude = total.unsigned_abs();

@@ -1,4 +1,4 @@
-//! Numbers and literals of dates, as `java.time.format` reads them when it is strict.
+//! Numbers and literals of dates, as `java.time.format` parses them in strict mode.
 
 use coldframe_encoding::calendar::Civil;
 
@@ -39,7 +39,7 @@ impl<'a> Scanner<'a> {
         Some(number.iter().fold(0, |n, b| n * 10 + i64::from(b - b'0')))
     }
 
-    /// A number that may be below zero; `-0` is none. (`SignStyle.NORMAL`)
+    /// A number that may be negative; `-0` is not accepted. (`SignStyle.NORMAL`)
     pub(super) fn signed(&mut self, min: usize, max: usize) -> Option<i64> {
         if self.literal(b'-').is_none() {
             return self.unsigned(min, max);

@@ -1,8 +1,8 @@
 //! `string`, `varchar(n)`, `char(n)` and `binary`.
 //!
-//! A string without escapes is its cell, so the column's buffer becomes the array's. Bytes that are not UTF-8 read as
-//! U+FFFD, one for each sequence that Java's decoder takes as one ([`replacing_malformed`]). `varchar` keeps the first
-//! n code points, `char` those padded with blanks. `binary` is base64; what is not base64 is taken as it is.
+//! A string without escapes is its cell, so the column's buffer becomes the array's. Malformed UTF-8 reads as U+FFFD,
+//! one for each sequence that Java's decoder treats as one ([`replacing_malformed`]). `varchar` keeps the first n code
+//! points, `char` pads them with blanks. `binary` is base64; anything else is taken as raw bytes.
 
 use std::sync::Arc;
 
@@ -14,22 +14,22 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use coldframe_core::{Change, Changes};
 use coldframe_encoding::{Error, Result};
 
-use super::cells::{Source, Validity};
+use super::cells::{CellSource, Validity};
 use super::options::TextOptions;
 use crate::serde::HiveVersion;
 
-/// What is done to a string's code points.
+/// What happens to a string's code points.
 #[derive(Clone, Copy)]
-pub(super) enum Shape {
+pub(super) enum CharLimit {
     AsIs,
     AtMost(u32),
     Padded(u32),
 }
 
-pub(super) fn string<S: Source>(
+pub(super) fn string<S: CellSource>(
     source: &S,
     options: &TextOptions,
-    shape: Shape,
+    shape: CharLimit,
     changes: &Changes,
 ) -> Result<ArrayRef> {
     if let (Some((data, offsets)), None) = (source.shared(), options.escape)
@@ -43,16 +43,16 @@ pub(super) fn string<S: Source>(
     rebuilt(source, options, shape, changes)
 }
 
-/// Whether no value is changed by its shape, judged by length: n bytes are at most n code points.
-fn fits<S: Source>(source: &S, shape: Shape) -> bool {
+/// Whether no value can be changed by it, judging by length: n bytes are at most n code points.
+fn fits<S: CellSource>(source: &S, shape: CharLimit) -> bool {
     match shape {
-        Shape::AsIs => true,
-        Shape::AtMost(n) => source.ranges().all(|(start, end)| end - start <= n as usize),
-        Shape::Padded(_) => false,
+        CharLimit::AsIs => true,
+        CharLimit::AtMost(n) => source.ranges().all(|(start, end)| end - start <= n as usize),
+        CharLimit::Padded(_) => false,
     }
 }
 
-fn nulls<S: Source>(source: &S, null_format: &[u8]) -> Option<NullBuffer> {
+fn nulls<S: CellSource>(source: &S, null_format: &[u8]) -> Option<NullBuffer> {
     let mut validity = Validity::with_capacity(source.len());
     for cell in source.cells() {
         validity.push(cell.is_some_and(|c| c.len != null_format.len() || c.bytes() != null_format));
@@ -68,10 +68,10 @@ struct Copied {
 }
 
 impl Copied {
-    fn new<S: Source>(source: &S) -> Self {
+    fn new<S: CellSource>(source: &S) -> Self {
         let mut offsets = Vec::with_capacity(source.len() + 1);
         offsets.push(0);
-        // As many bytes as the source has for these values.
+        // Allocates as many bytes as the source has for these values.
         let bytes = source.ranges().map(|(start, end)| end.saturating_sub(start)).sum();
         Self { data: Vec::with_capacity(bytes), offsets, validity: Validity::with_capacity(source.len()) }
     }
@@ -90,10 +90,10 @@ impl Copied {
     }
 }
 
-fn rebuilt<S: Source>(
+fn rebuilt<S: CellSource>(
     source: &S,
     options: &TextOptions,
-    shape: Shape,
+    shape: CharLimit,
     changes: &Changes,
 ) -> Result<ArrayRef> {
     let mut malformed = 0;
@@ -125,12 +125,12 @@ fn rebuilt<S: Source>(
     Ok(Arc::new(array))
 }
 
-/// Appends the code points that are left of `text`, and blanks.
-pub(super) fn shaped(text: &str, shape: Shape, out: &mut Vec<u8>) {
+/// Appends the remaining code points of `text`, and blanks.
+pub(super) fn shaped(text: &str, shape: CharLimit, out: &mut Vec<u8>) {
     let (limit, padded) = match shape {
-        Shape::AsIs => (usize::MAX, false),
-        Shape::AtMost(n) => (n as usize, false),
-        Shape::Padded(n) => (n as usize, true),
+        CharLimit::AsIs => (usize::MAX, false),
+        CharLimit::AtMost(n) => (n as usize, false),
+        CharLimit::Padded(n) => (n as usize, true),
     };
     let end = if text.len() <= limit {
         text.len()
@@ -145,7 +145,7 @@ pub(super) fn shaped(text: &str, shape: Shape, out: &mut Vec<u8>) {
     }
 }
 
-/// `escape` takes the meaning from the byte behind it; `r` and `n` behind it are CR and LF.
+/// `escape` escapes the next byte; escaped `r` and `n` are CR and LF.
 pub(super) fn unescape(bytes: &[u8], escape: u8, out: &mut Vec<u8>) {
     out.clear();
     let mut rest = bytes.iter().copied().peekable();
@@ -161,8 +161,8 @@ pub(super) fn unescape(bytes: &[u8], escape: u8, out: &mut Vec<u8>) {
     }
 }
 
-/// Text with U+FFFD for what is not UTF-8, as `java.nio.charset` puts it: unlike most decoders, Java takes the three
-/// bytes of a surrogate as one malformed sequence.
+/// Text with U+FFFD for malformed UTF-8, as in `java.nio.charset`: unlike most decoders, Java treats the three bytes
+/// of a surrogate as one malformed sequence.
 pub(super) fn replacing_malformed(mut bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     loop {
@@ -196,7 +196,11 @@ fn malformed_len(bytes: &[u8]) -> usize {
     }
 }
 
-pub(super) fn binary<S: Source>(source: &S, null_format: &[u8], version: HiveVersion) -> Result<ArrayRef> {
+pub(super) fn binary<S: CellSource>(
+    source: &S,
+    null_format: &[u8],
+    version: HiveVersion,
+) -> Result<ArrayRef> {
     let mut copied = Copied::new(source);
     for cell in source.cells() {
         let bytes = cell.map(|c| c.bytes()).filter(|b| *b != null_format);
@@ -210,7 +214,7 @@ pub(super) fn binary<S: Source>(source: &S, null_format: &[u8], version: HiveVer
     Ok(Arc::new(array))
 }
 
-/// Java's decoder: padding is optional, and the bits left over are not looked at.
+/// Java's decoder: padding is optional, and leftover bits are ignored.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()
@@ -235,7 +239,7 @@ fn decode_base64(bytes: &[u8], version: HiveVersion, out: &mut Vec<u8>) {
     }
 }
 
-/// As Commons Codec decodes: both alphabets, white space ignored, anything behind a `=` ignored; nothing at all if there
+/// As Commons Codec decodes: both alphabets, white space ignored, anything after a `=` ignored; nothing at all if there
 /// is another byte.
 fn decode_base64_leniently(bytes: &[u8], out: &mut Vec<u8>) {
     let sextet = |b: u8| match b {

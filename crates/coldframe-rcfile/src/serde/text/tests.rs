@@ -1,4 +1,4 @@
-//! Cells as bytes against the values that Hive gives for them, and arrays that go there and back.
+//! Cells as bytes against the values that Hive gives for them, and round trips of arrays.
 
 mod lenient;
 mod nested;
@@ -40,7 +40,7 @@ fn with_options<T: AsRef<[u8]>>(text: &str, options: &SerdeOptions, values: &[T]
     decode_checked(&hive_type(text), options, &cells(values))
 }
 
-/// Decodes, and checks what every array must keep.
+/// Decodes, and checks the invariants of every array.
 fn decode_checked(hive_type: &HiveType, options: &SerdeOptions, cells: &Cells) -> ArrayRef {
     let array = decoder(hive_type, options).unwrap().decode(cells).unwrap();
     assert_eq!(array.len(), cells.offsets.len() - 1);

@@ -1,7 +1,7 @@
 //! `timestamp with local time zone`: `2020-01-31 23:59:59.5 Europe/Paris`, an instant.
 //!
-//! Time, fraction and zone may be absent; a zone that is absent is that of the session, UTC where none is set.
-//! Source: Hive's `LazyTimestampLocalTZ` and `TimestampTZUtil`.
+//! Time, fraction and zone may be absent; the default zone is the session's, or UTC if none is set. Source:
+//! Hive's `LazyTimestampLocalTZ` and `TimestampTZUtil`.
 
 use chrono::offset::LocalResult;
 use chrono::{DateTime, FixedOffset, NaiveDateTime, Offset, TimeZone};
@@ -55,7 +55,7 @@ fn local(text: &[u8]) -> Option<(Instant, &[u8])> {
     scanner.literal(b'-')?;
     let mut date = Civil::new(year, month, scanner.unsigned(2, 2)?);
     if (29..=31).contains(&date.day) && (1..=12).contains(&month) {
-        // Java's resolver is smart: the 31st of a shorter month is its last day.
+        // Java's resolver is in SMART mode: the 31st of a shorter month is its last day.
         while !date.exists() {
             date.day -= 1;
         }
@@ -89,8 +89,8 @@ fn fraction(scanner: &mut Scanner<'_>) -> Option<u32> {
     u32::try_from(value * POWERS_OF_TEN.get(9 - digits)?).ok()
 }
 
-/// Seconds that the zone is ahead of UTC at that wall clock; the earlier one where the wall clock strikes twice, and
-/// the one before a gap in the gap, as `java.time.ZonedDateTime` has it.
+/// Seconds that the zone is ahead of UTC at that wall clock; for a repeated wall clock the earlier offset, in a gap
+/// the one before it, as in `java.time.ZonedDateTime`.
 fn offset_at(zone: &Tz, local_seconds: i64) -> Option<i32> {
     let local: NaiveDateTime = DateTime::from_timestamp(local_seconds, 0)?.naive_utc();
     let found = match zone.offset_from_local_datetime(&local) {

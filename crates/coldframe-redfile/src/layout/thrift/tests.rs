@@ -1,4 +1,4 @@
-//! What is written is read, unknown fields of each type are passed over, and counts and depths that lie are errors.
+//! What is written is read back, unknown fields of each type are skipped, and false counts and depths are errors.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn what_is_written_is_read() {
         w.i32(1, -7);
         w.i64(20, i64::MIN);
         w.binary(21, b"abc");
-        w.list(22, Kind::I32, &(0..20).collect::<Vec<i32>>(), |w, v| w.element_i32(*v));
+        w.list(22, ThriftType::I32, &(0..20).collect::<Vec<i32>>(), |w, v| w.element_i32(*v));
         w.struct_field(23, |w| w.i32(1, 5));
     });
     let bytes = w.finish();
@@ -24,7 +24,7 @@ fn what_is_written_is_read() {
             1 => a = r.i32(f)?,
             20 => b = r.i64(f)?,
             21 => c = r.binary(f)?.to_vec(),
-            22 => d = r.list(f, Kind::I32, |r, f| r.i32(f))?,
+            22 => d = r.list(f, ThriftType::I32, |r, f| r.i32(f))?,
             _ => r.struct_field(f, |r, f| {
                 e = r.i32(f)?;
                 Ok(())

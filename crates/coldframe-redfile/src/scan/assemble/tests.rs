@@ -1,4 +1,4 @@
-//! The Dremel paper's levels become its records; slots of values under a null; instants at the ends of what Arrow has.
+//! The Dremel paper's levels become its records; value slots under a null; timestamps at the limits of Arrow's range.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -131,7 +131,10 @@ fn a_required_leaf_of_a_null_group_has_a_slot_without_a_value() {
     let mut apart = Leaves::from(good());
     apart.insert(1, flat(texts(&[(0, 1), (0, 1), (0, 0)], &["a", "b"])));
     let e = column(&schema.fields[0], &mut apart, 3).unwrap_err();
-    assert_eq!(e.to_string(), "column `g`: expected the leaves of `g` to agree on it, found them apart");
+    assert_eq!(
+        e.to_string(),
+        "column `g`: expected the leaves of `g` to agree on it, found that they differ"
+    );
     let mut few = Leaves::from(good());
     few.insert(1, flat(texts(&levels, &["a"])));
     let e = column(&schema.fields[0], &mut few, 3).unwrap_err();

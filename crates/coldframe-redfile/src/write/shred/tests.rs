@@ -110,7 +110,7 @@ fn the_document_of_the_paper() {
     }
 }
 
-/// Arrow lets a null list have items, and a null struct's child be valid: neither may come out.
+/// In Arrow a null list may have items, and a null struct's child may be valid: neither may be written.
 #[test]
 fn what_is_under_a_null_is_not_there() {
     let items: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3, 4, 5]));
@@ -129,7 +129,7 @@ fn what_is_under_a_null_is_not_there() {
     ])
     .unwrap();
     let bytes = |values: &[i64]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
-    // A slice must not see what is in front of it.
+    // A slice must not see what precedes it.
     for (from, definition, repetition, values, numbers) in [
         (0, vec![2, 2, 0, 2, 2], vec![0, 1, 0, 0, 1], bytes(&[1, 2, 4, 5]), (vec![0, 2, 1], bytes(&[8]))),
         (1, vec![0, 2, 2], vec![0, 0, 1], bytes(&[4, 5]), (vec![2, 1], bytes(&[8]))),

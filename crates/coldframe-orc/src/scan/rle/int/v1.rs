@@ -9,7 +9,7 @@ use coldframe_encoding::Result;
 
 use super::{Progress, Word, narrow, short, signed_varint};
 
-/// Most bytes of a run.
+/// Maximum bytes of a run.
 pub(super) const MAX_BYTES: usize = 1 + 128 * 10;
 
 /// What the first byte says.
@@ -28,7 +28,8 @@ pub(super) fn head(bytes: &[u8]) -> Result<Head> {
     })
 }
 
-/// Decodes runs from the front of `bytes` while the longest one would be at hand, or nothing more comes, and `out` has room.
+/// Decodes runs from the front of `bytes` while `out` has room and the longest possible run would be in the window, or
+/// the stream ends.
 pub(super) fn runs<W: Word>(bytes: &[u8], signed: bool, out: &mut [W]) -> Progress {
     let last = bytes.len() < MAX_BYTES;
     let (mut used, mut filled) = (0, 0);

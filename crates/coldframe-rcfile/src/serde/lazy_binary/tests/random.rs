@@ -1,4 +1,4 @@
-//! Random types and values: what is written is read, and no bytes make a decoder panic.
+//! Random types and values: what is written is read back, and no bytes make a decoder panic.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -97,7 +97,7 @@ fn array_of(hive_type: &HiveType, len: usize, seeds: &mut impl FnMut() -> u64, t
                     ["a", "", "ü", "漢", "😀", "q", "-"].iter().cycle().skip(n).take(n).copied().collect();
                 match hive_type {
                     HiveType::Char(n) => format!("{text:<width$}", width = *n as usize),
-                    // These would come back null.
+                    // These would read back as null.
                     HiveType::Varchar(_) | HiveType::Binary if top_level => text + "v",
                     _ => text,
                 }
@@ -246,7 +246,7 @@ proptest! {
             array.to_data().validate_full().unwrap();
         }
         for (i, cell) in random.iter().enumerate() {
-            // Each on its own is as right or wrong as among the others.
+            // Each cell gives the same result alone as among the others.
             let alone = decoder.decode(&cells(&[cell]));
             if let Err(e) = alone {
                 prop_assert!(e.structure().starts_with("row 0"), "{}: {}", i, e);

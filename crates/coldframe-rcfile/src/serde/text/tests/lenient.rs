@@ -1,4 +1,4 @@
-//! Cells that no SerDe writes, and what each version of Hive makes of them.
+//! Cells that no SerDe writes, and how each version of Hive reads them.
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
@@ -149,7 +149,7 @@ fn booleans_are_words() {
         Some(true),
         Some(false),
         Some(false),
-        Some(false), // as the row before
+        Some(false), // like the row before
         None,
         None,
         Some(false),
@@ -342,7 +342,7 @@ fn malformed_utf8_is_replaced_as_java_does() {
     for ((bytes, expected), found) in table.iter().zip(array.as_string::<i32>()) {
         assert_eq!(found, Some(*expected), "{bytes:x?}");
     }
-    // Two halves of a character are two malformed cells, though their bytes in a row are fine.
+    // Two halves of a character are two malformed cells, although their bytes together are valid.
     let array = decoded("string", V4_1, &[b"\xc3".as_slice(), b"\xa9"]);
     assert_eq!(array.as_string::<i32>().iter().flatten().collect::<String>(), "\u{fffd}\u{fffd}");
 }

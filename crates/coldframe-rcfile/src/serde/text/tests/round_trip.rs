@@ -1,4 +1,4 @@
-//! Random arrays of random types go to cells and back; random cells do no harm.
+//! Random arrays of random types are written and read back; random cells do no harm.
 
 use std::sync::Arc;
 
@@ -226,7 +226,7 @@ proptest! {
 
     #[test]
     fn fast_paths_agree_with_the_slow_ones(text in "[-+]?[0-9]{0,20}(\\.[0-9]{0,12})?|[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?)?") {
-        // Far from the buffer's end words are loaded; at its end they are not.
+        // Far from the buffer's end whole words are loaded; at its end they are not.
         for name in [HiveType::BigInt, HiveType::TinyInt, HiveType::Date, HiveType::Timestamp, HiveType::Double,
             HiveType::Decimal { precision: 12, scale: 2 }, HiveType::Decimal { precision: 18, scale: 0 }] {
             for version in [HiveVersion::V2_3, HiveVersion::V4_1] {

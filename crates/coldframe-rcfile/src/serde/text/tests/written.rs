@@ -149,7 +149,7 @@ fn what_the_version_could_not_read_back_is_refused() {
     assert!(refused("decimal(5,2)", V4_1, &Decimal128Array::from(vec![1])).contains("cannot be written"));
 }
 
-/// What Hive writes and reads as something else.
+/// What Hive writes but reads back as something else.
 #[test]
 fn what_text_itself_would_lose_is_refused() {
     let attempt = |text: &str, properties: &[(&str, &str)], array: &dyn Array| {
