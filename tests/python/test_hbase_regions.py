@@ -103,7 +103,7 @@ def test_meta_decides_between_a_region_and_younger_folders_that_it_does_not_know
     # Nobody but hbase:meta tells that the younger ones have not taken the place of their parent.
     assert latest(root).num_rows < whole.num_rows
     write_meta(root, listed)
-    with pytest.warns(UserWarning, match="hbase:meta does not know 2 of the folders"):
+    with pytest.warns(UserWarning, match="hbase:meta does not list 2 of the region folders"):
         file = cf.open(root, as_of=AS_OF)
     assert file.metadata["regions_by"] == "hbase:meta"
     assert file.read().equals(whole)
@@ -124,7 +124,7 @@ def test_meta_decides_between_a_region_and_younger_folders_that_it_does_not_know
 def test_rows_that_meta_gives_to_nobody_are_read_from_the_folder_that_has_them(root: Path) -> None:
     whole, listed = latest(), regions(root)
     write_meta(root, listed[:1])
-    with pytest.warns(UserWarning, match="hbase:meta does not know 1 of the folders"):
+    with pytest.warns(UserWarning, match="hbase:meta does not list 1 of the region folders"):
         assert latest(root).equals(whole)
     assert "regions" not in passed_over(root)
 

@@ -1,4 +1,4 @@
-//! A single CFile as one of the formats.
+//! Registers single CFiles as a format.
 
 use std::io::Write;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! What could be read from a root directory beside what a request takes: other tables, snapshots, versions, what was not flushed.
+//! What a root directory holds beyond the request: other tables, snapshots, versions, unflushed cells.
 //!
-//! Folders are listed and descriptors are read; no store file is opened. What only a scan can say is left open.
+//! Folders are listed and descriptors are read; no store file is opened. What only a scan can tell is left open.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::open::{Chosen, Found};
 use crate::options::{Options, View};
 use crate::root::{Opened, Root, SNAPSHOT_INFO, SNAPSHOTS, join};
 
-/// The contents of a folder, by whether `options` take them.
+/// Lists the contents of a folder, and whether `options` select each of them.
 pub(crate) fn contents(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Result<Vec<Content>> {
     let options = Options::new(options)?;
     let opened = Opened::new(folder)?;
@@ -38,7 +38,7 @@ pub(crate) fn contents(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Resul
     match &chosen {
         Chosen::Table(asked) => {
             let (table, schema) = Found::described(root, asked.as_ref(), &options.files.limits)?;
-            // A table's folder alone does not say its name.
+            // A table's folder alone does not state its name.
             let of =
                 if all.iter().any(|c| c.of == table.to_string()) { table.to_string() } else { String::new() };
             all.extend(parts(&of, &schema, &options)?);
@@ -46,7 +46,7 @@ pub(crate) fn contents(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Resul
             let regions = Content::new("regions", &of, None);
             all.push(
                 regions.noted(
-                    "folders of regions that hbase:meta does not know are not read; reading counts them",
+                    "regions that hbase:meta does not list are not read; reading counts their folders",
                 ),
             );
         }
@@ -90,10 +90,10 @@ fn snapshots(root: &Root, names: &[String], chosen: &Chosen, options: &Options) 
             Ok(of) => {
                 let table = of.table.unwrap_or_default();
                 let table = String::from_utf8_lossy(&table);
-                content.noted(format!("a snapshot of {table}: cells that the table may not have any more"))
+                content.noted(format!("a snapshot of {table}: cells that the table may no longer have"))
             }
             Err(e) if e.is_damage() || e.is_not_found() => {
-                content.noted(format!("it says nothing of itself: {e}"))
+                content.noted(format!("its description cannot be read: {e}"))
             }
             Err(e) => return Err(e),
         })
@@ -101,7 +101,7 @@ fn snapshots(root: &Root, names: &[String], chosen: &Chosen, options: &Options) 
     names.iter().map(one).collect()
 }
 
-/// What no reader is shown.
+/// What no view shows.
 fn beside(root: &Root) -> Result<Vec<Content>> {
     let mut all = Vec::new();
     let mut regions = 0_u64;
@@ -111,11 +111,11 @@ fn beside(root: &Root) -> Result<Vec<Content>> {
         }
     }
     if regions > 0 {
-        let note = "files that tables were done with; snapshots and clones may need them";
+        let note = "files that tables no longer use; snapshots and clones may need them";
         let content = Content::new("archive", "", Some(false)).counted(regions, "folders of regions");
         all.push(content.noted(note).hidden());
     }
-    let old = "logs of which everything was flushed";
+    let old = "logs whose edits have all been flushed";
     let corrupt = "logs that HBase could not read and set aside";
     for (kind, folder, note) in [("old logs", "oldWALs", old), ("corrupt logs", "corrupt", corrupt)] {
         let listed = root.list(folder)?;
@@ -129,7 +129,7 @@ fn beside(root: &Root) -> Result<Vec<Content>> {
     Ok(all)
 }
 
-/// What a table or a snapshot has, and what of it the view shows.
+/// Lists what a table or a snapshot has, and how much of it the view shows.
 fn parts(of: &str, schema: &TableSchema, options: &Options) -> Result<Vec<Content>> {
     let families = policy::families(schema)?;
     let is_read = |f: &&Family| options.families.as_ref().is_none_or(|only| only.contains(&f.name));
@@ -174,20 +174,20 @@ fn parts(of: &str, schema: &TableSchema, options: &Options) -> Result<Vec<Conten
     let columns = Content::new("columns", of, known(!pivot || options.wide.rest));
     all.push(match columns.taken {
         Some(_) => columns,
-        None => columns.noted("cells of columns that are not named are left out; reading counts them"),
+        None => columns.noted("cells of unnamed columns are left out; reading counts them"),
     });
     let timestamps = Content::new("timestamps", of, Some(!pivot));
     all.push(if pivot { timestamps.noted("a wide table has no timestamps") } else { timestamps });
 
     let deleted = Content::new("deleted", of, known(raw && options.versions == u32::MAX)).hidden();
-    all.push(deleted.noted("cells that were deleted or have expired, delete markers: view=\"raw\" has them"));
+    all.push(deleted.noted("deleted and expired cells, and delete markers: see view=\"raw\""));
     Ok(all)
 }
 
-/// What only logs hold.
+/// Lists what only logs hold.
 fn edits(root: &Root, of: &str, options: &Options) -> Result<Content> {
     let lacks = root.lacks_logs()?;
-    // Reading without the logs counts nothing of them.
+    // Without the logs, reading counts none of their cells.
     let content = Content::new("edits", of, if options.wal { (!lacks).then_some(true) } else { Some(false) });
     if lacks {
         let note = "there is no folder WALs; reading counts regions that were flushed and not closed since";
@@ -197,6 +197,6 @@ fn edits(root: &Root, of: &str, options: &Options) -> Result<Content> {
     let content = content.sized(bytes);
     Ok(match options.wal {
         true => content,
-        false => content.noted("what was not flushed is left out"),
+        false => content.noted("edits that were not flushed are left out"),
     })
 }

@@ -1,4 +1,4 @@
-//! What a table says of itself.
+//! The metadata of a table.
 
 use coldframe_core::{Result, Value};
 
@@ -6,7 +6,7 @@ use crate::layout::policy::{Family, attributes};
 use crate::open::Found;
 use crate::regions::alive::Region;
 
-/// Everything that descriptors, regions and snapshots say.
+/// The contents of descriptors, regions and snapshots.
 pub(crate) fn metadata(found: &Found) -> Result<Value> {
     let shared = &found.shared;
     let names = |names: &[String]| Value::List(names.iter().map(|n| n.as_str().into()).collect());
@@ -36,10 +36,10 @@ pub(crate) fn metadata(found: &Found) -> Result<Value> {
     ]))
 }
 
-/// More than so many bytes of logs are not read only to count cells.
+/// The most bytes of logs that are read just to count cells.
 const COUNTED: u64 = 256 << 20;
 
-/// Which logs there are, and how many cells only they have.
+/// The logs, and how many cells only they have.
 fn logs(found: &Found) -> Result<Value> {
     let Some(logs) = found.logs.as_ref().filter(|_| found.snapshot.is_none()) else { return Ok(Value::Null) };
     let servers = logs.of_servers()?;
@@ -56,7 +56,7 @@ fn logs(found: &Found) -> Result<Value> {
         true => logs.count(&found.regions, found.order()).ok(),
         false => None,
     };
-    // A server that dies leaves such a log; nobody was told that the edit was written.
+    // A server that dies leaves a log cut off like this; no client was told that the last edit was written.
     let cut = match bytes <= COUNTED {
         true => logs.cut().ok(),
         false => None,
@@ -75,7 +75,7 @@ fn logs(found: &Found) -> Result<Value> {
         ("bytes", bytes.into()),
         ("cells", cells.into()),
         ("cut_off", cut_off.unwrap_or(Value::Null)),
-        // Of a root directory without its folder of logs.
+        // For a root directory without its folder of logs.
         ("missing", logs.first_missing(&found.regions)?.into()),
     ]))
 }

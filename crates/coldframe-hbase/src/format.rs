@@ -1,4 +1,4 @@
-//! HBase's directories as one of the formats.
+//! Registers HBase's directories as a format.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::root;
 use crate::splits::packed;
 use crate::table::HBaseTable;
 
-/// Root directories, the folders of tables in them, snapshots.
+/// Root directories, the folders of tables in them, and snapshots.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HBaseFormat;
 

@@ -1,10 +1,10 @@
-//! The layout of a table: its store files end to end, region by region, each as the HFile that it is.
+//! The layout of a table: its store files laid end to end, region by region, each as an HFile.
 
 use coldframe_core::{Damage, Fault, Node, Result, TableFile};
 
 use crate::open::Found;
 
-/// Each region as a part, in it its store files.
+/// A node per region, with its store files inside.
 pub(crate) fn table(found: &Found) -> Result<Node> {
     let mut root = Node::new("HBase table", 0..0).with("table", found.shared.table.to_string());
     let mut at = 0;

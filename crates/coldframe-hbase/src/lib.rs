@@ -1,30 +1,30 @@
-//! HBase tables from a root directory or a snapshot, without an HBase.
+//! HBase tables from a root directory or a snapshot, without HBase.
 //!
 //! ```text
 //! root ──▶ table descriptor: families, what they keep           snapshot ──▶ manifest ─┐
 //!   │                                                                                   │
-//!   └────▶ folders of regions, hbase:meta ──▶ regions that are alive ◀──────────────────┘
+//!   └────▶ folders of regions, hbase:meta ──▶ live regions ◀────────────────────────────┘
 //!                                               │ families: names, lists ──▶ files, links, halves ──▶ HFiles by sequence id
 //!                                               ▼
-//!             rows a..b: blocks of all files ──▶ one order of cells ──▶ what a reader sees ──▶ Arrow
+//!             rows a..b: blocks of all files ──▶ merged cells ──▶ visible cells ──▶ Arrow
 //! ```
 //!
 //! | module | holds |
 //! |---|---|
-//! | `layout` | messages, names, what families keep |
-//! | `root` | where things lie, in any store |
-//! | `regions` | which regions are alive; their store files |
-//! | `wal` | what only write-ahead logs hold |
-//! | `columns` | what a wide table consists of, Phoenix's tables too |
-//! | `scan` | units of rows, the merge of their cells, which of them are seen |
-//! | `lookup` | rows by their keys |
-//! | `splits` | parts that are read by themselves |
-//! | `meta`, `open` | what hbase:meta says; the table that is asked for |
+//! | `layout` | messages, names, retention of families |
+//! | `root` | locations of files, in any store |
+//! | `regions` | which regions are live, and which may be if a description is lost; their store files |
+//! | `wal` | edits that only write-ahead logs hold; their locations in the logs |
+//! | `columns` | the columns of a wide table, also of tables that Phoenix wrote; decimal numbers as text |
+//! | `scan` | units of rows, merging their cells, visibility |
+//! | `lookup` | rows by key |
+//! | `splits` | parts that are read independently; the data that travels with them |
+//! | `meta`, `open` | the contents of hbase:meta; the requested table |
 //! | `table`, `format`, `options` | a table of regions |
-//! | `contents` | what a directory has beside what is asked for |
-//! | `inspect`, `verify`, `describe`, `propose` | the layout; what a scan does not come by; what a table says of itself; a guess at its columns |
+//! | `contents` | what a directory holds beyond the request |
+//! | `inspect`, `verify`, `describe`, `propose` | the layout; what a scan does not read; metadata; a guess at a table's columns |
 //!
-//! `docs/formats/hbase.md` describes the directory as HBase leaves it.
+//! `docs/formats/hbase.md` describes the directory as HBase writes it.
 
 mod columns;
 mod contents;

@@ -1,6 +1,6 @@
-//! Rows by their keys: one, many, ranges in either direction.
+//! Rows by key: one, many, and ranges in either direction.
 //!
-//! A look-up asks the bloom filter and the index of each store file of one region; regions that were looked into stay open.
+//! A look-up consults the bloom filter and the index of each store file of one region. Regions stay open afterwards.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,31 +23,31 @@ use crate::scan::plan::{RegionPlan, Rows, each_batch};
 use crate::splits;
 use crate::wal::edits::{self, Edits};
 
-/// Rows of the batches that look-ups make.
+/// Rows per batch of a look-up.
 const BATCH_ROWS: usize = 65536;
-/// Regions that stay open.
+/// How many regions stay open.
 const OPEN_REGIONS: usize = 64;
 
-/// Regions that were looked into, by their places.
+/// Regions with earlier look-ups, by index.
 #[derive(Debug, Default)]
 pub(crate) struct Lookups {
-    open: Mutex<BTreeMap<usize, Arc<Held>>>,
+    open: Mutex<BTreeMap<usize, Arc<HeldRegion>>>,
 }
 
-/// An open region, and what of it was not flushed.
+/// An open region and its unflushed edits.
 #[derive(Debug)]
-struct Held {
+struct HeldRegion {
     region: OpenRegion,
     edits: Vec<Edits>,
 }
 
 impl Lookups {
-    /// What a reader sees of a row.
+    /// The visible cells of a row.
     pub(crate) fn get(&self, found: &Found, schema: &SchemaRef, row: &[u8]) -> Result<Vec<RecordBatch>> {
         self.get_many(found, schema, &[row.to_vec()])
     }
 
-    /// What a reader sees of some rows, each once, in the order of the table.
+    /// The visible cells of some rows, each row once, in table order.
     pub(crate) fn get_many(
         &self,
         found: &Found,
@@ -89,7 +89,7 @@ impl Lookups {
         Ok(batches)
     }
 
-    fn held(&self, found: &Found, place: usize, region: &Region) -> Result<Arc<Held>> {
+    fn held(&self, found: &Found, place: usize, region: &Region) -> Result<Arc<HeldRegion>> {
         if let Some(held) = self.open.lock().unwrap_or_else(PoisonError::into_inner).get(&place) {
             return Ok(held.clone());
         }
@@ -102,7 +102,7 @@ impl Lookups {
             Some(logs) => logs.edits(region, &open, found.order(), OnError::Raise)?.0,
             None => Vec::new(),
         };
-        let held = Arc::new(Held { region: open, edits });
+        let held = Arc::new(HeldRegion { region: open, edits });
         let mut all = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= OPEN_REGIONS {
             all.pop_first();
@@ -120,8 +120,8 @@ fn region_of<'f>(found: &'f Found, row: &[u8], order: RowOrder) -> Option<(usize
     region.upper().is_none_or(|upper| order.compare(row, upper).is_lt()).then_some((place, region))
 }
 
-/// The cells of some rows, which are sorted, file by file.
-fn cells(held: &Held, rows: &[&[u8]], order: RowOrder) -> Result<Vec<Cells>> {
+/// The cells of some sorted rows, file by file.
+fn cells(held: &HeldRegion, rows: &[&[u8]], order: RowOrder) -> Result<Vec<Cells>> {
     let mut all = Vec::with_capacity(held.region.files.len());
     for file in &held.region.files {
         let mut plain = Plain::new(edits::LAYOUT);
@@ -151,10 +151,10 @@ pub struct RowScan {
     found: Arc<Found>,
     scanning: Arc<Scanning>,
     families: Vec<bool>,
-    /// `family` or `family` and `qualifier`; none is all.
+    /// Families, or families with qualifiers; empty is all.
     columns: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     reverse: bool,
-    /// What is left, in the order in which it is read.
+    /// The remaining parts, in reading order.
     parts: VecDeque<(Arc<Region>, Rows)>,
     ready: VecDeque<RecordBatch>,
 }
@@ -259,7 +259,7 @@ impl Iterator for RowScan {
     }
 }
 
-/// The parts of regions in a range of rows. Small ones: each is in memory at a time.
+/// The parts of regions in a range of rows. They are small, since each is in memory at a time.
 fn parts(found: &Found, query: &RowQuery) -> Result<VecDeque<(Arc<Region>, Rows)>> {
     let order = found.order();
     let (mut start, mut stop) = (query.start.clone().unwrap_or_default(), query.stop.clone());
@@ -309,10 +309,10 @@ fn bytes_of<'b>(batch: &'b RecordBatch, name: &str) -> Result<&'b BinaryArray> {
     column.ok_or_else(|| Error::schema(format!("expected the column `{name}`")))
 }
 
-/// The cells of some columns.
+/// Selects the cells of some columns.
 fn of_columns(batch: RecordBatch, columns: &[(Vec<u8>, Option<Vec<u8>>)]) -> Result<RecordBatch> {
     if columns.iter().all(|(_, qualifier)| qualifier.is_none()) {
-        return Ok(batch); // families were left out before
+        return Ok(batch); // families were filtered before
     }
     let (families, qualifiers) = (bytes_of(&batch, "family")?, bytes_of(&batch, "qualifier")?);
     let asked = |i: usize| {
@@ -325,7 +325,7 @@ fn of_columns(batch: RecordBatch, columns: &[(Vec<u8>, Option<Vec<u8>>)]) -> Res
     filter_record_batch(&batch, &kept).map_err(arrow_error)
 }
 
-/// The rows of batches, last first; the cells of each stay in their order. Of a wide table each is one.
+/// The rows of batches, last first; the cells of each row stay in order. In a wide table each row is one record.
 fn backward(batches: &[RecordBatch], wide: bool) -> Result<Vec<RecordBatch>> {
     let Some(first) = batches.first() else { return Ok(Vec::new()) };
     let all = arrow_select::concat::concat_batches(first.schema_ref(), batches).map_err(arrow_error)?;

@@ -1,10 +1,10 @@
-//! What hbase:meta says of a table's regions.
+//! What hbase:meta states about a table's regions.
 //!
 //! ```text
 //! row TABLE,START,ID.ENCODED.   info:regioninfo = "PBUF" RegionInfo | parents of a split: offline, split | table:state
 //! ```
 //!
-//! The table of regions is a table itself, of one region, whose rows have an order of their own.
+//! hbase:meta is itself a table, of one region, whose rows have an order of their own.
 
 use std::collections::BTreeMap;
 
@@ -17,16 +17,16 @@ use crate::layout::proto::RegionInfo;
 use crate::regions::alive::{self, Region};
 use crate::scan::plan::each_batch;
 
-/// The regions of a table that hbase:meta knows.
+/// The regions of a table in hbase:meta.
 #[derive(Debug, Default)]
 pub(crate) struct Listed {
-    /// By their encoded names; whether they are alive.
+    /// By encoded name; whether each is live.
     pub(crate) regions: BTreeMap<String, (RegionInfo, bool)>,
-    /// Whether the table is disabled, where that is said.
+    /// Whether the table is disabled, if stated.
     pub(crate) disabled: Option<bool>,
 }
 
-/// Reads what `meta`, a plan of hbase:meta, says of `table`.
+/// Reads what hbase:meta states about `table`; `meta` is a plan of it.
 pub(crate) fn listed(meta: &mut dyn Plan, table: &TableName, limits: &Limits) -> Result<Listed> {
     let mut listed = Listed::default();
     each_batch(meta, |batch| add(&batch, table, limits, &mut listed))?;
@@ -47,7 +47,7 @@ fn add(batch: &RecordBatch, table: &TableName, limits: &Limits, listed: &mut Lis
         match (families.value(i), qualifiers.value(i)) {
             (b"info", b"regioninfo") => {
                 let Some(encoded) = encoded_name(row) else { continue };
-                // Rows of other tables that begin alike end their name elsewhere.
+                // Rows of tables whose names begin the same way differ after the name.
                 if !row.strip_prefix(plain.as_bytes()).is_some_and(|rest| rest.starts_with(b",")) {
                     continue;
                 }
@@ -77,22 +77,23 @@ fn encoded_name(row: &[u8]) -> Option<String> {
     crate::layout::names::is_region(name).then(|| name.to_owned())
 }
 
-/// The regions of a table by hbase:meta.
+/// The regions of a table according to hbase:meta.
 #[derive(Debug)]
 pub(crate) struct Decided {
     pub(crate) alive: Vec<Region>,
-    /// The folders that nobody knows there and that are no remains of older regions: of a split or merge that was given up, or
-    /// from a later time than the copy of hbase:meta.
+    /// Folders that hbase:meta does not list and that are not remains of older regions: from an abandoned split or
+    /// merge, or newer than the copy of hbase:meta.
     pub(crate) unknown: Vec<Region>,
 }
 
 impl Listed {
-    /// Whether it says anything of a region.
+    /// Whether it lists a region.
     pub(crate) fn knows(&self, encoded: &str) -> bool {
         self.regions.contains_key(encoded)
     }
 
-    /// What it says of the table beside the regions in `folders`, which are all that it does not know; `None` where it says nothing.
+    /// Decides about the regions in `folders`, which are all that hbase:meta does not list; `None` if it does not list
+    /// the table.
     pub(crate) fn decide(self, folders: &[Region], table: &TableName) -> Result<Option<Decided>> {
         let mut alive = Vec::new();
         let mut unknown: Vec<&Region> = folders.iter().collect();
@@ -104,11 +105,11 @@ impl Listed {
         if alive.is_empty() {
             return Ok(None);
         }
-        // Such as parents of a merge, whose children have no folder.
+        // For example, parents of a merge whose child has no folder.
         let is_older = |r: &&Region| alive.iter().any(|a| a.id > r.id && a.overlaps(r));
         unknown.retain(|r| !is_older(r));
         let unknown: Vec<Region> = unknown.into_iter().cloned().collect();
-        // Rows that it gives to nobody are better read from a folder than not at all.
+        // Rows that no listed region has are better read from a folder than not at all.
         let beside = unknown.iter().filter(|r| !alive.iter().any(|a| a.overlaps(r))).cloned();
         let fills = alive::youngest(beside.collect());
         alive.extend(fills);

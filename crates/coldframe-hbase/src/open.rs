@@ -1,4 +1,4 @@
-//! Which table of a root directory is meant, and its regions.
+//! Finds the requested table of a root directory, and its regions.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -25,7 +25,7 @@ use crate::scan::plan::{RegionPlan, Rows, Source};
 use crate::scan::sight::Asked;
 use crate::wal::edits::Logs;
 
-/// How it is known which regions are alive.
+/// How the live regions are determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
     Meta,
@@ -51,7 +51,7 @@ pub(crate) fn cell_schema() -> SchemaRef {
     Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
 }
 
-/// What one who scans asks for.
+/// The request of a scan.
 pub(crate) struct Asking {
     pub(crate) columns: SchemaRef,
     pub(crate) on_error: OnError,
@@ -65,58 +65,58 @@ pub(crate) struct Found {
     pub(crate) shared: Arc<Shared>,
     /// The write-ahead logs, whether they count or not.
     pub(crate) logs: Option<Arc<Logs>>,
-    /// Values in files of their own.
+    /// Values in MOB files.
     pub(crate) mob: Arc<MobFiles>,
     pub(crate) options: Options,
     pub(crate) schema: TableSchema,
     pub(crate) regions: Vec<Arc<Region>>,
-    /// Folders of regions of which nothing is known, and rows that no region has.
+    /// Region folders of which nothing is known, and rows that no region has.
     pub(crate) missing: Vec<Damage>,
-    /// Folders of regions that hbase:meta does not know, and that are not read where it knows another region of their rows.
+    /// Region folders that hbase:meta does not list; they are not read if it lists another region with their rows.
     pub(crate) unknown: Vec<String>,
-    /// How many of them have files of their own, and are not read.
+    /// How many of them have files of their own and are not read.
     pub(crate) passed_regions: u64,
     pub(crate) known: Known,
     pub(crate) disabled: Option<bool>,
     pub(crate) snapshot: Option<SnapshotFacts>,
-    /// The table's names in the directory, and those of its snapshots.
+    /// The names of the tables in the directory, and of its snapshots.
     pub(crate) tables: Vec<TableName>,
     pub(crate) snapshots: Vec<String>,
 }
 
-/// What the folders of regions say.
+/// What the folders of regions state.
 #[derive(Debug, Default)]
-struct Described {
+struct DescribedRegions {
     regions: Vec<Region>,
-    /// Those that hold families, and do not say which rows.
+    /// Folders that hold families but do not state their rows.
     broken: Vec<(String, Error)>,
 }
 
-/// What lies in a directory.
+/// The names found in a directory.
 #[derive(Clone, Debug)]
-pub(crate) struct Names {
+pub(crate) struct DirectoryNames {
     pub(crate) tables: Vec<TableName>,
     pub(crate) snapshots: Vec<String>,
 }
 
-/// What is asked for.
+/// What is requested.
 #[derive(Clone, Debug)]
 pub(crate) enum Chosen {
-    /// A table; that of a folder which does not say its name.
+    /// A table; `None` is that of a folder which does not state its name.
     Table(Option<TableName>),
     Snapshot(String),
-    /// Nobody said which of these tables, or of snapshots.
+    /// Several tables (or snapshots), of which none was named.
     None(Vec<TableName>),
 }
 
-/// What a snapshot says of itself.
+/// A snapshot's description.
 #[derive(Clone, Debug)]
 pub(crate) struct SnapshotFacts {
     pub(crate) name: String,
     pub(crate) created: Option<i64>,
 }
 
-/// The tables of a root directory, hbase:meta and other tables of HBase's own left out.
+/// The tables of a root directory, without hbase:meta and HBase's other own tables.
 pub(crate) fn tables(folder: &Arc<dyn Folder>) -> Result<Vec<TableName>> {
     let mut all = match Opened::new(folder)? {
         Opened::Root(root) => root.tables()?,
@@ -128,7 +128,7 @@ pub(crate) fn tables(folder: &Arc<dyn Folder>) -> Result<Vec<TableName>> {
 }
 
 impl Found {
-    /// Finds what the options ask for in a folder.
+    /// Opens what the options request in a folder.
     pub(crate) fn open(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Result<Self> {
         let options = Options::new(options)?;
         let opened = Opened::new(folder)?;
@@ -143,8 +143,8 @@ impl Found {
         Ok(found)
     }
 
-    /// What the options ask for in a folder, and the names of what there is.
-    pub(crate) fn choose(opened: &Opened, options: &Options) -> Result<(Names, Chosen)> {
+    /// Determines what the options request in a folder, and lists what it has.
+    pub(crate) fn choose(opened: &Opened, options: &Options) -> Result<(DirectoryNames, Chosen)> {
         let (root, mut table, mut snapshot) = match opened {
             Opened::Root(root) => (root, None, None),
             Opened::Table(root, table) => (root, Some(table.clone()), None),
@@ -157,12 +157,12 @@ impl Found {
         }
         snapshot = options.snapshot.clone().or(snapshot);
         let tables = if table.is_none() { root.tables()? } else { Vec::new() };
-        let names = Names { tables, snapshots: root.snapshots()? };
+        let names = DirectoryNames { tables, snapshots: root.snapshots()? };
         if let (None, None, None) = (&table, &snapshot, &options.table) {
             let own: Vec<&TableName> = names.tables.iter().filter(|t| !t.is_of_hbase()).collect();
             match (own.as_slice(), names.snapshots.as_slice()) {
                 ([one], _) => table = Some(Some((*one).clone())),
-                // What a snapshot was exported to.
+                // The target of a snapshot export.
                 ([], [one]) => snapshot = Some(one.clone()),
                 _ => {
                     let own = own.into_iter().cloned().collect();
@@ -177,7 +177,7 @@ impl Found {
         Ok((names, chosen))
     }
 
-    /// What a snapshot says of itself, and its manifest.
+    /// A snapshot's description and manifest.
     pub(crate) fn manifest(
         root: &Root,
         name: &str,
@@ -227,7 +227,7 @@ impl Found {
         Ok(found)
     }
 
-    /// The descriptor of a table; that of a table's folder alone says which it is.
+    /// The descriptor of a table. A table's folder on its own learns its name from it.
     pub(crate) fn described(
         root: &Root,
         asked: Option<&TableName>,
@@ -303,7 +303,7 @@ impl Found {
         })
     }
 
-    /// The regions of the table that are alive.
+    /// Finds the live regions of the table.
     fn find_regions(&mut self) -> Result<()> {
         let (root, table) = (&self.shared.root, &self.shared.table);
         if table.is_meta() {
@@ -312,12 +312,12 @@ impl Found {
         }
         let folders = root.regions(table)?;
         let listed = self.by_meta()?;
-        // Only those are opened of which hbase:meta says nothing.
+        // Only the folders that hbase:meta does not list are opened.
         let strange: Vec<&String> = folders.iter().filter(|encoded| !listed.knows(encoded)).collect();
         let described = self.said_in(&strange)?;
         match listed.decide(&described.regions, &self.shared.table)? {
             Some(decided) => self.take_decided(decided, &described, &folders)?,
-            // It says nothing of the table.
+            // It does not list the table.
             None => {
                 let all: Vec<&String> = folders.iter().collect();
                 let described = if strange.len() < all.len() { self.said_in(&all)? } else { described };
@@ -327,20 +327,20 @@ impl Found {
         Ok(())
     }
 
-    /// What is said in the folders of regions.
-    fn said_in(&self, folders: &[&String]) -> Result<Described> {
+    /// Reads the descriptions in region folders.
+    fn said_in(&self, folders: &[&String]) -> Result<DescribedRegions> {
         let (root, table, limits) = (&self.shared.root, &self.shared.table, self.options.files.limits);
-        let mut described = Described::default();
+        let mut described = DescribedRegions::default();
         for encoded in folders {
             let path = join(&join(&root.table(table), encoded), ".regioninfo");
             let read = root.read(&path, &limits).and_then(|bytes| {
                 let info = messages::region_info(&bytes, &limits).and_then(|info| {
-                    // The folder is named by a digest of what is said here.
+                    // The folder's name is a digest of this description.
                     let named = encoded_name(&info, table);
                     if named != **encoded {
                         return Err(Error::corrupt(format!("expected the region {encoded}, found {named}")));
                     }
-                    // Clones keep such regions beside those that took their place.
+                    // Clones keep such regions beside those that replaced them.
                     let split = info.split.unwrap_or(false);
                     Ok(Region::of(encoded, info, table)?.filter(|_| !split))
                 });
@@ -349,7 +349,7 @@ impl Found {
             match read {
                 Ok(region) => described.regions.extend(region),
                 Err(e) if e.is_not_found() => {
-                    // A folder that nobody has written to yet, or one that somebody has begun to delete.
+                    // A folder that has not been written to yet, or whose deletion has begun.
                     let files = root.list(&join(&root.table(table), encoded))?;
                     if files.iter().any(|f| f.is_folder && self.is_family(crate::root::name_of(f))) {
                         let e = Error::corrupt(format!("expected the region info {path}, found none"));
@@ -363,8 +363,13 @@ impl Found {
         Ok(described)
     }
 
-    /// Takes the regions that hbase:meta says are alive: whatever the folders lack is known there.
-    fn take_decided(&mut self, decided: Decided, strange: &Described, folders: &[String]) -> Result<()> {
+    /// Takes the regions that hbase:meta lists as live: it states whatever their folders lack.
+    fn take_decided(
+        &mut self,
+        decided: Decided,
+        strange: &DescribedRegions,
+        folders: &[String],
+    ) -> Result<()> {
         let Decided { alive: listed, unknown } = decided;
         let folders: BTreeSet<&String> = folders.iter().collect();
         self.missing = missing_rows(&listed);
@@ -384,9 +389,9 @@ impl Found {
         Ok(())
     }
 
-    /// Takes the regions that no younger one overlaps: where nobody says which are alive.
-    fn take_youngest(&mut self, described: Described) -> Result<()> {
-        let Described { regions, broken } = described;
+    /// Takes the regions that no younger one overlaps, since nothing states which are live.
+    fn take_youngest(&mut self, described: DescribedRegions) -> Result<()> {
+        let DescribedRegions { regions, broken } = described;
         let by_folder = alive::youngest(regions);
         let names: Vec<&str> = broken.iter().map(|(encoded, _)| encoded.as_str()).collect();
         let Judged { alive, doubtful } = doubt::judge(&self.shared, by_folder, &names)?;
@@ -404,7 +409,7 @@ impl Found {
         self.shared.families.iter().any(|f| f.name == name)
     }
 
-    /// The regions of the table by hbase:meta; none where that is not there or cannot be read.
+    /// The regions of the table in hbase:meta; empty if that is missing or cannot be read.
     fn by_meta(&mut self) -> Result<Listed> {
         let (root, table) = (&self.shared.root, &self.shared.table);
         let meta = TableName { namespace: "hbase".to_owned(), name: "meta".to_owned() };
@@ -418,7 +423,7 @@ impl Found {
             versions: 1,
             time_range: None,
             families: None,
-            // Its newest edits say which regions there are, whether those of the table count or not.
+            // Its newest edits determine the regions, whether or not the table's own edits count.
             wal: true,
             ..self.options.clone()
         };
@@ -426,7 +431,7 @@ impl Found {
         let read = || {
             let meta = match root.descriptor(&meta)? {
                 Some(_) => Self::of_table(root.clone(), Some(meta.clone()), options)?,
-                // Some versions keep none for it.
+                // Some versions keep no descriptor for it.
                 None => Self::of_meta_alone(root.clone(), meta.clone(), options)?,
             };
             crate::meta::listed(&mut meta.about(table)?, table, &limits)
@@ -436,7 +441,7 @@ impl Found {
                 self.disabled = listed.disabled;
                 Ok(listed)
             }
-            // The folders say it as well.
+            // The folders state it as well.
             Err(e) if Fault::is(&e) => Ok(Listed::default()),
             Err(e) => Err(e),
         }
@@ -458,7 +463,7 @@ impl Found {
         Ok(found)
     }
 
-    /// Where its regions are read from.
+    /// The source of its regions.
     pub(crate) fn source(&self) -> Source {
         let shared = self.shared.clone();
         Source { shared, logs: self.logs.clone().filter(|_| self.options.wal && self.snapshot.is_none()) }
@@ -469,7 +474,7 @@ impl Found {
         self.scanning_by(&self.options, asking)
     }
 
-    /// The same by other options.
+    /// The same with other options.
     pub(crate) fn scanning_by(&self, options: &Options, asking: Asking) -> Arc<Scanning> {
         let shared = &self.shared;
         let Asking { columns, on_error, damage, batch_rows } = asking;
@@ -495,12 +500,12 @@ impl Found {
         }
     }
 
-    /// How its rows are ordered.
+    /// The order of its rows.
     pub(crate) fn order(&self) -> RowOrder {
         if self.shared.table.is_meta() { RowOrder::Meta } else { RowOrder::Bytes }
     }
 
-    /// A plan of what hbase:meta, which has one region, says of a table: in its order, rows of a table lie together.
+    /// Plans the rows of hbase:meta (one region) about a table; they are adjacent in its order.
     fn about(&self, table: &TableName) -> Result<RegionPlan> {
         let region = self.regions.first().ok_or_else(|| Error::corrupt("expected a region, found none"))?;
         let scanning = self.scanning(Asking {
@@ -510,20 +515,20 @@ impl Found {
             batch_rows: 65536,
         });
         let lower = table.plain().into_bytes();
-        // Behind TABLE and all of TABLE,.. in its order and in that of bytes.
+        // After TABLE and every TABLE,.. both in its own order and bytewise.
         let upper = Some([lower.as_slice(), &[b',' + 1]].concat());
         let rows = Rows { lower, upper, first: true };
         let families = vec![true; self.shared.families.len()];
         Ok(RegionPlan::new(self.source(), region.clone(), scanning, families, rows))
     }
 
-    /// What keeps a plain read from being whole.
+    /// The error for a strict read of an incomplete table.
     pub(crate) fn first_missing(&self, on_error: OnError) -> Option<Error> {
         self.missing.first().filter(|_| on_error == OnError::Raise).map(Damage::to_error)
     }
 }
 
-/// The name of a region's folder: a digest of its name, which is table, first row and id.
+/// The name of a region's folder: a digest of the region's name, which consists of table, first row and id.
 fn encoded_name(info: &crate::layout::proto::RegionInfo, table: &TableName) -> String {
     let plain = table.plain();
     let start = info.start_key.as_deref().unwrap_or_default();
@@ -546,7 +551,7 @@ fn without_folder(region: &Region) -> Damage {
     Damage::from_error(&e.within(region.describe()), 0..0, None)
 }
 
-/// Records of rows that no region has.
+/// Damage records for rows that no region has.
 fn missing_rows(alive: &[Region]) -> Vec<Damage> {
     let record = |(from, to): alive::Hole| {
         let to = to.map_or_else(|| "the end".to_owned(), |to| format!("\"{}\"", to.escape_ascii()));
@@ -565,10 +570,10 @@ fn several(tables: &[TableName], snapshots: &[String]) -> Error {
     let snapshots = if snapshots.is_empty() {
         String::new()
     } else {
-        format!("; or by snapshot=: {}", snapshots.join(", "))
+        format!("; or with snapshot=: {}", snapshots.join(", "))
     };
     Error::invalid(format!(
-        "the directory has several tables; say which by table=: {}{snapshots}",
+        "the directory has several tables; choose one with table=: {}{snapshots}",
         tables.join(", ")
     ))
 }

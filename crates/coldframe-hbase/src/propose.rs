@@ -1,7 +1,7 @@
-//! Guesses which columns a wide table of this one might have, and of which types: from the qualifiers and values of some rows.
+//! Guesses the columns and types of a wide table, from the qualifiers and values of some rows.
 //!
-//! What has eight bytes may be a number of either kind or text; the guess is the one that most values would hardly have by
-//! chance. People are to look it over.
+//! Eight bytes may be an integer, a float or text. The guess is the type that most values would be unlikely to fit by
+//! chance. People should review it.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,17 @@ use crate::open::{Asking, Found, cell_schema};
 use crate::options::{Options, View};
 use crate::scan::plan::{RegionPlan, Rows};
 
-/// Cells that are looked at of each region, and of all.
+/// How many cells are examined, per region and in total.
 const OF_REGION: u64 = 20_000;
 const OF_TABLE: u64 = 200_000;
-/// Most columns that are proposed: qualifiers may be data themselves.
+/// Most columns proposed: qualifiers may themselves be data.
 const MOST_COLUMNS: usize = 1000;
 
-/// What is known of the values of a column.
+/// Statistics of a column's values.
 #[derive(Debug)]
-struct Seen {
+struct ColumnStats {
     cells: u64,
-    /// The length of all of them, if it is one.
+    /// The length of all values, if they have the same.
     len: Option<usize>,
     text: bool,
     flags: bool,
@@ -30,13 +30,13 @@ struct Seen {
     float: u64,
 }
 
-impl Default for Seen {
+impl Default for ColumnStats {
     fn default() -> Self {
         Self { cells: 0, len: None, text: true, flags: true, small: 0, float: 0 }
     }
 }
 
-impl Seen {
+impl ColumnStats {
     fn add(&mut self, value: &[u8]) {
         self.len =
             if self.cells == 0 { Some(value.len()) } else { self.len.filter(|len| *len == value.len()) };
@@ -75,9 +75,9 @@ impl Seen {
     }
 }
 
-/// Options that make a wide table of this one; none if it has no cells to guess by.
+/// Options for a wide table; `None` if it has no cells to guess from.
 pub(crate) fn proposal(found: &Found) -> Result<Option<Value>> {
-    let mut seen: BTreeMap<String, Seen> = BTreeMap::new();
+    let mut seen: BTreeMap<String, ColumnStats> = BTreeMap::new();
     let options = Options { view: View::Latest, versions: 1, ..found.options.clone() };
     let mut all = 0;
     for region in &found.regions {
@@ -118,7 +118,7 @@ pub(crate) fn proposal(found: &Found) -> Result<Option<Value>> {
     ])))
 }
 
-fn add(batch: &RecordBatch, seen: &mut BTreeMap<String, Seen>) -> Result<u64> {
+fn add(batch: &RecordBatch, seen: &mut BTreeMap<String, ColumnStats>) -> Result<u64> {
     let column = |name: &str| -> Result<&BinaryArray> {
         let found = batch.column_by_name(name).and_then(|c| c.as_any().downcast_ref());
         found.ok_or_else(|| Error::schema(format!("expected the column `{name}`")))
@@ -126,7 +126,7 @@ fn add(batch: &RecordBatch, seen: &mut BTreeMap<String, Seen>) -> Result<u64> {
     let (families, qualifiers, values) = (column("family")?, column("qualifier")?, column("value")?);
     for i in 0..batch.num_rows() {
         let name = [families.value(i), b":", qualifiers.value(i)].concat();
-        // What is not text cannot be the name of a column.
+        // A qualifier that is not text cannot name a column.
         let Ok(name) = String::from_utf8(name) else { continue };
         if seen.len() < MOST_COLUMNS || seen.contains_key(&name) {
             seen.entry(name).or_default().add(values.value(i));
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     fn guess(values: &[&[u8]]) -> &'static str {
-        let mut seen = Seen::default();
+        let mut seen = ColumnStats::default();
         values.iter().for_each(|value| seen.add(value));
         seen.guess()
     }

@@ -1,11 +1,11 @@
-//! Where things lie below a root directory, in any store.
+//! The locations of files below a root directory, in any store.
 //!
 //! ```text
 //! <root>/data/NS/TABLE/.tabledesc/.tableinfo.N        archive/data/NS/TABLE/..    .hbase-snapshot/NAME/{.snapshotinfo,data.manifest}
 //! <root>/data/NS/TABLE/REGION/{.regioninfo,FAMILY/}   mobdir/data/NS/TABLE/..     .tmp/data/NS/TABLE/..
 //! ```
 //!
-//! Names that begin with a dot are HBase's own or those of checksums beside the files of a local disk.
+//! Names that begin with a dot belong to HBase itself, or are checksum files of a local file system.
 
 use std::sync::Arc;
 
@@ -17,30 +17,30 @@ use crate::layout::names::{FileAt, TableName, is_region};
 
 /// The folder of snapshots.
 pub(crate) const SNAPSHOTS: &str = ".hbase-snapshot";
-/// What a snapshot consists of.
+/// The file with a snapshot's description.
 pub(crate) const SNAPSHOT_INFO: &str = ".snapshotinfo";
-/// `data/NS/TABLE` and `.hbase-snapshot/NAME`: how far a root directory lies above.
+/// `data/NS/TABLE` and `.hbase-snapshot/NAME`: how many levels above them a root directory may be.
 const TABLE_LEVELS: usize = 3;
 const SNAPSHOT_LEVELS: usize = 2;
 /// The folder of a table's descriptors.
 const DESCRIPTORS: &str = ".tabledesc";
 
-/// A root directory, or of one no more than a table's folder.
+/// A root directory, or just a table's folder of one.
 #[derive(Clone, Debug)]
 pub(crate) struct Root {
     folder: Arc<dyn Folder>,
-    /// Whether the folder is a table's, and what lies above it cannot be reached.
+    /// Whether the folder is a table's and the folders above it cannot be reached.
     alone: bool,
-    /// How far it lies above the folder that was opened.
+    /// How many levels it is above the opened folder.
     levels: usize,
 }
 
-/// What a folder turned out to be.
+/// The kind of an opened folder.
 #[derive(Clone, Debug)]
 pub(crate) enum Opened {
     /// A root directory.
     Root(Root),
-    /// A table's folder in it; its name, where folders say so.
+    /// A table's folder in it, with the table's name if the folders state it.
     Table(Root, Option<TableName>),
     /// A snapshot's folder in it.
     Snapshot(Root, String),
@@ -50,7 +50,7 @@ fn has(entries: &[Entry], name: &str) -> bool {
     entries.iter().any(|e| e.path == name)
 }
 
-/// Whether a folder is a root directory, a table's or a snapshot's.
+/// Whether a folder is a root directory, or that of a table or a snapshot.
 pub(crate) fn probe(folder: &dyn Folder) -> Result<bool> {
     let entries = folder.list("")?;
     if has(&entries, DESCRIPTORS) {
@@ -66,7 +66,7 @@ fn is_root(folder: &dyn Folder, entries: &[Entry]) -> Result<bool> {
     if !entries.iter().any(|e| e.path == "data" && e.is_folder) {
         return Ok(false);
     }
-    // Of a root directory that was copied in part, the folder of a table with its descriptor.
+    // A partial copy of a root directory has at least the folder of a table with its descriptor.
     for namespace in folder.list("data")?.iter().filter(|e| e.is_folder).take(64) {
         for table in folder.list(&namespace.path)?.iter().filter(|e| e.is_folder).take(64) {
             if descriptors_in(folder, &format!("{}/{DESCRIPTORS}", table.path))?.is_some() {
@@ -77,7 +77,7 @@ fn is_root(folder: &dyn Folder, entries: &[Entry]) -> Result<bool> {
     Ok(false)
 }
 
-/// The newest descriptor in a folder of them, and the length that its name says.
+/// The newest of the descriptors in a folder, and the length in its name.
 fn descriptors_in(folder: &dyn Folder, path: &str) -> Result<Option<(Entry, Option<u64>)>> {
     let listed = match folder.list(path) {
         Err(e) if e.is_not_found() => return Ok(None),
@@ -95,7 +95,7 @@ fn descriptors_in(folder: &dyn Folder, path: &str) -> Result<Option<(Entry, Opti
 }
 
 impl Opened {
-    /// What `folder` is.
+    /// Determines the kind of `folder`.
     pub(crate) fn new(folder: &Arc<dyn Folder>) -> Result<Self> {
         let entries = folder.list("")?;
         let whole = |folder: Arc<dyn Folder>, levels: usize| Root { folder, alone: false, levels };
@@ -128,7 +128,7 @@ impl Opened {
     }
 }
 
-/// A folder above another, and the names that lead back.
+/// A parent folder, and the names that lead back.
 type Above = (Arc<dyn Folder>, Vec<String>);
 
 /// The folder `levels` above.
@@ -144,7 +144,7 @@ fn above(folder: &Arc<dyn Folder>, levels: usize) -> Result<Option<Above>> {
 }
 
 impl Root {
-    /// The one that somebody else found: so far above a folder.
+    /// The root directory that was found before: `levels` above a folder.
     pub(crate) fn found(folder: &Arc<dyn Folder>, levels: usize, alone: bool) -> Result<Self> {
         let Some((folder, _)) = above(folder, levels)? else {
             return Err(Error::not_found(format!("the root directory, {levels} folders above")));
@@ -152,7 +152,7 @@ impl Root {
         Ok(Self { folder, alone, levels })
     }
 
-    /// How far above the folder that was opened it lies, and whether that is a table's alone.
+    /// How many levels it is above the opened folder, and whether that is just a table's folder.
     pub(crate) fn place(&self) -> (usize, bool) {
         (self.levels, self.alone)
     }
@@ -162,14 +162,14 @@ impl Root {
         if self.alone { String::new() } else { table.folder() }
     }
 
-    /// What lies in a folder, but for names that begin with a dot; nothing where there is none.
+    /// The entries of a folder except names that begin with a dot; empty if it does not exist.
     pub(crate) fn list(&self, path: &str) -> Result<Vec<Entry>> {
         let mut all = self.list_all(path)?;
         all.retain(|e| !name_of(e).starts_with('.'));
         Ok(all)
     }
 
-    /// The same with those names.
+    /// The same including those names.
     pub(crate) fn list_all(&self, path: &str) -> Result<Vec<Entry>> {
         match self.folder.list(path) {
             Err(e) if e.is_not_found() => Ok(Vec::new()),
@@ -182,7 +182,7 @@ impl Root {
         self.folder.open(path)
     }
 
-    /// All bytes of a small file; an error names it.
+    /// All bytes of a small file; errors name it.
     pub(crate) fn read(&self, path: &str, limits: &Limits) -> Result<Bytes> {
         let read = || {
             let source = self.folder.open(path)?;
@@ -192,14 +192,14 @@ impl Root {
         read().map_err(|e| e.in_file(path))
     }
 
-    /// The newest descriptor of a table: its path, and the length that its name says.
+    /// The path of a table's newest descriptor, and the length in its name.
     pub(crate) fn descriptor(&self, table: &TableName) -> Result<Option<(String, Option<u64>)>> {
         let path = join(&self.table(table), DESCRIPTORS);
         let found = descriptors_in(self.folder.as_ref(), &path)?;
         Ok(found.map(|(entry, length)| (entry.path, length)))
     }
 
-    /// The tables that have a folder.
+    /// The tables with a folder.
     pub(crate) fn tables(&self) -> Result<Vec<TableName>> {
         let mut tables = Vec::new();
         for namespace in self.list("data")?.iter().filter(|e| e.is_folder) {
@@ -219,12 +219,12 @@ impl Root {
         Ok(listed.iter().filter(|e| e.is_folder).map(|e| name_of(e).to_owned()).collect())
     }
 
-    /// Whether it is known that logs of servers would be here, and their folder is not.
+    /// Whether the folder of the servers' logs should be here but is missing.
     pub(crate) fn lacks_logs(&self) -> Result<bool> {
         Ok(!self.alone && !has(&self.folder.list("")?, "WALs"))
     }
 
-    /// The logs of servers that hold anything.
+    /// The servers' logs that are not empty.
     pub(crate) fn logs(&self) -> Result<Vec<Entry>> {
         let mut logs = Vec::new();
         for server in self.list("WALs")?.iter().filter(|e| e.is_folder) {
@@ -233,14 +233,14 @@ impl Root {
         Ok(logs)
     }
 
-    /// The encoded names of the regions that have a folder.
+    /// The encoded names of the regions with a folder.
     pub(crate) fn regions(&self, table: &TableName) -> Result<Vec<String>> {
         let listed = self.list(&self.table(table))?;
         let names = listed.iter().filter(|e| e.is_folder).map(name_of);
         Ok(names.filter(|name| is_region(name)).map(str::to_owned).collect())
     }
 
-    /// Opens a store file where it is, or where it went when its table was done with it.
+    /// Opens a store file at its location, or in the archive.
     pub(crate) fn open_store_file(&self, at: &FileAt) -> Result<(String, Arc<dyn ReadAt>)> {
         let below = format!("{}/{}/{}/{}", at.table.folder(), at.region, at.family, at.file);
         for prefix in ["", "archive/", "mobdir/", ".tmp/"] {
@@ -255,7 +255,7 @@ impl Root {
                 Err(e) => return Err(e),
             }
         }
-        // What is said to be there and is not is damage, which reading may pass over.
+        // A missing file that something refers to is damage, which a read may tolerate.
         Err(Error::corrupt(format!("expected the store file {below} or archive/{below}, found neither")))
     }
 }

@@ -1,4 +1,4 @@
-//! A table of HBase, open.
+//! An open HBase table.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -21,16 +21,16 @@ use crate::scan::plan::{RegionPlan, Rows};
 use crate::splits;
 use crate::splits::packed::{self, Only};
 
-/// Regions that are looked at when a table is opened, whether they need logs that are not there.
+/// How many regions are examined on opening, to see whether they need missing logs.
 const LOOKED_AT: usize = 4;
 
-/// A table, opened.
+/// An open table.
 #[derive(Debug)]
 pub struct HBaseTable {
     found: Arc<Found>,
     schema: SchemaRef,
     lookups: Lookups,
-    /// All that can be read, where it was opened for one of its splits.
+    /// All that can be read, if it was opened for one of its splits.
     only: Option<Only>,
 }
 
@@ -40,7 +40,7 @@ impl HBaseTable {
         Ok(Self::of(Found::open(folder, options)?, None))
     }
 
-    /// The same with what others know of it: then perhaps no more than one split can be read.
+    /// The same from recorded data. Then possibly only one split can be read.
     pub(crate) fn open_recorded(
         folder: &Arc<dyn Folder>,
         options: &OpenOptions,
@@ -56,7 +56,7 @@ impl HBaseTable {
         Self { schema: found.columns(), found: Arc::new(found), lookups: Lookups::default(), only }
     }
 
-    /// The table, unless it was opened for one of its splits.
+    /// The whole table; fails if it was opened for one of its splits.
     fn whole(&self) -> Result<&Arc<Found>> {
         match self.only {
             None => Ok(&self.found),
@@ -64,22 +64,22 @@ impl HBaseTable {
         }
     }
 
-    /// What a reader sees of one row.
+    /// The visible cells of one row.
     pub fn get(&self, row: &[u8]) -> Result<Vec<RecordBatch>> {
         self.lookups.get(self.whole()?, &self.schema, row)
     }
 
-    /// What a reader sees of many rows, each once, in the order of the table.
+    /// The visible cells of many rows, each row once, in table order.
     pub fn get_many(&self, rows: &[Vec<u8>]) -> Result<Vec<RecordBatch>> {
         self.lookups.get_many(self.whole()?, &self.schema, rows)
     }
 
-    /// What `query` asks for. Without `max_versions`, versions are those of the view.
+    /// The cells that `query` selects. Without `max_versions`, the versions are those of the view.
     pub fn scan_rows(&self, query: &RowQuery) -> Result<RowScan> {
         RowScan::new(self.whole()?, &self.schema, query)
     }
 
-    /// The place of a split's part among the regions, behind which what is missing stands.
+    /// The index of a split's part among the regions; missing parts follow these.
     fn place(&self, split: &Split) -> Result<usize> {
         match &self.only {
             None => Ok(usize::try_from(split.part).unwrap_or(usize::MAX)),
@@ -95,9 +95,9 @@ impl HBaseTable {
         })
     }
 
-    /// Which families a filter leaves.
+    /// The families that a filter needs.
     fn families(&self, predicate: Option<&Predicate>) -> Vec<bool> {
-        // A wide table's rows are there by any of their cells.
+        // A row of a wide table exists if any of its cells does.
         let range = match self.found.options.view {
             View::Pivot => KeyRange::default(),
             _ => predicate.map(|p| p.key_range("family")).unwrap_or_default(),
@@ -110,14 +110,14 @@ impl HBaseTable {
         self.found.shared.families.iter().map(|f| holds(&f.name)).collect()
     }
 
-    /// The rows of a split that a filter leaves; `None` if there are none.
+    /// The rows of a split that can pass a filter; `None` if there are none.
     fn rows(&self, region: &Region, split: &Split, predicate: Option<&Predicate>) -> Result<Option<Rows>> {
         let known = self.only.as_ref().and_then(|only| only.rows.clone());
         let mut rows = match known {
             Some(rows) => rows,
             None => splits::rows(&self.found.shared, region, &split.range)?,
         };
-        // A column `row` of Phoenix is another one.
+        // A Phoenix column called `row` is not the row key.
         if self.found.order() != RowOrder::Bytes || self.found.options.wide.phoenix.is_some() {
             return Ok(Some(rows));
         }
@@ -151,13 +151,13 @@ impl TableFile for HBaseTable {
     }
 
     fn notices(&self) -> Result<Vec<Notice>> {
-        // Whoever opened it all was told.
+        // The caller that opened the whole table was already warned.
         let Ok(found) = self.whole() else { return Ok(Vec::new()) };
         let mut told = Vec::new();
         let table = &found.shared.table;
         if let Some(first) = found.unknown.first() {
             told.push(format!(
-                "hbase:meta does not know {} of the folders of regions of {table} (metadata[\"unknown_regions\"]): of a split or merge that was given up, or newer than hbase:meta here. Where it knows a region of their rows, that one is read. The first: {first}",
+                "hbase:meta does not list {} of the region folders of {table} (metadata[\"unknown_regions\"]): of a split or merge that was given up, or newer than hbase:meta here. Where it knows a region of their rows, that one is read. The first: {first}",
                 found.unknown.len(),
             ));
         }
@@ -165,7 +165,7 @@ impl TableFile for HBaseTable {
             let some = found.regions.get(..LOOKED_AT).unwrap_or(&found.regions);
             if let Some(region) = logs.first_missing(some)? {
                 told.push(format!(
-                    "there is no folder WALs, so that the newest edits of {table} may be missing (wal=False says that this is known). {region}"
+                    "there is no folder WALs, so that the newest edits of {table} may be missing (wal=False accepts this). {region}"
                 ));
             }
         }
@@ -174,7 +174,7 @@ impl TableFile for HBaseTable {
 
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
         let mut splits = splits::of_regions(self.whole()?, target)?;
-        // What is not there is a part behind the others, which says so.
+        // Each missing part follows the regions as a part that reports it.
         let behind = self.found.regions.len()..self.found.regions.len() + self.found.missing.len();
         for part in behind.filter_map(|i| u32::try_from(i).ok()) {
             splits.push(Split { part, range: 0..1, rows: None });
@@ -191,7 +191,7 @@ impl TableFile for HBaseTable {
     }
 
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
-        // A table without regions has no splits either; its schema is asked for by an empty one.
+        // A table without regions has no splits; an empty one asks for its schema.
         if split.range.is_empty() {
             return Ok(Box::new(NoUnits));
         }
@@ -207,7 +207,7 @@ impl TableFile for HBaseTable {
         if split.part == 0 && split.range.start == 0 {
             request.damage.pass_over(PassedOver::Regions, self.found.passed_regions);
         }
-        // A plain read of what is not whole fails before it hands out rows.
+        // A strict read of an incomplete table fails before it returns rows.
         if let Some(e) = self.found.first_missing(request.scan.on_error) {
             return Err(e);
         }
@@ -233,7 +233,7 @@ impl TableFile for HBaseTable {
     }
 
     fn proof(&self) -> Proof {
-        // Store files of HBase 0.90 have none.
+        // Store files of HBase 0.90 have no checksums.
         let checksums = Checksums::Some.if_compared(self.found.options.files.verify);
         Proof { checksums, besides: &["indexes and bloom filters of store files"] }
     }

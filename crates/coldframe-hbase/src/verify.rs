@@ -1,10 +1,10 @@
-//! What a scan does not come by: indexes, blooms and the other halves of files, and what no view shows.
+//! Verifies what a scan does not read: indexes, bloom filters, the other halves of files, and cells that no view shows.
 
 use coldframe_core::{Damage, Fault, Result, TableFile};
 
 use crate::open::Found;
 
-/// Contradictions in the store files. What is missing, a scan has told.
+/// Contradictions in the store files. The scan reports missing ones.
 pub(crate) fn structure(found: &Found) -> Result<Vec<Damage>> {
     let mut all = Vec::new();
     for region in &found.regions {

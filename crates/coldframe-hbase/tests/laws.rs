@@ -1,5 +1,5 @@
-//! The laws of damage, on each kind of file of a root directory: what is lost is said, and no cell comes out that was not there;
-//! a lost block, file or description never uncovers an older or a deleted value.
+//! The laws of damage, for each kind of file of a root directory: losses are reported, and no cell is returned that was
+//! not there. A lost block, file or description never exposes an outdated or a deleted value.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ fn options(more: &[(&str, Value)]) -> OpenOptions {
     OpenOptions { extra: all.collect::<BTreeMap<_, _>>(), ..OpenOptions::default() }
 }
 
-/// Up to `most` files of the directory for which `of` holds, each damaged in `damages` ways.
+/// Damages up to `most` files of the directory for which `of` holds, in `damages` ways each.
 fn obey(options: &OpenOptions, of: impl Fn(&str) -> bool, most: usize, damages: usize) {
     each(options, of, most, |subject| subject.damages(damages).obey());
 }
@@ -85,7 +85,7 @@ fn what_is_said_of_regions() {
 #[test]
 fn manifests() {
     let snapshot = [("snapshot", Value::from("kept"))];
-    // Nothing stands over what a manifest says of families.
+    // No checksum covers what a manifest states about families.
     let of = |path: &str| path.starts_with(".hbase-snapshot");
     each(&options(&snapshot), of, 2, |subject| subject.unsummed().damages(40).obey());
 }
@@ -94,14 +94,14 @@ fn is_log(path: &str) -> bool {
     path.starts_with("WALs/")
 }
 
-/// No checksum stands over a log, one that is cut off is one that was being written, and what was flushed stays.
+/// Logs have no checksums, and a log that is cut off looks like one that was being written; flushed cells remain.
 #[test]
 fn logs() {
     let silent = |subject: Subject| subject.unsummed().unit(|_| Toll::file().silent());
     each(&options(&[]), is_log, 2, |subject| silent(subject).damages(200).obey());
 }
 
-/// A log that nobody reads costs what only it has, if that may be passed over.
+/// An unsupported log costs what only it has, if that is tolerated.
 #[test]
 fn a_compressed_log_is_refused_or_passed_over() {
     let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));
@@ -116,12 +116,12 @@ fn a_compressed_log_is_refused_or_passed_over() {
     assert!(matches!(e.kind(), ErrorKind::Unsupported(_)) && e.to_string().contains("compressed"), "{e}");
     let left = rows::read(table.as_ref(), OnError::Skip).unwrap();
     assert!(left.batch.num_rows() > 0 && left.damage.iter().any(|d| d.reason.contains("compressed")));
-    // How many cells it has nobody knows.
+    // The number of its cells is unknown.
     let metadata = table.metadata().unwrap();
     assert_eq!(metadata.get("wal").and_then(|wal| wal.get("cells")), Some(&Value::Null));
 }
 
-/// The rows of the table with one file changed, and the damage that was passed over.
+/// The rows of the table with one file changed, and the recorded damage.
 fn read(at: &str, bytes: Vec<u8>, on_error: OnError) -> Result<(Vec<RecordBatch>, Vec<Damage>)> {
     let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));
     let table =
@@ -138,8 +138,8 @@ fn read(at: &str, bytes: Vec<u8>, on_error: OnError) -> Result<(Vec<RecordBatch>
     Ok((batches, damage.records()))
 }
 
-/// A store file without its trailer is whole but for that, as long as its file info is there and all its blocks are; else
-/// nobody knows what it had.
+/// A store file that lost only its trailer can be restored if its file info and all its blocks exist; otherwise its
+/// contents are unknown.
 #[test]
 fn a_lost_trailer_costs_no_cells() {
     let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));
@@ -154,7 +154,7 @@ fn a_lost_trailer_costs_no_cells() {
             assert_eq!(left, whole, "{path}");
             assert_eq!(damage.iter().map(|d| d.rows_lost).collect::<Vec<_>>(), [Some(0)], "{path}");
         }
-        // A block that cannot be read beside it: the file is lost as a whole, and with it what is older.
+        // With an unreadable block as well, the whole file is lost, and so is everything older.
         let mut block = changed;
         block[40] ^= 1;
         let (left, damage) = read(path, block, OnError::Skip).unwrap();
@@ -163,7 +163,7 @@ fn a_lost_trailer_costs_no_cells() {
     }
 }
 
-/// A store file of cells with a tag each, without checksums.
+/// A store file without checksums, whose cells have one tag each.
 fn tagged(rows: &BinaryArray) -> Bytes {
     let bytes =
         |value: &[u8]| -> ArrayRef { Arc::new(BinaryArray::from_iter_values(rows.iter().map(|_| value))) };
@@ -188,7 +188,7 @@ fn tagged(rows: &BinaryArray) -> Bytes {
     written(&HFileFormat, &[batch], &options).unwrap()
 }
 
-/// Tags are looked into when a cell is judged: those that are none cost the block, and not all that is read with it.
+/// Tags are parsed when a cell is judged: invalid ones cost the block, not everything read with it.
 #[test]
 fn tags_that_are_none_cost_a_block() {
     let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));
@@ -221,7 +221,7 @@ fn tags_that_are_none_cost_a_block() {
     assert_eq!((count(&left), damage.len()), (keys.len() - 1, 1), "{damage:?}");
 }
 
-/// What an index says of a block's length is not believed beyond a limit: that costs the block, like other damage.
+/// A block length in an index is not trusted beyond a limit: that costs the block, like other damage.
 #[test]
 fn blocks_that_are_too_long_are_lost() {
     let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));

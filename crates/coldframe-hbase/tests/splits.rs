@@ -1,4 +1,4 @@
-//! What travels with a split: whoever has it opens the files of one region, and reads the same rows.
+//! The data that travels with a split: its reader opens the files of one region, and reads the same rows.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use coldframe_hbase::HBaseFormat;
 use coldframe_testing::fixture;
 use coldframe_testing::folder::MemoryFolder;
 
-/// What was asked of a folder: files that were opened, bytes that were read of each, folders that were listed.
+/// What was requested of a folder: files opened, bytes read of each, folders listed.
 #[derive(Debug, Default)]
 struct Asked {
     read: BTreeMap<String, u64>,
@@ -93,7 +93,7 @@ fn together(table: &dyn TableFile, batches: &[RecordBatch]) -> RecordBatch {
     arrow_select::concat::concat_batches(table.schema(), batches).unwrap()
 }
 
-/// Each split, read by somebody who has only what travelled with it, gives the rows that the open table gives.
+/// Each split, read with nothing but its travelled data, gives the rows that the open table gives.
 fn assert_travels(folder: &MemoryFolder, options: &OpenOptions, on_error: OnError) {
     let whole = HBaseFormat.open(&folder.source(), options).unwrap();
     for target in [1, 20_000, 1 << 40] {
@@ -107,7 +107,7 @@ fn assert_travels(folder: &MemoryFolder, options: &OpenOptions, on_error: OnErro
             assert_eq!(together(whole.as_ref(), &found), together(whole.as_ref(), &expected));
             assert_eq!(lost, expected_lost);
             all.extend(found);
-            // Nobody takes it for the table.
+            // It cannot be used as the whole table.
             assert!(
                 alone.splits(1).is_err() && alone.metadata().is_err() && alone.verify_structure().is_err()
             );
@@ -142,10 +142,10 @@ fn a_split_that_travels_has_its_rows() {
 fn what_is_missing_and_what_is_damaged_travels_too() {
     let mut folder = orders();
     let regions: Vec<String> = folder.files.keys().filter(|p| p.ends_with("/.regioninfo")).cloned().collect();
-    // A region that is not described any more, behind the others.
+    // A region whose description is lost comes after the others.
     let gone = regions.last().unwrap().strip_suffix(".regioninfo").unwrap().to_owned();
     folder.files.insert(format!("{gone}.regioninfo"), Bytes::from_static(b"PBUF"));
-    // A log that ends in nonsense.
+    // A log that ends in garbage.
     let log = folder.files.keys().find(|path| path.starts_with("WALs/")).unwrap().clone();
     let bytes = folder.files[&log].clone();
     folder.files.insert(log, bytes.slice(..bytes.len() / 2));
@@ -206,7 +206,7 @@ fn logs_are_read_once_for_all_tables() {
         let expected = rows(plain.as_ref(), split, OnError::Raise).0;
         assert_eq!(together(plain.as_ref(), &found), together(plain.as_ref(), &expected));
     }
-    // Only what is wanted is read.
+    // Only the requested data is read.
     assert!(
         HBaseFormat.shared(&folder.source(), &options(&[("wal", Value::Bool(false))])).unwrap().is_empty()
     );

@@ -1,4 +1,4 @@
-//! HFile as one of the formats.
+//! Registers HFile as a format.
 
 use std::io::Write;
 use std::sync::Arc;

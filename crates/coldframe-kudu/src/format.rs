@@ -1,4 +1,4 @@
-//! A Kudu data directory as one of the formats.
+//! Registers Kudu data directories as a format.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the user says when a data directory is opened.
+//! The options for opening a data directory.
 
 use std::collections::BTreeMap;
 
@@ -28,9 +28,9 @@ coldframe_core::options! {
 pub(crate) struct Options {
     pub(crate) table: Option<String>,
     pub(crate) tablet: Option<String>,
-    /// Operations before this hybrid time count.
+    /// Only operations before this hybrid time count.
     pub(crate) snapshot: Option<u64>,
-    /// Whether partitions of which the directory has no tablet are damage; `None` if they are to be told.
+    /// Whether partitions without a tablet in the directory are damage; `None`: they cause a warning.
     pub(crate) complete: Option<bool>,
     /// Whether the write-ahead log is read.
     pub(crate) wal: bool,

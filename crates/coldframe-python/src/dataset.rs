@@ -25,7 +25,7 @@ use crate::split::{RawSplit, one_row, texts};
 use crate::storage::PyStorage;
 use crate::store::Known;
 
-/// Path, pairs of its folders, what a listing told of it.
+/// Path, name and value pairs of its folders, and the size, time and tag from a listing.
 type PyFound = (OsString, Vec<(String, String)>, Option<Known>);
 
 fn found_to_python(found: &Found) -> PyFound {
@@ -38,7 +38,7 @@ fn found_from_python((path, pairs, known): (PathBuf, Vec<(String, String)>, Opti
     Found { path: to_text(path.as_os_str()), pairs, known }
 }
 
-/// What an element of the sources stands for: a path, a file that was found or is open, or (handle, name) of an object.
+/// Converts an element of the sources: a path, a listed file (3-tuple), an open file, or (handle, name) of an object.
 fn given(source: &Bound<'_, PyAny>, opening: &RawOpening) -> PyResult<Given> {
     if source.is_instance_of::<PyString>() {
         return Ok(Given::Path(source.extract::<PathBuf>()?.into_os_string()));
@@ -55,7 +55,7 @@ fn given(source: &Bound<'_, PyAny>, opening: &RawOpening) -> PyResult<Given> {
     Ok(Given::Source(source::from_python(&handle, &options, None)?, name))
 }
 
-/// Has threads that read stop before Python ends: they may be in the middle of code of Python's.
+/// Makes the reading threads stop before the interpreter exits: they may be running Python code.
 fn stop_at_exit(py: Python<'_>) -> PyResult<()> {
     static REGISTERED: Once = Once::new();
     let mut done = Ok(());
@@ -68,13 +68,13 @@ fn stop_at_exit(py: Python<'_>) -> PyResult<()> {
     done
 }
 
-/// Ends the threads that read; nothing starts them again but another read.
+/// Stops the reading threads; the next read starts them again.
 #[pyfunction]
 pub(crate) fn stop_reading(py: Python<'_>) {
     py.detach(coldframe::stop_reading);
 }
 
-/// The files that paths, patterns and folders name. `whole`: each folder is one table.
+/// The files at paths and in folders, and those that match patterns. `whole`: each folder is one table.
 #[pyfunction]
 #[pyo3(signature = (paths, *, storage_options=None, whole=false))]
 pub(crate) fn find_files(
@@ -170,12 +170,12 @@ impl RawDataset {
         self.asked(py, || Ok(self.0.lead()?.1.table.format()))
     }
 
-    /// The files: path, pairs of its folders, what a listing told of it.
+    /// The files: path, name and value pairs of its folders, and the size, time and tag from a listing.
     fn found(&self) -> Vec<PyFound> {
         (0..self.0.len()).filter_map(|at| self.0.found(at)).map(found_to_python).collect()
     }
 
-    /// The numbers of the files that are objects of this process, in the order in which they were given.
+    /// The numbers of the files that are objects of this process, in the given order.
     fn objects(&self) -> Vec<usize> {
         (0..self.0.len()).filter(|at| self.0.is_of_this_process(*at)).collect()
     }
@@ -190,7 +190,7 @@ impl RawDataset {
         export_schema(py, &arrow_schema::Schema::new(self.0.partitions().to_vec()))
     }
 
-    /// A file's values of the partition columns: a batch of one row.
+    /// The values of a file's partition columns, as a batch of one row.
     fn constants(&self, number: usize) -> PyResult<RawBatch> {
         one_row(self.0.constants(number).to_vec())
     }
@@ -199,7 +199,7 @@ impl RawDataset {
         self.asked(py, || self.0.open(number)).map(RawFile)
     }
 
-    /// The rows that all files say they have; None where one does not say it.
+    /// The sum of the row counts that the files record; None if a file records none.
     fn num_rows(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         self.asked(py, || {
             let mut rows = Some(0u64);
@@ -220,7 +220,7 @@ impl RawDataset {
         })
     }
 
-    /// `files`: only those of these numbers.
+    /// `files`: reads only the files with these numbers.
     #[pyo3(signature = (*, columns=None, predicate=None, limit=None, batch_size=65536, on_error="raise", threads=1, files=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
     fn scan(
@@ -252,7 +252,7 @@ impl RawDataset {
         Ok(RawTableRows::new(rows, Some(self.0.clone())))
     }
 
-    /// Splits that files cut themselves, for which all of them are opened.
+    /// Splits cut by the files; opens all of them.
     #[pyo3(signature = (split_bytes, *, predicate=None, files=None))]
     fn splits(
         &self,
@@ -265,7 +265,7 @@ impl RawDataset {
         self.asked(py, || request.splits()).map(splits_of)
     }
 
-    /// Splits by what the listing told of the files: only those of which it told nothing are opened.
+    /// Splits planned from the listing; opens only files that the listing says nothing about.
     #[pyo3(signature = (split_bytes, *, predicate=None))]
     fn plan(
         &self,
@@ -277,7 +277,7 @@ impl RawDataset {
         self.asked(py, || request.plan()).map(splits_of)
     }
 
-    /// A batch of a file, however it was read, with the table's columns.
+    /// Adapts a batch of a file to the table's columns, however the batch was read.
     fn adapt(
         &self,
         py: Python<'_>,

@@ -19,7 +19,7 @@ use crate::value;
 pub(crate) struct RawTableRows {
     rows: Mutex<Option<Rows>>,
     schema: SchemaRef,
-    /// Whose files are opened.
+    /// The dataset whose files the scan opens.
     dataset: Option<Dataset>,
 }
 
@@ -62,13 +62,13 @@ impl RawTableRows {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        drop(requested_schema); // a wish; the consumer casts
+        drop(requested_schema); // only a request; the consumer casts
         let rows = self.lock().take();
         let rows = rows.ok_or_else(|| ColdframeError::new_err("this scan was consumed; start a new one"))?;
         export_stream(py, Box::new(Interruptible(rows)))
     }
 
-    /// What was lost so far, with the files' paths.
+    /// The damage so far, with the paths of the files.
     fn damage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let damage = self.lock().as_ref().map(Rows::damage).unwrap_or_default();
         let list = PyList::empty(py);
@@ -83,13 +83,13 @@ impl RawTableRows {
         Ok(list)
     }
 
-    /// Lets go of what was read ahead.
+    /// Drops batches that were read ahead.
     fn close(&self, py: Python<'_>) {
         py.detach(|| drop(self.lock().take()));
     }
 }
 
-/// Tells what users of the files that were opened should hear of.
+/// Warns of problems in the opened files that users should know about.
 pub(crate) fn warn(py: Python<'_>, dataset: &Dataset) -> PyResult<()> {
     for (path, notice) in dataset.take_notices() {
         let (kind, text) = crate::file::told(notice);

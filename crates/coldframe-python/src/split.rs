@@ -1,4 +1,4 @@
-//! Splits: parts of tables that travel.
+//! Splits: parts of tables that are read independently, also in other processes.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -26,7 +26,7 @@ use crate::storage::{PyStorage, shared};
 use crate::store::Known;
 use crate::value;
 
-/// Storage options, whether checksums are compared, keys, the format's options.
+/// Storage options, whether checksums are verified, keys, options of the format.
 type PyArguments<'py> = (BTreeMap<String, String>, bool, Bound<'py, PyDict>, Bound<'py, PyDict>);
 
 /// A part of a table.
@@ -82,13 +82,13 @@ impl RawSplit {
         self.0.file.opening.format.as_deref()
     }
 
-    /// Part, start, stop, rows if known.
+    /// Part, start, stop, and the number of rows if known.
     #[getter]
     fn cut(&self) -> (u32, u64, u64, Option<u64>) {
         self.cut_of()
     }
 
-    /// Number and count, where it is a share of its file's splits.
+    /// Number and count, if this is a share of the file's splits.
     #[getter]
     fn share(&self) -> Option<(u64, u64)> {
         match self.0.part {
@@ -112,7 +112,7 @@ impl RawSplit {
         pieces(py, self.0.file.recorded.to_vec())
     }
 
-    /// How its file is opened: storage options, whether checksums are compared, keys, the format's options.
+    /// How to open the file: storage options, whether checksums are verified, keys, options of the format.
     fn arguments<'py>(&self, py: Python<'py>) -> PyResult<PyArguments<'py>> {
         let opening = &self.0.file.opening;
         let keys = PyDict::new(py);
@@ -123,7 +123,7 @@ impl RawSplit {
         Ok((storage, !opening.options.skip_checksums, keys, self.options(py)?))
     }
 
-    /// The format's options that its file is opened with.
+    /// The options of the format with which the file is opened.
     fn options<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let options = &self.0.file.opening.options;
         let dict = PyDict::new(py);
@@ -142,7 +142,7 @@ impl RawSplit {
         Ok(dict)
     }
 
-    /// What it counts where splits are packed together: bytes; None of a part of a folder that is one table.
+    /// The weight of this split when splits are packed together, in bytes; None for a part of a folder that is one table.
     #[getter]
     fn weight(&self) -> Option<u64> {
         match self.0.part {
@@ -151,7 +151,7 @@ impl RawSplit {
         }
     }
 
-    /// Whether its rows are those of a table, whose columns it knows.
+    /// Whether the split is of a table and knows the table's columns.
     #[getter]
     fn is_of_table(&self) -> bool {
         self.0.file.fragment.is_some()
@@ -163,20 +163,20 @@ impl RawSplit {
         export_schema(py, &schema)
     }
 
-    /// The partition's values: a batch of one row.
+    /// The values of the partition columns, as a batch of one row.
     fn constants(&self) -> PyResult<RawBatch> {
         let constants = self.0.file.fragment.as_ref().map(|one| one.constants.clone()).unwrap_or_default();
         one_row(constants)
     }
 
-    /// Opens its file, for all of it or for the split's rows alone.
+    /// Opens the file; `alone`: only for the rows of this split.
     #[pyo3(signature = (*, alone=false))]
     fn open(&self, py: Python<'_>, alone: bool) -> PyResult<RawFile> {
         let own = if alone { self.0.own.clone() } else { Vec::new() };
         py.detach(|| self.0.file.open(&own)).map(RawFile).map_err(to_python)
     }
 
-    /// The splits of a share, for which its file is opened; itself where it is none.
+    /// The splits of a share: opens the file to cut them. Only this split itself if it is not a share.
     fn expand(&self, py: Python<'_>) -> PyResult<Vec<Self>> {
         let all = py.detach(|| self.0.cut()).map_err(to_python)?;
         Ok(all.into_iter().map(Self).collect())
@@ -202,14 +202,14 @@ impl RawSplit {
         Ok(RawTableRows::new(rows, None))
     }
 
-    /// Whether the bytes need what only Python has: a file system, a function that is asked for keys.
+    /// Whether the bytes depend on Python objects: a file system, or a function that returns keys.
     #[getter]
     fn is_bound(&self) -> bool {
         let (file, opening) = (&self.0.file, &self.0.file.opening);
         opening.options.key_source.is_some() || opening.storage.options(&os_path(&file.path)).is_none()
     }
 
-    /// Whether another process can open its file.
+    /// Whether another process can open the file.
     #[getter]
     fn travels(&self) -> bool {
         self.0.file.source.is_none()
@@ -220,7 +220,7 @@ impl RawSplit {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// What tells it from another split of the same kind.
+    /// Compares file, opening options, part and own data.
     fn __eq__(&self, other: &Self) -> bool {
         let (one, another) = (&self.0, &other.0);
         let same_file = Arc::ptr_eq(&one.file, &another.file)
@@ -248,8 +248,8 @@ pub(crate) fn one_row(columns: Vec<(String, arrow_array::ArrayRef)>) -> PyResult
         .map_err(|e| to_python(coldframe::arrow_error(e)))
 }
 
-/// Parts of an open file of about `split_bytes`. `path` is what the file is called; `source`, where it is an object of this process
-/// alone, what opening it again takes.
+/// Parts of an open file of about `split_bytes`. `path` is the name of the file. If the file is an object of this process,
+/// `source` is the object to open again.
 #[pyfunction]
 #[pyo3(signature = (file, split_bytes, opening, path, *, source=None))]
 pub(crate) fn splits_of(
@@ -274,7 +274,7 @@ pub(crate) fn splits_of(
     Ok(splits.map_err(to_python)?.into_iter().map(RawSplit).collect())
 }
 
-/// Splits as the bytes of one plan.
+/// Serialises splits as one plan.
 #[pyfunction]
 pub(crate) fn plan_to_bytes<'py>(
     py: Python<'py>,
@@ -286,7 +286,7 @@ pub(crate) fn plan_to_bytes<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// The splits of a plan's bytes. `storage_options`, `keys`: what of them does not travel as bytes.
+/// The splits of a serialised plan. `storage_options`, `keys`: Python objects that the bytes cannot hold.
 #[pyfunction]
 #[pyo3(signature = (bytes, *, storage_options=None, keys=None))]
 pub(crate) fn plan_from_bytes(
@@ -304,14 +304,14 @@ pub(crate) fn plan_from_bytes(
     Ok(plan.splits.into_iter().map(RawSplit).collect())
 }
 
-/// Groups of consecutive parts of about `target` bytes, by their sizes: where each starts and stops.
+/// Groups consecutive parts of the given sizes into groups of about `target` bytes: start and stop of each group.
 #[pyfunction]
 #[pyo3(name = "pack")]
 pub(crate) fn pack_sizes(sizes: Vec<u64>, target: u64) -> Vec<(usize, usize)> {
     pack(sizes, target).into_iter().map(|group| (group.start, group.end)).collect()
 }
 
-/// Storage options of an opening as texts; nothing where only Python has them.
+/// The storage options of an opening as text; empty if they are Python objects.
 pub(crate) fn texts(opening: &Opening, path: &str) -> BTreeMap<String, String> {
     opening.storage.options(&os_path(path)).cloned().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Where files are reached for Python: the stores of Rust, and file systems of Python for what those do not reach.
+//! Storage for Python: the stores of Rust, and Python file systems for locations that these do not support.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -13,10 +13,10 @@ use pyo3::prelude::*;
 use crate::error::from_python as foreign;
 use crate::store::PyStore;
 
-/// The name among storage options under which a file system of Python goes with a path.
+/// The storage option that holds a Python file system.
 const FILESYSTEM: &str = "filesystem";
 
-/// Storage options as Python has them, and as texts.
+/// Storage options as a Python object and as text.
 pub(crate) struct PyStorage {
     given: Option<Py<PyAny>>,
     core: Stores,
@@ -45,7 +45,7 @@ impl PyStorage {
         self.given.as_ref().map(|given| given.clone_ref(py))
     }
 
-    /// Whether Rust finds a path or URL by itself.
+    /// Whether a store of Rust serves a path or URL.
     fn is_of_core(&self, location: &OsStr) -> bool {
         !self.has_filesystem
             && match Location::parse(location) {
@@ -91,7 +91,7 @@ impl Storage for PyStorage {
     }
 }
 
-/// As plans take it.
+/// The type that plans require.
 pub(crate) fn shared(storage: PyStorage) -> Arc<dyn Storage> {
     Arc::new(storage)
 }

@@ -6,10 +6,10 @@
 //!
 //! HBase: `Bytes.toBytes(BigDecimal)`; Java: `BigDecimal.toString`.
 
-/// Most bytes of a number: longer ones take ever more time to write down.
+/// Most bytes of a number: formatting longer ones takes disproportionately long.
 const MOST_DIGITS: usize = 4096;
 
-/// A `BigDecimal` as Java writes it; `None` for bytes that are none.
+/// A `BigDecimal` as Java prints it; `None` for invalid bytes.
 pub(crate) fn decimal_text(bytes: &[u8]) -> Option<String> {
     let (scale, unscaled) = bytes.split_first_chunk::<4>()?;
     if unscaled.is_empty() || unscaled.len() > MOST_DIGITS {
@@ -19,7 +19,8 @@ pub(crate) fn decimal_text(bytes: &[u8]) -> Option<String> {
     java_decimal(negative, &digits, i64::from(i32::from_be_bytes(*scale)))
 }
 
-/// Decimal digits, so many of them behind the point, as Java writes them. Longer texts than the digits call for are none.
+/// Decimal digits, `scale` of them after the point, as Java prints them. `None` if the text would be much longer than
+/// the digits.
 pub(crate) fn java_decimal(negative: bool, digits: &str, scale: i64) -> Option<String> {
     let sign = if negative { "-" } else { "" };
     let len = i64::try_from(digits.len()).ok()?;
@@ -49,7 +50,7 @@ pub(crate) fn java_decimal(negative: bool, digits: &str, scale: i64) -> Option<S
     Some(format!("{sign}{first}{point}{others}E{plus}{exponent}"))
 }
 
-/// The decimal digits of a two's complement, and whether it is negative.
+/// The decimal digits of a two's complement number, and whether it is negative.
 fn digits(bytes: &[u8]) -> (bool, String) {
     const BASE: u64 = 1_000_000_000;
     let negative = bytes.first().is_some_and(|b| *b >= 0x80);

@@ -1,8 +1,8 @@
-//! The columns of a wide table: what they are called, and what their bytes mean.
+//! The columns of a wide table: their names, and how to read their bytes.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `wide` | what a wide table consists of |
+//! | `wide` | the columns of a wide table |
 //! | `phoenix` | row keys, qualifiers and values of tables that Phoenix wrote |
 //! | `decimal` | decimal numbers as text |
 

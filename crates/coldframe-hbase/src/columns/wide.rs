@@ -1,10 +1,10 @@
-//! What a wide table consists of: a row for each row key, a column for each qualifier that is named.
+//! A wide table: a row per row key, and a column for each named qualifier.
 //!
 //! ```text
 //! row | family:qualifier, of a type | .. | rest: map of all other columns, "family:qualifier" to value |
 //! ```
 //!
-//! Of a table of Phoenix, the parts of its row key instead of `row`. All other types are those of `Bytes` in single HFiles.
+//! In a Phoenix table, the parts of the row key replace `row`. All other types are those of `Bytes`, as in single HFiles.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use crate::columns::phoenix::{CellColumn, Phoenix, PhoenixType};
 
 /// The column of row keys.
 pub(crate) const ROW: &str = "row";
-/// The column of all that is not named.
+/// The column with all unnamed columns.
 pub(crate) const REST: &str = "rest";
 
-/// How the values of a column are stored.
+/// The encoding of a column's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
-    /// As the type of a single file's column.
+    /// As in the pivot of a single file.
     Bytes(DataType),
     /// As a `BigDecimal`.
     Decimal,
@@ -32,7 +32,7 @@ pub(crate) enum Stored {
 }
 
 impl Stored {
-    /// By the name of a type: of Java, Arrow or SQL.
+    /// The type with this name in Java, Arrow or SQL.
     fn parse(name: &str) -> Option<Self> {
         let lower = name.to_ascii_lowercase();
         Some(match lower.as_str() {
@@ -56,10 +56,10 @@ impl Stored {
     }
 }
 
-/// A column that is named.
+/// A named column.
 #[derive(Clone, Debug)]
 pub(crate) struct WideColumn {
-    /// As it is called: of `columns`, `family:qualifier`.
+    /// Its name; for `columns`, `family:qualifier`.
     pub(crate) name: String,
     pub(crate) family: Vec<u8>,
     pub(crate) qualifier: Vec<u8>,
@@ -70,14 +70,14 @@ pub(crate) struct WideColumn {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WideTable {
     pub(crate) columns: Vec<WideColumn>,
-    /// What Phoenix says of the row key, if it wrote the table.
+    /// The Phoenix table, which defines the row key, if Phoenix wrote it.
     pub(crate) phoenix: Option<Phoenix>,
-    /// Whether there is a column of all others.
+    /// Whether there is a column with all others.
     pub(crate) rest: bool,
 }
 
 impl WideTable {
-    /// The table of a statement of Phoenix.
+    /// The wide table of a Phoenix statement.
     pub(crate) fn of_phoenix(statement: &str, rest: bool) -> Result<Self> {
         let phoenix = Phoenix::parse(statement)?;
         let column = |c: &CellColumn| WideColumn {
@@ -130,7 +130,7 @@ pub(crate) fn columns(option: &[(String, String)]) -> Result<Vec<WideColumn>> {
     option.iter().map(column).collect()
 }
 
-/// The type of the column of all that is not named.
+/// The type of the column with all unnamed columns.
 fn rest_type() -> DataType {
     let entry = DataType::Struct(
         vec![Field::new("key", DataType::Binary, false), Field::new("value", DataType::Binary, true)].into(),

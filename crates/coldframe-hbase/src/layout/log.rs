@@ -1,12 +1,12 @@
-//! Write-ahead logs, edit by edit; `recovered.edits` are such files, too.
+//! Reads write-ahead logs edit by edit; `recovered.edits` are such files, too.
 //!
 //! ```text
 //! file  | "PWAL" | length varint, LogHeader | edit | edit .. | [trailer | its size i32 | "LAWP"] |
-//! edit  | length varint, LogKey | cell .. |                                        as many as the key says
+//! edit  | length varint, LogKey | cell .. |                                        as many as the key states
 //! cell  | length i32 | key length i32 | value length i32 | key | value | [tags length u16 | tags] |
 //! ```
 //!
-//! Of a log whose server died, the trailer is missing and the last edit may be cut off: what stands before it is whole. HBase:
+//! If the server died, the trailer is missing and the last edit may be cut off; everything before it is intact. HBase:
 //! `ProtobufLogReader`, `WALCellCodec`, `KeyValueCodecWithTags`.
 
 use std::sync::Arc;
@@ -23,21 +23,21 @@ use super::proto::{LogHeader, LogKey};
 
 const MAGIC: &[u8] = b"PWAL";
 const END: &[u8] = b"LAWP";
-/// Bytes that are read at a time.
+/// How many bytes are read at a time.
 const WINDOW: u64 = 4 << 20;
 
-/// Where the cells of an edit stand.
+/// The location of the cells of an edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Edit {
-    /// The first one's length.
+    /// The offset of the first cell's length.
     pub(crate) at: u64,
-    /// Their bytes.
+    /// Their length in bytes.
     pub(crate) len: u64,
-    /// The sequence id of all.
+    /// The sequence id of all its cells.
     pub(crate) sequence_id: i64,
 }
 
-/// Goes from edit to edit.
+/// Iterates over edits.
 #[derive(Debug)]
 pub(crate) struct LogReader {
     source: Arc<dyn ReadAt>,
@@ -46,17 +46,17 @@ pub(crate) struct LogReader {
     held: Bytes,
     window: u64,
     at: u64,
-    /// Where edits end.
+    /// The end of the edits.
     end: u64,
-    /// Whether a trailer says so: then nothing was cut off.
+    /// Whether there is a trailer, so that nothing was cut off.
     closed: bool,
     cut_at: Option<u64>,
 }
 
-/// A key begins with the encoded name of a region: its tag and its length.
+/// The length of a key's start: tag and length of the region's encoded name.
 const KEY_BEGIN: usize = 2;
 const REGION_LEN: usize = 32;
-/// So many places that look like a key are tried.
+/// How many candidate offsets of a key are tried.
 const MOST_TRIED: usize = 1 << 10;
 
 fn is_key(bytes: &[u8]) -> bool {
@@ -96,7 +96,7 @@ impl LogReader {
         Ok(reader)
     }
 
-    /// Before the trailer, if there is one.
+    /// The start of the trailer, if there is one.
     fn find_end(&mut self) -> Result<()> {
         let len = self.source.len();
         let Some(at) = len.checked_sub(8).filter(|at| *at >= self.at) else { return Ok(()) };
@@ -112,7 +112,7 @@ impl LogReader {
         Ok(())
     }
 
-    /// The next `len` bytes; `None` where the file ends before.
+    /// The next `len` bytes; `None` if the file ends earlier.
     fn take(&mut self, len: u64) -> Result<Option<Bytes>> {
         let Some(end) = self.at.checked_add(len).filter(|end| *end <= self.end) else { return Ok(None) };
         if self.at < self.window || end > self.window + self.held.len() as u64 {
@@ -149,7 +149,7 @@ impl LogReader {
         M::decode(bytes.as_ref()).map(Some).map_err(|e| Error::corrupt(format!("protobuf: {e}")).at(at))
     }
 
-    /// The next edit: its key, and where its cells are. `None` at the end, or where the writing ended.
+    /// The next edit: its key and the location of its cells. `None` at the end, or where an incomplete write begins.
     pub(crate) fn next_edit(&mut self) -> Result<Option<(LogKey, Edit)>> {
         let begin = self.at;
         if begin >= self.end {
@@ -164,7 +164,7 @@ impl LogReader {
                 format!("expected an edit that ends before the trailer at {}, found a longer one", self.end);
             return Err(Error::corrupt(message).at(begin).within("edit"));
         }
-        // Where a server died, nothing stands behind what it wrote last.
+        // If a server died, nothing follows its last write.
         if let Some(next) = self.edit_behind(begin)? {
             let message = format!(
                 "the log is cut short: expected an edit that ends before {}, found a longer one, and another edit at {next}",
@@ -176,12 +176,12 @@ impl LogReader {
         Ok(None)
     }
 
-    /// Where an edit is cut off, once it was come by.
+    /// Where an edit is cut off, once the reader has reached it.
     pub(crate) fn cut_at(&self) -> Option<u64> {
         self.cut_at
     }
 
-    /// Where a whole edit begins behind the one at `begin`: a length before it is damaged then.
+    /// The start of a whole edit after the one at `begin`. If there is one, a length before it is damaged.
     fn edit_behind(&mut self, begin: u64) -> Result<Option<u64>> {
         let (mut at, mut tried) = (begin.saturating_add(1), 0);
         while at < self.end && tried < MOST_TRIED {
@@ -194,7 +194,7 @@ impl LogReader {
                 if tried > MOST_TRIED {
                     break;
                 }
-                // A length of one byte or two stands before it.
+                // A length of one or two bytes precedes it.
                 for back in [1, 2] {
                     let Some(place) = at.saturating_add(i as u64).checked_sub(back) else { continue };
                     self.at = place;
@@ -212,7 +212,7 @@ impl LogReader {
         Ok(None)
     }
 
-    /// The same; `None` as well where it goes on beyond the end.
+    /// The same; `None` also if the edit extends beyond the end.
     fn whole_edit(&mut self) -> Result<Option<(LogKey, Edit)>> {
         let begin = self.at;
         let Some(key) = self.message::<LogKey>().within(|| "edit")? else { return Ok(None) };
@@ -224,7 +224,7 @@ impl LogReader {
             let length = u64::try_from(length).map_err(|_| {
                 Error::corrupt(format!("expected a cell's length, found {length}")).at(place).within("edit")
             })?;
-            // Nobody reads it now.
+            // The cells are only located here, not read.
             match self.at.checked_add(length).filter(|end| *end <= self.end) {
                 Some(end) => self.at = end,
                 None => return Ok(None),
@@ -236,7 +236,7 @@ impl LogReader {
     }
 }
 
-/// Hands the cells of an edit to `with`.
+/// Passes the cells of an edit to `with`.
 pub(crate) fn each_cell(
     source: &dyn ReadAt,
     edit: &Edit,
@@ -248,7 +248,7 @@ pub(crate) fn each_cell(
         let at = cursor.offset();
         let length = cursor.i32_be()?;
         let cell = cursor.take_signed(length.into())?;
-        // Without tags nothing stands behind the value, not even their length.
+        // Without tags nothing follows the value, not even their length.
         let lengths = cell.first_chunk::<8>().map(|l| {
             let [a, b, c, d, e, f, g, h] = *l;
             u64::from(u32::from_be_bytes([a, b, c, d])) + u64::from(u32::from_be_bytes([e, f, g, h])) + 8

@@ -1,8 +1,8 @@
-//! Files that hold one message each.
+//! Files with a single message.
 //!
 //! ```text
 //! .tableinfo.N[.LENGTH]   | "PBUF" | TableSchema |               the highest N counts; LENGTH since HBase 2.6
-//! .regioninfo             | "PBUF" | length varint | RegionInfo |   also a value of hbase:meta, there without the length
+//! .regioninfo             | "PBUF" | length varint | RegionInfo |   also a value of hbase:meta, without the length
 //! HFILE.PARENT            | "PBUF" | Reference |
 //! .filelist/fN.TIME       | length i32 | StoreFileList | crc32 of it u32 |
 //! .snapshotinfo           | SnapshotDescription |
@@ -23,12 +23,12 @@ use super::proto::{
     Compacted, FileList, Reference, RegionInfo, SnapshotDescription, SnapshotManifest, TableSchema,
 };
 
-/// What messages begin with that could be mistaken for what was written before there were any.
+/// The magic of messages in files that older versions wrote in another format.
 const MAGIC: &[u8] = b"PBUF";
-/// The version of lists of store files.
+/// The version of store file lists.
 const LIST_VERSION: u64 = 1;
 
-/// Whether these are the bytes of a region that HBase wrote before it wrote messages.
+/// The bytes of the message; fails for the format before messages.
 fn message_of(bytes: &[u8]) -> Result<&[u8]> {
     bytes.strip_prefix(MAGIC).ok_or_else(|| {
         let found = bytes.get(..bytes.len().min(8)).unwrap_or_default().escape_ascii();
@@ -36,14 +36,14 @@ fn message_of(bytes: &[u8]) -> Result<&[u8]> {
     })
 }
 
-/// A message that is all of `bytes`, which are a file.
+/// Decodes `bytes`, a whole file, as a message.
 fn decode<M: Message + Default + Shaped>(bytes: &[u8], limits: &Limits) -> Result<M> {
     limits.metadata("a message", bytes.len() as u64)?;
     message::check::<M>(bytes, limits, bytes.len() as u64)?;
     M::decode(bytes).map_err(|e| Error::corrupt(format!("protobuf: {e}")))
 }
 
-/// A table's descriptor; `expected` bytes of them, where the file's name says so.
+/// Parses a table's descriptor; `expected` is the length in the file's name, if there is one.
 pub(crate) fn table_schema(bytes: &[u8], expected: Option<u64>, limits: &Limits) -> Result<TableSchema> {
     if let Some(expected) = expected.filter(|n| *n != bytes.len() as u64) {
         let found = bytes.len();
@@ -52,25 +52,25 @@ pub(crate) fn table_schema(bytes: &[u8], expected: Option<u64>, limits: &Limits)
     decode(message_of(bytes)?, limits)
 }
 
-/// A region's own description of itself.
+/// Parses a region's description.
 pub(crate) fn region_info(bytes: &[u8], limits: &Limits) -> Result<RegionInfo> {
     let message = message_of(bytes)?;
     let mut cursor = Cursor::new(message, MAGIC.len() as u64);
-    // Behind it, some versions repeat it as text for people.
+    // Some versions append a text form for people.
     decode(cursor.uleb128_bytes()?, limits)
 }
 
-/// What hbase:meta says of a region.
+/// Parses a region's description in hbase:meta.
 pub(crate) fn region_info_of_meta(bytes: &[u8], limits: &Limits) -> Result<RegionInfo> {
     decode(message_of(bytes)?, limits)
 }
 
-/// Which half of which file.
+/// Parses a reference: which half of which file.
 pub(crate) fn reference(bytes: &[u8], limits: &Limits) -> Result<Reference> {
     decode(message_of(bytes)?, limits)
 }
 
-/// Which files of a family count.
+/// Parses the list of a family's current files.
 pub(crate) fn file_list(bytes: &[u8], limits: &Limits) -> Result<FileList> {
     let mut cursor = Cursor::new(bytes, 0);
     let length = cursor.i32_be()?;
@@ -84,23 +84,23 @@ pub(crate) fn file_list(bytes: &[u8], limits: &Limits) -> Result<FileList> {
     }
 }
 
-/// What a snapshot is of.
+/// Parses the description of a snapshot.
 pub(crate) fn snapshot_description(bytes: &[u8], limits: &Limits) -> Result<SnapshotDescription> {
     decode(bytes, limits)
 }
 
-/// The regions of a snapshot and their files.
+/// Parses the manifest of a snapshot: its regions and their files.
 pub(crate) fn snapshot_manifest(bytes: &[u8], limits: &Limits) -> Result<SnapshotManifest> {
     decode(bytes, limits)
 }
 
-/// The files that a compacted file replaced.
+/// Parses the names of the files that a compacted file replaced.
 pub(crate) fn compacted(bytes: &[u8], limits: &Limits) -> Result<Compacted> {
     decode(message_of(bytes)?, limits)
 }
 
 impl Reference {
-    /// The row at which the file is cut, and whether the half is that of the rows from it on.
+    /// The row at which the file is split, and whether the half has the rows from that row on.
     pub(crate) fn half(&self) -> Result<(&[u8], bool)> {
         match (row_of(&self.split_key), self.range) {
             (Some(row), Some(0)) => Ok((row, true)),

@@ -1,11 +1,11 @@
-//! Bytes to plain structs: nothing here reads a file.
+//! Bytes to plain structs; most of it reads no files.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`proto`] | HBase's messages, field by field |
 //! | [`messages`] | files of one message: descriptors, region infos, references, file lists, snapshots |
-//! | [`names`] | tables, and what the names in a family's folder say |
-//! | [`policy`] | how long a family keeps what |
+//! | [`names`] | names of tables and of store files |
+//! | [`policy`] | how long a family keeps which cells |
 //! | [`log`] | write-ahead logs, edit by edit |
 
 pub(crate) mod log;

@@ -1,10 +1,10 @@
-//! Names of tables, and what the names in a family's folder say.
+//! Names of tables and of the files in a family's folder.
 //!
 //! ```text
-//! HFILE                      32 hex digits; HFILE_SeqId_14_ if it was loaded in bulk; a MOB file: digits, "_", region
+//! HFILE                      32 hex digits; HFILE_SeqId_14_ if it was bulk loaded; a MOB file: digits, "_", region
 //! HFILE.PARENT               half of HFILE in the region PARENT of the same table
-//! [NS=]TABLE=REGION-HFILE            a link to a file, which has no bytes of its own
-//! [NS=]TABLE=REGION-HFILE.PARENT     half of what the link of that name in PARENT leads to
+//! [NS=]TABLE=REGION-HFILE            a link to a file, without bytes of its own
+//! [NS=]TABLE=REGION-HFILE.PARENT     half of the file that the link of that name in PARENT leads to
 //! ```
 //!
 //! HBase: `StoreFileInfo`, `HFileLink`.
@@ -15,7 +15,7 @@ use coldframe_core::{Error, Result};
 
 use super::proto;
 
-/// The namespace of tables that are named without one.
+/// The namespace of tables without an explicit one.
 const DEFAULT: &str = "default";
 
 /// A table's name.
@@ -23,7 +23,7 @@ const DEFAULT: &str = "default";
 pub struct TableName {
     /// Its namespace.
     pub namespace: String,
-    /// Its name there.
+    /// Its name in the namespace.
     pub name: String,
 }
 
@@ -34,27 +34,27 @@ impl TableName {
         Self { namespace: namespace.to_owned(), name: name.to_owned() }
     }
 
-    /// As messages have it.
+    /// Converts the message form.
     pub(crate) fn of(message: &proto::TableName) -> Result<Self> {
         let text = |bytes: &[u8]| match std::str::from_utf8(bytes) {
-            // What is no name of a folder would lead out of the root directory.
+            // A name that is not a single path component could lead out of the root directory.
             Ok(text) if is_one_name(text) => Ok(text.to_owned()),
             _ => Err(Error::corrupt(format!("expected a table's name, found \"{}\"", bytes.escape_ascii()))),
         };
         Ok(Self { namespace: text(&message.namespace)?, name: text(&message.qualifier)? })
     }
 
-    /// Whether this is the list of all regions.
+    /// Whether this is hbase:meta, the list of all regions.
     pub(crate) fn is_meta(&self) -> bool {
         self.namespace == "hbase" && self.name == "meta"
     }
 
-    /// Whether it is one of HBase's own.
+    /// Whether it belongs to HBase itself.
     pub(crate) fn is_of_hbase(&self) -> bool {
         self.namespace == "hbase"
     }
 
-    /// Its name as HBase writes it: without a namespace where that is `default`.
+    /// Its name as HBase prints it: without the namespace if that is `default`.
     pub(crate) fn plain(&self) -> String {
         if self.namespace == DEFAULT { self.name.clone() } else { self.to_string() }
     }
@@ -79,24 +79,24 @@ impl fmt::Display for TableName {
     }
 }
 
-/// Whether a text is the name of one file or folder.
+/// Whether a text is a single path component.
 pub(crate) fn is_one_name(text: &str) -> bool {
     !text.is_empty() && text != "." && text != ".." && !text.contains(['/', '\0'])
 }
 
-/// Whether a folder's name is a region's.
+/// Whether a folder's name is that of a region.
 pub(crate) fn is_region(name: &str) -> bool {
     (name.len() == 32 && is_hex(name)) || name == META_REGION
 }
 
-/// The one region of hbase:meta.
+/// The only region of hbase:meta.
 pub(crate) const META_REGION: &str = "1588230740";
 
 fn is_hex(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
-/// A store file of any region.
+/// The location of a store file in any region.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileAt {
     pub(crate) table: TableName,
@@ -105,19 +105,19 @@ pub(crate) struct FileAt {
     pub(crate) file: String,
 }
 
-/// What a name in a family's folder says.
+/// The meaning of a name in a family's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StoreName {
     /// The file itself.
     Own,
     /// It is elsewhere.
     Link(FileAt),
-    /// Half of a file that is elsewhere; which half, the file of that name says.
+    /// Half of a file elsewhere; the file with this name states which half.
     Half(FileAt),
 }
 
 impl StoreName {
-    /// What `name` says in a family of a table; `None` if it is not the name of a store file.
+    /// Parses `name` in a family of a table; `None` if it is not the name of a store file.
     pub(crate) fn parse(name: &str, table: &TableName, family: &str) -> Option<Self> {
         if let Some((of, parent)) = name.rsplit_once('.').filter(|(_, parent)| is_region(parent)) {
             let place = match link(of, family) {
@@ -139,7 +139,7 @@ impl StoreName {
     }
 }
 
-/// Where `[NS=]TABLE=REGION-HFILE` leads.
+/// The target of `[NS=]TABLE=REGION-HFILE`.
 fn link(name: &str, family: &str) -> Option<FileAt> {
     let (table, rest) = name.rsplit_once('=')?;
     let (region, file) = rest.split_once('-')?;
@@ -156,7 +156,7 @@ fn link(name: &str, family: &str) -> Option<FileAt> {
     })
 }
 
-/// Whether a name begins with hexadecimal digits and goes on as those of store files do.
+/// Whether a name begins with hexadecimal digits and continues like those of store files.
 pub(crate) fn is_file(name: &str) -> bool {
     let digits = name.bytes().take_while(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b)).count();
     let rest = name.get(digits..).unwrap_or_default();
@@ -165,9 +165,9 @@ pub(crate) fn is_file(name: &str) -> bool {
     digits > 0 && (rest.is_empty() || behind)
 }
 
-/// The sequence id in the name of a file that was loaded in bulk.
+/// The sequence id in the name of a bulk loaded file.
 pub(crate) fn bulk_sequence_id(name: &str) -> Option<i64> {
-    // A store file that is loaded once more gets another one behind.
+    // A store file that is loaded again gets another one appended.
     let (_, rest) = name.rsplit_once("_SeqId_")?;
     rest.split('_').next()?.parse().ok()
 }

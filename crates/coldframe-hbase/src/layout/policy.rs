@@ -1,4 +1,4 @@
-//! What a family's descriptor says of how long it keeps what.
+//! How long a family keeps which cells, according to its descriptor.
 
 use coldframe_core::{Error, Result};
 use coldframe_hfile::Policy;
@@ -6,40 +6,40 @@ use coldframe_hfile::Policy;
 use super::names::is_one_name;
 use super::proto::{BytesPair, ColumnFamilySchema, TableSchema, TextPair};
 
-/// `TTL` of families that keep their cells for ever, in seconds.
+/// The `TTL`, in seconds, of families that keep their cells forever.
 const FOR_EVER: i64 = 2_147_483_647;
 
-/// Which files of a family count.
+/// How a family's current files are determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tracker {
-    /// All in its folder.
+    /// All files in its folder.
     Folder,
-    /// Those that a list names.
+    /// The files that a list names.
     List,
 }
 
 /// A family.
 #[derive(Clone, Debug)]
 pub(crate) struct Family {
-    /// Its name, which is that of its folder as well.
+    /// Its name, and that of its folder.
     pub(crate) name: String,
     /// `VERSIONS`
     pub(crate) versions: u32,
     /// `MIN_VERSIONS`
     pub(crate) min_versions: u32,
-    /// `TTL` in seconds; `None` is for ever.
+    /// `TTL` in seconds; `None` is forever.
     pub(crate) ttl: Option<i64>,
     /// `KEEP_DELETED_CELLS` TRUE or TTL.
     pub(crate) keeps_deleted: bool,
     /// `NEW_VERSION_BEHAVIOR`
     pub(crate) new_versions: bool,
-    /// Which files count.
+    /// How the current files are determined.
     pub(crate) tracker: Tracker,
-    /// All that its descriptor says.
+    /// All attributes in its descriptor.
     pub(crate) attributes: Vec<(String, String)>,
 }
 
-/// The families of a table, in the order of their names.
+/// The families of a table, sorted by name.
 pub(crate) fn families(schema: &TableSchema) -> Result<Vec<Family>> {
     let mut all: Vec<Family> =
         schema.column_families.iter().map(|family| Family::of(family, schema)).collect::<Result<_>>()?;
@@ -47,7 +47,7 @@ pub(crate) fn families(schema: &TableSchema) -> Result<Vec<Family>> {
     Ok(all)
 }
 
-/// The text of attributes.
+/// Attributes as text.
 pub(crate) fn attributes(pairs: &[BytesPair]) -> impl Iterator<Item = (String, String)> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     pairs.iter().map(move |pair| (text(&pair.first), text(&pair.second)))
@@ -87,7 +87,7 @@ impl Family {
         })
     }
 
-    /// What a scan sees of it: `asked` versions at most, of times in `time_range`, at the time `now`.
+    /// What a scan sees of it: at most `asked` versions, with timestamps in `time_range`, at the time `now`.
     pub(crate) fn policy(&self, asked: u32, time_range: Option<(i64, i64)>, now: i64) -> Policy {
         Policy {
             versions: self.versions.min(asked),
@@ -100,7 +100,7 @@ impl Family {
     }
 }
 
-/// An attribute that is a number; `FOREVER` is a great one.
+/// An attribute that is a number; `FOREVER` is a very large one.
 fn number(value: Option<&[u8]>, family: &str, key: &str) -> Result<Option<i64>> {
     let Some(value) = value else { return Ok(None) };
     let text = std::str::from_utf8(value).unwrap_or_default().trim();
@@ -114,7 +114,7 @@ fn number(value: Option<&[u8]>, family: &str, key: &str) -> Result<Option<i64>> 
     text.parse().map(Some).map_err(|_| wrong())
 }
 
-/// `hbase.store.file-tracker.impl`, wherever it is said; the nearest counts.
+/// `hbase.store.file-tracker.impl`, from the nearest place that sets it.
 fn tracker(family: &ColumnFamilySchema, table: &TableSchema) -> Result<Tracker> {
     let said = |key: &str| {
         setting(&family.configuration, key)
@@ -125,7 +125,7 @@ fn tracker(family: &ColumnFamilySchema, table: &TableSchema) -> Result<Tracker> 
     };
     let mut chosen = said("hbase.store.file-tracker.impl");
     if chosen.as_deref() == Some(b"MIGRATION") {
-        // On the way from one to the other, the first one is still the one that is right.
+        // During a migration from one tracker to another, the source is still the valid one.
         chosen = said("hbase.store.file-tracker.migration.src.impl");
     }
     match chosen.as_deref() {

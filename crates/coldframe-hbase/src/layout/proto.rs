@@ -1,8 +1,9 @@
-//! The messages of a root directory, as `HBase.proto`, `FS.proto`, `Snapshot.proto` and `StoreFileTracker.proto` number their fields.
+//! The messages of a root directory, with the field numbers of `HBase.proto`, `FS.proto`, `Snapshot.proto` and
+//! `StoreFileTracker.proto`.
 
 use coldframe_encoding::limits::message::{Shape, Shaped};
 
-/// Bytes to bytes.
+/// A pair of byte strings.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct BytesPair {
     #[prost(bytes = "vec", tag = "1")]
@@ -11,7 +12,7 @@ pub(crate) struct BytesPair {
     pub(crate) second: Vec<u8>,
 }
 
-/// A setting by its name.
+/// A named setting.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct TextPair {
     #[prost(bytes = "vec", tag = "1")]
@@ -56,7 +57,7 @@ pub(crate) struct TableSchema {
 /// A region.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct RegionInfo {
-    /// When it was made, in milliseconds.
+    /// Its creation time in milliseconds.
     #[prost(uint64, required, tag = "1")]
     pub(crate) region_id: u64,
     #[prost(message, required, tag = "2")]
@@ -79,7 +80,7 @@ pub(crate) struct Reference {
     /// The first key of a row.
     #[prost(bytes = "vec", required, tag = "1")]
     pub(crate) split_key: Vec<u8>,
-    /// 0: rows from the key's on. 1: rows before it.
+    /// 0: rows from the split key on. 1: rows before it.
     #[prost(int32, optional, tag = "2")]
     pub(crate) range: Option<i32>,
 }
@@ -137,7 +138,7 @@ pub(crate) struct SnapshotManifest {
     pub(crate) regions: Vec<ManifestRegion>,
 }
 
-/// A file that a tracker lists.
+/// A file in a tracker's list.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct ListedFile {
     #[prost(bytes = "vec", required, tag = "1")]
@@ -153,7 +154,7 @@ pub(crate) struct FileList {
     pub(crate) timestamp: u64,
     #[prost(message, repeated, tag = "2")]
     pub(crate) files: Vec<ListedFile>,
-    /// 1, or nothing.
+    /// 1, or absent.
     #[prost(uint64, optional, tag = "3")]
     pub(crate) version: Option<u64>,
 }
@@ -165,7 +166,7 @@ pub(crate) struct Compacted {
     pub(crate) names: Vec<Vec<u8>>,
 }
 
-/// What a write-ahead log begins with.
+/// The header of a write-ahead log.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct LogHeader {
     #[prost(bool, optional, tag = "1")]
@@ -182,7 +183,7 @@ pub(crate) struct LogHeader {
     pub(crate) has_value_compression: Option<bool>,
 }
 
-/// What stands before the cells of an edit.
+/// The key of an edit, before its cells.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct LogKey {
     #[prost(bytes = "vec", tag = "1")]

@@ -1,12 +1,12 @@
-//! Which regions are alive: a folder is no proof.
+//! Determines which regions are live. The existence of a folder proves nothing.
 //!
 //! ```text
 //! after a split     parent |----------|  id 1        after a merge   parents |----|-----|  ids 1, 2
 //!                daughters |----|-----|  id 2                         merged |----------|  id 3
 //! ```
 //!
-//! The folders of parents stay until nobody refers to them and somebody has cleaned up. A region that takes the place of
-//! others always has the greater id; so one that a region of a greater id overlaps is dead.
+//! The folders of parents remain until nothing refers to them and HBase has cleaned them up. A region that replaces others always has
+//! the greater id, so a region that one with a greater id overlaps is dead.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use crate::layout::names::TableName;
 use crate::layout::proto::{FamilyFiles, RegionInfo};
 use crate::regions::found::FilesOfFamilies;
 
-/// Where a clone keeps what it knows of its MOB files: no region.
+/// The folder in which a clone keeps its MOB files: not a region.
 const MOB: &[u8] = b".mob";
 
 /// A region.
@@ -27,20 +27,20 @@ const MOB: &[u8] = b".mob";
 pub(crate) struct Region {
     /// The name of its folder.
     pub(crate) encoded: String,
-    /// When it was made.
+    /// Its creation time.
     pub(crate) id: u64,
     /// Its first row.
     pub(crate) start: Vec<u8>,
-    /// The first row behind it; empty for the last one.
+    /// The end of its rows, excluded; empty for the last region.
     pub(crate) end: Vec<u8>,
-    /// Its files where a snapshot lists them; else they are those in its folder.
+    /// Its files if a snapshot lists them; otherwise they are those in its folder.
     pub(crate) listed: Option<Vec<FamilyFiles>>,
-    /// Its files by the places of the families, where somebody else has looked for them.
+    /// Its files by family, if they have been listed elsewhere already.
     pub(crate) known: Option<Arc<FilesOfFamilies>>,
 }
 
 impl Region {
-    /// The region that a message describes; `None` if it has no rows of its own.
+    /// The region of a message; `None` if it has no rows of its own.
     pub(crate) fn of(encoded: &str, info: RegionInfo, table: &TableName) -> Result<Option<Self>> {
         let (start, end) = (info.start_key.unwrap_or_default(), info.end_key.unwrap_or_default());
         if info.region_id == 0 && start == MOB {
@@ -58,18 +58,18 @@ impl Region {
         Ok(Some(Self { encoded, id: info.region_id, start, end, listed: None, known: None }))
     }
 
-    /// The one region that has all rows.
+    /// A single region with all rows.
     pub(crate) fn whole(encoded: &str) -> Self {
         let (start, end) = (Vec::new(), Vec::new());
         Self { encoded: encoded.to_owned(), id: 0, start, end, listed: None, known: None }
     }
 
-    /// The first row behind it, if there is one.
+    /// The end of its rows, excluded; `None` for the last region.
     pub(crate) fn upper(&self) -> Option<&[u8]> {
         Some(self.end.as_slice()).filter(|end| !end.is_empty())
     }
 
-    /// Whether another one has rows that it has as well.
+    /// Whether another region has some of its rows.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         let before = |end: Option<&[u8]>, start: &[u8]| end.is_some_and(|end| end <= start);
         !before(self.upper(), &other.start) && !before(other.upper(), &self.start)
@@ -82,7 +82,7 @@ impl Region {
     }
 }
 
-/// Ranges of rows without overlap: where each begins, and where it ends if it does.
+/// Disjoint ranges of rows: the start of each, and its end if it has one.
 #[derive(Debug, Default)]
 struct Covered(BTreeMap<Vec<u8>, Option<Vec<u8>>>);
 
@@ -109,7 +109,7 @@ impl Covered {
         self.0.insert(from, to);
     }
 
-    /// A range that shares a row with this one, or ends where it begins.
+    /// A range that shares a row with this one, or ends at its start.
     fn touching(&self, start: &[u8], end: Option<&[u8]>) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
         let last = match end {
             Some(end) => self.0.range::<[u8], _>((Unbounded, Included(end))).next_back(),
@@ -120,7 +120,7 @@ impl Covered {
     }
 }
 
-/// The regions that no region with a greater id overlaps, in the order of their rows.
+/// The regions that no region with a greater id overlaps, sorted by row.
 pub(crate) fn youngest(mut regions: Vec<Region>) -> Vec<Region> {
     regions.sort_by_key(|region| Reverse(region.id));
     let mut covered = Covered::default();
@@ -134,13 +134,13 @@ pub(crate) fn youngest(mut regions: Vec<Region>) -> Vec<Region> {
     alive
 }
 
-/// A range of rows that no region has: its first row, and the first behind it.
+/// A range of rows that no region has: its first row, and its end (excluded).
 pub(crate) type Hole = (Vec<u8>, Option<Vec<u8>>);
 
-/// The rows that none of some regions has, which are in the order of their rows.
+/// The rows that no region has; `regions` are sorted by row.
 pub(crate) fn holes(regions: &[Region]) -> Vec<Hole> {
     let mut holes = Vec::new();
-    // Where the rows end that were seen so far; `None` once that is at the end of all.
+    // The end of the rows covered so far; `None` at the end of the table.
     let mut at: Option<&[u8]> = Some(&[]);
     for region in regions {
         let Some(reached) = at else { break };

@@ -1,14 +1,14 @@
-//! Folders of regions whose own description is lost, where hbase:meta says nothing of them: have they taken the place of
-//! regions that are described?
+//! Decides about region folders whose description is lost and that hbase:meta does not list: did they replace regions whose
+//! descriptions exist?
 //!
 //! ```text
 //! described    |----- R -----|          U has halves of files of R: R is its parent, and dead
 //! not          |--U--|                  R has halves of files of U: U is dead
-//!                                       U has rows of R, or none to go by: one of them is dead, and nobody knows which
+//!                                       U has rows of R, or none to go by: one of them is dead, and it is unknown which
 //! ```
 //!
-//! What a dead region still has may be old, or have been deleted since; so neither of such two is read. A folder without rows
-//! belongs where rows have no region, if there are such.
+//! The cells of a dead region may be outdated or deleted since, so in the third case neither is read. A folder without rows belongs
+//! to rows without a region, if there are any.
 
 use std::collections::BTreeSet;
 
@@ -19,12 +19,12 @@ use coldframe_hfile::row_of;
 use crate::regions::alive::{self, Region};
 use crate::regions::files::{Shared, StoreFile};
 
-/// Some rows, by what bounds them.
+/// A range of rows.
 #[derive(Debug)]
 struct Extent {
     first: Vec<u8>,
     last: Option<Vec<u8>>,
-    /// The first row behind them.
+    /// The end of the rows, excluded.
     upper: Option<Vec<u8>>,
 }
 
@@ -37,7 +37,7 @@ impl Extent {
         holds_first.then_some(found)
     }
 
-    /// Whether it has, or may have, a row from this one on.
+    /// Whether it has, or may have, a row at or after this one.
     fn reaches(&self, row: &[u8]) -> bool {
         self.upper.as_deref().is_none_or(|upper| row < upper)
             && self.last.as_deref().is_none_or(|last| row <= last)
@@ -48,12 +48,12 @@ impl Extent {
     }
 }
 
-/// A folder of a region without a description.
+/// A region folder without a description.
 #[derive(Debug)]
 struct Unknown {
     encoded: String,
     parents: BTreeSet<String>,
-    /// Empty if there are none to go by.
+    /// Empty if there is no evidence of its rows.
     rows: Vec<Extent>,
 }
 
@@ -68,15 +68,15 @@ impl Unknown {
     }
 }
 
-/// Regions by what is known of them beside others that have no description.
+/// The regions, judged beside folders without a description.
 #[derive(Debug, Default)]
 pub(crate) struct Judged {
     pub(crate) alive: Vec<Region>,
-    /// One of two that have the same rows: not to be read.
+    /// Regions that may have been replaced: not to be read.
     pub(crate) doubtful: Vec<(Region, Damage)>,
 }
 
-/// Which of `regions` are alive for sure beside those in the folders `unknown`.
+/// Determines which of `regions` are certainly live, given the folders `unknown`.
 pub(crate) fn judge(shared: &Shared, regions: Vec<Region>, unknown: &[&str]) -> Result<Judged> {
     let unknown: Vec<Unknown> =
         unknown.iter().map(|name| Unknown::new(shared, name)).collect::<Result<_>>()?;

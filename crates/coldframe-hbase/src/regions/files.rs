@@ -1,13 +1,13 @@
-//! The store files of a region: which count, where they are, in which order they are newer.
+//! The store files of a region: which ones count, where they are, and their order by age.
 //!
 //! ```text
 //! folder of a family ──▶ names ──▶ file | link ──▶ file elsewhere | half ──▶ file elsewhere, rows before or from a row
 //!   a tracker's list ──▶   │
-//!         a snapshot ──▶   └──▶ opened ──▶ those that a compaction has replaced are dropped ──▶ by sequence id
+//!         a snapshot ──▶   └──▶ opened ──▶ those replaced by a compaction are dropped ──▶ by sequence id
 //! ```
 //!
-//! A store file's sequence id is that of its newest edit; a file that was loaded in bulk has one in its name, which is then
-//! that of all its cells. HBase: `HStoreFile`, `StoreFileComparators`, `StoreFileListFile`.
+//! A store file's sequence id is that of its newest edit. A bulk loaded file has one in its name, which then applies to all its cells.
+//! HBase: `HStoreFile`, `StoreFileComparators`, `StoreFileListFile`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,36 +25,36 @@ use crate::root::{Root, join, name_of};
 
 /// The newest sequence id in a file.
 const MAX_SEQ_ID: &[u8] = b"MAX_SEQ_ID_KEY";
-/// When a file was loaded in bulk.
+/// The time at which a file was bulk loaded.
 const BULK_TIME: &[u8] = b"BULKLOAD_TIMESTAMP";
-/// Whether the cells of a file that was loaded in bulk keep their own sequence ids.
+/// Whether the cells of a bulk loaded file keep their own sequence ids.
 const KEEPS_SEQUENCE_IDS: &[u8] = b"SKIP_RESET_SEQ_ID";
 /// The files that a compacted file replaced.
 const COMPACTED: &[u8] = b"COMPACTION_EVENT_KEY";
 
-/// The folder of store files into which a log was split.
+/// The folder of store files made from a split log.
 const RECOVERED: &str = "recovered.hfiles";
 
-/// A store file, open.
+/// An open store file.
 #[derive(Debug)]
 pub(crate) struct StoreFile {
     /// Its name in the family's folder.
     pub(crate) name: String,
-    /// Where its bytes are.
+    /// The path of its bytes.
     pub(crate) path: String,
-    /// Its place among the table's families.
+    /// The index of its family.
     pub(crate) family: usize,
     /// The file.
     pub(crate) hfile: HFile,
     /// The first row that counts.
     pub(crate) lower: Vec<u8>,
-    /// The first row that does not any more.
+    /// The end of the rows that count, excluded.
     pub(crate) upper: Option<Vec<u8>>,
     /// The sequence id of its newest edit.
     pub(crate) sequence_id: i64,
-    /// The sequence id of all its cells, whatever they say.
+    /// The sequence id of all its cells, overriding their own.
     pub(crate) of_cells: Option<i64>,
-    /// Of cells with equal keys and sequence ids that of the file with the greater rank is newer.
+    /// Of cells with equal keys and sequence ids, the one in the file with the greater rank is newer.
     pub(crate) rank: usize,
 }
 
@@ -71,58 +71,58 @@ impl StoreFile {
         self.raw().info().integer(BULK_TIME).unwrap_or(i64::MAX)
     }
 
-    /// Whether it is the region's own, of what a server had in memory: neither another's, nor loaded in bulk.
+    /// Whether the region itself flushed it: it is neither another region's nor bulk loaded.
     pub(crate) fn is_flushed(&self) -> bool {
         let is_own = self.path.rsplit('/').next() == Some(self.name.as_str()) && !self.name.contains('=');
         is_own && self.of_cells.is_none()
     }
 
-    /// An error with this file's path.
+    /// Adds this file's path to an error.
     pub(crate) fn named(&self, e: Error) -> Error {
         e.within(format!("store file {}", self.path))
     }
 }
 
-/// What cannot be read of a family in a region: the rows that it may have had cells in.
+/// A part of a family that cannot be read: the rows that it may have had cells of.
 #[derive(Clone, Debug)]
 pub(crate) struct LostFile {
-    /// The family's place.
+    /// The index of the family.
     pub(crate) family: usize,
     /// The first row.
     pub(crate) lower: Vec<u8>,
-    /// The first row behind them.
+    /// The end of the rows, excluded.
     pub(crate) upper: Option<Vec<u8>>,
     /// Why.
     pub(crate) fault: Fault,
-    /// Whether all cells are there nevertheless: it was an index or a trailer that was damaged.
+    /// Whether all cells are there nevertheless, because only an index or a trailer was damaged.
     pub(crate) whole: bool,
 }
 
-/// What a table's regions share.
+/// What the regions of a table share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) root: Root,
     pub(crate) table: TableName,
     pub(crate) families: Vec<Family>,
     pub(crate) options: FileOptions,
-    /// Whether what was recovered from logs counts.
+    /// Whether store files recovered from logs count.
     pub(crate) with_logs: bool,
 }
 
-/// A region whose files are open.
+/// A region with its files open.
 #[derive(Debug, Default)]
 pub(crate) struct OpenRegion {
     /// The store files of all families.
     pub(crate) files: Vec<StoreFile>,
-    /// What is not there or cannot be read.
+    /// What is missing or cannot be read.
     pub(crate) lost: Vec<LostFile>,
 }
 
-/// What may be lost while the names of a family are read.
+/// A value, or the error by which it is lost.
 type OrLost<T> = std::result::Result<T, Error>;
 
 impl Shared {
-    /// Opens the files of a region. What is damaged or missing is told, not raised.
+    /// Opens the files of a region. Damaged and missing ones are recorded, not raised.
     pub(crate) fn open(&self, region: &Region) -> Result<OpenRegion> {
         let mut open = OpenRegion::default();
         for place in 0..self.families.len() {
@@ -173,7 +173,7 @@ impl Shared {
             let Some(names) = file.raw().info().get(COMPACTED) else { continue };
             match messages::compacted(names, &self.options.limits) {
                 Ok(names) => replaced.extend(names.names),
-                // Which files it replaced nobody knows; together they may show what is deleted.
+                // It is unknown which files it replaced; together with them it may show deleted cells.
                 Err(e) => tell(file.named(e.within("compaction event")), None, false)?,
             }
         }
@@ -189,7 +189,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The files of a region, none of them opened; `None` where something is wrong with what leads to them.
+    /// The files of a region, unopened; `None` if something that leads to them is damaged.
     pub(crate) fn find(&self, region: &Region) -> Result<Option<FilesOfFamilies>> {
         let mut all = Vec::with_capacity(self.families.len());
         for place in 0..self.families.len() {
@@ -208,14 +208,14 @@ impl Shared {
         join(&join(&self.root.table(&self.table), region), &family.name)
     }
 
-    /// Store files into which a log was split, where HBase is told to do that, that nobody has opened since.
+    /// Store files made from a split log (if HBase is configured so) that no server has opened since.
     pub(crate) fn recovered(&self, region: &Region, family: &Family) -> Result<Vec<(String, u64)>> {
         let listed = self.root.list(&join(&self.folder(&region.encoded, family), RECOVERED))?;
         let files = listed.iter().filter(|e| !e.is_folder && e.len > 0 && is_file(name_of(e)));
         Ok(files.map(|e| (e.path.clone(), e.len)).collect())
     }
 
-    /// The regions whose files those of a region are halves of, by the names of its files.
+    /// The regions of whose files a region has halves, by the names of its files.
     pub(crate) fn parents(&self, region: &str) -> Result<BTreeSet<String>> {
         let mut parents = BTreeSet::new();
         for family in &self.families {
@@ -227,7 +227,7 @@ impl Shared {
         Ok(parents)
     }
 
-    /// Whether a region's folder has store files of its own, or edits: not only what leads to files of others.
+    /// Whether a region's folder has store files or edits of its own, not just references to other files.
     pub(crate) fn has_own(&self, region: &str) -> Result<bool> {
         for family in &self.families {
             for entry in self.root.list(&self.folder(region, family))? {
@@ -241,7 +241,7 @@ impl Shared {
         Ok(self.root.list(&edits)?.iter().any(|e| !e.is_folder && e.len > 0))
     }
 
-    /// The files of a family by their names.
+    /// The files of a family by name.
     fn found(&self, region: &Region, place: usize) -> Result<Vec<OrLost<FoundFile>>> {
         if let Some(known) = &region.known {
             return Ok(known.get(place).into_iter().flatten().cloned().map(Ok).collect());
@@ -255,7 +255,7 @@ impl Shared {
             Tracker::List => self.listed(&folder)?.into_iter().map(|name| (name, None)).collect(),
             Tracker::Folder => {
                 let listed = self.root.list(&folder)?;
-                // HBase passes over files that have lost all their bytes; here that is damage like any other.
+                // HBase ignores files that have lost all their bytes; here that counts as damage.
                 let files = listed.iter().filter(|e| !e.is_folder);
                 files.map(|e| (name_of(e).to_owned(), Some(e.len))).collect()
             }
@@ -285,7 +285,7 @@ impl Shared {
         let path = join(folder, &name);
         Ok(match parsed {
             StoreName::Own => FoundFile { name, place: Place::Own(path), half: None, len },
-            // Its own length is that of what leads to it.
+            // The entry's length is that of the link itself.
             StoreName::Link(at) => FoundFile { name, place: Place::Elsewhere(at), half: None, len: None },
             StoreName::Half(at) => {
                 let bytes = self.root.read(&path, &self.options.limits).map_err(Error::of_named_file)?;
@@ -297,7 +297,7 @@ impl Shared {
         })
     }
 
-    /// The files that a snapshot lists: they are looked for like those of links.
+    /// The files in a snapshot. They are located like those of links.
     fn of_manifest(
         &self,
         region: &Region,
@@ -329,7 +329,7 @@ impl Shared {
         all.collect()
     }
 
-    /// The names in the newest list of a tracker.
+    /// The names in a tracker's newest list.
     fn listed(&self, folder: &str) -> Result<Vec<String>> {
         let lists = self.root.list(&join(folder, ".filelist"))?;
         let mut numbered: Vec<(u64, String)> = lists.iter().filter_map(numbered_list).collect();
@@ -355,7 +355,7 @@ impl Shared {
         Ok(Vec::new())
     }
 
-    /// A store file, and its damage where that costs no cells.
+    /// Opens a store file; returns with it damage that costs no cells.
     fn open_file(
         &self,
         region: &Region,
@@ -373,12 +373,12 @@ impl Shared {
         let mut hfile = HFile::new(source, self.options.clone())?;
         let damage = hfile.raw().check().err();
         if let Some(e) = &damage {
-            // Without its file info nobody knows how new it is, nor without all blocks which rows a lost one had.
+            // Without its file info, its age is unknown; without all its blocks, the rows of a lost one are.
             hfile = hfile.restored().map_err(|_| Error::corrupt(e.reason()).within(e.structure()))?;
         }
         let bulk = bulk_sequence_id(target);
         let info = hfile.raw().info();
-        // The upper half counts as newer, should both come together again.
+        // The upper half counts as newer, in case both come together again.
         let top = i64::from(found.half.as_ref().is_some_and(|(_, top)| *top));
         let sequence_id = bulk.or(info.integer(MAX_SEQ_ID)).unwrap_or(0).saturating_add(top);
         let keeps = info.get(KEEPS_SEQUENCE_IDS).is_some_and(|v| v.first().is_some_and(|b| *b != 0));
@@ -399,7 +399,7 @@ impl Shared {
     }
 }
 
-/// The rows of a region that a file of it may hold.
+/// The rows that a file may contribute to a region.
 fn rows_of(region: &Region, half: Option<&(Vec<u8>, bool)>) -> (Vec<u8>, Option<Vec<u8>>) {
     let (mut lower, mut upper) = (region.start.clone(), region.upper().map(<[u8]>::to_vec));
     match half {
@@ -421,7 +421,7 @@ fn numbered_list(entry: &coldframe_core::io::Entry) -> Option<(u64, String)> {
     (!entry.is_folder).then(|| (number, entry.path.clone()))
 }
 
-/// Whether the writing of a list ended early: then the other one counts.
+/// Whether a list was only partly written, in which case the other list counts.
 fn is_unfinished(bytes: &[u8]) -> bool {
     let length = bytes.first_chunk::<4>().map(|four| u64::from(u32::from_be_bytes(*four)));
     length.is_none_or(|length| (bytes.len() as u64) < length.saturating_add(8))

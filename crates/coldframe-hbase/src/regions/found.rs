@@ -1,4 +1,4 @@
-//! What is known of a store file before it is opened: by its name, or by a manifest.
+//! What is known of a store file before it is opened, from its name or from a manifest.
 
 use crate::layout::names::FileAt;
 
@@ -7,19 +7,19 @@ use crate::layout::names::FileAt;
 pub(crate) struct FoundFile {
     pub(crate) name: String,
     pub(crate) place: Place,
-    /// The row that it is cut at, and whether the rows from it on count.
+    /// The row at which it is split, and whether the rows from it on count.
     pub(crate) half: Option<(Vec<u8>, bool)>,
-    /// Its length, where a listing has it.
+    /// Its length, if a listing states it.
     pub(crate) len: Option<u64>,
 }
 
-/// The store files of a region, by the places of its table's families.
+/// The store files of a region, by family index.
 pub(crate) type FilesOfFamilies = Vec<Vec<FoundFile>>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// In the region's folder.
+    /// In the region's own folder.
     Own(String),
-    /// In that of another one, or in the archive.
+    /// In the folder of another region, or in the archive.
     Elsewhere(FileAt),
 }

@@ -2,10 +2,10 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `alive` | which regions are alive |
-//! | `doubt` | which may be, where a description is lost |
-//! | `found` | what is known of a store file before it is opened |
-//! | `files` | the store files of a region: which count, where they are, their order |
+//! | `alive` | which regions are live |
+//! | `doubt` | which regions may be live, if a description is lost |
+//! | `found` | facts about a store file that are known before it is opened |
+//! | `files` | the store files of a region: which ones count, where they are, their order |
 
 pub(crate) mod alive;
 pub(crate) mod doubt;

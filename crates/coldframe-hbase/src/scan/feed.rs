@@ -1,4 +1,4 @@
-//! The blocks of one store file that a scan needs, in the order of their rows.
+//! The blocks of one store file that a scan needs, in row order.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use coldframe_hfile::{BlockReader, BlockRef, CellLayout, Entry, IndexCursor, Row
 use crate::regions::files::StoreFile;
 use crate::wal::edits;
 
-/// A block, and the rows that it may have.
+/// A block and the range of its rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
-    /// Where it stands.
+    /// Its location.
     pub(crate) block: BlockRef,
-    /// No row of it is before this one, and perhaps none is this one.
+    /// A lower bound of its rows, which may not be one of them.
     pub(crate) first: Vec<u8>,
-    /// No row of it is behind this one, but it may be this one; `None` where it is the last block.
+    /// An upper bound of its rows, included; `None` for the last block.
     pub(crate) last: Option<Vec<u8>>,
 }
 
@@ -27,16 +27,16 @@ pub(crate) struct Feed {
     pub(crate) file: Arc<StoreFile>,
     cursor: IndexCursor,
     ahead: Option<Entry>,
-    /// Blocks of the unit to come.
+    /// The blocks of the next unit.
     pub(crate) pieces: VecDeque<Piece>,
-    /// The row from which the index cannot be read, and why.
+    /// The row from which the index cannot be read, and the reason.
     pub(crate) broken: Option<(Vec<u8>, Error)>,
-    /// Blocks that are longer than a block may be.
+    /// Blocks that exceed the limit for a block.
     pub(crate) too_long: Vec<(Piece, Error)>,
 }
 
 impl Feed {
-    /// Before the first block that may have `row` or one behind it.
+    /// A feed before the first block that may have `row` or a later one.
     pub(crate) fn new(file: Arc<StoreFile>, row: &[u8]) -> Self {
         let mut cursor = IndexCursor::new(file.raw().clone());
         let row = if file.lower.as_slice() > row { file.lower.clone() } else { row.to_vec() };
@@ -55,13 +55,13 @@ impl Feed {
         self.ahead.as_ref().map(Entry::row)
     }
 
-    /// Takes the next block into the unit; returns its bytes on disk.
+    /// Adds the next block to the unit; returns its size on disk.
     pub(crate) fn take(&mut self) -> u64 {
         let Some(entry) = self.ahead.take() else { return 0 };
         let first = entry.row().to_vec();
         self.step(&first);
         let last = self.ahead.as_ref().map(|entry| entry.row().to_vec());
-        // Behind a broken index nobody knows where the block ends.
+        // If the index is damaged after it, the end of the block is unknown.
         let piece = Piece { block: entry.block, first, last };
         let range = self.file.raw().range_of(entry.block);
         let len = range.end.saturating_sub(range.start);
@@ -72,7 +72,7 @@ impl Feed {
         len
     }
 
-    /// Takes no block from `row` on.
+    /// Takes no blocks from `row` on.
     pub(crate) fn end(&mut self) {
         self.ahead = None;
     }
@@ -84,7 +84,7 @@ impl Feed {
         }
     }
 
-    /// The blocks of a unit that ends before `end`; those that may have rows behind it stay for the next unit as well.
+    /// The blocks of a unit that ends before `end`. Those that may have later rows also stay for the next unit.
     pub(crate) fn cut(&mut self, order: RowOrder, end: Option<&[u8]>) -> Vec<Piece> {
         let all: Vec<Piece> = self.pieces.drain(..).collect();
         if let Some(end) = end {
@@ -95,13 +95,13 @@ impl Feed {
     }
 }
 
-/// Where cells come from: what of them their source decides.
+/// Properties that a source gives to its cells.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
     pub(crate) family: usize,
-    /// Of cells with equal keys and sequence ids that of the greater rank is newer.
+    /// Of cells with equal keys and sequence ids, the one with the greater rank is newer.
     pub(crate) rank: usize,
-    /// The sequence id of all cells, whatever they say.
+    /// The sequence id of all cells, overriding their own.
     pub(crate) id: Option<i64>,
     pub(crate) layout: CellLayout,
 }
@@ -111,7 +111,7 @@ pub(crate) struct Origin {
 pub(crate) enum Cells {
     /// A store file's.
     File(Box<Blocks>),
-    /// Those that are in memory, as one block; `None` once it was handed out.
+    /// Cells in memory, as one block; `None` once it has been returned.
     Held(Origin, Option<Bytes>),
 }
 
@@ -128,13 +128,13 @@ impl Cells {
         Self::Held(Origin { family, rank: usize::MAX, id: None, layout: edits::LAYOUT }, Some(cells))
     }
 
-    /// Cells of a store file that were looked up.
+    /// Cells of a store file from a look-up.
     pub(crate) fn found(file: &StoreFile, cells: Bytes) -> Self {
         let (family, rank, id) = (file.family, file.rank, file.of_cells);
         Self::Held(Origin { family, rank, id, layout: edits::LAYOUT }, Some(cells))
     }
 
-    /// The cells of the next block that has any in range, in plain form, and what the index says of the block.
+    /// The cells of the next block with any cell in range, in plain form, and the block's entry in the index.
     pub(crate) fn next(&mut self) -> std::result::Result<Option<(Bytes, Option<Piece>)>, Box<BadBlock>> {
         match self {
             Self::File(blocks) => Ok(blocks.next()?.map(|(cells, piece)| (cells, Some(piece)))),
@@ -157,9 +157,9 @@ pub(crate) struct Blocks {
     file: Arc<StoreFile>,
     origin: Origin,
     reader: BlockReader,
-    /// What is left, with the bytes.
+    /// The remaining blocks with their bytes.
     pieces: VecDeque<(Piece, Bytes)>,
-    /// The rows of the unit and of the file's half.
+    /// The rows of the unit, limited to the file's half.
     lower: Vec<u8>,
     upper: Option<Vec<u8>>,
 }
@@ -172,7 +172,7 @@ pub(crate) struct BadBlock {
 }
 
 impl Blocks {
-    /// The blocks `pieces` of `file`, of which the rows from `lower` and before `upper` count.
+    /// The blocks `pieces` of `file`; only rows from `lower` up to (not including) `upper` count.
     pub(crate) fn new(
         file: Arc<StoreFile>,
         pieces: VecDeque<(Piece, Bytes)>,
@@ -207,7 +207,7 @@ impl Blocks {
         let cells = self.reader.cells(bytes, piece.block.offset, piece.block.size)?.bytes;
         let within = |e: Error| e.at(piece.block.offset).within("data block");
         let mut start = 0;
-        // The index says which blocks are in range as a whole: those are not looked through.
+        // Blocks that are entirely in range according to the index are not searched.
         if order.compare(&piece.first, &self.lower).is_lt() {
             start = self.find(&cells, 0, &self.lower, order).map_err(within)?;
         }
@@ -220,7 +220,7 @@ impl Blocks {
         Ok(cells.slice(start..end))
     }
 
-    /// Where the first cell from `at` on begins whose row is not before `row`.
+    /// The offset of the first cell, from `at` on, whose row is not before `row`.
     fn find(&self, cells: &[u8], mut at: usize, row: &[u8], order: RowOrder) -> Result<usize> {
         while at < cells.len() {
             let (cell, end) = self.origin.layout.cell(cells, at)?;

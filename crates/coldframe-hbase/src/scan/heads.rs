@@ -1,12 +1,12 @@
-//! The next cells of the files of a unit, in their order.
+//! The next cell of each file of a unit, in order.
 //!
 //! ```text
 //! file 0   block | a1 a2 | c0 ..      heads, sorted:  a1  b1  d0        run: a1 a2, before the row of the next head
 //! file 1   block | b1 | ..                            │
-//! file 2   block | d0 | ..                            └─▶ its file's next cell, c0, is sorted in again
+//! file 2   block | d0 | ..                            └─▶ its file's next cell, c0, is inserted again
 //! ```
 //!
-//! Heads are large: they stay where they are, and their places are sorted.
+//! Heads are large: they stay in place, and their indexes are sorted.
 
 use std::cmp::Ordering;
 
@@ -17,7 +17,7 @@ use coldframe_hfile::{Cell, RowOrder};
 use super::feed::Origin;
 use crate::wal::edits;
 
-/// The next cell of a file, and where it begins and ends in its block.
+/// The next cell of a file, with its start and end in the block.
 #[derive(Debug)]
 pub(super) struct Head<'a> {
     pub(super) cell: Cell<'a>,
@@ -26,20 +26,20 @@ pub(super) struct Head<'a> {
     pub(super) end: usize,
 }
 
-/// Cells of one block that come before those of all other files, up to a row: where files do not overlap, whole blocks; where
-/// they do, what a file has of a row.
+/// Cells of one block that precede those of all other files, up to a row: whole blocks if files do not overlap;
+/// otherwise a file's cells of a row.
 pub(super) struct Run<'a> {
-    /// The first one, and where the second begins.
+    /// The first cell, and the offset of the second.
     pub(super) cell: Cell<'a>,
     pub(super) end: usize,
     pub(super) block: &'a [u8],
     pub(super) origin: &'a Origin,
     pub(super) order: RowOrder,
-    /// The first row that another file has, which is behind that of `cell`.
+    /// The first row of any other file, which is after that of `cell`.
     pub(super) bound: Option<&'a [u8]>,
 }
 
-/// Why there is no next cell of a file in its block.
+/// Why a file has no next cell in its block.
 pub(super) enum Ended {
     UsedUp(usize),
     Broken(usize, Error),
@@ -55,7 +55,7 @@ pub(super) struct Heads<'a> {
 }
 
 impl<'a> Heads<'a> {
-    /// The cells at `places` of the files' blocks.
+    /// The heads at `places` of the files' blocks.
     pub(super) fn new(
         order: RowOrder,
         origins: &'a [Origin],
@@ -82,19 +82,19 @@ impl<'a> Heads<'a> {
         edits::compare(self.order, &a.cell, &b.cell).then_with(|| rank(b).cmp(&rank(a)))
     }
 
-    /// The first one.
+    /// The first head.
     #[inline]
     pub(super) fn top(&self) -> Option<&Head<'a>> {
         self.heads.get(*self.sorted.first()?)
     }
 
-    /// What the source of a head says of its cells.
+    /// The properties that a head's source gives to its cells.
     #[inline]
     pub(super) fn origin(&self, head: &Head<'_>) -> Option<&'a Origin> {
         self.origins.get(head.file)
     }
 
-    /// The run that begins with the first one, if no other file has its row.
+    /// The run that begins with the first head, if no other file has its row.
     #[inline]
     pub(super) fn run(&self) -> Option<Run<'a>> {
         let Head { cell, file, end, .. } = *self.top()?;
@@ -106,7 +106,7 @@ impl<'a> Heads<'a> {
         Some(Run { cell, end, block, origin, order: self.order, bound })
     }
 
-    /// Goes on with the file of the first one, from `end` of its block.
+    /// Continues with the first head's file, from offset `end` of its block.
     pub(super) fn go_on(&mut self, end: usize) -> std::result::Result<(), Ended> {
         let Some(&place) = self.sorted.first() else { return Ok(()) };
         let Some(top) = self.heads.get_mut(place) else { return Ok(()) };
@@ -135,19 +135,19 @@ impl<'a> Heads<'a> {
         Ok(())
     }
 
-    /// Leaves the file of the first one out.
+    /// Removes the file of the first head.
     pub(super) fn drop_top(&mut self) {
         self.sorted.remove(0);
     }
 
-    /// Where each file stands that has a head.
+    /// The current offset of each file that has a head.
     pub(super) fn places(&self) -> impl Iterator<Item = (usize, usize)> {
         let heads = self.sorted.iter().filter_map(|place| self.heads.get(*place));
         heads.map(|head| (head.file, head.start))
     }
 }
 
-/// The cell at a place of a block, with the sequence id that its file gives it.
+/// The cell at an offset of a block, with the sequence id that its file gives it.
 #[inline(always)]
 fn read<'a>(block: &'a [u8], origin: &Origin, at: usize) -> Result<(Cell<'a>, usize)> {
     let (mut cell, end) = origin.layout.cell(block, at)?;
@@ -156,7 +156,7 @@ fn read<'a>(block: &'a [u8], origin: &Origin, at: usize) -> Result<(Cell<'a>, us
 }
 
 impl<'a> Run<'a> {
-    /// The cell at a place behind the first one; `None` where the run ends, be it with one that cannot be read.
+    /// The cell at an offset after the first one; `None` at the end of the run, or if the cell cannot be read.
     #[inline(always)]
     pub(super) fn cell(&self, at: usize) -> Option<(Cell<'a>, usize)> {
         if at >= self.block.len() {
@@ -165,7 +165,7 @@ impl<'a> Run<'a> {
         read(self.block, self.origin, at).ok()
     }
 
-    /// Whether another file's cells may come before those of a row.
+    /// Whether other files may have cells before those of a row.
     #[inline(always)]
     pub(super) fn ends_before(&self, row: &[u8]) -> bool {
         self.bound.is_some_and(|bound| self.order.compare(row, bound).is_ge())

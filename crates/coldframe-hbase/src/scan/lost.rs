@@ -1,8 +1,8 @@
-//! Rows that may be lost: what other files have of them may be older, or deleted since.
+//! Rows of which cells may be lost: the cells that other files have of them may be outdated, or deleted since.
 //!
 //! ```text
 //! blocks     | a .. c | c .. f |    | k .. m |        each cannot be read
-//! lost       | a ........... f |    | k .. m |        what goes on is one range: a file may be of blocks that are all lost
+//! lost       | a ........... f |    | k .. m |        adjacent blocks become one range: all blocks of a file may be lost
 //! ```
 
 use std::cmp::Ordering;
@@ -11,15 +11,16 @@ use coldframe_hfile::RowOrder;
 
 use super::feed::Piece;
 
-/// Rows of a family that may be lost.
+/// Rows of a family of which cells may be lost.
 #[derive(Clone, Debug)]
 pub(crate) struct LostRows {
     pub(crate) family: usize,
     pub(crate) lower: Vec<u8>,
-    /// The last one, which is lost as well, or the first behind them.
+    /// The last row, which is lost as well, or the end (excluded).
     pub(crate) upper: Option<Vec<u8>>,
     pub(crate) through: bool,
-    /// Whether a whole file is lost: which others it has replaced nobody knows, so that none of them counts in any view.
+    /// Whether a whole file is lost. It is then unknown which files it had replaced, so none of them counts in any
+    /// view.
     pub(crate) whole: bool,
 }
 
@@ -28,7 +29,7 @@ impl LostRows {
         order.compare(&self.lower, row).is_le() && !self.ends_before(row, order)
     }
 
-    /// Whether neither a row nor one behind it is lost.
+    /// Whether the range ends before a row.
     pub(super) fn ends_before(&self, row: &[u8], order: RowOrder) -> bool {
         self.upper.as_ref().is_some_and(|upper| match order.compare(row, upper) {
             Ordering::Less => false,
@@ -38,7 +39,7 @@ impl LostRows {
     }
 }
 
-/// Adds the rows of a block of a family.
+/// Adds the rows of a lost block of a family.
 pub(super) fn lose(lost: &mut Vec<LostRows>, family: usize, block: Piece, order: RowOrder) {
     let Piece { first, last, .. } = block;
     let before = lost.iter_mut().rfind(|l| l.family == family).filter(|l| l.through && !l.whole);

@@ -1,17 +1,17 @@
-//! The cells of a unit in one order: a merge of the blocks of several store files, where they stand.
+//! Merges the cells of a unit: the blocks of several store files, without copying cells.
 //!
 //! ```text
 //! file 0   | block | block ..      heads, sorted:  a1  b1  d0
 //! file 1   | block | ..                            │
-//! file 2   | block | ..                            └─▶ seen? ──▶ columns; its file's next cell is sorted in again
+//! file 2   | block | ..                            └─▶ visible? ──▶ columns; its file's next cell is inserted again
 //! ```
 //!
-//! Order: row, family, qualifier, newest time first, greatest type first, greatest sequence id first, newest file first. While
-//! one file's cells come before the rows of all others, which is always so where files do not overlap, and mostly so within a
-//! row, they are taken as a [`Run`](super::heads::Run), without a comparison.
+//! Order: row, family, qualifier, newest timestamp first, greatest type first, greatest sequence id first, newest file first. As long as
+//! one file's cells precede the rows of all others (always if files do not overlap, and mostly within a row), they are taken as a
+//! [`Run`](super::heads::Run), without comparisons.
 //!
-//! A block that cannot be read costs its cells; and what other files have of its rows may be older or deleted, so that it is
-//! left out as well, unless everything that is stored is asked for.
+//! An unreadable block costs its cells. The cells that other files have of its rows may be outdated or deleted, so they are dropped as
+//! well, unless everything stored is requested.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -40,14 +40,14 @@ pub(crate) struct Scanning {
     pub(crate) damage: DamageLog,
     pub(crate) batch_rows: usize,
     pub(crate) columns: arrow_schema::SchemaRef,
-    /// The wide table, if that is asked for.
+    /// The wide table, if one is requested.
     pub(crate) wide: Option<Arc<WideTable>>,
-    /// What the first batch of a unit took: that of the next one is mostly as large.
+    /// The size of a unit's first batch; the next unit's is usually similar.
     pub(crate) room: Mutex<Room>,
 }
 
 impl Scanning {
-    /// Records damage, or returns it where it is to be raised.
+    /// Records damage; under `raise`, returns it as an error.
     pub(crate) fn lose(
         &self,
         e: Error,
@@ -69,14 +69,14 @@ impl Scanning {
 /// A unit to decode.
 pub(crate) struct DecodeRows {
     pub(crate) scanning: Arc<Scanning>,
-    /// For each file its blocks, whose bytes come in this order.
+    /// For each file its blocks; the fetched bytes come in this order.
     pub(crate) files: Vec<(Arc<crate::regions::files::StoreFile>, Vec<Piece>)>,
     pub(crate) lower: Vec<u8>,
     pub(crate) upper: Option<Vec<u8>>,
-    /// Whether damage of blocks that begin before the unit is this one's to record.
+    /// Whether this unit records damage of blocks that begin before it.
     pub(crate) first: bool,
     pub(crate) lost: Vec<LostRows>,
-    /// For some families the cells that only logs have.
+    /// For some families, the cells that only logs have.
     pub(crate) edits: Vec<(usize, Bytes)>,
 }
 
@@ -95,20 +95,20 @@ impl DecodeUnit for DecodeRows {
     }
 }
 
-/// The seen cells among some that are in memory.
+/// The visible ones of some cells in memory.
 pub(crate) fn of_held(scanning: Arc<Scanning>, cells: Vec<Cells>) -> Result<BatchIter> {
     let owned = Owned { lower: Vec::new(), first: true };
     Ok(Box::new(Merge::new(scanning, cells, Vec::new(), owned)?))
 }
 
-/// Which damage is recorded: a block that several units have is said to be damaged by that in which it begins.
+/// Decides which damage to record: a block in several units is recorded by the one in which it begins.
 #[derive(Debug)]
 struct Owned {
     lower: Vec<u8>,
     first: bool,
 }
 
-/// A decoded block, and where its next cell begins.
+/// A decoded block, and the offset of its next cell.
 #[derive(Clone, Debug, Default)]
 struct Current {
     cells: Bytes,
@@ -123,15 +123,15 @@ enum State {
     Done,
 }
 
-/// Why a run through the current blocks ended.
+/// Why a pass over the current blocks ended.
 enum Stop {
-    /// A batch is full.
+    /// The batch is full.
     Full,
     /// The block of this file is used up.
     UsedUp(usize),
-    /// A cell of this file's block cannot be read.
+    /// A cell of this file's block cannot be parsed.
     Broken(usize, Error),
-    /// The value of a cell cannot be found: the file, and where its cell ends.
+    /// The value of a cell cannot be found: the file, and the end of the cell.
     NoValue(usize, Error),
     /// There are no cells left.
     End,
@@ -146,7 +146,7 @@ impl From<Ended> for Stop {
     }
 }
 
-/// What seen cells are collected in.
+/// Collects the visible cells.
 enum Sink {
     Cells(Box<Columns>),
     Wide(Box<Wide>),
@@ -182,7 +182,7 @@ impl Sink {
         }
     }
 
-    /// Before a cell is taken: `is_lost` says whether anything of a row is.
+    /// Prepares for a cell; `is_lost` tells whether anything of a row is lost.
     #[inline]
     fn begin(&mut self, cell: &Cell<'_>, is_lost: impl Fn(&[u8]) -> bool) -> Result<()> {
         match self {
@@ -208,7 +208,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Notes that a block is lost: the row that is being collected may go on in it.
+    /// Notes a lost block: the current row may continue in it.
     fn lose(&mut self, piece: &Piece, order: RowOrder) {
         if let Self::Wide(wide) = self
             && wide.row().is_some_and(|row| order.compare(row, &piece.first).is_ge())
@@ -217,7 +217,7 @@ impl Sink {
         }
     }
 
-    /// The rows since the last batch; `more` is whether there may be others.
+    /// The rows since the last batch; `more` tells whether others may follow.
     fn finish(&mut self, more: bool) -> Result<RecordBatch> {
         match self {
             Self::Cells(columns) if more => columns.finish(),
@@ -236,7 +236,7 @@ struct Merge {
     lost: Vec<LostRows>,
     owned: Owned,
     state: State,
-    /// Whether a batch was.
+    /// Whether a batch was returned.
     handed_out: bool,
 }
 
@@ -249,11 +249,11 @@ impl Merge {
         Ok(Self { blocks, current, sight, columns, lost, owned, scanning, state, handed_out })
     }
 
-    /// Goes through the current blocks until one is used up or a batch is full.
+    /// Merges the current blocks until one is used up or a batch is full.
     fn run(&mut self) -> Result<Stop> {
         let Self { blocks, current, sight, columns, scanning, lost, .. } = self;
         let order = scanning.order;
-        // The blocks stay where they are while the places in them change.
+        // The blocks are kept alive here while the offsets in them change.
         let cells: Vec<Bytes> = current.iter().map(|c| c.cells.clone()).collect();
         let origins: Vec<Origin> = blocks.iter().map(|blocks| blocks.origin().clone()).collect();
         let mut heads = match Heads::new(order, &origins, &cells, current.iter().map(|c| c.at)) {
@@ -281,7 +281,7 @@ impl Merge {
                     looks_for_lost && lost.iter().any(|l| may_be_lost(l) && l.holds(top.cell.row, order));
                 let seen = if hidden { Ok(false) } else { sight.admits(&top.cell, family, &mut before) };
                 let seen = match seen {
-                    // Whether tags are what they should be nobody has looked before.
+                    // Tags are parsed here for the first time.
                     Err(e) if Fault::is(&e) => break Stop::Broken(file, e),
                     seen => seen?,
                 };
@@ -326,17 +326,18 @@ impl Merge {
         Ok(())
     }
 
-    /// Gives up what is left of a file's current block.
+    /// Gives up the rest of a file's current block.
     fn give_up(&mut self, file: usize, e: Error) -> Result<()> {
         let piece = self.current.get_mut(file).and_then(|current| current.piece.take());
         let Some(piece) = piece else { return Err(e) };
-        // All of its rows count as lost: those before the cell that could not be read were handed out, and none comes again.
+        // All its rows count as lost. Those before the unreadable cell were returned already, and none of them comes
+        // again.
         let e = e.at(piece.block.offset).within("data block");
         self.lose_block(file, piece, e)?;
         self.load(file)
     }
 
-    /// Records that a block is lost, or raises; what others have of its rows may be older.
+    /// Records a lost block, or fails. Other files' cells of its rows may be outdated.
     fn lose_block(&mut self, file: usize, piece: Piece, e: Error) -> Result<()> {
         let Some(blocks) = self.blocks.get(file) else { return Err(e) };
         let (Some(from), family) = (blocks.file(), blocks.origin().family) else { return Err(e) };
@@ -350,7 +351,7 @@ impl Merge {
         Ok(())
     }
 
-    /// Records that the value of the cell that was judged last is lost, or raises.
+    /// Records that the value of the last cell is lost, or fails.
     fn lose_value(&mut self, file: usize, e: Error) -> Result<()> {
         let (Some(blocks), Some(current)) = (self.blocks.get(file), self.current.get(file)) else {
             return Err(e);
@@ -358,7 +359,7 @@ impl Merge {
         let at = current.piece.as_ref().map_or(0, |piece| piece.block.offset);
         let path = blocks.file().map_or("", |from| from.path.as_str());
         self.scanning.lose(e.within(format!("store file {path}")), at..at, Some(1), true)?;
-        // Its file may have ended with this cell.
+        // The cell may have been the last of its block.
         if current.at >= current.cells.len() { self.load(file) } else { Ok(()) }
     }
 
@@ -381,7 +382,7 @@ impl Merge {
         if self.columns.is_empty() { Ok(None) } else { self.finish(false).map(Some) }
     }
 
-    /// Counts what was passed over since the last batch.
+    /// Counts the cells skipped since the last batch.
     fn tell_passed(&mut self) {
         let Passed { versions, times } = self.sight.take_passed();
         let columns = match &mut self.columns {
@@ -408,7 +409,7 @@ fn set_place(current: &mut [Current], file: usize, at: usize) {
     }
 }
 
-/// Takes a cell into `columns`. Its value may be elsewhere: returns why it is lost.
+/// Appends a cell to `columns`. Its value may be in a MOB file; if so and it is lost, returns the reason.
 #[inline]
 fn take(scanning: &Scanning, columns: &mut Sink, cell: &Cell<'_>, family: usize) -> Result<Option<Error>> {
     match value_of(scanning, cell, family) {
@@ -419,7 +420,7 @@ fn take(scanning: &Scanning, columns: &mut Sink, cell: &Cell<'_>, family: usize)
     }
 }
 
-/// The value of a cell where it is elsewhere.
+/// The value of a cell, if it is in a MOB file.
 fn value_of(scanning: &Scanning, cell: &Cell<'_>, family: usize) -> Result<Option<Bytes>> {
     let Some(table) = mob::reference(cell)? else { return Ok(None) };
     let family = scanning.families.get(family).map_or("", |f| f.name.as_str());

@@ -1,4 +1,4 @@
-//! Values that lie in files of their own (MOB).
+//! Values that are stored in files of their own (MOB).
 //!
 //! ```text
 //! cell with tag 5   value = length i32 | name of a MOB file |     tag 6 = the table that wrote it, without `default:`
@@ -19,11 +19,11 @@ use crate::layout::names::{FileAt, TableName, is_one_name};
 use crate::regions::files::Shared;
 use crate::root::name_of;
 
-/// The tag of a cell whose value is elsewhere.
+/// The tag of a cell whose value is in a MOB file.
 const REFERENCE_TAG: u8 = 5;
 /// The tag with the name of the table that wrote it.
 const TABLE_TAG: u8 = 6;
-/// Files that are open at a time, with the blocks that they keep.
+/// How many files are open at a time, with their cached blocks.
 const OPEN_FILES: usize = 16;
 
 /// Finds values in MOB files; shared by the units of a table.
@@ -35,7 +35,7 @@ pub(crate) struct MobFiles {
     regions: Mutex<HashMap<TableName, Vec<String>>>,
 }
 
-/// Whether the value of a cell is elsewhere; and the table that wrote it, where that is said.
+/// Whether the value of a cell is in a MOB file; and the table that wrote it, if stated.
 pub(crate) fn reference<'a>(cell: &Cell<'a>) -> Result<Option<Option<&'a [u8]>>> {
     if cell.tags.is_empty() || cell.kind != PUT {
         return Ok(None);
@@ -57,7 +57,7 @@ impl MobFiles {
         Self { shared, open: Mutex::default(), regions: Mutex::default() }
     }
 
-    /// The value of a cell of a family that is elsewhere.
+    /// The value of a cell of a family, from its MOB file.
     pub(crate) fn value(&self, cell: &Cell<'_>, table: Option<&[u8]>, family: &str) -> Result<Bytes> {
         let name = cell.value.get(4..).and_then(|name| std::str::from_utf8(name).ok());
         let name = name.filter(|name| is_one_name(name)).ok_or_else(|| {
@@ -123,7 +123,7 @@ impl MobFiles {
         Err(missing.unwrap_or_else(none))
     }
 
-    /// The regions that MOB files of a table may be in: the one of its own, by whatever folders there are.
+    /// The regions that may hold a table's MOB files: its MOB region, found by listing folders.
     fn regions(&self, table: &TableName) -> Result<Vec<String>> {
         if let Some(known) = self.regions.lock().unwrap_or_else(PoisonError::into_inner).get(table) {
             return Ok(known.clone());

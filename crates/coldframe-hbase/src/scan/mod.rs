@@ -2,12 +2,12 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`feed`] | the blocks of one store file, in the order of their rows |
-//! | [`plan`] | units: ranges of rows, and of each file the blocks that may have them |
-//! | [`merge`], [`heads`], [`lost`] | the cells of a unit in one order; rows that are lost |
-//! | [`sight`], [`new_versions`] | which of them a reader sees |
+//! | [`feed`] | the blocks of one store file, in row order |
+//! | [`plan`] | units: ranges of rows, and the blocks of each file that may have them |
+//! | [`merge`], [`heads`], [`lost`] | merging the cells of a unit; lost rows |
+//! | [`sight`], [`new_versions`] | which cells are visible |
 //! | [`pivot`] | the rows of a wide table |
-//! | [`mob`] | values that lie in files of their own |
+//! | [`mob`] | values in MOB files |
 
 pub(crate) mod feed;
 mod heads;

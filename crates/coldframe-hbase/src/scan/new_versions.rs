@@ -5,9 +5,9 @@
 //!                 └─ segment up to 3 ────────────┘ └─ segment up to the end
 //! ```
 //!
-//! A marker hides cells of smaller sequence ids only. And a put is gone for good if, when any later marker was written,
-//! the family already had as many newer puts of the column as it keeps: markers cut the puts of a column into segments by
-//! their sequence ids, and each segment counts the puts that were there before its end. HBase: `NewVersionBehaviorTracker`.
+//! A marker hides only cells with smaller sequence ids. And a put is gone for good if, when any later marker was written, the family
+//! already had as many newer puts of the column as it keeps. Markers divide the puts of a column into segments by sequence id, and
+//! each segment counts the puts that existed before its end. HBase: `NewVersionBehaviorTracker`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,17 +15,17 @@ use coldframe_core::{Error, Result};
 use coldframe_hfile::kinds::{DELETE, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, PUT};
 use coldframe_hfile::{Cell, Passed, Policy};
 
-/// Most markers of a row and family that are followed: each column begins with a copy of them.
+/// Most markers tracked for a row and family: each column starts with a copy of them.
 const MOST_MARKERS: usize = 1 << 12;
 
-/// A marker of a whole column or family, and what was deleted and counted before it. One stands at the end of all.
+/// A marker of a whole column or family, and what was deleted and counted before it. A sentinel ends the list.
 #[derive(Clone, Debug)]
 struct Node {
-    /// It hides this time and those before.
+    /// It hides timestamps up to this one.
     time: i64,
-    /// Of times that were deleted one by one, the sequence ids of the markers.
+    /// For timestamps deleted one by one, the sequence ids of the markers.
     versions: BTreeMap<i64, BTreeSet<i64>>,
-    /// For each segment, by the sequence id that it ends with, those of the puts in it and before.
+    /// For each segment, by its last sequence id, the sequence ids of the puts in it and before it.
     segments: BTreeMap<i64, BTreeSet<i64>>,
 }
 
@@ -44,7 +44,7 @@ impl Node {
 
 type Nodes = BTreeMap<i64, Node>;
 
-/// Follows the cells of a row.
+/// Tracks the cells of a row.
 #[derive(Debug, Default)]
 pub(crate) struct NewVersions {
     row: Vec<u8>,
@@ -54,15 +54,15 @@ pub(crate) struct NewVersions {
     of_family: Nodes,
     of_column: Nodes,
     markers: usize,
-    /// Time, type and sequence id of the cell before in this column.
+    /// Timestamp, type and sequence id of the previous cell in this column.
     last: Option<(i64, u8, i64)>,
-    /// Puts of the column that were seen.
+    /// The number of visible puts of the column.
     seen: u32,
     passed: Passed,
 }
 
 impl NewVersions {
-    /// Whether a reader with `policy` sees a cell of a family that keeps `kept` versions.
+    /// Whether a cell is visible to a reader with `policy`, in a family that keeps `kept` versions.
     pub(crate) fn admits(&mut self, cell: &Cell<'_>, kept: u32, policy: &Policy) -> Result<bool> {
         self.enter(cell);
         if cell.kind != PUT {
@@ -81,13 +81,13 @@ impl NewVersions {
         }
         self.seen = self.seen.saturating_add(1);
         let young = cell.timestamp >= policy.oldest || self.seen <= policy.min_versions;
-        // What the family keeps is decided above; here counts what was asked for.
+        // The family's limit is applied above; this is the request's.
         let asked = self.seen <= policy.versions;
         self.passed.versions += u64::from(young && !asked);
         Ok(young && asked)
     }
 
-    /// How many cells were passed over since this was asked last.
+    /// The number of skipped cells since the last call.
     pub(super) fn take_passed(&mut self) -> Passed {
         std::mem::take(&mut self.passed)
     }
@@ -129,11 +129,11 @@ impl NewVersions {
         Ok(())
     }
 
-    /// Whether a put is hidden. It is counted as one that was there in any case.
+    /// Whether a put is hidden. It counts as an existing one in any case.
     fn is_hidden(&mut self, cell: &Cell<'_>, kept: u32) -> bool {
         let id = cell.sequence_id;
         let kept = usize::try_from(kept).unwrap_or(usize::MAX);
-        // The same cell put earlier: the later putting came before.
+        // The same cell put earlier: the later put came first.
         let again = match self.last {
             Some((time, PUT, later)) if time == cell.timestamp => Some(later),
             _ => None,
@@ -160,7 +160,7 @@ impl NewVersions {
         again.is_some()
     }
 
-    /// Forgets what does not reach beyond a row, a family, a column.
+    /// Drops the state that ends with a row, a family or a column.
     fn enter(&mut self, cell: &Cell<'_>) {
         let same_row = self.started && self.row == cell.row && self.family == cell.family;
         if same_row && self.qualifier == cell.qualifier {

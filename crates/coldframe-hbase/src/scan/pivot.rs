@@ -1,7 +1,7 @@
-//! Visible cells to the rows of a wide table.
+//! Turns visible cells into rows of a wide table.
 //!
-//! The cells of a row come by family and qualifier, as the columns are sorted, so that each is found by going on. Units end
-//! where rows do.
+//! The cells of a row come sorted by family and qualifier, like the columns, so each column is found by moving forward.
+//! Units end at row boundaries.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use crate::columns::decimal::decimal_text;
 use crate::columns::phoenix::{self, KeyPart, PhoenixValues};
 use crate::columns::wide::{REST, ROW, Stored, WideTable};
 
-/// Bytes of values after which a batch is handed out.
+/// Bytes of values after which a batch is returned.
 const BATCH_BYTES: usize = 32 << 20;
-/// Bytes that the offsets of an array reach.
+/// Most bytes that an array's offsets can address.
 const MOST_BYTES: usize = 0x7fff_ffff;
 
 /// The values of a column.
@@ -64,16 +64,16 @@ impl Collected {
 }
 
 #[derive(Debug)]
-struct Column {
+struct PivotColumn {
     family: Vec<u8>,
     qualifier: Vec<u8>,
-    /// Its place among the columns asked for; `None` keeps its cells out of the rest.
+    /// Its index among the requested columns; `None` only keeps its cells out of `rest`.
     place: Option<usize>,
     values: Collected,
     set: bool,
 }
 
-/// The columns that row keys become, at their places.
+/// The columns made from row keys, with their indexes.
 #[derive(Debug)]
 enum Keys {
     Row(Option<(usize, BinaryBuilder)>),
@@ -89,7 +89,7 @@ impl Keys {
         of.key.iter().map(part).collect::<Result<_>>().map(Self::Parts)
     }
 
-    /// Appends a row key. Of one that is none of the table's, null for what cannot be told, and why.
+    /// Appends a row key. If it is not one of the table's, appends nulls for the unknown parts and returns the reason.
     fn append(&mut self, table: &WideTable, row: &[u8]) -> Result<()> {
         let (all, of) = match (self, &table.phoenix) {
             (Self::Parts(all), Some(of)) => (all, of),
@@ -119,20 +119,20 @@ impl Keys {
 
 type Rest = MapBuilder<BinaryBuilder, BinaryBuilder>;
 
-/// Rows while they are collected.
+/// Collects rows.
 #[derive(Debug)]
 pub(crate) struct Wide {
     schema: SchemaRef,
     table: Arc<WideTable>,
     keys: Keys,
-    /// By family and qualifier.
-    columns: Vec<Column>,
+    /// Sorted by family and qualifier.
+    columns: Vec<PivotColumn>,
     rest: Option<(usize, Rest)>,
     row: Vec<u8>,
     open: bool,
-    /// Whether what the row has may be old, for what is newer is lost.
+    /// Whether the row's cells may be outdated because newer ones are lost.
     torn: bool,
-    /// The first column that the row's next cell may be of.
+    /// The first column to which the row's next cell may belong.
     at: usize,
     rows: usize,
     left_out: Vec<usize>,
@@ -145,7 +145,7 @@ pub(crate) struct Wide {
 }
 
 impl Wide {
-    /// For the columns of `schema` among those of the table.
+    /// A collector for those of the table's columns that are in `schema`.
     pub(crate) fn new(
         schema: &SchemaRef,
         table: &Arc<WideTable>,
@@ -154,7 +154,7 @@ impl Wide {
         let place = |name: &str| schema.fields().iter().position(|f| f.name() == name);
         let mut columns = Vec::with_capacity(table.columns.len());
         for column in &table.columns {
-            columns.push(Column {
+            columns.push(PivotColumn {
                 family: column.family.clone(),
                 qualifier: column.qualifier.clone(),
                 place: place(&column.name),
@@ -183,17 +183,17 @@ impl Wide {
         })
     }
 
-    /// Whether a cell is of another row than the one before.
+    /// Whether a cell belongs to another row than the previous one.
     pub(crate) fn is_next_row(&self, cell: &Cell<'_>) -> bool {
         !self.open || self.row != cell.row
     }
 
-    /// Whether a batch is to be handed out before a cell is taken.
+    /// Whether the batch must be finished before a cell is taken.
     pub(crate) fn is_full(&self, cell: &Cell<'_>) -> bool {
         self.open && (self.rows + 1 >= self.batch_rows || self.bytes >= BATCH_BYTES) && self.row != cell.row
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows == 0 && !self.open
     }
@@ -207,17 +207,17 @@ impl Wide {
         Ok(())
     }
 
-    /// Notes that something of the current row is lost.
+    /// Notes that cells of the current row are lost.
     pub(crate) fn tear(&mut self) {
         self.torn |= self.on_error == OnError::Skip;
     }
 
-    /// The row that cells are taken of.
+    /// The current row.
     pub(crate) fn row(&self) -> Option<&[u8]> {
         self.open.then_some(self.row.as_slice())
     }
 
-    /// Takes a visible cell of the current row; without a value it is null.
+    /// Takes a visible cell of the current row; a lost value becomes null.
     pub(crate) fn take(&mut self, cell: &Cell<'_>, value: Option<&[u8]>) -> Result<()> {
         let key = (cell.family, cell.qualifier);
         while self.columns.get(self.at).is_some_and(|c| (c.family.as_slice(), c.qualifier.as_slice()) < key) {
@@ -245,7 +245,7 @@ impl Wide {
         }
         if let Some((_, rest)) = &mut self.rest {
             let name = [cell.family, b":", cell.qualifier].concat();
-            // A row is in one batch, however long: the builders panic where their offsets do not reach.
+            // A row is in one batch however long it is; the builders would panic on offset overflow.
             let fits = |held: &[u8], more: usize| held.len().saturating_add(more) <= MOST_BYTES;
             if !fits(rest.keys().values_slice(), name.len()) || !fits(rest.values().values_slice(), size) {
                 return Err(Error::unsupported("a row whose other columns take more than 2 GiB"));
@@ -259,7 +259,7 @@ impl Wide {
         Ok(())
     }
 
-    /// How many cells the table has no column for, since this was asked last.
+    /// The number of cells without a column since the last call.
     pub(crate) fn take_passed(&mut self) -> u64 {
         std::mem::take(&mut self.passed)
     }
@@ -331,7 +331,7 @@ impl Wide {
             bytes: 0..0,
             rows_lost: Some(left_out.len() as u64),
             structure: "rows".to_owned(),
-            reason: "what is left of them may be older than what was lost".to_owned(),
+            reason: "the remaining cells of these rows may be older than the lost ones".to_owned(),
         });
         without_rows(batch, &left_out)
     }

@@ -1,8 +1,8 @@
-//! Plans one split: a range of rows of a region, in units of rows with the blocks of all files that may have them.
+//! Plans one split: a range of rows of a region, in units of rows, with the blocks of all files that may have them.
 //!
 //! ```text
-//! file 0   |--a--|--f--|--m--|--s--|       a unit takes the block that begins first until there are bytes enough, and
-//! file 1   |--b------|--k------|--r--|     ends before the row of the one that would be next
+//! file 0   |--a--|--f--|--m--|--s--|       a unit takes blocks in order of their starts until there are bytes enough, and
+//! file 1   |--b------|--k------|--r--|     ends before the row of the next block
 //! unit       a .. k          )
 //! ```
 
@@ -19,32 +19,32 @@ use crate::regions::alive::Region;
 use crate::regions::files::{LostFile, Shared, StoreFile};
 use crate::wal::edits::{Edits, Logs};
 
-/// Bytes on disk after which a unit ends where a row does.
+/// Bytes on disk after which a unit ends at the next row boundary.
 const UNIT_BYTES: u64 = 4 << 20;
 
-/// Which rows of a region are read.
+/// The rows of a region to read.
 #[derive(Clone, Debug)]
 pub(crate) struct Rows {
     pub(crate) lower: Vec<u8>,
     pub(crate) upper: Option<Vec<u8>>,
-    /// Whether the range begins where a region or a filter says, and not where another split ends.
+    /// Whether the range begins at the bound of a region or a filter, and not at the end of another split.
     pub(crate) first: bool,
 }
 
-/// What a table's regions are read from.
+/// What the regions of a table are read from.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     pub(crate) shared: Arc<Shared>,
-    /// Where edits are looked for that were not flushed, if they count.
+    /// The logs with unflushed edits, if they count.
     pub(crate) logs: Option<Arc<Logs>>,
 }
 
-/// Hands out units.
+/// Plans units.
 pub(crate) struct RegionPlan {
     table: Source,
     region: Arc<Region>,
     scanning: Arc<Scanning>,
-    /// The places of the families that are read.
+    /// For each family, whether it is read.
     families: Vec<bool>,
     rows: Rows,
     edits: Vec<Edits>,
@@ -54,7 +54,7 @@ pub(crate) struct RegionPlan {
 }
 
 impl RegionPlan {
-    /// A plan of `rows` of a region; nothing is opened before the first unit is asked for.
+    /// Plans `rows` of a region. Opens nothing before the first unit is requested.
     pub(crate) fn new(
         table: Source,
         region: Arc<Region>,
@@ -70,7 +70,7 @@ impl RegionPlan {
         self.families.get(family).copied().unwrap_or(false)
     }
 
-    /// Whether what begins at a row is this plan's to tell.
+    /// Whether this plan records damage that begins at a row.
     fn owns(&self, row: &[u8]) -> bool {
         let order = self.scanning.order;
         let behind = self.rows.upper.as_ref().is_some_and(|upper| order.compare(row, upper).is_ge());
@@ -92,7 +92,7 @@ impl RegionPlan {
             if self.owns(&self.region.start) && logs.missing(&self.region, &open)?.is_some() {
                 self.scanning.damage.pass_over(PassedOver::Logs, 1);
             }
-            // What a damaged log would have said is not known; what was flushed stays.
+            // The edits in the damaged part of a log are unknown; flushed cells remain.
             if self.owns(&self.region.start) {
                 damage.into_iter().for_each(|damage| self.scanning.damage.push(damage));
             }
@@ -107,7 +107,7 @@ impl RegionPlan {
         Ok(feeds)
     }
 
-    /// Whether no row of a file is asked for.
+    /// Whether no row of a file is requested.
     fn is_beside(&self, file: &StoreFile) -> bool {
         let order = self.scanning.order;
         let behind = self.rows.upper.as_ref().is_some_and(|upper| order.compare(&file.lower, upper).is_ge());
@@ -130,7 +130,7 @@ impl RegionPlan {
         Ok(())
     }
 
-    /// Takes blocks until there are enough; returns the row that the unit ends before.
+    /// Takes blocks until there are enough; returns the row before which the unit ends.
     fn fill(&mut self, feeds: &mut [Feed]) -> Option<Vec<u8>> {
         let order = self.scanning.order;
         let mut bytes = 0_u64;
@@ -154,7 +154,7 @@ impl RegionPlan {
         }
     }
 
-    /// What of the files' indexes could not be read, and blocks that are not asked for: the rows are lost.
+    /// Records the rows of unreadable parts of the indexes, and of blocks that are not fetched, as lost.
     fn lose_broken(&mut self, feeds: &mut [Feed]) -> Result<()> {
         for feed in feeds {
             for (piece, e) in std::mem::take(&mut feed.too_long) {
@@ -196,7 +196,7 @@ impl RegionPlan {
         }
         let structure = format!("{}: rows from \"{}\"", self.region.describe(), lower.escape_ascii());
         let scanning = self.scanning.clone();
-        // Rows are asked for in their order.
+        // Rows are requested in order.
         self.lost.retain(|lost| !lost.ends_before(&lower, order));
         let lost = self.lost.clone();
         let decode = DecodeRows { scanning, files, lower, upper, first, lost, edits };
@@ -204,7 +204,7 @@ impl RegionPlan {
     }
 }
 
-/// Hands the batches of a plan to `with`, for those who read by themselves.
+/// Passes the batches of a plan to `with`, for internal readers.
 pub(crate) fn each_batch(plan: &mut dyn Plan, mut with: impl FnMut(RecordBatch) -> Result<()>) -> Result<()> {
     while let Some(unit) = plan.next_unit()? {
         let mut bytes = Vec::with_capacity(unit.fetch.len());

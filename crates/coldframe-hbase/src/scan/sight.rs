@@ -1,4 +1,4 @@
-//! Which cells a reader of a table sees, by the view and by what the families say.
+//! Which cells are visible, depending on the view and on the families.
 
 use coldframe_core::Result;
 use coldframe_hfile::{Cell, Columns, Passed, Policy, Step, Tags, Visibility};
@@ -8,17 +8,17 @@ use super::new_versions::NewVersions;
 use crate::layout::policy::Family;
 use crate::options::{Options, View};
 
-/// The tag that says how long a cell lives, in milliseconds.
+/// The tag with a cell's time to live, in milliseconds.
 const TTL_TAG: u8 = 8;
 
-/// What is asked of all cells.
+/// The visibility rules of a scan.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) view: View,
     pub(crate) now: i64,
-    /// For each family what is seen of it.
+    /// The policy of each family.
     policies: Vec<Policy>,
-    /// Which of them go by the order of writing (`NEW_VERSION_BEHAVIOR`), and how many versions they keep.
+    /// For families with `NEW_VERSION_BEHAVIOR`, how many versions they keep.
     by_writing: Vec<Option<u32>>,
 }
 
@@ -26,7 +26,7 @@ impl Asked {
     pub(crate) fn new(options: &Options, families: &[Family]) -> Self {
         let policy = |f: &Family| {
             let policy = f.policy(options.versions, options.time_range, options.now);
-            // What is stored is what is asked for, whatever the family keeps.
+            // Everything stored is requested, whatever the family keeps.
             let versions = if options.view == View::Raw { options.versions } else { policy.versions };
             Policy { versions, ..policy }
         };
@@ -38,13 +38,13 @@ impl Asked {
         }
     }
 
-    /// Whether what is lost may have hidden what is left.
+    /// Whether lost cells may have hidden remaining ones.
     pub(crate) fn hides(&self) -> bool {
         self.view != View::Raw
     }
 }
 
-/// Follows the cells of a merge.
+/// Tracks the cells of a merge.
 #[derive(Debug)]
 pub(crate) struct Sight {
     asked: Asked,
@@ -58,7 +58,7 @@ impl Sight {
         Self { asked, visible: Visibility::default(), by_writing }
     }
 
-    /// Whether a cell of a family is seen. `before` is the one that was judged last, if that is at hand.
+    /// Whether a cell of a family is visible. `before` is the previously judged one, if it is at hand.
     #[inline]
     pub(crate) fn admits<'a>(
         &mut self,
@@ -83,7 +83,7 @@ impl Sight {
         judge(&mut self.visible, &self.asked, step, cell, policy)
     }
 
-    /// Takes the cells of a run into `columns`, or the first ones of them; returns where those end.
+    /// Appends the visible cells of a run, or of its beginning, to `columns`; returns where it stopped.
     pub(super) fn follow<'a>(
         &mut self,
         run: &Run<'a>,
@@ -119,14 +119,14 @@ impl Sight {
         self.by_writing.is_none()
     }
 
-    /// Keeps what the next cell is compared with: the one that was judged last, as long as it is at hand.
+    /// Keeps the last judged cell, with which the next one is compared, while it is still at hand.
     pub(super) fn settle(&mut self, last: Option<&Cell<'_>>) {
         if let Some(last) = last {
             self.visible.settle(last);
         }
     }
 
-    /// How many cells were passed over since this was asked last.
+    /// The number of skipped cells since the last call.
     pub(super) fn take_passed(&mut self) -> Passed {
         let by_writing = self.by_writing.as_mut().map(NewVersions::take_passed).unwrap_or_default();
         let Passed { versions, times } = self.visible.take_passed();
@@ -146,7 +146,7 @@ impl Sight {
     }
 }
 
-/// Whether a cell is seen that stands `step` behind the one that was judged before it.
+/// Whether a cell is visible that differs from the previously judged one by `step`.
 #[inline(always)]
 fn judge(
     visible: &mut Visibility,

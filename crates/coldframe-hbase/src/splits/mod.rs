@@ -1,11 +1,11 @@
-//! Parts of a table that are read by themselves: regions, and ranges of rows within one.
+//! Parts of a table that are read independently: regions, and ranges of rows within a region.
 //!
 //! ```text
 //! region, its largest file's root index   | b | k | r |        range 0..4 is the region, 0..2 the rows before k, 2..3 those before r
 //! ```
 //!
-//! A split is plain numbers: the rows they stand for are those of the largest file's root index. Whoever has no more than the
-//! numbers finds them there again; what travels with a split (`packed`) has them.
+//! A split consists of plain numbers, which refer to the rows in the root index of the largest file. With the numbers alone, those rows
+//! are looked up there again; the data that travels with a split (`packed`) includes them.
 
 pub(crate) mod packed;
 mod side_by_side;
@@ -22,7 +22,7 @@ use crate::regions::alive::Region;
 use crate::regions::files::Shared;
 use crate::scan::plan::Rows;
 
-/// The end of a range that is a whole region, whatever rows there are.
+/// The end of a range that covers a whole region, whatever its rows.
 const WHOLE: u64 = u64::MAX;
 
 /// Splits of about `target` bytes.
@@ -54,19 +54,19 @@ pub(crate) fn of_regions(found: &Found, target: u64) -> Result<Vec<Split>> {
     Ok(splits)
 }
 
-/// Whether a listing says that a region has no more than so many bytes: then no file of it is opened.
+/// Whether a listing shows that a region has at most `bytes` bytes; then none of its files is opened.
 fn is_small(shared: &Shared, region: &Region, bytes: u64) -> Result<bool> {
     let files = shared.find(region)?;
     let lengths = files.and_then(|files| files.iter().flatten().map(|f| f.len).collect::<Option<Vec<_>>>());
     Ok(lengths.is_some_and(|lengths| lengths.into_iter().fold(0, u64::saturating_add) <= bytes))
 }
 
-/// Whether the range of a split is a whole region.
+/// Whether the range of a split covers a whole region.
 pub(crate) fn is_whole(range: &Range<u64>) -> bool {
     *range == (0..WHOLE)
 }
 
-/// Rows at which a region may be cut, and the bytes of its files.
+/// The rows at which a region may be split, and the size of its files.
 pub(crate) fn cuts(shared: &Shared, region: &Region) -> Result<(Vec<Vec<u8>>, u64)> {
     let open = shared.open(region)?;
     let len = |raw: &RawFile| raw.source().len();
@@ -87,10 +87,10 @@ pub(crate) fn cuts(shared: &Shared, region: &Region) -> Result<(Vec<Vec<u8>>, u6
     Ok((rows, bytes))
 }
 
-/// Blocks of the largest file between two rows that [`fine_cuts`] gives.
+/// The number of blocks of the largest file between two rows of [`fine_cuts`].
 const BLOCKS: usize = 32;
 
-/// Rows at which a region may be cut into parts of some MiB.
+/// The rows at which a region may be split into parts of some MiB.
 pub(crate) fn fine_cuts(shared: &Shared, region: &Region) -> Result<Vec<Vec<u8>>> {
     let open = shared.open(region)?;
     let mut rows = Vec::new();
@@ -107,13 +107,13 @@ pub(crate) fn fine_cuts(shared: &Shared, region: &Region) -> Result<Vec<Vec<u8>>
     Ok(rows)
 }
 
-/// The rows that the range of a split stands for.
+/// The rows of a split's range.
 pub(crate) fn rows(shared: &Shared, region: &Region, range: &Range<u64>) -> Result<Rows> {
     let cuts = if is_whole(range) { Vec::new() } else { cuts(shared, region)?.0 };
     Ok(rows_between(region, range, &cuts))
 }
 
-/// The same by the rows at which the region is cut.
+/// The same, given the rows at which the region is split.
 pub(crate) fn rows_between(region: &Region, range: &Range<u64>, cuts: &[Vec<u8>]) -> Rows {
     let (lower, upper) = (region.start.clone(), region.upper().map(<[u8]>::to_vec));
     if is_whole(range) {
@@ -122,7 +122,7 @@ pub(crate) fn rows_between(region: &Region, range: &Range<u64>, cuts: &[Vec<u8>]
     let at = |place: u64| usize::try_from(place).ok().and_then(|i| cuts.get(i.checked_sub(1)?)).cloned();
     let beyond = |place: u64| place > cuts.len() as u64;
     if beyond(range.start) {
-        // Nothing is behind the last one.
+        // Nothing follows the last one.
         let end = upper.clone().unwrap_or_default();
         return Rows { lower: end.clone(), upper: Some(end), first: false };
     }

@@ -1,4 +1,4 @@
-//! What travels with a split, so that whoever reads it opens the files of one region and nothing else.
+//! The data that travels with a split, so that its reader opens the files of one region and nothing else.
 //!
 //! ```text
 //! piece 0 = PackedSplit   table, region, its files, rows a..b, where its edits are in the logs, what the table lacks
@@ -31,12 +31,12 @@ use crate::wal::index::{self, Index, PackedFault, PackedLogs};
 const SPLIT: u64 = 0;
 const LOGS: u64 = 1;
 
-/// The only split of a table that was opened with what travelled with it.
+/// The only split of a table that was opened from travelled data.
 #[derive(Debug)]
 pub(crate) struct Only {
     pub(crate) part: u32,
     pub(crate) range: Range<u64>,
-    /// Nothing where it stands for what is missing.
+    /// `None` if the split stands for a missing part.
     pub(crate) rows: Option<Rows>,
 }
 
@@ -46,10 +46,10 @@ fn piece(recorded: &[Piece], number: u64) -> Option<&Bytes> {
 }
 
 fn decoded<M: Message + Default>(bytes: &Bytes) -> Result<M> {
-    M::decode(bytes.clone()).map_err(|e| Error::invalid(format!("what travelled with a split of HBase: {e}")))
+    M::decode(bytes.clone()).map_err(|e| Error::invalid(format!("the data of an HBase split: {e}")))
 }
 
-/// What the logs of all servers say, by the names of the tables; nothing where the options do without logs.
+/// The index of all servers' logs, by table name; empty if the options exclude logs.
 pub(crate) fn shared(
     folder: &Arc<dyn Folder>,
     options: &OpenOptions,
@@ -64,16 +64,16 @@ pub(crate) fn shared(
     Ok(all.iter().map(|(table, packed)| (table.to_string(), piece(packed))).collect())
 }
 
-/// What of one region its splits have in common.
+/// What the splits of one region share.
 struct OfRegion {
     files: Option<FilesOfFamilies>,
     own: Option<PackedLogs>,
     servers: Option<PackedLogs>,
-    /// Where splits cut it, if they do.
+    /// The rows at which splits divide it, if any.
     cuts: Vec<Vec<u8>>,
 }
 
-/// What travels with each of some splits.
+/// The travelling data of each split.
 pub(crate) fn recorded(found: &Found, splits: &[Split]) -> Result<Vec<Vec<Piece>>> {
     let place = |split: &Split| usize::try_from(split.part).unwrap_or(usize::MAX);
     let parts: BTreeSet<usize> = splits.iter().map(place).filter(|i| *i < found.regions.len()).collect();
@@ -107,7 +107,7 @@ pub(crate) fn recorded(found: &Found, splits: &[Split]) -> Result<Vec<Vec<Piece>
         .collect()
 }
 
-/// Opens a table with what travelled; `None` where nothing of ours did.
+/// Opens a table from travelled data; `None` if there is none of ours.
 pub(crate) fn open(
     folder: &Arc<dyn Folder>,
     options: &OpenOptions,
@@ -127,21 +127,21 @@ pub(crate) fn open(
     Ok(Some((found, None)))
 }
 
-/// A split, with all that is known of it.
+/// A split, with everything known of it.
 #[derive(Clone, PartialEq, prost::Message)]
 struct PackedSplit {
     #[prost(string, tag = "1")]
     table: String,
     #[prost(message, required, tag = "2")]
     schema: TableSchema,
-    /// Folders from the one that was opened up to the root directory.
+    /// The number of levels from the opened folder up to the root directory.
     #[prost(uint32, tag = "3")]
     levels: u32,
     #[prost(bool, tag = "4")]
     alone: bool,
     #[prost(string, optional, tag = "5")]
     snapshot: Option<String>,
-    /// The clock by which cells have expired.
+    /// The time at which expiry is judged.
     #[prost(int64, tag = "6")]
     now: i64,
     #[prost(uint32, tag = "7")]
@@ -150,7 +150,7 @@ struct PackedSplit {
     start: u64,
     #[prost(uint64, tag = "9")]
     end: u64,
-    /// Nothing where the split stands for what is missing.
+    /// Absent if the split stands for a missing part.
     #[prost(message, optional, tag = "10")]
     region: Option<PackedRegion>,
     #[prost(message, optional, tag = "11")]
@@ -159,7 +159,7 @@ struct PackedSplit {
     own: Option<PackedLogs>,
     #[prost(bool, optional, tag = "13")]
     lacks_logs: Option<bool>,
-    /// The first thing that the table lacks, or the one that the split stands for.
+    /// The first thing that the table lacks, or the missing part that the split stands for.
     #[prost(message, optional, tag = "14")]
     missing: Option<PackedFault>,
     #[prost(uint64, tag = "15")]
@@ -192,15 +192,15 @@ struct PackedRegion {
 /// A store file.
 #[derive(Clone, PartialEq, prost::Message)]
 struct PackedFile {
-    /// The family's place.
+    /// The index of the family.
     #[prost(uint32, tag = "1")]
     family: u32,
     #[prost(string, tag = "2")]
     name: String,
-    /// Where it lies in its region's folder.
+    /// Its path in its region's folder.
     #[prost(string, optional, tag = "3")]
     path: Option<String>,
-    /// Or in another's: table, region, family, file.
+    /// Or its location elsewhere: table, region, family, file.
     #[prost(string, repeated, tag = "4")]
     elsewhere: Vec<String>,
     #[prost(bytes = "vec", optional, tag = "5")]
@@ -243,7 +243,7 @@ impl PackedFile {
 }
 
 impl PackedSplit {
-    /// What all splits of a table say.
+    /// What all splits of a table have in common.
     fn of(found: &Found, lacks_logs: Option<bool>) -> Self {
         let (levels, alone) = found.shared.root.place();
         Self {
@@ -277,7 +277,7 @@ impl PackedSplit {
         (self.servers, self.own) = (of.servers.clone(), of.own.clone());
     }
 
-    /// A split behind those of the regions.
+    /// Fills in a split after those of the regions, which stands for a missing part.
     fn take_missing(&mut self, found: &Found, part: usize) -> Result<()> {
         let missing = part.checked_sub(found.regions.len()).and_then(|i| found.missing.get(i));
         let missing = missing.ok_or_else(|| Error::invalid(format!("part {part} of a table without it")))?;

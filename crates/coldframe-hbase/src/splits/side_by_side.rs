@@ -1,13 +1,13 @@
-//! Work on the regions of a table, several at once.
+//! Runs work on several regions of a table at once.
 
 use std::sync::OnceLock;
 
 use coldframe_core::{Error, Result, threads};
 
-/// Regions that are looked into at once: that is waiting for a store.
+/// How many regions at once: the work is mostly waiting for a store.
 const AT_ONCE: usize = 16;
 
-/// Does `work` for each of `items`, several at once.
+/// Calls `work` for each of `items`, several at once.
 pub(crate) fn of_each<I: Sync, T: Send + Sync>(
     items: &[I],
     work: impl Fn(&I) -> Result<T> + Sync,

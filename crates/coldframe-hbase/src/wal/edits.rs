@@ -1,12 +1,12 @@
-//! Edits that were not flushed: those of the write-ahead logs and of `recovered.edits`, as the memory of a region server held them.
+//! Unflushed edits from the write-ahead logs and from `recovered.edits`, as a region server's memory held them.
 //!
 //! ```text
 //! WALs/SERVER/LOG                        all regions of a server; LOG.meta those of hbase:meta
-//! data/NS/TABLE/REGION/recovered.edits/NNN   what was sorted out of logs for a region that nobody has opened since
+//! data/NS/TABLE/REGION/recovered.edits/NNN   sorted out of logs for a region that no server has opened since
 //! ```
 //!
-//! An edit counts if its sequence id is greater than that of all store files of its family: else it was flushed. All cells of
-//! an edit have its sequence id, and are newer than those of files. HBase: `HRegion.replayRecoveredEdits`.
+//! An edit counts if its sequence id is greater than that of all store files of its family; otherwise it was flushed. All cells of an edit
+//! have its sequence id, and are newer than those of files. HBase: `HRegion.replayRecoveredEdits`.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -22,23 +22,23 @@ use crate::regions::files::{OpenRegion, Shared};
 use crate::root::{join, name_of};
 use crate::wal::index::{Index, in_log};
 
-/// The family of marks of a server's own.
+/// The pseudo-family of a server's own markers.
 const MARKS: &[u8] = b"METAFAMILY";
 
-/// How cells stand in memory.
+/// The form of cells in memory.
 pub(crate) const LAYOUT: CellLayout = CellLayout { tags: true, sequence_ids: true };
 
-/// The cells of a family in a region that only logs have, in their order.
+/// The cells of a family in a region that only logs have, in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Edits {
     pub(crate) family: usize,
     cells: Bytes,
-    /// Where each begins.
+    /// The offset of each cell.
     starts: Arc<[u32]>,
 }
 
 impl Edits {
-    /// Those of the rows from `lower` and before `upper`.
+    /// The cells of the rows from `lower` up to (not including) `upper`.
     pub(crate) fn of_rows(&self, order: RowOrder, lower: &[u8], upper: Option<&[u8]>) -> Bytes {
         let row = |at: u32| {
             let read = LAYOUT.cell(&self.cells, at as usize);
@@ -52,7 +52,7 @@ impl Edits {
     }
 }
 
-/// The logs of a root directory, as far as they are about one table.
+/// The logs of a root directory, as far as they concern one table.
 #[derive(Debug)]
 pub(crate) struct Logs {
     shared: Arc<Shared>,
@@ -60,11 +60,11 @@ pub(crate) struct Logs {
     index: Mutex<Option<Arc<Index>>>,
     /// Whether there is no folder of logs.
     lacks: OnceLock<bool>,
-    /// The edits that were recovered for a region, where somebody else has read them: its encoded name.
+    /// The recovered edits of a region, if they have been read already, with its encoded name.
     own: Option<(String, Arc<Index>)>,
 }
 
-/// What somebody else has found out of the logs.
+/// What is already known of the logs.
 #[derive(Debug, Default)]
 pub(crate) struct KnownLogs {
     pub(crate) servers: Index,
@@ -78,7 +78,7 @@ impl Logs {
         Self { shared, index: Mutex::new(None), lacks: OnceLock::new(), own: None }
     }
 
-    /// Those of which somebody else has found out where everything is.
+    /// Logs whose edits have been located already.
     pub(crate) fn known(shared: Arc<Shared>, known: KnownLogs) -> Self {
         let KnownLogs { servers, own, lacks } = known;
         Self {
@@ -89,22 +89,23 @@ impl Logs {
         }
     }
 
-    /// The logs of servers: their paths and lengths.
+    /// The servers' logs: paths and lengths.
     pub(crate) fn of_servers(&self) -> Result<Vec<(String, u64)>> {
         let of_meta = self.shared.table.is_meta();
         let logs = self.shared.root.logs()?.into_iter();
         Ok(logs.filter(|log| log.path.ends_with(".meta") == of_meta).map(|log| (log.path, log.len)).collect())
     }
 
-    /// Where the folder of all logs is missing, why a region would need one: it was opened and flushed, and not closed since. What
-    /// was written behind the last flush nobody knows then. That is no damage: who copies a table of a server at work has it so.
+    /// If the folder of all logs is missing, why a region would need one: it was opened and flushed, and not closed
+    /// since, so edits after the last flush are unknown. That is no damage: a copy of a table of a running server looks
+    /// like this.
     pub(crate) fn missing(&self, region: &Region, open: &OpenRegion) -> Result<Option<String>> {
         if !self.are_lacking()? {
             return Ok(None);
         }
         let root = &self.shared.root;
         let folder = join(&join(&root.table(&self.shared.table), &region.encoded), "recovered.edits");
-        // Written whenever a region is opened or closed: all edits up to there are in files.
+        // Written whenever a region is opened or closed: all edits up to then are in files.
         let listed = root.list(&folder)?;
         let mark = |e| name_of(e).strip_suffix("seqid")?.trim_end_matches(['.', '_']).parse::<i64>().ok();
         let Some(mark) = listed.iter().filter_map(mark).max() else { return Ok(None) };
@@ -124,7 +125,7 @@ impl Logs {
         Ok(*self.lacks.get_or_init(|| lacks))
     }
 
-    /// The same of the first of some regions that needs the logs.
+    /// The same for the first of some regions that needs the logs.
     pub(crate) fn first_missing(&self, regions: &[Arc<Region>]) -> Result<Option<String>> {
         if !self.are_lacking()? {
             return Ok(None);
@@ -132,7 +133,7 @@ impl Logs {
         for region in regions {
             let missing = match self.shared.open(region) {
                 Ok(open) => self.missing(region, &open)?,
-                // Reading it says so.
+                // Reading the region reports it.
                 Err(e) if Fault::is(&e) => None,
                 Err(e) => return Err(e),
             };
@@ -143,7 +144,7 @@ impl Logs {
         Ok(None)
     }
 
-    /// Files of `recovered.edits` of a region.
+    /// The `recovered.edits` files of a region.
     pub(crate) fn recovered(&self, region: &Region) -> Result<Vec<(String, u64)>> {
         let root = &self.shared.root;
         let folder = join(&join(&root.table(&self.shared.table), &region.encoded), "recovered.edits");
@@ -156,7 +157,7 @@ impl Logs {
         Ok(logs.map(|e| (e.path.clone(), e.len)).collect())
     }
 
-    /// Where the edits of the servers' logs are.
+    /// The locations of the edits in the servers' logs.
     pub(crate) fn index(&self) -> Result<Arc<Index>> {
         let mut held = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = held.as_ref() {
@@ -171,7 +172,7 @@ impl Logs {
         Ok(index)
     }
 
-    /// Where the edits are that were recovered for a region.
+    /// The locations of a region's recovered edits.
     pub(crate) fn own(&self, region: &Region) -> Result<Arc<Index>> {
         if let Some((_, known)) = self.own.as_ref().filter(|(of, _)| *of == region.encoded) {
             return Ok(known.clone());
@@ -188,12 +189,12 @@ impl Logs {
         index.add(root, options.limits, table, path)
     }
 
-    /// The logs that end within an edit, and where that begins.
+    /// Logs that end within an edit, and where that edit begins.
     pub(crate) fn cut(&self) -> Result<Vec<(String, u64)>> {
         Ok(self.index()?.cut.clone())
     }
 
-    /// How many cells of some regions only logs have, as far as those are not damaged; an error where one is not read.
+    /// How many cells of some regions only logs have, ignoring damaged parts; fails if a log is unsupported.
     pub(crate) fn count(&self, regions: &[Arc<Region>], order: RowOrder) -> Result<usize> {
         let servers = self.index()?;
         let readable = |index: &Index| {
@@ -217,7 +218,7 @@ impl Logs {
         Ok(cells)
     }
 
-    /// What was not flushed of an open region; logs that are damaged are raised, or told with what they lack.
+    /// The unflushed edits of an open region. Damaged logs are raised, or recorded with what they lack.
     pub(crate) fn edits(
         &self,
         region: &Region,
@@ -231,7 +232,7 @@ impl Logs {
         if let Some(first) = faults.first().filter(|_| on_error == OnError::Raise) {
             return Err(first.to_error());
         }
-        // Cells before the first that cannot be read are there, as in a log that is cut off.
+        // Cells before the first unreadable one count, as in a log that is cut off.
         let mut lose = |e: Error, bytes: Range<u64>| -> Result<()> {
             if on_error == OnError::Raise || !Fault::is(&e) {
                 return Err(e);
@@ -272,7 +273,7 @@ fn flushed(open: &OpenRegion, family: usize) -> i64 {
     ids.max().unwrap_or(i64::MIN)
 }
 
-/// Cells of a family as they come.
+/// Collects the cells of a family.
 #[derive(Debug)]
 struct Collected {
     plain: Plain,
@@ -294,7 +295,7 @@ impl Collected {
         self.plain.cell(cell)
     }
 
-    /// The cells in their order; of equal ones that came later is newer.
+    /// Sorts the cells; of equal ones the later one is newer.
     fn sorted(self, family: usize, order: RowOrder, limits: &Limits) -> Result<Option<Edits>> {
         if self.starts.is_empty() {
             return Ok(None);
@@ -311,16 +312,14 @@ impl Collected {
         let mut starts = Vec::with_capacity(cells.len());
         for cell in &cells {
             let at = u32::try_from(sorted.bytes.len());
-            starts.push(
-                at.map_err(|_| Error::unsupported("4 GiB of edits of one region that were not flushed"))?,
-            );
+            starts.push(at.map_err(|_| Error::unsupported("4 GiB of unflushed edits of one region"))?);
             sorted.cell(cell)?;
         }
         Ok(Some(Edits { family, cells: Bytes::from(sorted.bytes), starts: starts.into() }))
     }
 }
 
-/// The order of cells of one family, but for which file they are in.
+/// The order of cells within one family, regardless of their file.
 pub(crate) fn compare(order: RowOrder, a: &Cell<'_>, b: &Cell<'_>) -> Ordering {
     let rows = order.compare(a.row, b.row);
     if rows != Ordering::Equal {

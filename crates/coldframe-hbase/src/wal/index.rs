@@ -1,4 +1,4 @@
-//! Where the edits of each region stand in the logs: found by reading the logs once, and handed on to whoever reads a part.
+//! The location of each region's edits in the logs, found by reading the logs once, and passed on to the readers of splits.
 //!
 //! ```text
 //! WALs/S1/LOG ──┐                    table, region ──▶ (log, place, length, sequence id) ..
@@ -15,19 +15,19 @@ use crate::layout::names::TableName;
 use crate::layout::proto::LogKey;
 use crate::root::Root;
 
-/// Where the edits of each region are.
+/// The location of each region's edits.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
     files: Vec<(String, Arc<dyn ReadAt>)>,
-    /// By the encoded name: the place of the file and the edit in it.
+    /// By encoded name: the index of the file, and the edit in it.
     by_region: BTreeMap<String, Vec<(usize, Edit)>>,
     /// Logs that cannot be read to the end.
     pub(crate) faults: Vec<Fault>,
-    /// Logs that end within an edit, which nobody was told was written: their paths, and where it begins.
+    /// Logs that end within an edit that no client was told was written: their paths, and where it begins.
     pub(crate) cut: Vec<(String, u64)>,
 }
 
-/// What a log turned out to be besides its edits.
+/// The state of a log apart from its edits.
 struct ReadLog {
     source: Arc<dyn ReadAt>,
     fault: Option<Fault>,
@@ -38,7 +38,7 @@ pub(crate) fn in_log(e: Error, path: &str) -> Error {
     e.within(format!("write-ahead log {path}"))
 }
 
-/// Reads a log, and hands its edits to `with`.
+/// Reads a log, and passes its edits to `with`.
 fn read_log(root: &Root, limits: Limits, path: &str, mut with: impl FnMut(&LogKey, Edit)) -> Result<ReadLog> {
     let source = root.open(path)?;
     let mut cut = None;
@@ -86,7 +86,7 @@ impl Index {
         self.files.push((path, log.source));
     }
 
-    /// The edits of a region: the path of the log, the log, and where the edit is.
+    /// The edits of a region: the path of the log, the log, and the location.
     pub(crate) fn of_region(&self, region: &str) -> impl Iterator<Item = (&str, &dyn ReadAt, &Edit)> {
         let edits = self.by_region.get(region).into_iter().flatten();
         edits.filter_map(|(file, edit)| {
@@ -98,7 +98,7 @@ impl Index {
         self.by_region.contains_key(region)
     }
 
-    /// What it says of one region or, of all, as a message.
+    /// The part of the index about one region, or all of it, as a message.
     pub(crate) fn pack(&self, region: Option<&str>) -> PackedLogs {
         let mut files = PackedFiles::default();
         let regions = match region {
@@ -125,7 +125,7 @@ impl Index {
         }
     }
 
-    /// What another one has packed; opens the logs that have edits.
+    /// Restores a packed index; opens the logs that have edits.
     pub(crate) fn unpack(root: &Root, packed: PackedLogs) -> Result<Self> {
         let PackedLogs { files, regions, faults, cut } = packed;
         let open = |path: String| Ok((path.clone(), root.open(&path)?));
@@ -145,7 +145,7 @@ impl Index {
     }
 }
 
-/// The logs of servers, read once for each of these tables.
+/// The servers' logs, read once for all of these tables.
 pub(crate) fn of_tables(
     root: &Root,
     limits: Limits,
@@ -177,7 +177,7 @@ pub(crate) fn of_tables(
     Ok(indexes.into_iter().map(|(table, index)| (table, index.pack(None))).collect())
 }
 
-/// The logs that are named, in the order in which they were.
+/// The named logs, in their original order.
 #[derive(Default)]
 struct PackedFiles {
     paths: Vec<String>,
@@ -194,7 +194,7 @@ impl PackedFiles {
     }
 }
 
-/// An [`Index`] that travels.
+/// An [`Index`] in serialised form.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct PackedLogs {
     #[prost(string, repeated, tag = "1")]

@@ -1,9 +1,9 @@
-//! The edits that only write-ahead logs hold.
+//! Edits that only write-ahead logs hold.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `edits` | the edits of a region, in memory |
-//! | `index` | where the logs have edits of which region |
+//! | `index` | which log holds edits of which region, and where |
 
 pub(crate) mod edits;
 pub(crate) mod index;

@@ -1,4 +1,4 @@
-//! `CREATE TABLE` as Phoenix has it.
+//! Phoenix's `CREATE TABLE`.
 //!
 //! ```text
 //! statement := CREATE [IMMUTABLE] TABLE [IF NOT EXISTS] name {'.' name}
@@ -10,43 +10,43 @@
 //! option    := [family '.'] name '=' value
 //! ```
 //!
-//! Names are in capitals unless they are in double quotes.
+//! Names are converted to upper case unless they are in double quotes.
 
 use coldframe_core::words::{Token, TokenKind, position, tokens};
 use coldframe_core::{Error, Result};
 
 use super::PhoenixType;
 
-/// Longer statements are none.
+/// The longest statement.
 const MOST_BYTES: usize = 1 << 20;
 /// Most columns.
 const MOST_COLUMNS: usize = 10_000;
 
-/// What else can be created over cells.
+/// Other things that can be created over cells.
 const OTHERS: [&str; 5] = ["view", "index", "local", "async", "uncovered"];
 
-/// A column as it is declared.
+/// A declared column.
 #[derive(Clone, Debug)]
 pub(super) struct Declared {
     pub(super) family: Option<String>,
     pub(super) name: String,
     pub(super) of: PhoenixType,
-    /// Its number as qualifier, where that is said.
+    /// Its qualifier number, if declared.
     pub(super) number: Option<u32>,
 }
 
-/// A statement.
+/// A parsed statement.
 #[derive(Debug, Default)]
 pub(super) struct Statement {
     immutable: bool,
     pub(super) columns: Vec<Declared>,
-    /// The columns of the row key, and whether their order is descending.
+    /// The columns of the row key, and whether each is in descending order.
     pub(super) key: Vec<(String, bool)>,
     options: Vec<(String, String)>,
 }
 
 impl Statement {
-    /// What an option says.
+    /// The value of an option.
     pub(super) fn option(&self, name: &str) -> Option<&str> {
         self.options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -68,7 +68,7 @@ impl Statement {
         column.family.is_none() && self.key.iter().any(|(name, _)| *name == column.name)
     }
 
-    /// Bytes of the numbers that are qualifiers; `None` where names are.
+    /// The length of qualifiers that are numbers; `None` if qualifiers are names.
     pub(super) fn encoded_bytes(&self) -> Result<Option<usize>> {
         match self.option("COLUMN_ENCODED_BYTES").map(str::to_ascii_uppercase).as_deref() {
             None | Some("2") => Ok(Some(2)),
@@ -82,7 +82,7 @@ impl Statement {
         }
     }
 
-    /// Whether the table's cells are what they are taken for here.
+    /// Refuses tables whose cells have a different layout than assumed here.
     pub(super) fn check(&self) -> Result<()> {
         if self.key.is_empty() {
             return Err(Error::invalid("option `phoenix`: expected a PRIMARY KEY, found none"));
@@ -110,7 +110,7 @@ impl Statement {
     }
 }
 
-/// Reads a statement.
+/// Parses a statement.
 pub(super) fn parse(text: &str) -> Result<Statement> {
     if text.len() > MOST_BYTES {
         return Err(Error::invalid(format!("option `phoenix`: a statement of {} bytes", text.len())));
@@ -165,7 +165,7 @@ impl Parser<'_> {
         if self.sign(sign) { Ok(()) } else { Err(self.expected(&format!("'{sign}'"))) }
     }
 
-    /// A name, in capitals unless it is in quotes.
+    /// A name; converted to upper case unless it is quoted.
     fn name(&mut self) -> Result<String> {
         let token = self.peek();
         let name = match token.kind {
@@ -251,7 +251,7 @@ impl Parser<'_> {
             family = Some(std::mem::replace(&mut name, self.name()?));
         }
         if statement.columns.iter().any(|c| c.name == name && c.family == family) {
-            return Err(Error::invalid(format!("option `phoenix`: the column {name:?} is there twice")));
+            return Err(Error::invalid(format!("option `phoenix`: the column {name:?} occurs twice")));
         }
         if statement.columns.len() >= MOST_COLUMNS {
             return Err(Error::invalid(format!("option `phoenix`: more than {MOST_COLUMNS} columns")));
@@ -282,14 +282,14 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// What stands behind a column's type.
+    /// The constraints after a column's type.
     fn constraints(&mut self, statement: &mut Statement, column: &mut Declared) -> Result<()> {
         loop {
             if self.word("not") {
                 self.need_word("null")?;
             } else if self.word("default") {
                 if !self.peek().is_word("null") {
-                    // What is not stored is this value, which may be any expression.
+                    // A null stands for this value, which may be any expression.
                     return Err(Error::unsupported(format!(
                         "default values of Phoenix: the column {:?}",
                         column.name

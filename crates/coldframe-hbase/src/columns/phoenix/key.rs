@@ -1,21 +1,21 @@
-//! Row keys to their parts.
+//! Splits row keys into their parts.
 //!
 //! ```text
 //! 02 | 44 45 | 7f ff fe 88 04 5f 05 e7 | be 91 91 9e ff | 80 00 00 00 00 00 00 11 | 66 69 72 73 74
 //! salt CHAR(2) DATE DESC                 VARCHAR DESC     BIGINT                    VARCHAR, the last
 //! ```
 //!
-//! Nulls at the end are not written, nor are their separators. Phoenix: `RowKeySchema.next`.
+//! Trailing nulls are not stored, nor are their separators. Phoenix: `RowKeySchema.next`.
 
 use coldframe_core::{Error, Result};
 
 use super::{KeyPart, Phoenix};
 
-/// The parts of a row key, each empty where it is null.
+/// The parts of a row key; a null part is empty.
 ///
 /// # Errors
 ///
-/// Where the key is too short for its parts, or something is behind them.
+/// If the key is too short for its parts, or bytes remain after them.
 pub(crate) fn parts<'k>(
     of: &Phoenix,
     row: &'k [u8],
@@ -28,7 +28,7 @@ pub(crate) fn parts<'k>(
     };
     for (place, part) in of.key.iter().enumerate() {
         let (value, behind) = match part.of.width() {
-            // What is null at the end of a key is not there.
+            // Trailing nulls of a key are not stored.
             Some(_) if rest.is_empty() => (rest, rest),
             Some(width) => rest
                 .split_at_checked(width)
@@ -46,7 +46,7 @@ fn unlike(row: &[u8], expected: &str) -> Error {
     Error::schema(format!("row key \"{}\": expected {expected}", row.escape_ascii()))
 }
 
-/// A value of any length at the end: behind one in descending order is a separator still.
+/// A variable-length value at the end; in descending order it still has a separator.
 fn last<'k>(part: &KeyPart, rest: &'k [u8]) -> &'k [u8] {
     match (part.descending, rest) {
         (true, [value @ .., 0xff]) => value,
@@ -54,7 +54,8 @@ fn last<'k>(part: &KeyPart, rest: &'k [u8]) -> &'k [u8] {
     }
 }
 
-/// A value of any length, and what is behind its separator. A null one has the separator of ascending order always.
+/// A variable-length value, and the bytes after its separator. The separator of a null is always that of ascending
+/// order.
 fn until_separator<'k>(part: &KeyPart, rest: &'k [u8]) -> (&'k [u8], &'k [u8]) {
     let separator = if part.descending { 0xff } else { 0 };
     let end = match rest.split_first() {

@@ -1,20 +1,20 @@
-//! Tables that Phoenix wrote: what its `CREATE TABLE` says of row keys, qualifiers and values.
+//! Tables that Phoenix wrote: row keys, qualifiers and values, decoded according to the `CREATE TABLE` statement.
 //!
 //! ```text
 //! row key    | salt 1 byte, with SALT_BUCKETS | part | [separator] | part ..
-//!            part of a fixed width: as it is;  of any length: a separator behind it, but for the last
-//!            separator: 00; behind a value in descending order FF, behind the last one too
+//!            part of a fixed width: unchanged;  of variable length: followed by a separator, except the last part
+//!            separator: 00; after a value in descending order FF, even after the last one
 //! qualifier  COLUMN_ENCODED_BYTES=2: 80 0b, 80 0c ..  for the columns in their order, from 11 on;  =0: their names
-//!            00 00 00 00, or `_0`: a row is there
-//! value      sorts as bytes; in descending order all bits are turned. No bytes: null
+//!            00 00 00 00, or `_0`: the row exists
+//! value      sorts bytewise; in descending order all bits are inverted. No bytes: null
 //! ```
 //!
 //! | module | holds |
 //! |---|---|
 //! | `ddl` | the statement |
-//! | `types` | Phoenix's types, what they are in Arrow |
-//! | `values` | their bytes to Arrow |
-//! | `key` | row keys to their parts |
+//! | `types` | Phoenix's types and their Arrow types |
+//! | `values` | decoding values to Arrow |
+//! | `key` | splitting row keys into parts |
 //!
 //! Phoenix: `PTableImpl.newKey`, `RowKeySchema`, `PDataType` and its classes, `QualifierEncodingScheme`.
 
@@ -30,11 +30,11 @@ pub(crate) use self::key::parts;
 pub(crate) use self::types::PhoenixType;
 pub(crate) use self::values::PhoenixValues;
 
-/// The family of columns that name none.
+/// The family of columns that do not name one.
 const DEFAULT_FAMILY: &str = "0";
 /// The number of the first column.
 const FIRST_NUMBER: u32 = 11;
-/// That a row is there, where qualifiers are names, and where they are numbers.
+/// The qualifiers of the cell that marks an existing row: for named and for numbered qualifiers.
 const EMPTY_NAMED: &[u8] = b"_0";
 const EMPTY_NUMBERED: &[u8] = &[0; 4];
 
@@ -46,29 +46,29 @@ pub(crate) struct KeyPart {
     pub(crate) descending: bool,
 }
 
-/// A column that is a cell.
+/// A column stored as a cell.
 #[derive(Clone, Debug)]
 pub(crate) struct CellColumn {
-    /// As the column of Arrow is called: the family is there where the name alone would not do.
+    /// The name of the Arrow column: it includes the family if the name alone is ambiguous.
     pub(crate) name: String,
     pub(crate) family: Vec<u8>,
     pub(crate) qualifier: Vec<u8>,
     pub(crate) of: PhoenixType,
 }
 
-/// What a statement says of the table.
+/// A table as its statement describes it.
 #[derive(Clone, Debug)]
 pub(crate) struct Phoenix {
-    /// Whether row keys begin with a byte that only spreads them.
+    /// Whether row keys begin with a salt byte.
     pub(crate) salted: bool,
     pub(crate) key: Vec<KeyPart>,
     pub(crate) cells: Vec<CellColumn>,
-    /// Bytes of qualifiers that are numbers; none where they are names.
+    /// The length of numbered qualifiers; `None` if qualifiers are names.
     encoded: Option<usize>,
 }
 
 impl Phoenix {
-    /// Reads a statement. What of it is not known or not read here is an error, as it may change what the bytes mean.
+    /// Parses a statement. Anything unknown or unsupported in it is an error, as it may change the meaning of bytes.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let statement = ddl::parse(text)?;
         statement.check()?;
@@ -95,8 +95,8 @@ impl Phoenix {
         Ok(Self { salted, key, cells, encoded })
     }
 
-    /// Whether a cell only says that its row is there. One of the other kind of qualifiers means that the statement is not
-    /// that of the table.
+    /// Whether a cell only marks its row as existing. A marker of the other kind of qualifiers shows that the statement
+    /// does not belong to this table.
     pub(crate) fn is_empty_cell(&self, qualifier: &[u8]) -> Result<bool> {
         let (own, other) = match self.encoded {
             Some(_) => (EMPTY_NUMBERED, EMPTY_NAMED),
@@ -113,7 +113,7 @@ impl Phoenix {
     }
 }
 
-/// A column's number as qualifier: by so many bytes, from the smallest number of one and two bytes on.
+/// A column's number as a qualifier of `bytes` bytes. One- and two-byte numbers count from the smallest signed value.
 fn numbered(number: u32, bytes: usize) -> Result<Vec<u8>> {
     let offset: u32 = match bytes {
         1 => 0x80,
@@ -124,7 +124,7 @@ fn numbered(number: u32, bytes: usize) -> Result<Vec<u8>> {
     if number > most {
         return Err(Error::invalid(format!("option `phoenix`: column number {number} in {bytes} bytes")));
     }
-    // One byte from -128 on, as bytes are counted there.
+    // A one-byte number counts from -128, as bytes are signed there.
     let all = (number ^ offset).to_be_bytes();
     Ok(all.get(4 - bytes.min(4)..).unwrap_or_default().to_vec())
 }
@@ -134,11 +134,11 @@ fn key_parts(statement: &Statement) -> Result<Vec<KeyPart>> {
     for (place, (name, descending)) in statement.key.iter().enumerate() {
         let column = statement.columns.iter().find(|c| c.name == *name);
         let column = column.ok_or_else(|| {
-            Error::invalid(format!("option `phoenix`: PRIMARY KEY names {name:?}, which is no column"))
+            Error::invalid(format!("option `phoenix`: PRIMARY KEY names {name:?}, which is not a column"))
         })?;
         if column.of == PhoenixType::Varbinary && place + 1 < statement.key.len() {
             return Err(Error::invalid(format!(
-                "option `phoenix`: {name:?} is VARBINARY, which only the last column of a key can be"
+                "option `phoenix`: {name:?} is VARBINARY, which is allowed only for the last column of a key"
             )));
         }
         parts.push(KeyPart { name: name.clone(), of: column.of, descending: *descending });

@@ -1,4 +1,4 @@
-//! Statements by the places of what they declare, and keys by their parts; statements and keys that are none.
+//! Statements and what they declare; keys and their parts; invalid statements and keys.
 
 use super::key::parts;
 use super::*;
@@ -66,7 +66,7 @@ fn keys_have_parts() {
     assert_eq!(all[0], b"DE");
     assert_eq!(all[2], b"\xbe\x91\x91\x9e");
     assert_eq!(all[4], b"first");
-    // Nulls: in the middle by the separator alone, at the end not at all.
+    // Nulls: a separator alone in the middle, nothing at the end.
     let all = split(&of, b"\x00F \x80\0\0I|^\xcb\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff").unwrap();
     assert_eq!((all[2].as_slice(), all[3].len(), all[4].len()), (&[][..], 8, 0));
 }

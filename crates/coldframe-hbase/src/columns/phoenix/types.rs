@@ -2,9 +2,9 @@
 //!
 //! | Phoenix | Arrow |
 //! |---|---|
-//! | TINYINT, SMALLINT, INTEGER, BIGINT; UNSIGNED_.. INT, LONG (as many values as the signed ones have from 0) | int8 to int64 |
+//! | TINYINT, SMALLINT, INTEGER, BIGINT; UNSIGNED_.. INT, LONG (the non-negative values of the signed types) | int8 to int64 |
 //! | FLOAT, DOUBLE, UNSIGNED_.. | float32, float64 |
-//! | DECIMAL(p, s); DECIMAL | decimal128(p, s); text, as Java writes it |
+//! | DECIMAL(p, s); DECIMAL | decimal128(p, s); text, as Java prints it |
 //! | DATE, TIME, UNSIGNED_.. | timestamp of milliseconds: both have a date and a time |
 //! | TIMESTAMP, UNSIGNED_.. | timestamp of microseconds |
 //! | CHAR, VARCHAR; BINARY, VARBINARY; BOOLEAN | text; bytes; boolean |
@@ -38,11 +38,11 @@ pub(crate) enum PhoenixType {
     Varbinary,
 }
 
-/// Digits of a DECIMAL at most.
+/// Most digits of a DECIMAL.
 const MOST_DIGITS: u64 = 38;
 
 impl PhoenixType {
-    /// By its name and what stands in brackets; why not, where there is none.
+    /// The type with this name and these numbers in brackets; else the reason why there is none.
     pub(crate) fn parse(name: &str, numbers: &[u64]) -> Result<Self, String> {
         let (signed, plain) = match name.strip_prefix("UNSIGNED_") {
             Some(plain) => (false, plain),
@@ -66,7 +66,7 @@ impl PhoenixType {
             ("BOOLEAN", true) => Self::Boolean,
             ("DECIMAL", true) => return decimal(numbers),
             ("VARBINARY", true) => Self::Varbinary,
-            // Its length, if it is given, is a limit.
+            // The length, if given, is an upper limit.
             ("VARCHAR", true) => return Ok(Self::Varchar),
             ("CHAR", true) => return length().map(Self::Char),
             ("BINARY", true) => return length().map(Self::Binary),
@@ -75,7 +75,7 @@ impl PhoenixType {
         if numbers.is_empty() { Ok(of) } else { Err(format!("expected {name} without a length")) }
     }
 
-    /// The bytes of each value, if they are always as many.
+    /// The number of bytes of a value, if it is fixed.
     pub(crate) fn width(self) -> Option<usize> {
         match self {
             Self::Integer { width, .. } | Self::Floating { width, .. } => Some(width),
@@ -105,7 +105,7 @@ impl PhoenixType {
     }
 }
 
-/// DECIMAL, DECIMAL(precision), which has no places behind the point, DECIMAL(precision, scale).
+/// DECIMAL; DECIMAL(precision), which has no fraction; DECIMAL(precision, scale).
 fn decimal(numbers: &[u64]) -> Result<PhoenixType, String> {
     let wrong =
         || format!("expected DECIMAL(precision up to {MOST_DIGITS}, scale up to that), found {numbers:?}");

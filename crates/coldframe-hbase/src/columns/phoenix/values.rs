@@ -1,12 +1,12 @@
-//! Phoenix's values to Arrow.
+//! Decodes Phoenix's values to Arrow.
 //!
 //! ```text
-//! integers    big-endian, the sign turned: -1 is 7f ff ff ff.  UNSIGNED_..: as they are
-//! floating    bits i: (i ^ (i >> 31 | 80 00 00 00)) + 1.  UNSIGNED_..: as they are
+//! integers    big-endian, sign bit inverted: -1 is 7f ff ff ff.  UNSIGNED_..: unchanged
+//! floating    bits i: (i ^ (i >> 31 | 80 00 00 00)) + 1.  UNSIGNED_..: unchanged
 //! BOOLEAN     01, 00; in descending order the other way round
 //! DATE, TIME  ms, as a BIGINT;  TIMESTAMP: ms, then ns of the ms, u32
-//! CHAR        spaces up to its length
-//! DECIMAL     | exponent | two digits + 1 ..      positive: exponent 80 | 65 + places of 100 before the point;  0: 80
+//! CHAR        padded with spaces
+//! DECIMAL     | exponent | two digits + 1 ..      positive: exponent 80 | 65 + base-100 digits before the point;  0: 80
 //!             | ~exponent | 101 - two digits .. | 66 |      negative
 //!   12.50     c1 0d 33          -12.50    3e 59 33 66
 //! ```
@@ -25,7 +25,7 @@ use coldframe_core::{Result, arrow_error};
 use super::PhoenixType;
 use crate::columns::decimal::java_decimal;
 
-/// The values of a column while they are collected.
+/// Collects the values of a column.
 #[derive(Debug)]
 pub(crate) struct PhoenixValues {
     of: PhoenixType,
@@ -50,7 +50,7 @@ enum Built {
     Bytes(BinaryBuilder),
 }
 
-/// The same for every kind of builder.
+/// The same code for every kind of builder.
 macro_rules! each {
     ($built:expr, $builder:ident => $do:expr) => {
         match $built {
@@ -72,7 +72,7 @@ macro_rules! each {
 }
 
 impl PhoenixValues {
-    /// For a column, in the order that its bytes sort by.
+    /// A collector for a column with this type and order.
     pub(crate) fn new(of: PhoenixType, descending: bool) -> Result<Self> {
         let built = match of {
             PhoenixType::Integer { width: 1, .. } => Built::Tiny(Int8Builder::new()),
@@ -95,7 +95,7 @@ impl PhoenixValues {
         Ok(Self { of, descending, built })
     }
 
-    /// Appends a value; `false` and nothing appended if it is none of the column's type.
+    /// Appends a value. Returns `false`, and appends nothing, if it is not of the column's type.
     pub(crate) fn append(&mut self, stored: &[u8]) -> bool {
         if stored.is_empty() {
             self.append_null();
@@ -144,7 +144,7 @@ impl PhoenixValues {
         each!(&mut self.built, b => b.append_null());
     }
 
-    /// All values since the last time.
+    /// Takes all values since the last call.
     pub(crate) fn finish(&mut self) -> Result<ArrayRef> {
         if let Built::Decimal(b, (precision, scale)) = &mut self.built {
             let array = b.finish().with_precision_and_scale(*precision, *scale);
@@ -154,7 +154,7 @@ impl PhoenixValues {
     }
 }
 
-/// Of 1, 2, 4 or 8 bytes.
+/// An integer of 1, 2, 4 or 8 bytes.
 fn integer(bytes: &[u8], of: PhoenixType) -> Option<i64> {
     let PhoenixType::Integer { width, signed } = of else { return None };
     if bytes.len() != width {
@@ -166,7 +166,7 @@ fn integer(bytes: &[u8], of: PhoenixType) -> Option<i64> {
 fn number(bytes: &[u8], signed: bool) -> Option<i64> {
     let (first, others) = bytes.split_first()?;
     let first = if signed { i64::from((first ^ 0x80).cast_signed()) } else { i64::from(*first) };
-    // An unsigned one has no more values than the signed one has from 0 on.
+    // An unsigned type has only the non-negative values of the signed one.
     if !signed && first >= 0x80 {
         return None;
     }
@@ -198,12 +198,12 @@ fn millis(bytes: &[u8], of: PhoenixType) -> Option<i64> {
     (bytes.len() == 8).then(|| number(bytes, signed)).flatten()
 }
 
-/// `None` also where there is a part of a microsecond.
+/// `None` also if there is a fraction of a microsecond.
 fn micros(bytes: &[u8], of: PhoenixType) -> Option<i64> {
     let (ms, nanos) = bytes.split_at_checked(8)?;
     let ms = millis(ms, of)?;
     let nanos = i64::from(u32::from_be_bytes(nanos.try_into().ok()?));
-    // Old writers had the whole part of a second there.
+    // Old writers stored the whole fraction of a second in the second part.
     let ms = if nanos < 1_000_000 { ms } else { ms.div_euclid(1000).checked_mul(1000)? };
     if nanos % 1000 != 0 || nanos >= 1_000_000_000 {
         return None;
@@ -211,10 +211,10 @@ fn micros(bytes: &[u8], of: PhoenixType) -> Option<i64> {
     ms.checked_mul(1000)?.checked_add(nanos / 1000)
 }
 
-/// Bytes of a DECIMAL at most: it has 38 digits.
+/// Most bytes of a DECIMAL, which has at most 38 digits.
 const MOST_BYTES: usize = 64;
 
-/// A decimal number: its digits, the last of which is not 0, and how many of them are behind the point.
+/// A decimal number: its significant digits, and how many of them are after the point.
 #[derive(Debug)]
 struct Digits {
     negative: bool,
@@ -257,7 +257,7 @@ impl Digits {
         Some(Self { negative: !positive, digits, scale })
     }
 
-    /// The number times ten to the scale, if it is whole and has no more digits than the precision.
+    /// The number times ten to the power of `scale`, if that is an integer that fits the precision.
     fn scaled(&self, precision: u8, scale: i8) -> Option<i128> {
         if self.digits == "0" {
             return Some(0);
