@@ -149,9 +149,18 @@ class ArrowDataset(pads.UnionDataset):  # type: ignore[misc]
         """Not supported: the types are the file's."""
         raise unsupported("replace_schema: open the files with schema=, or cast the batches")
 
-    def get_fragments(self, filter: Any = None) -> Iterator[Any]:
-        """Not supported: pyarrow's fragments are files of formats that pyarrow reads itself."""
-        raise unsupported("get_fragments: use splits() of the coldframe File or Dataset")
+    def get_fragments(self, filter: Any = None) -> Iterator[ArrowFragment]:
+        """The files, each as a dataset of its own rows; a filter on partition columns leaves out whole files.
+
+        They have what pyarrow's fragments have to read them by: `path`, `physical_schema`,
+        `partition_expression`, `scanner`, `to_batches`, `to_table`, `head`, `count_rows`.
+        """
+        parts = getattr(self._rows, "parts", None)
+        if parts is None:
+            yield ArrowFragment(self._rows, self._filter, getattr(self._rows, "path", ""))
+            return
+        for path, rows, expression in parts(self._both(filter)):
+            yield ArrowFragment(rows, self._filter, path, expression)
 
     @property
     def children(self) -> Any:
@@ -186,6 +195,31 @@ class ArrowDataset(pads.UnionDataset):  # type: ignore[misc]
         if self._filter is None or filter is None:
             return self._filter if filter is None else filter
         return self._filter & filter
+
+
+class ArrowFragment(ArrowDataset):
+    """One file of a dataset. Made by `ArrowDataset.get_fragments`."""
+
+    def __init__(self, rows: Rows, filter: Any, path: str, expression: Any = None) -> None:
+        super().__init__(rows, filter)
+        self.path = path
+        self._expression = expression
+
+    @property
+    def physical_schema(self) -> Any:
+        """The pyarrow.Schema of its rows in the dataset."""
+        return self.schema
+
+    @property
+    def partition_expression(self) -> Any:
+        """What its folders say of all its rows."""
+        return pc.scalar(True) if self._expression is None else self._expression
+
+    def __reduce__(self) -> Any:
+        return ArrowFragment, (self._rows, self._filter, self.path, self._expression)
+
+    def __repr__(self) -> str:
+        return f"<coldframe.ArrowFragment {self.path!r}>"
 
 
 def _table(right: Any) -> Any:

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
@@ -22,6 +22,7 @@ from coldframe._coldframe import (
     plan_from_bytes,
     splits_of,
 )
+from coldframe.choices import FormatName, OnError
 from coldframe.errors import (
     AmbiguousDialectWarning,
     EncryptedColumnWarning,
@@ -30,12 +31,14 @@ from coldframe.errors import (
     unsupported,
 )
 from coldframe.filters import Bound, Filter, bind, keep, mentioned, parse
+from coldframe.glance import glance, size_text
 from coldframe.lookups import Lookups
 from coldframe.ordinals import Ordinals
 from coldframe.reading import AsTables, parallel_by_default
 from coldframe.sources import Known, Source, shown, through
 
 if TYPE_CHECKING:
+    import polars as pl
     from typing_extensions import Unpack
 
     from coldframe.dataset import ArrowDataset
@@ -111,7 +114,7 @@ def tell(path: str, kind: str, text: str) -> None:
 def open(
     source: object,
     *,
-    format: str | None = None,
+    format: FormatName | None = None,
     storage_options: Mapping[str, Any] | None = None,
     filesystem: Any = None,
     verify_checksums: bool = True,
@@ -256,7 +259,7 @@ class Split:
         return File(raw, source, arguments)
 
     @property
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         """The pyarrow.Schema of its rows."""
         return pa.schema(self._raw)
 
@@ -273,9 +276,9 @@ class Split:
         *,
         filter: Filter | None = None,
         batch_size: int = DEFAULT_BATCH_SIZE,
-        on_error: str = "raise",
+        on_error: OnError = "raise",
         on_damage: Callable[[Damage], None] | None = None,
-    ) -> Any:
+    ) -> pa.RecordBatchReader:
         """Its rows as a pyarrow.RecordBatchReader. `on_damage` is called with the losses at the end."""
         if not self._raw.is_of_table:
             return self.open_for_this().to_batches(
@@ -325,6 +328,18 @@ def _split_again(data: bytes, given: tuple[Any, Any] | None) -> Split:
     return Split.of(raw, arguments)
 
 
+class _Closed:
+    """Stands for the open file once it is closed."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise ValueError(f"{shown(self.path)}: the file is closed")
+
+
 class File(AsTables, Lookups, Ordinals):
     """An open file, created by `coldframe.open`.
 
@@ -353,7 +368,7 @@ class File(AsTables, Lookups, Ordinals):
         return self._source.path if self._source.path is not None else self._raw.path
 
     @property
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         """The pyarrow.Schema of the rows."""
         if self._schema is None:
             self._schema = pa.schema(self._raw)
@@ -380,9 +395,9 @@ class File(AsTables, Lookups, Ordinals):
         *,
         filter: Filter | None = None,
         limit: int | None = None,
-        on_error: str = "raise",
+        on_error: OnError = "raise",
         use_threads: bool = True,
-    ) -> Any:
+    ) -> pa.Table:
         """The rows as a pyarrow.Table.
 
         Args:
@@ -411,11 +426,11 @@ class File(AsTables, Lookups, Ordinals):
         batch_size: int = DEFAULT_BATCH_SIZE,
         limit: int | None = None,
         split: Split | tuple[int, int] | None = None,
-        on_error: str = "raise",
+        on_error: OnError = "raise",
         on_damage: Callable[[Damage], None] | None = None,
         use_threads: bool = True,
         read_ahead: bool = True,
-    ) -> Any:
+    ) -> pa.RecordBatchReader:
         """The rows as a pyarrow.RecordBatchReader; nothing is read before the first batch is requested.
 
         `columns`, `filter`, `limit` and `on_error` are those of `read`.
@@ -521,7 +536,7 @@ class File(AsTables, Lookups, Ordinals):
 
         return ArrowDataset(self)
 
-    def to_polars(self) -> Any:
+    def to_polars(self) -> pl.LazyFrame:
         """A polars.LazyFrame that reads only the columns and rows that a query needs."""
         from coldframe.polars_source import lazy_frame
 
@@ -542,6 +557,27 @@ class File(AsTables, Lookups, Ordinals):
             )
         return _reopened, (self._source.path, self._known_arguments(), tuple(self._raw.recorded()))
 
+    def close(self) -> None:
+        """Lets go of what was read to open it, and of blocks that are kept; a read is an error from here on.
+
+        Without it that goes with the last reference. Readers that were handed out before go on.
+        """
+        self._schema = self.schema
+        self._raw = cast(RawFile, _Closed(self.path))
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return isinstance(self._raw, _Closed)
+
+    def _repr_html_(self) -> str:
+        if self.closed:
+            return glance(repr(self), [], self.schema, [])
+        known = self._raw.identity
+        size = None if known is None else size_text(known[0])
+        facts = [("format", self.format), ("rows", self.num_rows), ("size", size)]
+        return glance(shown(self.path), facts, self.schema, self._damage)
+
     def __enter__(self) -> File:
         return self
 
@@ -549,6 +585,8 @@ class File(AsTables, Lookups, Ordinals):
         """Nothing stays open between calls; a file object that was passed in still belongs to its owner."""
 
     def __repr__(self) -> str:
+        if self.closed:
+            return f"<coldframe.File {shown(self.path)!r}: closed>"
         rows = "" if self.num_rows is None else f", {self.num_rows} rows"
         path = shown(self.path) if isinstance(self.path, str) else self.path
         return f"<coldframe.File {self.format} {path!r}: {len(self.schema)} columns{rows}>"

@@ -29,11 +29,11 @@ class Lookups:
     # Imported once: for a single row, importing takes longer than the look-up.
     _cells: Any = None
 
-    def get(self, key: Key) -> Any:
+    def get(self, key: Key) -> pa.Table:
         """The cells of one row (the pairs of one key) as a pyarrow.Table; empty if there are none."""
         return self._table(_coldframe.hfile_get(self._raw, key))
 
-    def get_many(self, keys: Iterable[Key]) -> Any:
+    def get_many(self, keys: Iterable[Key]) -> pa.Table:
         """The cells of many rows as a pyarrow.Table, in file order, each row once."""
         return self._table(_coldframe.hfile_get_many(self._raw, list(keys)))
 
@@ -55,7 +55,7 @@ class Lookups:
         time_range: tuple[int, int] | None = None,
         max_versions: int | None = None,
         batch_size: int = 65536,
-    ) -> Any:
+    ) -> pa.RecordBatchReader:
         """The cells of a range of rows as a pyarrow.RecordBatchReader.
 
         Args:

@@ -19,14 +19,14 @@ class Ordinals:
 
     _raw: RawFile
 
-    def seek(self, ordinal: int, *, batch_size: int = 65536) -> Any:
+    def seek(self, ordinal: int, *, batch_size: int = 65536) -> pa.RecordBatchReader:
         """The rows from `ordinal` on as a pyarrow.RecordBatchReader; found through the positional index."""
         if ordinal < 0:
             raise ValueError(f"ordinal must be at least 0, not {ordinal}")
         scan = self._raw.scan(batch_size=batch_size, split=_coldframe.seek_ordinal(self._raw, ordinal))
         return pa.RecordBatchReader.from_batches(pa.schema(scan), (pa.record_batch(batch) for batch in scan))
 
-    def lookup(self, value: Any) -> Any:
+    def lookup(self, value: Any) -> pa.Table:
         """The rows with this value, as a pyarrow.Table of `ordinal` and `value`; empty if there are none.
 
         Searches the value index if the file has one; otherwise reads the whole file.

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+import pyarrow as pa
+
+from coldframe.choices import OnError
 from coldframe.filters import Filter
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped]
 
 __all__ = ["AsTables", "parallel_by_default"]
 
 
 class _Readable(Protocol):
+    @property
+    def schema(self) -> pa.Schema: ...
+
     def to_table(
         self,
         columns: Sequence[str] | None = None,
         *,
         filter: Filter | None = None,
         limit: int | None = None,
-        on_error: str = "raise",
+        on_error: OnError = "raise",
         use_threads: bool = True,
     ) -> Any: ...
 
@@ -25,13 +34,18 @@ class _Readable(Protocol):
 class AsTables:
     """The rows as tables of other libraries, through `to_table`."""
 
+    @property
+    def column_names(self: _Readable) -> list[str]:
+        """The names of the columns."""
+        return list(self.schema.names)
+
     def head(
         self: _Readable,
         num_rows: int = 10,
         columns: Sequence[str] | None = None,
         *,
         filter: Filter | None = None,
-    ) -> Any:
+    ) -> pa.Table:
         """The first rows as a pyarrow.Table; decodes no more than they need."""
         return self.to_table(columns, filter=filter, limit=num_rows)
 
@@ -41,10 +55,10 @@ class AsTables:
         *,
         filter: Filter | None = None,
         limit: int | None = None,
-        on_error: str = "raise",
+        on_error: OnError = "raise",
         use_threads: bool = True,
         **options: Any,
-    ) -> Any:
+    ) -> pd.DataFrame:
         """The rows as a pandas.DataFrame; the first arguments are those of `to_table`.
 
         Args:

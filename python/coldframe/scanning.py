@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from coldframe._coldframe import RawDataset
+from coldframe.choices import FormatName, OnError
 from coldframe.discovery import each_of
+from coldframe.errors import SchemaError, unsupported
 from coldframe.file import (
     DEFAULT_BATCH_SIZE,
     DEFAULT_SPLIT_BYTES,
@@ -24,14 +26,17 @@ from coldframe.file import (
     renamed,
     threads_of,
 )
-from coldframe.filters import Bound, Filter, bind, mentioned, parse
+from coldframe.filters import Bound, Condition, Filter, bind, keep, mentioned, parse
+from coldframe.glance import glance
 from coldframe.reading import AsTables
 from coldframe.sources import Known, Source, through
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from coldframe.dataset import ArrowDataset
 
-__all__ = ["Dataset", "scan"]
+__all__ = ["Dataset", "LocatedDataset", "scan"]
 
 _ALL = Bound(None)
 
@@ -42,13 +47,15 @@ _Sources = Sequence["tuple[str, list[tuple[str, str]], Known | None] | object"]
 def scan(
     sources: object,
     *,
-    format: str | None = None,
+    format: FormatName | None = None,
     storage_options: Mapping[str, Any] | None = None,
     filesystem: Any = None,
     verify_checksums: bool = True,
     keys: Keys | None = None,
     partitioning: Any = "hive",
     unify: bool = True,
+    file_path: str | None = None,
+    row_index: str | None = None,
     **options: Any,
 ) -> Dataset:
     """Many files as one table.
@@ -63,6 +70,9 @@ def scan(
             them. False takes the columns of the first file alone, and no other file is opened before its
             turn: one that has more columns, or values that do not fit, raises SchemaError then.
 
+        file_path: the name of a column that has the path of each row's file; None for no such column.
+        row_index: the name of a column that numbers the rows from 0, over all files; None for none.
+
     `format`, `storage_options`, `filesystem`, `verify_checksums`, `keys` and the formats' options are those
     of `open`, for every file.
 
@@ -75,6 +85,9 @@ def scan(
     if types is None and partitioning not in ("hive", None):
         raise ValueError(f"partitioning must be 'hive', a pyarrow.Schema or None, not {partitioning!r}")
     given = each_of(sources)
+    if file_path is not None or row_index is not None:
+        located = LocatedDataset(given, arguments, types, partitioned=partitioning is not None, unify=unify)
+        return located.named(file_path, row_index)
     return Dataset(given, arguments, types, partitioned=partitioning is not None, unify=unify)
 
 
@@ -110,7 +123,7 @@ class Dataset(AsTables):
         self._objects = dict(zip(self._raw.objects(), objects, strict=True))
 
     @property
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         """The pyarrow.Schema: the files' columns (see `scan`), then those of the partitions."""
         if self._schema is None:
             self._schema = pa.schema(self._raw)
@@ -151,10 +164,10 @@ class Dataset(AsTables):
         filter: Filter | None = None,
         batch_size: int = DEFAULT_BATCH_SIZE,
         limit: int | None = None,
-        on_error: str = "raise",
+        on_error: OnError = "raise",
         on_damage: Callable[[Damage], None] | None = None,
         use_threads: bool = True,
-    ) -> Any:
+    ) -> pa.RecordBatchReader:
         """The rows as a pyarrow.RecordBatchReader. A filter on partition columns leaves out whole files.
 
         With `use_threads`, files are read side by side, ahead of who takes the rows within a bound of memory;
@@ -197,9 +210,9 @@ class Dataset(AsTables):
         *,
         filter: Filter | None = None,
         limit: int | None = None,
-        on_error: str = "raise",
+        on_error: OnError = "raise",
         use_threads: bool = True,
-    ) -> Any:
+    ) -> pa.Table:
         """The rows as a pyarrow.Table."""
         return self.to_batches(
             columns, filter=filter, limit=limit, on_error=on_error, use_threads=use_threads
@@ -253,13 +266,39 @@ class Dataset(AsTables):
         source = Source(self._objects.get(number, path), self._arguments.storage_options, known)
         return File(self._raw.open(number), source, self._arguments)
 
+    def parts(self, filter: Any = None) -> Iterator[tuple[str, Dataset, Any]]:
+        """Its files: paths, datasets of one file with the same columns, expressions of what folders say.
+
+        An expression on partition columns as `filter` leaves out whole files.
+        """
+        kept: list[int] = list(range(len(self._raw)))
+        if filter is not None and self.partition_columns and not isinstance(filter, Condition):
+            kept = [int(fragment.path) for fragment in self._partitions().get_fragments(filter)]
+        paths, found = self.files, self._raw.found()
+        for at in kept:
+            row = pa.record_batch(self._raw.constants(at))
+            yield paths[at], self._part(self._objects.get(at, found[at])), _expression(row)
+
+    def _part(self, source: Any) -> Dataset:
+        schema = Dataset.schema.__get__(self)
+        names = self.partition_columns
+        types = pa.schema([schema.field(name) for name in names]) if names else None
+        return Dataset(
+            [source],
+            self._arguments,
+            types,
+            partitioned=self._partitioned,
+            unify=self._unify,
+            schema=schema,
+        )
+
     def to_dataset(self) -> ArrowDataset:
         """A pyarrow.dataset.Dataset: DuckDB and polars push their projections and filters into it."""
         from coldframe.dataset import ArrowDataset
 
         return ArrowDataset(self)
 
-    def to_polars(self) -> Any:
+    def to_polars(self) -> pl.LazyFrame:
         """A polars.LazyFrame that reads the columns, files and rows which a query needs."""
         from coldframe.polars_source import lazy_frame
 
@@ -273,6 +312,11 @@ class Dataset(AsTables):
 
     def __repr__(self) -> str:
         return f"<coldframe.Dataset of {len(self._raw)} files: {', '.join(self.schema.names[:8])}>"
+
+    def _repr_html_(self) -> str:
+        count = len(self._raw)
+        facts = [("files", f"{count:,}")]
+        return glance(self.files[0] if count == 1 else f"{count:,} files", facts, self.schema, self._damage)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The columns are learnt once, here and not in every process.
@@ -303,6 +347,136 @@ class Dataset(AsTables):
             ]
             self._prunable = pads.FileSystemDataset(fragments, self.schema, format, filesystem)
         return self._prunable
+
+
+class LocatedDataset(Dataset):
+    """A dataset with columns that say where each row is from: its file's path, its number among all rows.
+
+    Made by `coldframe.scan` with `file_path` or `row_index`, which name the columns.
+
+    Files are read one after the other. Rows are numbered before a filter leaves any out, so that with
+    `row_index` all rows are decoded.
+    """
+
+    _path: str | None = None
+    _index: str | None = None
+
+    def named(self, file_path: str | None, row_index: str | None) -> LocatedDataset:
+        """The same with the names of its two columns."""
+        self._path, self._index = file_path, row_index
+        return self
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The pyarrow.Schema: the columns of where rows are from come last."""
+        base = super().schema
+        for name in (self._path, self._index):
+            if name is not None and name in base.names:
+                raise SchemaError(
+                    f"the files have a column {name!r}: file_path and row_index need another name"
+                )
+        extra = [(self._path, pa.string()), (self._index, pa.int64())]
+        fields = [pa.field(name, kind, nullable=False) for name, kind in extra if name is not None]
+        return pa.schema([*base, *fields], metadata=base.metadata)
+
+    def to_batches(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        filter: Filter | None = None,
+        batch_size: int = DEFAULT_BATCH_SIZE,
+        limit: int | None = None,
+        on_error: OnError = "raise",
+        on_damage: Callable[[Damage], None] | None = None,
+        use_threads: bool = True,
+    ) -> pa.RecordBatchReader:
+        """The rows as a pyarrow.RecordBatchReader, file by file."""
+        schema = self.schema
+        if isinstance(columns, str):
+            raise TypeError(f"columns must be a list of names, not the string {columns!r}")
+        names = schema.names if columns is None else list(columns)
+        if missing := [name for name in names if name not in schema.names]:
+            raise SchemaError(f"no column {missing[0]!r}; the columns are {', '.join(schema.names)}")
+        wanted = pa.schema([schema.field(name) for name in names], metadata=schema.metadata)
+        parsed = parse(filter)
+        test = None if parsed is None else bind(parsed, schema).test
+        asked = [] if test is None else mentioned(test, schema)
+        own = {self._path, self._index}
+        pushed = filter if self._index is None and not own & set(asked) else None
+        needed = [name for name in dict.fromkeys([*names, *asked]) if name not in own]
+
+        def batches() -> Iterator[Any]:
+            damage: Damage = []
+            rows, left = 0, limit
+            for path, one in self._one_by_one():
+                reader = one.to_batches(
+                    needed, filter=pushed, batch_size=batch_size, on_error=on_error, use_threads=use_threads
+                )
+                for batch in reader:
+                    whole = self._with_own(batch, path, rows)
+                    rows += batch.num_rows
+                    kept = whole if test is None or pushed is not None else keep(whole, test)
+                    kept = kept.slice(0, left) if left is not None else kept
+                    if left is not None:
+                        left -= kept.num_rows
+                    if kept.num_rows:
+                        yield pa.RecordBatch.from_arrays([kept.column(name) for name in names], schema=wanted)
+                    if left == 0:
+                        break
+                damage += one.damage
+                if left == 0:
+                    break
+            if on_error != "raise":
+                self._damage = damage
+                if on_damage is not None:
+                    on_damage(self.damage)
+
+        return pa.RecordBatchReader.from_batches(wanted, batches())
+
+    def count(self, filter: Filter | None = None) -> int:
+        """The number of rows, or of those that pass the filter."""
+        if filter is None:
+            return super().count()
+        return sum(batch.num_rows for batch in self.to_batches(self.schema.names[-1:], filter=filter))
+
+    count_rows = count
+
+    def splits(
+        self,
+        split_bytes: int = DEFAULT_SPLIT_BYTES,
+        *,
+        filter: Filter | None = None,
+        target_bytes: int | None = None,
+    ) -> list[Split]:
+        """Not done: a split does not know its file's place among the rows."""
+        raise unsupported("splits of a dataset with file_path or row_index: scan without; Split.path says it")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        again, given = super().__reduce__()
+        return _named, (again, (*given[:-1], super().schema), self._path, self._index)
+
+    def _one_by_one(self) -> Iterator[tuple[str, Dataset]]:
+        for at, (path, found) in enumerate(zip(self.files, self._raw.found(), strict=True)):
+            yield path, self._part(self._objects.get(at, found))
+
+    def _with_own(self, batch: Any, path: str, first: int) -> Any:
+        fields, columns = list(batch.schema), list(batch.columns)
+        if self._path is not None:
+            fields.append(pa.field(self._path, pa.string(), nullable=False))
+            columns.append(pa.repeat(path, batch.num_rows))
+        if self._index is not None:
+            fields.append(pa.field(self._index, pa.int64(), nullable=False))
+            columns.append(pa.array(range(first, first + batch.num_rows), pa.int64()))
+        return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+
+def _named(
+    again: Any, given: tuple[Any, ...], file_path: str | None, row_index: str | None
+) -> LocatedDataset:
+    dataset: Dataset = again(*given)
+    dataset.__class__ = LocatedDataset
+    assert isinstance(dataset, LocatedDataset)
+    return dataset.named(file_path, row_index)
 
 
 def _again(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import os
+import shutil
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import pyarrow as pa
 
 from coldframe import _coldframe
+from coldframe.choices import OnError, WrittenFormat
 from coldframe.errors import ColdframeError, ExtensionTypeWarning, unsupported
 from coldframe.file import File, open
 from coldframe.filters import Filter
@@ -28,9 +32,9 @@ __all__ = ["detect", "read_schema", "read_table", "write"]
 
 def write(
     data: Any,
-    dest: str | os.PathLike[str],
+    dest: str | bytes | os.PathLike[str] | os.PathLike[bytes] | BinaryIO,
     *,
-    format: str,
+    format: WrittenFormat | None = None,
     partitioning: Sequence[str] | Any = None,
     storage_options: Mapping[str, Any] | None = None,
     filesystem: Any = None,
@@ -42,8 +46,9 @@ def write(
     Args:
         data: anything with `__arrow_c_stream__` (a pyarrow Table or RecordBatchReader, a polars or pandas
             DataFrame, a DuckDB relation, a File), a polars LazyFrame, a pyarrow RecordBatch or Dataset.
-        dest: the file's path or URL. The file appears complete or not at all.
-        format: `"orc"`, `"rcfile"`, `"hfile"`, `"cfile"` or `"redfile"`.
+        dest: the file's path or URL. The file appears complete or not at all. Or a binary file object, which
+            is written to once all rows are there.
+        format: `"orc"`, `"rcfile"`, `"hfile"`, `"cfile"` or `"redfile"`; None goes by the end of the name.
         partitioning: names of columns (or a pyarrow.Schema with them): `dest`, which must be absent or
             empty, becomes a directory with files below `key=value` directories as in Hive, which `scan`
             reads back as columns. Rows need not be sorted; if they are, each partition is one file. Nothing
@@ -59,10 +64,17 @@ def write(
     warning. Data that the file could not return unchanged raises SchemaError or UnsupportedError. Exceptions
     of the data's source are passed on unchanged.
     """
-    if not isinstance(dest, (str, os.PathLike)):
-        # Bytes mean file contents when reading; here they could only be a path.
-        raise TypeError(f"dest: expected a path (str or os.PathLike), found {type(dest).__name__}")
     storage_options = through(storage_options, filesystem)
+    if not isinstance(dest, (str, bytes, os.PathLike)):
+        if not callable(getattr(dest, "write", None)):
+            found = type(dest).__name__
+            raise TypeError(
+                f"dest: expected a path (str, bytes or os.PathLike) or a binary file, found {found}"
+            )
+        return _write_to_object(data, dest, format, partitioning, progress, options)
+    dest = os.fsdecode(dest)
+    if format is None:
+        format = format_by_name(dest)
     if partitioning is None:
         return write_file(
             data, dest, format=format, storage_options=storage_options, progress=progress, options=options
@@ -70,6 +82,40 @@ def write(
     with _raising_its_own(data) as stream:
         store = open_store(os.fsdecode(dest), storage_options)
         return _write_partitioned(stream, store, format, partitioning, progress, options)
+
+
+def format_by_name(dest: str) -> WrittenFormat:
+    """The format that the end of a file's name asks for."""
+    ending = os.path.splitext(dest)[1].lower()[1:]
+    known = _coldframe.formats()
+    for name, about in known.items():
+        if about["capabilities"]["written"] and ending in about["capabilities"]["endings"]:
+            return cast(WrittenFormat, name)
+    endings = (one for about in known.values() for one in about["capabilities"]["endings"])
+    raise ValueError(
+        f"{dest}: cannot tell the format from the name: give format=, or an end of {sorted(endings)}"
+    )
+
+
+def _write_to_object(
+    data: Any,
+    dest: Any,
+    format: str | None,
+    partitioning: Any,
+    progress: Callable[[int], None] | None,
+    options: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Into an open file. Formats are finished at their ends: made aside, and copied when it is whole."""
+    if format is None or partitioning is not None:
+        raise ValueError("a file object needs format=, and takes no partitioning=")
+    with tempfile.TemporaryDirectory(prefix="coldframe-") as folder:
+        path = os.path.join(folder, "whole")
+        report = write_file(
+            data, path, format=format, storage_options=None, progress=progress, options=options
+        )
+        with builtins.open(path, "rb") as whole:
+            shutil.copyfileobj(whole, dest, 1 << 20)
+    return report
 
 
 def write_file(
@@ -137,7 +183,7 @@ def _told(reader: Any, progress: Callable[[int], None]) -> Iterator[Any]:
         progress(rows)
 
 
-def read_schema(source: object, **arguments: Any) -> Any:
+def read_schema(source: object, **arguments: Any) -> pa.Schema:
     """`open(source, **arguments).schema`: the columns and their types as a pyarrow.Schema."""
     return open(source, **arguments).schema
 
@@ -148,9 +194,9 @@ def read_table(
     *,
     filter: Filter | None = None,
     limit: int | None = None,
-    on_error: str = "raise",
+    on_error: OnError = "raise",
     **arguments: Any,
-) -> Any:
+) -> pa.Table:
     """`open(source, **arguments).read(columns, ...)`: the rows as a pyarrow.Table."""
     return open(source, **arguments).read(columns, filter=filter, limit=limit, on_error=on_error)
 

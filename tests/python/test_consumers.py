@@ -196,7 +196,6 @@ def test_the_dataset_is_one_of_pyarrow(dataset: cf.ArrowDataset, table: pa.Table
 def test_what_pyarrows_datasets_do_and_ours_do_not(dataset: cf.ArrowDataset) -> None:
     for call in (
         lambda: dataset.replace_schema(pa.schema([])),
-        lambda: dataset.get_fragments(),
         lambda: dataset.children,
     ):
         with pytest.raises(cf.UnsupportedError):

@@ -82,7 +82,9 @@ def test_file_urls_are_paths(tmp_path: Path) -> None:
 
 
 def test_where_nothing_can_be_written(tmp_path: Path) -> None:
-    for contents in (b"path", bytearray(b"path"), memoryview(b"path"), 3):
+    cf.write(TABLE, os.fsencode(tmp_path / "bytes.red"), format="redfile")
+    assert same(cf.open(tmp_path / "bytes.red").read(), TABLE)
+    for contents in (bytearray(b"path"), memoryview(b"path"), 3):
         with pytest.raises(TypeError, match="dest: expected a path"):
             cf.write(TABLE, contents, format="redfile")  # type: ignore[arg-type]
     with pytest.raises(cf.UnsupportedError, match="http://"):

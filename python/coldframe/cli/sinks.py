@@ -7,12 +7,13 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
 from coldframe import writing
 from coldframe._coldframe import StoreUpload, formats
+from coldframe.choices import WrittenFormat
 from coldframe.cli.output import as_json, escaped, is_terminal, python_values
 from coldframe.sources import open_store
 
@@ -58,8 +59,9 @@ def write_rows(
 ) -> dict[str, Any]:
     """Writes all batches of a pyarrow.RecordBatchReader; `-` is standard output. Returns rows and bytes."""
     if format in COLDFRAME_FORMATS:
+        ours = cast(WrittenFormat, format)
         return writing.write(
-            reader, dest, format=format, storage_options=storage_options, **dict(options or {})
+            reader, dest, format=ours, storage_options=storage_options, **dict(options or {})
         )
     write = _WRITERS[format]
     if format == "parquet":

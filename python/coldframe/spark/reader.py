@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 
 from coldframe._coldframe import RawSplit, conform_batch, plan_from_bytes, plan_to_bytes
 from coldframe._coldframe import pack as pack_sizes
+from coldframe.choices import OnError
 from coldframe.errors import CorruptFileError, NotFoundError, SchemaError, UnsupportedError
 from coldframe.file import OpenArguments, Split
 from coldframe.scanning import Dataset
@@ -80,7 +81,7 @@ class ColdframeReader(DataSourceReader):
             resolve(target.names, split.schema.names),
             filter=options.filter,
             batch_size=options.batch_rows,
-            on_error=options.on_error,
+            on_error=cast(OnError, options.on_error),
             on_damage=record,
         )
         for batch in batches:

@@ -14,7 +14,7 @@ import contextlib
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -22,6 +22,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 import coldframe
 from coldframe._coldframe import ColdframeError, SchemaError, Store, formats
+from coldframe.choices import WrittenFormat
 from coldframe.sources import open_store
 from coldframe.spark.options import format_options, storage_options
 
@@ -94,7 +95,7 @@ class ColdframeWriter(DataSourceArrowWriter):
         coldframe.write(
             stream,
             self.store.url_of(f"{self.staging}/{name}"),
-            format=self.options.format,
+            format=cast(WrittenFormat, self.options.format),
             storage_options=self.options.storage_options,
             **self.options.options,
         )

@@ -10,13 +10,14 @@ import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 from urllib.parse import unquote
 
 import pyarrow as pa
 
 import coldframe
 from coldframe._coldframe import ColdframeError, SchemaError, UnsupportedError, formats, parse_columns
+from coldframe.choices import FormatName
 from coldframe.errors import PartialTableWarning
 from coldframe.file import OpenArguments, Split, has_masked_columns
 from coldframe.pipeline.file_access import StorageOptions
@@ -348,7 +349,10 @@ def lacking(table: Table, files: Iterable[SourceFile], unit: str) -> list[str]:
             with contextlib.suppress(ColdframeError, OSError, TypeError, ValueError):
                 options = open_options(table.format, table.options, unit)
                 coldframe.open(
-                    file.path, format=table.format, storage_options=file.storage_options, **options
+                    file.path,
+                    format=cast(FormatName, table.format),
+                    storage_options=file.storage_options,
+                    **options,
                 )
         found += [str(one.message) for one in told if issubclass(one.category, PartialTableWarning)]
     return found

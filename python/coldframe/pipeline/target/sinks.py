@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypedDict
+from typing import Any, Protocol, TypedDict, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import coldframe
 from coldframe import _coldframe
 from coldframe._coldframe import RawFingerprint, RawShape, RawTarget, formats
+from coldframe.choices import FormatName
 from coldframe.pipeline.file_access import StorageOptions, reading
 from coldframe.sources import is_remote, open_store
 from coldframe.spark.types import plain_schema
@@ -205,5 +206,7 @@ class ColdframeSink(_WrittenByCore):
         """With coldframe.open."""
         unit_option = formats()[self.format]["capabilities"]["unit_option"]
         options: dict[str, Any] = {unit_option: self.unit} if unit_option else {}
-        opened = coldframe.open(path, format=self.format, storage_options=storage_options, **options)
+        opened = coldframe.open(
+            path, format=cast(FormatName, self.format), storage_options=storage_options, **options
+        )
         return plain_schema(opened.schema, timestamp_unit=self.unit), iter(opened.to_batches())

@@ -1,0 +1,11 @@
+"""Words that arguments take, so that type checkers and editors know them."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+__all__ = ["FormatName", "OnError", "WrittenFormat"]
+
+FormatName: TypeAlias = Literal["cfile", "hbase", "hfile", "kudu", "orc", "rcfile", "redfile"]
+WrittenFormat: TypeAlias = Literal["cfile", "hfile", "orc", "rcfile", "redfile"]
+OnError: TypeAlias = Literal["raise", "skip", "null"]

@@ -1,0 +1,45 @@
+"""What a notebook shows of a file or a table: format, rows, size, damage and columns at a glance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+__all__ = ["glance"]
+
+_MOST_COLUMNS = 100
+
+
+def glance(title: str, facts: Sequence[tuple[str, object]], schema: Any, damage: Sequence[Any]) -> str:
+    """HTML of a heading, a line of facts and a table of columns."""
+    said = ", ".join(
+        f"{escape(name)} <b>{escape(str(value))}</b>" for name, value in facts if value is not None
+    )
+    rows = "".join(
+        f"<tr><td style='text-align:left'>{escape(field.name)}</td>"
+        f"<td style='text-align:left'>{escape(str(field.type))}</td></tr>"
+        for field in list(schema)[:_MOST_COLUMNS]
+    )
+    more = len(schema) - _MOST_COLUMNS
+    tail = f"<p>and {more:,} more columns</p>" if more > 0 else ""
+    lost = ""
+    if damage:
+        rows_lost = [one.get("rows_lost") for one in damage]
+        count = "an unknown number of" if None in rows_lost else f"{sum(rows_lost):,}"
+        lost = f"<p style='color:#c2302e'>The last read lost {count} rows in {len(damage):,} places.</p>"
+    return (
+        f"<div><p><code>{escape(title)}</code><br>{said}</p>{lost}<table><thead><tr>"
+        "<th style='text-align:left'>column</th><th style='text-align:left'>type</th></tr></thead>"
+        f"<tbody>{rows}</tbody></table>{tail}</div>"
+    )
+
+
+def size_text(size: int) -> str:
+    """Bytes as people read them."""
+    amount = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if amount < 1024:
+            return f"{size:,} B" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:,.1f} TiB"
