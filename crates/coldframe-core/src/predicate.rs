@@ -6,10 +6,11 @@
 //! pieces ───────────┘                                    Substrait ─ substrait ──────▲
 //! ```
 //!
-//! A [`Condition`] is what somebody stated, a [`Predicate`] what it means for a schema. A predicate is a tree of `and`/`or` over comparisons, set membership and null tests; `not` is pushed to the leaves when
-//! it is built. A format asks it which units cannot match ([`Predicate::may_match`]) or which keys to visit
-//! ([`Predicate::key_range`]); both only save work. [`Predicate::evaluate`] decides about each row, once for all
-//! formats, in three-valued logic: a row whose result is null does not pass.
+//! A [`Condition`] is what the caller stated, a [`Predicate`] its meaning for a schema. A predicate is a tree of
+//! `and`/`or` over comparisons, set membership and null tests; `not` is pushed to the leaves when it is built. A format
+//! asks it which units cannot match ([`Predicate::may_match`]) or which keys to visit ([`Predicate::key_range`]); both
+//! only save work. [`Predicate::evaluate`] decides each row, in one place for all formats, in three-valued logic: a row
+//! whose result is null does not pass.
 
 mod bind;
 mod bounds;
@@ -54,7 +55,7 @@ pub enum Op {
 }
 
 impl Op {
-    /// The comparison that a sign stands for.
+    /// The comparison for an operator's symbol.
     #[must_use]
     pub fn parse(sign: &str) -> Option<Self> {
         Some(match sign {
@@ -68,7 +69,7 @@ impl Op {
         })
     }
 
-    /// The comparison that holds where this one does not (where neither side is null or NaN).
+    /// The opposite comparison, which holds if this one does not (if neither side is null or NaN).
     #[must_use]
     pub fn opposite(self) -> Self {
         match self {
@@ -178,7 +179,7 @@ impl Predicate {
         Self::Compare { column: column.into(), op, value, negated: false }
     }
 
-    /// The same filter of columns with other names.
+    /// The same filter with other column names.
     #[must_use]
     pub fn rename(self, name: &dyn Fn(String) -> String) -> Self {
         match self {
@@ -193,7 +194,7 @@ impl Predicate {
         }
     }
 
-    /// Columns read to evaluate it.
+    /// The columns needed to evaluate it.
     pub fn columns<'a>(&'a self, into: &mut Vec<&'a str>) {
         match self {
             Self::Compare { column, .. }

@@ -1,21 +1,21 @@
-//! What lives no longer than a process.
+//! State that belongs to a single process.
 //!
-//! Spark's workers fork. Neither threads nor the connections of a client survive that: the child has the memory of both, waits for
-//! threads that it does not have, and reads answers that are its parent's. So whatever holds them belongs to a process id, and is
-//! made again where another one asks for it.
+//! Spark's workers fork. Neither threads nor the connections of a client survive that: the child has a copy of both in
+//! memory, waits for threads that it does not have, and reads answers meant for its parent. So whatever holds them is
+//! tied to a process id, and is created again in another process.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use coldframe_encoding::Result;
 
-/// Something that is made once for each process that asks.
+/// A value that is created once for each process that asks for it.
 pub struct PerProcess<T> {
     slot: Mutex<Option<(u32, Arc<T>)>>,
 }
 
 impl<T> PerProcess<T> {
-    /// Nothing yet.
+    /// Not created yet.
     pub const fn new() -> Self {
         Self { slot: Mutex::new(None) }
     }
@@ -60,7 +60,7 @@ mod tests {
         let slot = PerProcess::new();
         let first = slot.get(|| Ok(1)).unwrap();
         assert!(Arc::ptr_eq(&first, &slot.get(|| Ok(2)).unwrap()));
-        // As it is after a fork.
+        // The state after a fork.
         *slot.slot.lock().unwrap() = Some((0, first));
         assert_eq!(*slot.get(|| Ok(3)).unwrap(), 3);
     }

@@ -1,4 +1,4 @@
-//! The columns of many files as those of one table, and one type for a column that files have in several.
+//! The columns of many files as those of one table, with one type for a column that has several.
 //!
 //! ```text
 //! a.orc   id int,     name string                  id bigint
@@ -6,16 +6,17 @@
 //! c.orc               name string                  at date          null where a file lacks it
 //! ```
 //!
-//! Columns go by name, in any case where that is unambiguous. [`wider`] has the rules for types. What has no common type
-//! (text and numbers, decimals and doubles, instants and wall clocks) is an error that names a file for each of the two.
+//! Columns are matched by name, in any case if that is unambiguous. [`wider`] has the rules for types. Types without a
+//! common type (text and numbers, decimals and doubles, instants and wall clocks) are an error that names a file for
+//! each of the two.
 //!
 //! | module | holds |
 //! |---|---|
 //! | this | one schema for many files |
-//! | `widen` | the type that holds the values of two |
+//! | `widen` | the common type for the values of two |
 //! | `plain` | the types that a consumer such as Spark has |
-//! | [`mod@arrange`] | a file's columns as the table has them: in its order, under its names, nulls where the file lacks some |
-//! | [`mod@conform`] | batches in exactly the types of a target, where no value changes by it |
+//! | [`mod@arrange`] | a file's columns in the table's form: its order, its names, nulls for missing ones |
+//! | [`mod@conform`] | batches in exactly the types of a target, without changing a value |
 
 pub mod arrange;
 pub mod conform;
@@ -35,19 +36,19 @@ pub use widen::{MAX_PRECISION, Unlike, wider};
 
 use crate::{Error, Result};
 
-/// A column so far.
+/// The merged column so far.
 struct Known<'a> {
     field: Field,
-    /// A file that has it so.
+    /// A file that has this type.
     path: &'a str,
     /// How many of the schemas have it.
     count: usize,
 }
 
-/// One schema for those of several files, given with their paths: the first one's columns and metadata, then what the others
-/// add. A column that a file lacks is nullable, and so is a field of a struct.
+/// One schema for those of several files, given with their paths: the first one's columns and metadata, then those that
+/// the others add. A column that a file lacks is nullable, and so is a field of a struct.
 ///
-/// A schema error where a column has types that do not go together, or a file has a column twice; `table` is named in it.
+/// A schema error if a column has incompatible types, or a file has a column twice; it names `table`.
 pub fn unify<'a>(
     schemas: impl IntoIterator<Item = (&'a str, &'a Schema)>,
     table: Option<&str>,
@@ -85,7 +86,7 @@ pub fn unify<'a>(
 }
 
 impl<'a> Known<'a> {
-    /// One more file has it. A later conflict is told of the file that made the type what it is.
+    /// One more file has it. A later conflict names the file that determined the type.
     fn add(&mut self, other: &Field, path: &'a str) -> Result<(), String> {
         self.count += 1;
         let nullable = self.field.is_nullable() || other.is_nullable();
@@ -106,7 +107,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// The names that occur twice, as an error.
+/// An error that lists the names that occur twice.
 fn check_names(schema: &Schema) -> Result<(), Vec<&String>> {
     let mut seen = HashSet::new();
     let mut twice: Vec<&String> =
@@ -119,7 +120,7 @@ fn check_names(schema: &Schema) -> Result<(), Vec<&String>> {
     Err(twice)
 }
 
-/// The table's names for a file's columns: its own, or the one that differs in case only.
+/// The table's names for a file's columns: the same name, or the one that differs in case only.
 fn names_in(schema: &Schema, known: &HashMap<String, usize>) -> Vec<String> {
     let own: HashSet<&String> = schema.fields().iter().map(|field| field.name()).collect();
     let mut alike: HashMap<String, Vec<&String>> = HashMap::new();

@@ -1,13 +1,14 @@
-//! What the user says of a file's columns that the file does not say, or not as the user wants it.
+//! Column types that the user declares because the file lacks them or has others than wanted.
 //!
 //! | file | declared | why |
 //! |---|---|---|
-//! | string, varchar, char | binary | Hive wrote bytes that are no UTF-8 into them: they are handed out as they are |
-//! | decimal without digits (Hive 0.11) | decimal(p,s) | the type that all files of a table share |
+//! | string, varchar, char | binary | Hive wrote bytes that are not UTF-8: they are returned unchanged |
+//! | decimal without precision (Hive 0.11) | decimal(p,s) | the type that all files of a table share |
 //!
-//! Columns are found by their names; those that are not named stay what they are. Any other type is a mistake, and an error, unless
-//! the schema is the table's ([`Declares::Table`]): that may have columns that came later, and other types since. There Hive's old
-//! names `_col0`, `_col1` .. stand for positions, and what does not fit is left as the file has it.
+//! Columns are matched by name; those that are not declared keep their types. Any other change of type is an error,
+//! unless the schema is the table's ([`Declares::Table`]): a table may have columns that were added later, and types
+//! that changed since. There Hive's old names `_col0`, `_col1` .. stand for positions, and where the types do not fit,
+//! the file's stay.
 
 mod types;
 
@@ -19,7 +20,7 @@ use crate::layout::proto;
 use crate::layout::types::Kind;
 use crate::options::Declares;
 
-/// Changes the types of a file to those that are declared.
+/// Changes the types of a file to the declared ones.
 pub(crate) fn declare(
     types: &mut [proto::Type],
     spec: &SchemaSpec,
@@ -45,7 +46,7 @@ pub(crate) fn declare(
     Ok(())
 }
 
-/// What a table's type says of a file's, and of those inside.
+/// Applies a table's type to a file's, including nested types.
 fn take_of_table(types: &mut [proto::Type], at: u32, declared: &[proto::Type], of: u32) {
     let (Some(own), Some(want)) = (types.get_mut(at as usize), declared.get(of as usize)) else { return };
     if take(own, want) || own.kind != want.kind {
@@ -65,13 +66,13 @@ fn take_of_table(types: &mut [proto::Type], at: u32, declared: &[proto::Type], o
     }
 }
 
-/// Whether columns have the names that Hive wrote before 2.0.
+/// Whether the columns have the names that Hive wrote before 2.0.
 pub(crate) fn are_placeholders<'a>(names: impl IntoIterator<Item = &'a String>) -> bool {
     let is = |(at, name): (usize, &String)| name.strip_prefix("_col").is_some_and(|n| n == at.to_string());
     names.into_iter().enumerate().all(is)
 }
 
-/// Takes a declared type where a file's own says less; whether it did.
+/// Uses a declared type where the file's own says less; returns whether it did.
 fn take(own: &mut proto::Type, want: &proto::Type) -> bool {
     let kinds = (own.kind.and_then(Kind::from_number), want.kind.and_then(Kind::from_number));
     match kinds {
@@ -87,10 +88,10 @@ fn take(own: &mut proto::Type, want: &proto::Type) -> bool {
     }
 }
 
-/// One type and those inside it.
+/// One type and its nested types.
 fn declare_one(types: &mut [proto::Type], at: u32, declared: &[proto::Type], of: u32) -> Result<()> {
     let Some(want) = declared.get(of as usize) else { return Ok(()) };
-    // The tree of types tells what is wrong with a file's own.
+    // The type tree reports what is wrong with a file's own types.
     let Some(own) = types.get_mut(at as usize) else { return Ok(()) };
     if take(own, want) {
         return Ok(());
@@ -110,7 +111,7 @@ fn declare_one(types: &mut [proto::Type], at: u32, declared: &[proto::Type], of:
         )));
     }
     let children: Vec<(u32, u32)> = own.subtypes.iter().copied().zip(want.subtypes.iter().copied()).collect();
-    // Children stand behind their parents: no file can send this round in circles.
+    // Children come after their parents: no file can make this loop.
     let below = |(child, _): &&(u32, u32)| *child > at;
     children.iter().filter(below).try_for_each(|(child, of)| declare_one(types, *child, declared, *of))
 }

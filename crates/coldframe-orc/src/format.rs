@@ -1,4 +1,4 @@
-//! ORC as one of the formats.
+//! ORC for the format registry.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl Format for OrcFormat {
         Capabilities {
             written: true,
             endings: &["orc"],
-            // A writer that got no row may leave such a file.
+            // A writer that got no rows may leave such a file.
             empty_files: true,
             input_formats: &["OrcInputFormat", "OrcNewInputFormat"],
             unit_option: Some("timestamp_unit"),
@@ -42,7 +42,7 @@ impl Format for OrcFormat {
         }
     }
 
-    /// The magic is at the start, or in front of the postscript's length.
+    /// The magic is at the start, or before the postscript's length.
     fn probe(&self, head: &[u8], tail: &[u8]) -> bool {
         let at_end = tail.split_last().is_some_and(|(length, rest)| *length > 3 && rest.ends_with(MAGIC));
         (head.starts_with(MAGIC) && tail.len() > MAGIC.len()) || at_end
@@ -82,7 +82,7 @@ pub fn open(
         return Err(Error::unsupported("a directory as an ORC file"));
     };
     let found = match OrcFile::open(bytes.clone(), read.clone()) {
-        // What a cut file ends with may pass for a postscript that names a version or a codec which nobody knows.
+        // The end of a truncated file may look like a postscript with an unknown version or codec.
         Err(e) if read.recover && (e.is_damage() || is_unsupported(&e)) => {
             let from = given.schema_from.as_deref();
             let found = recover::recover(bytes, &read, from, siblings.as_deref())

@@ -19,7 +19,7 @@ use coldframe_testing::mutate::{flipped, shaken, spread};
 use coldframe_testing::{Dice, Fixture, fixture, layout, rows};
 use prost::Message;
 
-/// Small enough that what a mutant may ask for is soon refused.
+/// A low limit, so that excessive requests of a mutant are soon refused.
 fn limits() -> Limits {
     Limits {
         max_block_bytes: 64 << 20,
@@ -65,7 +65,7 @@ fn a_cut_file_is_an_error() {
         let bytes = file.bytes();
         for length in spread(bytes.len(), 500).chain(bytes.len().saturating_sub(200)..bytes.len()) {
             let Ok(table) = open(bytes.slice(..length)) else { continue };
-            // An empty file is an empty table; else a tail in the middle may be one by chance.
+            // An empty file is an empty table; otherwise a tail in the middle may exist by chance.
             let outcome = rows::read(table.as_ref(), OnError::Raise).unwrap();
             assert!(
                 length == 0 || outcome.error.is_some() || outcome.batch.num_rows() == 0,
@@ -76,7 +76,7 @@ fn a_cut_file_is_an_error() {
     }
 }
 
-/// A read that raises ends in rows or an error; one that skips goes on behind what is damage.
+/// A plain read ends in rows or an error; one with skip continues after damage.
 fn read_all(bytes: Bytes) {
     let Ok(table) = open(bytes) else { return };
     rows::read(table.as_ref(), OnError::Raise).unwrap();
@@ -113,7 +113,7 @@ fn shaken_files_never_panic() {
     }
 }
 
-/// A file of the given footer, without a codec; `data` stands behind the magic.
+/// A file with the given footer, without a codec; `data` follows the magic.
 fn made(data: &[u8], footer: &proto::Footer) -> Vec<u8> {
     let mut out = b"ORC".to_vec();
     out.extend_from_slice(data);
@@ -206,7 +206,7 @@ fn a_list_cannot_claim_more_elements_than_memory_may_hold() {
 
 const ROWS: i64 = 20_000;
 
-/// Numbers, and texts that are their row's.
+/// Numbers, and texts that belong to their row.
 fn written(codec: &str) -> Vec<u8> {
     let id: ArrayRef = Arc::new(Int64Array::from_iter_values((0..ROWS).map(|i| i * 7919 % 1_000_003)));
     let text: ArrayRef = Arc::new(StringArray::from_iter_values(
@@ -235,7 +235,7 @@ fn data_of(bytes: &[u8], column: usize) -> std::ops::Range<usize> {
 
 #[test]
 fn a_broken_chunk_costs_its_row_groups() {
-    // Deflate may take the damage for its last block: the chunk becomes too short, and no error shows there.
+    // Deflate may take the damage for its last block: the chunk becomes too short, without an error there.
     for codec in ["snappy", "zlib"] {
         broken_chunk(codec);
     }
@@ -254,7 +254,7 @@ fn broken_chunk(codec: &str) {
     let skipped = rows::read(table.as_ref(), OnError::Skip).unwrap();
     assert!(skipped.error.is_none());
     let lost: u64 = skipped.damage.iter().map(|d| d.rows_lost.unwrap()).sum();
-    // Of a row group, the rows in front of the damage stay.
+    // Of a row group, the rows before the damage stay.
     assert!((1..=2000).contains(&lost), "{:?}", skipped.damage);
     assert_eq!(skipped.batch.num_rows() as u64 + lost, ROWS.unsigned_abs());
     let (ids, texts) =
@@ -301,7 +301,7 @@ fn a_limit_reads_the_first_row_groups_only() {
     assert!(some * 2 < everything, "{some} of {everything}");
 }
 
-/// What no array can hold is refused by a plain read, and told by one that passes damage over.
+/// What no array can hold is refused by a plain read, and recorded by one with skip or null.
 #[test]
 fn a_map_with_a_null_key_is_refused_or_lost() {
     let file = small().into_iter().find(|f| f.name().contains("nested_v011")).unwrap();
@@ -343,7 +343,8 @@ fn a_number_of_rows_that_stripes_contradict_is_damage() {
     assert_eq!(report.damage.len(), 1);
 }
 
-/// A limit counts the rows that are there, not those of stripes and row groups that turn out to be damaged.
+/// A limit counts the rows that are returned, not those of stripes and row groups that turn out to be
+/// damaged.
 #[test]
 fn a_limit_is_of_rows_that_are_read() {
     let bytes = {

@@ -1,4 +1,4 @@
-//! RCFile as one of the formats.
+//! RCFile for the format registry.
 
 use std::io::Write;
 use std::sync::Arc;

@@ -1,24 +1,24 @@
-//! Hive RCFile: row groups of columns, without a footer, without types.
+//! Hive RCFile: row groups of columns, without a footer and without types.
 //!
 //! ```text
 //! file      | header | row group ... |
 //! row group | [sync marker] | record header | key buffer | column ... |
 //! ```
 //!
-//! From the ground up; a module uses those above it in this table only.
+//! Bottom up; a module uses only those above it in this table.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`hive_type`], [`serde`] | Hive's types; cells to values and back: ColumnarSerDe and LazyBinaryColumnarSerDe |
 //! | [`layout`] | the bytes as plain structs: header, record header, key with its run-length coded cell lengths |
-//! | `options` | what the user says that the file does not |
-//! | `walk` | from row group to row group; sync markers; where reading goes on behind damage |
+//! | `options` | what the user states and the file does not |
+//! | `walk` | from row group to row group; sync markers; resynchronisation after damage |
 //! | `open` | an open file as data |
 //! | `scan` | the groups of a byte range; their columns as Arrow |
-//! | `inspect`, `verify` | where each byte belongs; what the file says twice |
-//! | `propose` | which SerDe may have written it |
+//! | `inspect`, `verify` | which structure each byte belongs to; contradictions between redundant fields |
+//! | `propose` | which SerDe probably wrote the file |
 //! | `table`, `write` | the file as a table; the writer |
-//! | `format` | the format for the registry |
+//! | `format` | the entry of the format registry |
 //!
 //! `docs/formats/rcfile.md` describes the format as real writers write it.
 

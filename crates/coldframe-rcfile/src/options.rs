@@ -1,4 +1,4 @@
-//! What a user says of an RCFile that the file does not: types, SerDe, delimiters, whose rules.
+//! What a user states about an RCFile because the file does not: types, SerDe, delimiters, Hive version.
 
 use std::sync::Arc;
 
@@ -72,11 +72,11 @@ impl OptionType for HiveVersion {
 pub(crate) struct Table {
     /// Names and Arrow types.
     pub(crate) schema: SchemaRef,
-    /// Hive types; `None` where the cells are handed out as they are.
+    /// Hive types; `None` if the cells are returned raw.
     pub(crate) types: Option<Vec<HiveType>>,
     /// The SerDe.
     pub(crate) serde: Serde,
-    /// What it needs to know.
+    /// The SerDe's settings.
     pub(crate) options: SerdeOptions,
 }
 
@@ -131,7 +131,7 @@ fn columns_of(spec: &SchemaSpec, options: &coldframe_core::OpenOptions) -> Resul
     }
 }
 
-/// Columns `_c0` .. of cells as they are.
+/// Columns `_c0` .. of raw cells.
 pub(crate) fn raw_schema(columns: usize) -> SchemaRef {
     let fields: Vec<Field> =
         (0..columns).map(|i| Field::new(format!("_c{i}"), DataType::Binary, true)).collect();

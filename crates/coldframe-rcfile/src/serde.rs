@@ -10,7 +10,7 @@ use arrow_buffer::{Buffer, OffsetBuffer};
 pub use coldframe_core::options::TimestampUnit;
 
 coldframe_core::choices! {
-    /// Which SerDe makes the cells.
+    /// The SerDe that wrote the cells.
     #[derive(Default)]
     pub enum Serde {
         /// ColumnarSerDe
@@ -21,7 +21,7 @@ coldframe_core::choices! {
     }
 }
 
-/// Whose lenient parsing and calendar apply where Hive versions differ.
+/// Which Hive version's lenient parsing and calendar apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum HiveVersion {
     /// 0.8 .. 0.14
@@ -35,40 +35,40 @@ pub enum HiveVersion {
     V4_1,
 }
 
-/// What both SerDes need to know beside the types.
+/// What both SerDes need besides the types.
 #[derive(Clone, Debug, Default)]
 pub struct SerdeOptions {
     /// Table and SerDe properties under Hive's own names.
     pub properties: std::collections::BTreeMap<String, String>,
     /// `hive_version`
     pub hive_version: HiveVersion,
-    /// `timezone`: the zone of the writing session; needed by LazyBinary timestamps of Hive 2.x (UTC where absent).
+    /// `timezone`: the zone of the writing session; needed by LazyBinary timestamps of Hive 2.x (default UTC).
     pub timezone: Option<chrono_tz::Tz>,
     /// `timestamp_unit`
     pub timestamp_unit: TimestampUnit,
     /// Bounds for nesting.
     pub limits: coldframe_encoding::Limits,
-    /// Where values that are changed on the way are counted.
+    /// Counts values that are changed on the way.
     pub changes: coldframe_core::Changes,
 }
 
 /// The cells of one column of one row group: cell `i` is `data[offsets[i]..offsets[i + 1]]`.
 ///
-/// Both parts are shared buffers so that a decoder can hand them on as an Arrow array without a copy.
-/// Invariant: the offsets rise and the last is at most `data.len()`.
+/// Both parts are shared buffers so that a decoder can pass them on as an Arrow array without a copy.
+/// Invariant: the offsets do not decrease and the last is at most `data.len()`.
 #[derive(Clone, Debug)]
 pub struct Cells {
     /// The column's bytes, decompressed.
     pub data: Buffer,
     /// One more than there are rows.
     pub offsets: OffsetBuffer<i32>,
-    /// A column that `TRUNCATE TABLE .. COLUMNS` took away: every cell is null, whatever its length.
+    /// A column removed by `TRUNCATE TABLE .. COLUMNS`: every cell is null, whatever its length.
     pub nulled: bool,
     /// The first cell's row in its row group, for errors.
     pub first_row: u64,
 }
 
-/// Turns cells into an array, and an array into cells; one for each column, made once per file.
+/// Converts cells to an array, and an array to cells; one for each column, made once per file.
 ///
 /// `decode` returns an array of exactly `HiveType::to_arrow(..)`'s data type with one value per cell.
 pub trait ColumnDecoder: Send + Sync {
@@ -79,7 +79,7 @@ pub trait ColumnDecoder: Send + Sync {
 /// A shared decoder.
 pub type SharedDecoder = Arc<dyn ColumnDecoder>;
 
-/// Turns the values of an array into cells, appended to `data`, each cell's length to `lengths`.
+/// Converts the values of an array to cells, appended to `data`, and each cell's length to `lengths`.
 pub trait ColumnEncoder: Send + Sync {
     /// Appends the cells of rows `start..end` of `array`.
     fn encode(

@@ -6,17 +6,17 @@
 //!            | key | column | column .. |
 //! ```
 //!
-//! * A row group ends behind the row with which its cells have more than `row_group_bytes` bytes, or its rows reach
+//! * A row group ends after the row with which its cells exceed `row_group_bytes` bytes, or its rows reach
 //!   `record_interval`.
-//! * A sync marker is in front of a row group that begins 2000 bytes or more behind the last marker (or the start of
-//!   the file), so not in front of each.
-//! * The record length is that of the *uncompressed* key and of the columns as they are on disk.
-//! * Key and columns are compressed each on their own.
+//! * A sync marker precedes a row group that begins 2000 bytes or more after the last marker (or the start of the
+//!   file), so not every row group.
+//! * The record length is that of the *uncompressed* key and of the columns on disk.
+//! * Key and columns are each compressed separately.
 //!
 //! The layout of header and key is in [`header`] and [`key`]. Sources: Hive's `RCFile.Writer`, and the bytes of files
 //! that it wrote.
 //!
-//! A row group is held in memory until it is complete; nothing else is.
+//! Only the current row group is held in memory.
 
 mod header;
 mod key;
@@ -47,25 +47,25 @@ use crate::serde::{ColumnEncoder, Serde, SerdeOptions, lazy_binary, text};
 /// How to write a file, as the writer goes by it.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// Which SerDe makes the cells.
+    /// The SerDe that writes the cells.
     pub(crate) serde: Serde,
-    /// What the SerDe needs to know. Arrays are taken in any unit of time.
+    /// The SerDe's settings. Arrays of any time unit are accepted.
     pub(crate) serde_options: SerdeOptions,
-    /// Compression of keys and columns.
+    /// Compression codec for keys and columns.
     pub(crate) codec: Option<HadoopCodec>,
-    /// The codec's level, its default where absent.
+    /// The codec's level; `None` for its default.
     pub(crate) compression_level: Option<i32>,
-    /// How the file begins.
+    /// The variant of the header.
     pub(crate) header: Magic,
-    /// `hive.io.rcfile.record.buffer.size`: bytes of cells with which a row group is full. 4 MiB in Hive.
+    /// `hive.io.rcfile.record.buffer.size`: bytes of cells at which a row group is full. 4 MiB in Hive.
     pub(crate) row_group_bytes: usize,
-    /// `hive.io.rcfile.record.interval`: rows with which a row group is full. Unlimited in Hive.
+    /// `hive.io.rcfile.record.interval`: rows at which a row group is full. Unlimited in Hive.
     pub(crate) record_interval: usize,
-    /// Further metadata.
+    /// Further metadata entries.
     pub(crate) metadata: BTreeMap<String, String>,
-    /// What the sync marker is made from; a random one where absent.
+    /// Seed of the sync marker; random if absent.
     pub(crate) sync_seed: Option<u64>,
-    /// Hive's types of the columns; those nearest to the Arrow types where absent.
+    /// Hive types of the columns; by default the nearest to the Arrow types.
     pub(crate) types: Option<Vec<HiveType>>,
 }
 
@@ -86,10 +86,10 @@ impl Default for Settings {
     }
 }
 
-/// What a sync marker begins with, where else the record length is.
+/// The escape of a sync marker, in the position of a record length.
 const SYNC_ESCAPE: [u8; 4] = [0xff; 4];
 
-/// Rows encoded before the size of the row group is looked at.
+/// Rows encoded before the size of the row group is checked.
 const ROWS_AT_ONCE: usize = 1024;
 
 /// Writes one file.
@@ -101,10 +101,11 @@ pub(crate) struct Writer<W> {
     sync: [u8; SYNC_LEN],
     schema: SchemaRef,
     columns: Vec<Column>,
-    /// Rows of the row group begun, and bytes of their cells.
+    /// Rows in the current row group, and bytes of their cells.
     rows: usize,
     bytes: usize,
-    /// Rows with which a row group is full: as asked, and no more than readers take. Empty cells fill no buffer.
+    /// Rows at which a row group is full: as requested, and at most what readers accept. Empty cells fill no
+    /// buffer.
     most_rows: usize,
     options: Settings,
     compressor: Compressor,
@@ -180,7 +181,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Counts the last `added` rows of the columns, and writes the row groups that are full.
+    /// Adds the last `added` rows of the columns, and writes the row groups that are full.
     fn cut(&mut self, added: usize) -> Result<()> {
         let mut sizes = vec![0usize; added];
         for column in &self.columns {
@@ -277,14 +278,14 @@ impl<W: Write + Send> BatchWriter for Writer<W> {
     }
 }
 
-/// The cells of one column that are not written yet, and those that were just written.
+/// The unwritten cells of one column, and those just written.
 struct Column {
     encoder: Box<dyn ColumnEncoder>,
-    /// What arrays are cast to first, where the encoder does not take them as they come.
+    /// The type that arrays are cast to first, if the encoder does not accept theirs.
     cast: Option<DataType>,
     data: Vec<u8>,
     lengths: Vec<u32>,
-    /// How many of the first rows are written, and the bytes of their cells.
+    /// How many rows are written already, and the bytes of their cells.
     rows_written: usize,
     bytes_written: usize,
 }
@@ -309,7 +310,7 @@ impl Column {
         Ok(column)
     }
 
-    /// The array as the encoder takes it; an error names the first value that it cannot take.
+    /// The array in the form that the encoder accepts; an error names the first unsuitable value.
     fn prepare(&self, array: &ArrayRef) -> Result<ArrayRef> {
         let Some(target) = &self.cast else { return Ok(array.clone()) };
         let exactly = CastOptions { safe: false, ..CastOptions::default() };
@@ -336,7 +337,7 @@ impl Column {
         Ok((self.data.get(self.bytes_written..end).unwrap_or_default(), lengths))
     }
 
-    /// Forgets what is written.
+    /// Drops what is written.
     fn compact(&mut self) {
         self.lengths.drain(..self.rows_written.min(self.lengths.len()));
         self.data.drain(..self.bytes_written.min(self.data.len()));

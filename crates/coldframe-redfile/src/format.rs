@@ -1,4 +1,4 @@
-//! Redfile as one of the formats.
+//! Redfile for the format registry.
 
 use std::io::Write;
 use std::sync::Arc;

@@ -5,7 +5,7 @@
 //! row group | [RED1] | column chunk ... |          chunk | page header | page | ...
 //! ```
 //!
-//! Each floor uses those below it:
+//! Each layer uses those below it:
 //!
 //! | module | holds |
 //! |---|---|
@@ -15,9 +15,9 @@
 //! | `recover` | row groups without a footer |
 //! | `pages` | levels and values of a page |
 //! | `schema` | the tree of elements, its levels, its Arrow form |
-//! | `layout` | plain structs of what stands in the bytes; the dialects |
-//! | [`write`](mod@write), `inspect` | the writer; where each byte belongs |
-//! | `format`, `options` | the format for the registry; what the user says |
+//! | `layout` | the bytes as plain structs; the dialects |
+//! | [`write`](mod@write), `inspect` | the writer; which structure each byte belongs to |
+//! | `format`, `options` | the entry of the format registry; the user's options |
 //!
 //! `docs/formats/redfile.md` describes the format as real writers write it.
 

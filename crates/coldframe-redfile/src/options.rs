@@ -1,4 +1,4 @@
-//! What the user may say of a file when it is opened.
+//! What the user may state about a file when it is opened.
 
 use arrow_schema::SchemaRef;
 use coldframe_core::options::Options as _;
@@ -70,18 +70,18 @@ coldframe_core::options! {
     }
 }
 
-/// The options, read.
+/// The parsed options.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    /// The dialect; `None` is auto.
+    /// The dialect; `None` to detect it.
     pub(crate) dialect: Option<Dialect>,
     /// Types that the file leaves open.
     pub(crate) types: TypeOptions,
-    /// Whether an earlier footer does.
+    /// Whether to use an earlier footer if the last is lost.
     pub(crate) recover: bool,
-    /// What the columns are, if no footer can say.
+    /// The columns, if no footer gives them.
     pub(crate) schema: Option<SchemaRef>,
-    /// Rows of each row group but the last, if no footer can say.
+    /// Rows of each row group except the last, if no footer gives them.
     pub(crate) row_group_rows: Option<u64>,
     /// Whether checksums are compared.
     pub(crate) verify: bool,
@@ -90,7 +90,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// From what the user said.
+    /// Parses the user's options.
     pub(crate) fn new(options: &coldframe_core::OpenOptions) -> Result<Self> {
         let OpenOptions { dialect, byte_array, int96, recover, row_group_rows } =
             OpenOptions::read("redfile", &options.extra)?;

@@ -1,4 +1,4 @@
-//! Writes Redfiles: as the reference's last commit did (`redelm-f`), or as the format's text says (`spec`).
+//! Writes Redfiles: like the reference's last commit (`redelm-f`), or as the format's README says (`spec`).
 //!
 //! ```text
 //! file       | "RED1" | row group .. | [sync] FileMetaData | its length u32 LE | "RED1" |
@@ -9,27 +9,27 @@
 //! | | `redelm-f` | `spec` |
 //! |---|---|---|
 //! | levels of a page | repetition, then definition with its length | definition, then repetition |
-//! | behind a chunk | nothing | its ColumnMetaData |
+//! | after a chunk | nothing | its ColumnMetaData |
 //! | ColumnChunk's `file_offset` | the first page | the ColumnMetaData |
 //! | RowGroup's `total_byte_size` | 0 | bytes of the pages before compression |
 //! | no rows | one row group without pages | no row group |
 //!
-//! A file of `redelm-f` has the bytes that the reference writes of the same rows, as far as its codec is deterministic:
-//! pages end where [`column`] says, and a row group ends behind the row at which a look finds more than
-//! `row_group_bytes`; [`look`] says when it looks. There is one exception: where the last row happened to end a row
-//! group, the reference appends one without rows, which its own reader then refuses.
+//! A `redelm-f` file has the bytes that the reference writes for the same rows, as far as its codec is deterministic:
+//! pages end where [`column`] says, and a row group ends after the row at which a check finds more than
+//! `row_group_bytes`; [`look`] says when it checks. There is one exception: if the last row ends a row group, the
+//! reference appends one without rows, which its own reader then refuses.
 //!
-//! # Footers on the way
+//! # Intermediate footers
 //!
-//! The README's "Potential extension" is made real by `footer_every`: behind each so many row groups stands a footer of
-//! all so far, in the very form of the last one, with a sync marker of 16 bytes before it. So the file up to the end
-//! of any of them is a whole file, and a reader of a file that ends too early looks for the last `RED1` that ends one.
-//! The marker is drawn for each file, and named (as 32 hexadecimal digits) by the key `coldframe.sync` of each footer's
-//! metadata: what looks like a footer is one if the 16 bytes before it are those that it names. Readers that do not
-//! know of this read the last footer, and never come to the bytes between row groups.
+//! `footer_every` implements the README's "Potential extension": after every so many row groups comes a footer of all
+//! row groups so far, in the same form as the last one, preceded by a sync marker of 16 bytes. So the part of the file
+//! up to the end of any of them is a complete file, and a reader of a truncated file looks for the last `RED1` that
+//! ends one. The marker is random for each file, and the key `coldframe.sync` of each footer's metadata names it (as 32
+//! hexadecimal digits): a candidate is a footer if the 16 bytes before it are those that it names. Readers that do not
+//! know of this read the last footer, and never reach the bytes between row groups.
 //!
 //! Sources: the README and the Thrift definitions of 2013, the sources of the reference's commit b598378e0 and the
-//! bytes of files that it wrote. A row group is held in memory until it is complete.
+//! bytes of files that it wrote. Only the current row group is held in memory.
 
 mod column;
 mod definition;
@@ -69,7 +69,7 @@ pub struct Writer<W> {
     columns: Vec<Column>,
     pages: Pages,
     look: Look,
-    /// Rows of the row group begun.
+    /// Rows in the current row group.
     rows: u64,
     footer: FileMetaData,
     /// Where the last footer written ends.
@@ -152,8 +152,8 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// The columns of the next `rows` rows in the types that are written; of fewer, where one of those cannot be had or
-    /// all together are more than Arrow's offsets reach, so that at last only one is to blame.
+    /// The columns of the next `rows` rows in the types that are written; of fewer rows, if a conversion fails or the
+    /// result exceeds Arrow's offsets, so that in the end an error concerns a single row.
     fn prepare(&self, batch: &RecordBatch, start: usize, mut rows: usize) -> Result<(Vec<ArrayRef>, usize)> {
         loop {
             let fields = self.schema.arrow.fields().iter();
@@ -195,14 +195,14 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// How many of the next `left` rows may be appended before the next look.
+    /// How many of the next `left` rows may be appended before the next check.
     fn rows_before_look(&self, leaves: &[Leaf<'_>], places: &[Place], left: usize) -> usize {
         let most = self.options.row_group_rows.saturating_sub(self.rows).max(1);
         let most = usize::try_from(most).unwrap_or(usize::MAX).min(left);
         if let Some(rows) = self.look.rows_left(self.rows) {
             return usize::try_from(rows).unwrap_or(usize::MAX).min(most);
         }
-        // A look is due behind each row: those of as many rows as certainly fit need no look.
+        // A check is due after each row: as many rows as certainly fit need none.
         let counted: u64 = self.columns.iter().map(|c| c.counted_bytes() as u64).sum();
         let room = self.options.row_group_bytes.saturating_sub(counted);
         let mut rows = 1;
@@ -212,7 +212,7 @@ impl<W: Write> Writer<W> {
         rows.min(most)
     }
 
-    /// Writes the row group begun.
+    /// Writes the current row group.
     fn write_row_group(&mut self) -> Result<()> {
         let mut group = RowGroup { num_rows: self.rows.cast_signed(), ..RowGroup::default() };
         for i in 0..self.columns.len() {
@@ -286,7 +286,8 @@ impl<W: Write + Send> BatchWriter for Writer<W> {
     }
 }
 
-/// The length of a footer, if it is one that is read by default: more row groups of so many columns are refused.
+/// The length of a footer, if it can be read with the default limits: more row groups of that many columns are
+/// refused.
 fn footer_length(len: usize) -> Result<u32> {
     let most = Limits::default().max_metadata_bytes;
     let length = u32::try_from(len).ok().filter(|len| u64::from(*len) <= most);
@@ -297,7 +298,7 @@ fn footer_length(len: usize) -> Result<u32> {
     })
 }
 
-/// Columns, or fields of a struct, of one name: the format's readers tell them apart by it.
+/// Columns or struct fields with the same name: the format's readers identify them by name.
 fn check_names(parent: &str, nodes: &[schema::Node]) -> Result<()> {
     let mut names = HashSet::new();
     for node in nodes {
@@ -314,14 +315,14 @@ fn check_names(parent: &str, nodes: &[schema::Node]) -> Result<()> {
     Ok(())
 }
 
-/// How far a leaf is written.
+/// How far a leaf has been written.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     entry: usize,
     value: usize,
 }
 
-/// The entry behind the next `rows` rows, which begin with entry `from`.
+/// The entry after the next `rows` rows, which begin with entry `from`.
 fn entry_of_row(leaf: &Leaf<'_>, from: usize, rows: usize, all: bool) -> usize {
     match &leaf.repetition {
         _ if all => leaf.entries,
@@ -334,7 +335,7 @@ fn entry_of_row(leaf: &Leaf<'_>, from: usize, rows: usize, all: bool) -> usize {
     }
 }
 
-/// What the next `rows` rows can at most add to what is counted.
+/// The most that the next `rows` rows can add to the counted size.
 fn at_most(leaves: &[Leaf<'_>], places: &[Place], rows: usize) -> u64 {
     let leaves = leaves.iter().zip(places).map(|(leaf, place)| {
         let entries = entry_of_row(leaf, place.entry, rows, false) - place.entry;
@@ -344,7 +345,7 @@ fn at_most(leaves: &[Leaf<'_>], places: &[Place], rows: usize) -> u64 {
     leaves.sum::<usize>() as u64
 }
 
-/// Rows that are striped together: their levels should stay in the processor's cache. Where there are none, and values are
+/// Rows that are striped together: their levels should stay in the processor's cache. Without levels, when values are
 /// only copied, pages are best filled at once.
 fn rows_at_once(batch: &RecordBatch, columns: &[Column]) -> usize {
     if columns.iter().all(Column::is_copied) {

@@ -1,4 +1,4 @@
-//! Files without a footer: row groups put together again from their pages and a schema.
+//! Files without a footer: row groups reconstructed from their pages and a schema.
 
 #![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
 
@@ -97,7 +97,7 @@ fn all_rows_of_a_file_whose_footer_is_damaged() {
     }
 }
 
-/// A file that was cut off: whole row groups, in order, and the rest is named.
+/// A truncated file: complete row groups, in order, and the rest is named.
 #[test]
 fn the_row_groups_before_a_cut() {
     let table = table();
@@ -112,7 +112,7 @@ fn the_row_groups_before_a_cut() {
     assert_eq!(found.into_iter().collect::<Vec<_>>(), [70, 140, 210, 280, 300]);
 }
 
-/// A to C put a marker before each row group: behind damage, the next one is found by it.
+/// A to C put a marker before each row group: after damage, it leads to the next one.
 #[test]
 fn the_row_groups_behind_damage_in_a_file_with_markers() {
     let table = table();
@@ -138,7 +138,7 @@ fn the_row_groups_behind_damage_in_a_file_with_markers() {
     assert_eq!(lost.bytes, all.groups()[1].start..all.groups()[1].end - 4);
 }
 
-/// Two columns whose pages look the same can be row groups of any size: nothing is guessed.
+/// Two columns whose pages look the same can be row groups of any size: no guess is made.
 #[test]
 fn what_can_be_read_in_two_ways_is_not_read() {
     let column = |n: i64| Arc::new(Int64Array::from_iter_values((0..80).map(|i| i * n))) as ArrayRef;
@@ -166,7 +166,7 @@ fn another_schema_finds_nothing() {
     assert!(e.is_damage(), "{e}");
 }
 
-/// Files of each dialect: with the footer's last byte gone, the schema alone brings the same rows back.
+/// Files of each dialect: with the footer's last byte missing, the schema alone recovers the same rows.
 #[test]
 fn files_of_all_dialects_without_their_footers() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/redfile/files");

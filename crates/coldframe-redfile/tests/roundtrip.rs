@@ -1,4 +1,5 @@
-//! What is written is read: random nested tables, both dialects, all codecs, pages and row groups of all sizes.
+//! What is written is read back: random nested tables, both dialects, all codecs, pages and row groups of all
+//! sizes.
 
 #![expect(clippy::unwrap_used, reason = "the steps of a test, in functions that several tests share")]
 
@@ -181,7 +182,7 @@ impl Random {
     }
 }
 
-/// Equality of arrays is that of what is valid.
+/// Arrays are equal if their valid values are.
 fn same(found: &RecordBatch, expected: &RecordBatch) {
     assert_eq!(found.schema().fields(), expected.schema().fields());
     for (i, (found, expected)) in found.columns().iter().zip(expected.columns()).enumerate() {
@@ -220,7 +221,7 @@ proptest! {
             ..WriteOptions::default()
         };
         let bytes = write(&batch, step, options.clone());
-        // How the rows come in makes no difference.
+        // How the rows are batched makes no difference.
         prop_assert_eq!(&bytes, &write(&batch, rows.max(1), options));
         let dialect = if spec { "spec" } else { "redelm-f" };
         for extra in [&[("dialect", Value::from(dialect))][..], &[]] {
@@ -269,7 +270,7 @@ fn a_file_cut_off_anywhere_is_read_up_to_its_last_footer() {
     for end in (0..bytes.len()).step_by(97) {
         let cut = bytes[..end].to_vec();
         if open(cut.clone(), &[]).is_ok() {
-            continue; // cut right behind a footer: a whole file
+            continue; // cut right after a footer: a complete file
         }
         match open(cut, &recover) {
             Ok(file) => {
@@ -308,7 +309,7 @@ fn arrays_of_other_types_are_cast() {
     assert_eq!(list.value_offsets(), [0, 1, 1, 3]);
 }
 
-/// Values that repeat: a dictionary of few long ones is no more memory, and no other file, than the values themselves.
+/// Repeated values: a dictionary of few long ones gives the same file, in the same memory, as the values themselves.
 #[test]
 fn dictionaries_and_runs_are_written_as_their_values() {
     use arrow_array::types::Int32Type;
@@ -375,7 +376,8 @@ fn batches_of_long_rows_are_cut() {
     }
 }
 
-/// What cannot be read back, or is not what its field says, is the fault of who gave it, and no file's.
+/// Input that could not be read back, or contradicts its field, is an error about the input, not about a
+/// file.
 #[test]
 fn what_cannot_be_written_is_refused_by_name() {
     use coldframe_core::ErrorKind;
@@ -401,7 +403,7 @@ fn what_cannot_be_written_is_refused_by_name() {
         assert!(matches!(e.kind(), ErrorKind::Schema(_)) && e.to_string().contains(word), "{e}");
     }
 
-    // A null where the writer's schema has none: the writer is not asked for the batch's.
+    // A null where the writer's schema has none: the writer does not consult the batch's schema.
     let schema = Schema::new(vec![Field::new("n", DataType::Int32, false)]);
     let mut writer = Writer::new(Vec::new(), &schema, WriteOptions::default()).unwrap();
     let null: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), Some(2), None]));
@@ -414,7 +416,7 @@ fn what_cannot_be_written_is_refused_by_name() {
     );
 }
 
-/// The first day of nanoseconds begins before their first instant.
+/// The first day of nanoseconds begins before their first timestamp.
 #[test]
 fn the_first_and_last_instants_come_back() {
     use arrow_array::TimestampNanosecondArray;
@@ -427,7 +429,7 @@ fn the_first_and_last_instants_come_back() {
     assert_eq!(found.columns(), batch.columns());
 }
 
-/// What is inside a list has no name of its own: the word says which column it is in.
+/// Inside a list there are no names: the message says which column it is in.
 #[test]
 fn types_that_do_not_exist_are_named_by_their_column() {
     let nothing = DataType::List(Arc::new(Field::new("item", DataType::Null, true)));

@@ -1,4 +1,4 @@
-//! HDFS as a store. Keys are absolute paths, letter for letter.
+//! HDFS as a store. Keys are literal absolute paths.
 //!
 //! ```text
 //! hdfs://nn:8020/warehouse/t     one NameNode
@@ -7,8 +7,9 @@
 //! viewfs://cluster/warehouse/t   a mount table of core-site.xml
 //! ```
 //!
-//! A file that is open keeps its block locations, so a range is one exchange with a DataNode and none with the NameNode. Renames are the
-//! NameNode's, at once and, without overwriting, exclusive: that is how files are published.
+//! An open file keeps its block locations, so reading a range is one exchange with a DataNode and none with the
+//! NameNode. The NameNode performs renames atomically and, without overwriting, exclusively: that is how files are
+//! published.
 
 mod read;
 mod upload;
@@ -31,17 +32,18 @@ use crate::files::{Files, Listing, Mode, Reached, Stat, Upload, already_exists};
 use crate::options::{Kind, Options};
 use crate::runtime::{handle, kept, wait, within};
 
-/// Of folders that are made on the way to a file.
+/// For folders that are created on the way to a file.
 const FOLDER_MODE: u32 = 0o755;
 
-/// How to reach a cluster; the client itself is each process's own.
+/// How to reach a cluster; each process has its own client.
 #[derive(Clone)]
 pub(crate) struct Cluster {
     base: Arc<str>,
     options: Arc<Options>,
-    /// How long it may be silent.
+    /// How long the cluster may take to answer.
     patience: Duration,
-    /// Where its NameNodes' web servers are, for files that are being written; empty if those are not to be read.
+    /// The addresses of its NameNodes' web servers, for files that are being written; empty if those are not to
+    /// be read.
     webhdfs: Arc<str>,
     client: Arc<PerProcess<Client>>,
 }
@@ -66,7 +68,7 @@ pub(crate) fn connect(url: &str, given: &BTreeMap<String, String>) -> Result<Rea
     Ok(Reached { files: Arc::new(HdfsFiles { cluster }), url: url.to_owned(), root: format!("/{path}") })
 }
 
-/// The options given under any of their names.
+/// The given options, under any of their names.
 pub(crate) fn options(given: &BTreeMap<String, String>) -> Result<Options> {
     Options::new(Kind::Hdfs, given, |_| false)
 }
@@ -90,7 +92,8 @@ impl Cluster {
     /// The client of this process.
     fn client(&self) -> Result<Arc<Client>> {
         self.client.get(|| {
-            // A DataNode that hangs is given up before the cluster is, so that another has time to answer.
+            // A DataNode that hangs is given up earlier than the cluster, so that another one has time to
+            // answer.
             let silence = (self.patience / 3).as_millis().to_string();
             let mut settings = HashMap::from([("dfs.client.socket-timeout".to_owned(), silence)]);
             let mut builder = ClientBuilder::new().with_url(&*self.base).with_io_runtime(handle()?);
@@ -105,7 +108,7 @@ impl Cluster {
         })
     }
 
-    /// Whom the cluster takes us for, as its client finds that out.
+    /// The user name that the cluster sees, as its client determines it.
     fn user(&self) -> Option<String> {
         let variable = |name| std::env::var(name).ok().filter(|user| !user.is_empty());
         let given = self.options.get("user").map(str::to_owned);
@@ -134,7 +137,7 @@ fn stat_of(status: &FileStatus) -> Stat {
     }
 }
 
-/// The folder that a path lies in.
+/// The parent folder of a path.
 fn above(key: &str) -> &str {
     match key.rsplit_once('/') {
         Some(("", _)) | None => "/",
@@ -223,7 +226,7 @@ impl Iterator for Entries {
             match self.cluster.ask(async { entries.next().await.transpose() }) {
                 Ok(Some(status)) if self.deep && status.isdir => {}
                 Ok(Some(status)) => return Some(Ok(stat_of(&status))),
-                // The stream must not be asked again.
+                // The stream must not be polled again.
                 Ok(None) => self.ended = true,
                 Err(e) => {
                     self.ended = true;
@@ -235,7 +238,7 @@ impl Iterator for Entries {
     }
 }
 
-/// What went wrong, in the words of the project. Java's stacks end with their first line.
+/// The error in the project's terms. Java stack traces are cut to their first line.
 fn error(e: HdfsError) -> Error {
     let text = e.to_string();
     let line = text.lines().next().unwrap_or_default().to_owned();

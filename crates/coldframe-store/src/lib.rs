@@ -1,5 +1,5 @@
-//! Where bytes lie: local files and folders and, where built in, HDFS (feature `hdfs`), object stores and web servers (feature
-//! `object-store`), behind one type.
+//! Where bytes are stored: local files and folders and, where built in, HDFS (feature `hdfs`), object stores and web
+//! servers (feature `object-store`), behind one type.
 //!
 //! ```text
 //!   Store ── root + path ──▶ key ──▶ Files:  local   hdfs   s3 gs az http   a caller's own
@@ -7,7 +7,8 @@
 //!     └── Source, Folder, ReadAt ◀─────────────┴──────┴── Ends ──┴───────────────┘
 //! ```
 //!
-//! What a source is, [`coldframe_core::io`] says; network, TLS and a runtime are known here alone.
+//! [`coldframe_core::io`] defines what a source is; network, TLS and an async runtime exist only in this
+//! crate.
 
 #[cfg(any(feature = "object-store", feature = "hdfs"))]
 mod ends;
@@ -47,7 +48,7 @@ pub use name::{from_text, to_text};
 pub use options::{Kind, OPTIONS, StoreOption};
 pub use store::{Store, StoreFolder};
 
-/// The schemes of URLs that this build knows, beside `file`.
+/// The URL schemes that this build supports, besides `file`.
 pub fn schemes() -> Vec<&'static str> {
     let all: [&[&str]; 2] = [
         if cfg!(feature = "hdfs") { &["hdfs", "viewfs"] } else { &[] },
@@ -70,8 +71,8 @@ pub fn is_flat(location: &OsStr) -> bool {
     matches!(Location::parse(location), Ok(Location::Url { scheme, .. }) if FLAT.contains(&scheme.as_str()))
 }
 
-/// The file or folder that a path or, where built in, a URL names. Errors show a path as far as it is text. `known` is what a listing
-/// has told of the file: it is not asked for again, and another content is an error.
+/// The file or folder that a path or, where built in, a URL names. Errors show a path as far as it is text. `known` is
+/// what a listing has told about the file: it is not requested again, and different content is an error.
 pub fn open(
     location: &OsStr,
     storage_options: &BTreeMap<String, String>,
@@ -83,8 +84,8 @@ pub fn open(
     }
 }
 
-/// The options that the store of a path or URL works with, under their own names: those given under any of their names, completed by the
-/// environment. They hold secrets; other clients of the same store are configured by them.
+/// The options in effect for the store of a path or URL, under their own names: those given under any of their names,
+/// completed from the environment. They contain secrets; they serve to configure other clients of the same store.
 pub fn resolved_options(
     location: &OsStr,
     options: &BTreeMap<String, String>,

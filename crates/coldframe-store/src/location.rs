@@ -1,4 +1,4 @@
-//! What a path or URL names: something of this machine, or something in a store.
+//! What a path or URL names: a local file or something in a store.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -12,15 +12,15 @@ pub enum Location {
     Local(PathBuf),
     /// A URL of another store.
     Url {
-        /// All of it.
+        /// The whole URL.
         url: String,
-        /// What stands before `://`, in lower case.
+        /// What comes before `://`, in lower case.
         scheme: String,
     },
 }
 
 impl Location {
-    /// A URL by its scheme, a path otherwise; `file://` is a path in other words.
+    /// A string with a scheme is a URL, any other a path; `file://` URLs are paths.
     pub fn parse(given: &OsStr) -> Result<Self> {
         let bytes = given.as_encoded_bytes();
         let Some((scheme, rest)) = split_scheme(bytes) else { return Ok(Self::Local(given.into())) };
@@ -34,7 +34,8 @@ impl Location {
     }
 }
 
-/// The scheme in lower case, and what stands behind `://`. It has at least two letters: one is a drive of Windows.
+/// The scheme in lower case, and what follows `://`. A scheme has at least two letters: a single one is a Windows
+/// drive.
 fn split_scheme(given: &[u8]) -> Option<(String, &[u8])> {
     let end = given.windows(3).position(|w| w == b"://")?;
     let (scheme, rest) = (given.get(..end)?, given.get(end + 3..)?);
@@ -44,7 +45,7 @@ fn split_scheme(given: &[u8]) -> Option<(String, &[u8])> {
     fits.then(|| (scheme.iter().map(|b| char::from(b.to_ascii_lowercase())).collect(), rest))
 }
 
-/// The path in a `file://` URL: `localhost` is left out, `%41` is `A`.
+/// The path in a `file://` URL: `localhost` is dropped, `%41` is `A`.
 fn of_file_url(rest: &[u8]) -> Result<PathBuf> {
     let rest = match rest.strip_prefix(b"localhost") {
         Some(path) if path.starts_with(b"/") => path,

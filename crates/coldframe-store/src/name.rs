@@ -1,12 +1,12 @@
-//! Names of files as text, also where they are not UTF-8.
+//! File names as text, even if they are not UTF-8.
 //!
-//! A folder is listed and its files are opened by text. Names of Unix are bytes: each byte that is in no character stands in
-//! a text as a private character, `U+10FE80` for 0x80 and so on to `U+10FEFF`. Where a name has such a character itself, its
-//! bytes are told so too, and each name has exactly one text.
+//! Folders are listed and files are opened by text. Unix names are bytes: each byte that is not part of a character is
+//! represented by a private character, `U+10FE80` for 0x80 and so on to `U+10FEFF`. If a name contains such a character
+//! itself, its bytes are represented the same way, so each name has exactly one text.
 
 use std::ffi::{OsStr, OsString};
 
-/// What 0x00 would be.
+/// The character that would represent 0x00.
 #[cfg(unix)]
 const STAND_IN: u32 = 0x0010_FE00;
 
@@ -47,7 +47,7 @@ pub fn from_text(text: &str) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// The byte that a character stands in for.
+/// The byte that a character represents.
 #[cfg(unix)]
 fn byte_of(c: char) -> Option<u8> {
     u32::from(c).checked_sub(STAND_IN).and_then(|n| u8::try_from(n).ok()).filter(|b| *b >= 0x80)
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(texts[2], "\u{10feff}");
         texts.sort();
         texts.dedup();
-        // The fifth and the sixth begin with the same character, told by its bytes.
+        // The fifth and the sixth begin with the same character, represented by its bytes.
         assert_eq!(texts.len(), 6);
     }
 }

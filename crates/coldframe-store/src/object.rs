@@ -1,4 +1,4 @@
-//! Object stores and web servers as stores. Keys are the names of objects, letter for letter.
+//! Object stores and web servers as stores. Keys are the literal names of objects.
 
 mod connect;
 mod patience;
@@ -23,20 +23,20 @@ use crate::runtime::wait;
 
 pub(crate) use connect::{connect, resolved};
 
-/// Entries that a listing asks its stream for at a time.
+/// How many entries a listing takes from its stream at a time.
 const AT_ONCE: usize = 1000;
 
-/// What Hadoop puts beside the files of a folder to say that there is one.
+/// The suffix of the marker objects that Hadoop creates for folders.
 const FOLDER_MARK: &str = "_$folder$";
 
-/// The objects of a bucket, or what a web server has.
+/// The objects of a bucket, or the files of a web server.
 #[derive(Debug)]
 pub(crate) struct ObjectFiles {
     connection: Arc<Connection>,
 }
 
 impl ObjectFiles {
-    /// The objects at the other end of a connection.
+    /// The objects behind a connection.
     pub(crate) fn new(connection: Arc<Connection>) -> Self {
         Self { connection }
     }
@@ -45,7 +45,7 @@ impl ObjectFiles {
         self.connection.store()
     }
 
-    /// Web servers are read from, and know no lists.
+    /// Web servers can be read but not listed.
     fn refuse_if_web(&self, what: &str) -> Result<()> {
         if self.connection.is_web() {
             return Err(Error::unsupported(format!("{what} on a web server")));
@@ -54,7 +54,7 @@ impl ObjectFiles {
     }
 }
 
-/// A key as the client has it. Nothing is decoded or encoded; some names cannot be said to the client at all.
+/// A key as the client has it. Nothing is decoded or encoded; the client cannot express some names.
 fn path_of(key: &str) -> Result<Path> {
     let path = Path::parse(key).ok().filter(|path| path.as_ref() == key);
     path.ok_or_else(|| {
@@ -86,7 +86,7 @@ impl Files for ObjectFiles {
             let found = wait(store.list_with_delimiter(Some(&prefix)))?.map_err(error)?;
             let folders: Vec<Stat> = found.common_prefixes.iter().map(folder_of).collect();
             let is_mark = |meta: &ObjectMeta| {
-                // Some tools leave an empty object in place of a folder, under the folder's name.
+                // Some tools create an empty object with the folder's name in place of a folder.
                 let below = format!("{}/", meta.location);
                 meta.location == prefix
                     || meta.location.as_ref().ends_with(FOLDER_MARK)
@@ -105,7 +105,7 @@ impl Files for ObjectFiles {
         if !key.is_empty() {
             match wait(store.head(&path))? {
                 Ok(meta) => return Ok(Some(stat_of(&meta))),
-                // A list is refused with a reason.
+                // A listing is refused with a reason.
                 Err(e) if has_no_reason(&e) && !self.connection.is_web() => {
                     let listed = wait(async { store.list(Some(&path)).try_next().await })?;
                     return Err(error(listed.err().unwrap_or(e)));
@@ -164,13 +164,14 @@ impl Files for ObjectFiles {
     }
 }
 
-/// All objects below a prefix, as they come in, without those that stand for folders.
+/// All objects below a prefix, as they arrive, without folder markers.
 struct Deep {
     store: Arc<dyn ObjectStore>,
     prefix: Path,
     objects: BoxStream<'static, Vec<object_store::Result<ObjectMeta>>>,
     ready: VecDeque<object_store::Result<ObjectMeta>>,
-    /// An empty object: a file, or the mark of a folder. Its name has lost the slash that would tell, but the next one may say it.
+    /// An empty object: a file, or a folder marker. Its name has lost the trailing slash that would decide, but the
+    /// next object may.
     doubtful: Option<ObjectMeta>,
     failed: bool,
 }
@@ -190,7 +191,7 @@ impl Deep {
         }
     }
 
-    /// Whether an empty object is a file; `next` is the one that is listed behind it.
+    /// Whether an empty object is a file; `next` is the object listed after it.
     fn is_file(&self, doubtful: &ObjectMeta, next: Option<&ObjectMeta>) -> Result<bool> {
         let below = format!("{}/", doubtful.location);
         if next.is_some_and(|next| next.location.as_ref().starts_with(&below)) {
@@ -239,7 +240,7 @@ impl Iterator for Deep {
     }
 }
 
-/// What went wrong, in the words of the project: kinds by who has to act. The client's own texts repeat the URL and XML of answers.
+/// The error in the project's terms: its kind says who must act. The client's own messages repeat URLs and XML.
 pub(crate) fn error(e: object_store::Error) -> Error {
     use object_store::Error as E;
     let io = |kind, text: String| Error::from(io::Error::new(kind, text));
@@ -251,11 +252,11 @@ pub(crate) fn error(e: object_store::Error) -> Error {
         _ if is_about_time(&why) => {
             io(io::ErrorKind::PermissionDenied, format!("{why} Is the clock of this machine right?"))
         }
-        // Stores say so with several numbers, and lists and deletions hide the number.
+        // Stores use several status codes for this, and lists and deletions hide the code.
         E::Generic { .. } if is_refusal(&why) => {
             io(io::ErrorKind::PermissionDenied, format!("the store refuses this: {why}"))
         }
-        // The client takes it for a folder that is asked for.
+        // The client takes the request for one of a folder.
         E::NotFound { .. } if has_status(&why, &["405"]) => {
             io(io::ErrorKind::Unsupported, format!("the server does not allow this: {why}"))
         }
@@ -279,13 +280,13 @@ pub(crate) fn error(e: object_store::Error) -> Error {
     }
 }
 
-/// Whether an answer without a reason has one of these numbers.
+/// Whether an answer without a reason has one of these status codes.
 fn has_status(why: &str, numbers: &[&str]) -> bool {
     let number = why.strip_prefix("Server returned non-2xx status code: ");
     number.is_some_and(|rest| numbers.iter().any(|number| rest.starts_with(number)))
 }
 
-/// What stores call a request that is not granted, whatever its number.
+/// The error codes with which stores refuse a request, whatever the status.
 const REFUSALS: &[&str] = &[
     "AccessDenied",
     "AccountProblem",
@@ -301,12 +302,12 @@ const REFUSALS: &[&str] = &[
     "TokenRefreshRequired",
 ];
 
-/// Whether an answer's code says that the request is not granted.
+/// Whether an answer's error code says that the request is refused.
 fn is_refusal(why: &str) -> bool {
     why.split_once(':').is_some_and(|(code, _)| REFUSALS.contains(&code))
 }
 
-/// The same of an error as it came.
+/// The same for the original error.
 pub(crate) fn is_refused(e: &object_store::Error) -> bool {
     let why = told(e);
     is_refusal(&why) || is_about_time(&why)
@@ -316,7 +317,7 @@ fn is_about_time(why: &str) -> bool {
     why.starts_with("RequestTimeTooSkewed:") || why.starts_with("RequestExpired:")
 }
 
-/// Whether an error is an answer without a reason: that of a request for the head of an object has no body.
+/// Whether an error is an answer without a reason: the answer to a HEAD request has no body.
 fn has_no_reason(e: &object_store::Error) -> bool {
     use object_store::Error as E;
     let told = told(e);
@@ -325,12 +326,12 @@ fn has_no_reason(e: &object_store::Error) -> bool {
         && !told.contains("code: 5")
 }
 
-/// A reason behind what is said already; an answer without a body has none.
+/// Adds a reason to the message; an answer without a body has none.
 fn behind(why: &str) -> String {
     if why.starts_with("Server returned") { String::new() } else { format!(": {why}") }
 }
 
-/// What a store says of it in the XML of its answer, or the innermost reason.
+/// The store's message from the XML of its answer, or the innermost reason.
 fn told(e: &object_store::Error) -> String {
     let mut innermost: &dyn std::error::Error = e;
     while let Some(source) = innermost.source() {
@@ -347,14 +348,14 @@ fn told(e: &object_store::Error) -> String {
     }
 }
 
-/// One line without queries and passwords of URLs, which are secrets.
+/// One line, without the queries and passwords of URLs, which are secrets.
 fn shortened(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let words = line.split(' ').map(crate::location::shown);
     words.collect::<Vec<_>>().join(" ").chars().take(300).collect()
 }
 
-/// A replaced content, where [`Mode::Matching`] wanted another.
+/// The content was replaced, although [`Mode::Matching`] required another.
 pub(crate) fn put_error(e: object_store::Error, mode: &Mode) -> Error {
     match (e, mode) {
         (object_store::Error::Precondition { .. }, Mode::Matching(etag)) => other_content(etag),

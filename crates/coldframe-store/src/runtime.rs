@@ -9,10 +9,10 @@ use coldframe_core::process::PerProcess;
 use coldframe_core::{Error, Result};
 use tokio::runtime::{Handle, Runtime};
 
-/// Connections of one kind that are kept for the next file of the same store.
+/// Connections of one kind, kept for the next file of the same store.
 const KEPT: usize = 16;
 
-/// The one of an earlier file that is the same, or a new one.
+/// The connection of an earlier file, or a new one.
 pub(crate) fn kept<T: Clone>(all: &Mutex<Vec<T>>, same: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> T {
     let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = all.iter().find(|one| same(one)) {
@@ -40,7 +40,7 @@ pub(crate) fn handle() -> Result<Handle> {
     Ok(runtime()?.handle().clone())
 }
 
-/// Waits for a future. Not for use in a thread of a runtime, which must not wait.
+/// Waits for a future. Must not be used in a thread of a runtime.
 pub(crate) fn wait<T>(future: impl Future<Output = T>) -> Result<T> {
     if Handle::try_current().is_ok() {
         return Err(Error::invalid(
@@ -58,7 +58,7 @@ pub(crate) fn start<T: Send + 'static>(
     Ok(move || wait(task)?.map_err(|e| Error::from(std::io::Error::other(e))))
 }
 
-/// Waits for a future, but not for ever.
+/// Waits for a future with a time limit.
 #[cfg(feature = "hdfs")]
 pub(crate) async fn within<T>(limit: Duration, future: impl Future<Output = T>) -> std::io::Result<T> {
     tokio::time::timeout(limit, future).await.map_err(|_| {

@@ -9,16 +9,16 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`table`] | the files, their one schema, what each is in the table |
-//! | [`discovery`], [`found`], `glob`, `folder` | which files there are |
-//! | [`partition`] | the values that `key=value` folders give |
+//! | [`table`] | the files, their common schema, each file's form in the table |
+//! | [`discovery`], [`found`], `glob`, `folder` | which files exist |
+//! | [`partition`] | the values of `key=value` folders |
 //! | [`columns`] | which column of a file is which of the table: by name, by position, by field id |
 //! | [`fragment`] | one file as a part of the table: constants, pruning by them, casts |
-//! | [`scan`] | the request, and what comes of it |
-//! | [`plan`], [`wire`] | splits, and their bytes |
+//! | [`scan`] | the request and its results |
+//! | [`plan`], [`wire`] | splits, and their byte form |
 //! | [`rows`] | one pass over the rows |
-//! | [`storage`] | where files are reached |
-//! | `openings` | files opened side by side |
+//! | [`storage`] | how files are reached |
+//! | `openings` | opening files in parallel |
 
 pub mod columns;
 pub mod discovery;

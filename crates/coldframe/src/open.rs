@@ -1,4 +1,4 @@
-//! Finds out which format a file is in, and opens it.
+//! Detects a file's format, and opens it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -13,21 +13,21 @@ use coldframe_core::{
 
 use crate::{format_named, formats};
 
-/// How much of a file's start and end a format is recognised by.
+/// How much of a file's start and end is used to detect the format.
 const PROBE: u64 = 4096;
 
 /// An open file of any format.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// The path or URL it was opened by; errors carry it.
+    /// The path or URL it was opened with, for errors.
     pub path: Arc<str>,
     /// The table.
     pub table: Arc<dyn TableFile>,
     /// What opening read: offset and bytes, for [`open_source`] in another process.
     pub recorded: Arc<Vec<Piece>>,
-    /// What the file is known by, for opening the same one again; a folder has nothing of the kind.
+    /// The file's identity, for opening the same version again; a folder has none.
     pub identity: Option<Identity>,
-    /// Most threads at work on a scan, where the one who opened it said so ([`OpenOptions::threads`]).
+    /// Maximum number of busy threads of a scan, if set when the file was opened ([`OpenOptions::threads`]).
     pub threads: Option<usize>,
 }
 
@@ -43,12 +43,13 @@ impl File {
         ScanReader::try_new(self.table.as_ref(), &scan, split, damage).map_err(|e| self.named(e))
     }
 
-    /// Most threads of a scan: no more than it asks for, and than the file was opened with.
+    /// Maximum number of threads of a scan: the smaller of what it requests and what the file was opened
+    /// with.
     pub(crate) fn most_threads(&self, scan: &Scan) -> usize {
         scan.threads.min(self.threads.unwrap_or(usize::MAX))
     }
 
-    /// The part that is the whole table, for formats whose files are one part; all parts otherwise.
+    /// The part that is the whole table, for formats whose files are one part; otherwise all parts.
     pub fn whole(&self) -> Result<Vec<Split>> {
         self.table.splits(u64::MAX).map_err(|e| self.named(e))
     }
@@ -64,7 +65,8 @@ impl File {
     }
 }
 
-/// The source that a local path, which need not be UTF-8, or, where built in, a URL names. `known`: what a listing has told of the file.
+/// The source for a local path, which need not be UTF-8, or, where built in, a URL. `known`: what a listing said about
+/// the file.
 pub fn source_of_path(
     path: impl AsRef<OsStr>,
     storage_options: &BTreeMap<String, String>,
@@ -73,7 +75,7 @@ pub fn source_of_path(
     coldframe_store::open(path.as_ref(), storage_options, known)
 }
 
-/// The format of a source by its bytes or, for a folder, by its files; `None` if it is none of ours.
+/// The format of a source by its bytes or, for a folder, by its files; `None` if it is not a supported one.
 pub fn detect(source: &Source) -> Result<Option<Arc<dyn Format>>> {
     let found = match source {
         Source::File { path, bytes, .. } => Ends::read(bytes.as_ref()).map(|ends| ends.detect(path)),
@@ -92,7 +94,8 @@ fn detect_folder(folder: &Arc<dyn Folder>) -> Result<Option<Arc<dyn Format>>> {
     Ok(None)
 }
 
-/// A folder that is listed once, however many formats look at it: one of a store may have a hundred thousand files.
+/// A folder that is listed once, however many formats examine it: a folder of a store may have a hundred thousand
+/// files.
 #[derive(Debug)]
 struct Listed {
     folder: Arc<dyn Folder>,
@@ -138,7 +141,7 @@ impl Ends {
         })
     }
 
-    /// A file without bytes is told by its name.
+    /// An empty file is recognised by its name.
     fn detect(&self, path: &str) -> Option<Arc<dyn Format>> {
         formats().into_iter().find(|f| match self.head.is_empty() {
             true => may_be_empty(&f.capabilities(), path),
@@ -146,25 +149,25 @@ impl Ends {
         })
     }
 
-    /// As a recording: what recognising the file read, opening it need not read again.
+    /// With a recording: opening the file need not read again what detection has read.
     fn into_recorded(self) -> [(u64, Bytes); 2] {
         [(0, self.head), (self.tail_start, self.tail)]
     }
 }
 
-/// Whether the file at `path` is of a format, though it has no bytes.
+/// Whether the file at `path` is of a format although it is empty.
 fn may_be_empty(of: &Capabilities, path: &str) -> bool {
     let ending = path.rsplit_once('.').map(|(_, ending)| ending);
     of.empty_files && ending.is_some_and(|ending| of.endings.contains(&ending))
 }
 
-/// Opens the file or table folder at `path`; the format is found by its bytes unless it is named.
+/// Opens the file or table folder at `path`; the format is detected from its bytes unless it is named.
 pub fn open(path: impl AsRef<OsStr>, format: Option<&str>, options: &OpenOptions) -> Result<File> {
     open_source(source_of_path(path, &BTreeMap::new(), None)?, format, options, Vec::new())
 }
 
-/// Opens `source`. With what [`File::recorded`] held after the same file was opened elsewhere, nothing is read again; a folder is
-/// opened by what [`Format::open_recorded`] takes.
+/// Opens `source`. With [`File::recorded`] of the same file opened elsewhere, nothing is read again; a folder is opened
+/// with what [`Format::open_recorded`] takes.
 pub fn open_source(
     source: Source,
     format: Option<&str>,
@@ -200,7 +203,8 @@ pub fn open_source(
     Ok(File { path, table, recorded: Arc::new(recorded), identity, threads: options.threads })
 }
 
-/// The format that a name means of this source: said of a folder, that of a file format may mean the tables made of such files.
+/// The format that a name means for this source: for a folder, the name of a file format may mean the tables made of
+/// such files.
 fn format_of(name: &str, source: &Source) -> Result<Arc<dyn Format>> {
     let tables = match source {
         Source::Folder { .. } => formats().into_iter().find(|f| f.capabilities().tables_of == Some(name)),
@@ -209,7 +213,7 @@ fn format_of(name: &str, source: &Source) -> Result<Arc<dyn Format>> {
     tables.map_or_else(|| format_named(name), Ok)
 }
 
-/// A source that remembers what it is asked for, or answers from what another one remembered.
+/// A source that records its requests, or answers from an earlier recording.
 fn record(source: Source, recorded: Vec<Piece>) -> (Source, Option<Arc<Recording>>) {
     match source {
         Source::File { path, bytes, siblings } => {
@@ -222,10 +226,10 @@ fn record(source: Source, recorded: Vec<Piece>) -> (Source, Option<Arc<Recording
     }
 }
 
-/// What other formats begin with: a file of one is whole, but not for this build.
+/// Magics of other formats: such a file is intact, but not supported by this build.
 const OTHERS: &[(&[u8], &str)] = &[(b"PAR1", "Parquet"), (b"Obj\x01", "Avro"), (b"SEQ", "Hadoop sequence")];
 
-/// Why a source that no format knows cannot be opened: damaged beyond its magic, or something else altogether.
+/// Why a source of unknown format cannot be opened: its magic is damaged, or it is something else.
 fn not_ours(source: &Source) -> Error {
     let names: Vec<&'static str> = formats().iter().map(|f| f.name()).collect();
     let names = names.join(", ");

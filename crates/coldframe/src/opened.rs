@@ -1,4 +1,4 @@
-//! An open file, and what is to be read of it.
+//! An open file, and the parts of it to read.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use coldframe_core::{DamageLog, Result, Scan, ScanReader, Split};
 use crate::File;
 use crate::dataset::fragment::Adaptation;
 
-/// An open file with the parts of it that are to be read.
+/// An open file with the parts of it to be read.
 pub(crate) struct Opened {
     pub(crate) file: File,
     pub(crate) scan: Scan,
     pub(crate) splits: Vec<Split>,
-    /// What makes its rows those of a table that it is a part of.
+    /// Converts its rows to those of a table that it belongs to.
     pub(crate) adaptation: Option<Adaptation>,
 }
 
 impl Opened {
-    /// Begins to read a part, of which no more than `limit` rows are wanted. What is lost is pushed to `damage`.
+    /// Starts reading a part, of which at most `limit` rows are needed. Losses are pushed to `damage`.
     pub(crate) fn reader(
         self: &Arc<Self>,
         split: &Split,
@@ -55,12 +55,12 @@ impl Reader {
         }
     }
 
-    /// Begins to fetch the first units, where their source is one to be asked early, and does not wait for them.
+    /// Requests the bytes of the first units, if their source should be read ahead, without waiting for them.
     pub(crate) fn prime(&mut self) {
         self.rows.prime();
     }
 
-    /// Whether the bytes of what comes next are worth asking for early.
+    /// Whether the bytes of what comes next are worth requesting early.
     pub(crate) fn asks_early(&self) -> bool {
         self.rows.asks_early()
     }

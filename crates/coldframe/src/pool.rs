@@ -5,10 +5,10 @@
 //! stream of one file  ──▶ job, job, ..  ──┴─ pool ─┴──▶ thread     each takes the first job of the stream whose turn it is
 //! ```
 //!
-//! A job never waits for another one: what has no room for its rows is put back and taken up later (see [`crate::stream`]). So a
-//! stream that nobody reads from holds no thread, and a bounded number of them serves all.
+//! A job never waits for another one: if there is no room for its rows, it is put back and resumed later (see
+//! [`crate::stream`]). So a stream that nobody reads from holds no thread, and a bounded number of threads serves all.
 //!
-//! Threads start when there is work, and end when there is none for a while. A process that was forked has a pool of its own.
+//! Threads start when there is work, and end after some time without work. A forked process has a pool of its own.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -21,18 +21,18 @@ use coldframe_core::{Result, threads};
 /// How long a thread waits for work before it ends.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// Something to do, to its end or until it would have to wait.
+/// Work to do, to its end or until it would have to wait.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
-/// Something that has jobs.
+/// A source of jobs.
 pub(crate) trait Work: Send + Sync {
-    /// The next job, if there is one now and may be one more at work.
+    /// The next job, if there is one now and another may run.
     fn claim(self: Arc<Self>) -> Option<Job>;
 
-    /// Nobody wants more of it.
+    /// Its results are no longer needed.
     fn stop(&self);
 
-    /// Most threads that it may have.
+    /// Maximum number of threads that it may use.
     fn threads(&self) -> usize;
 }
 
@@ -49,7 +49,7 @@ struct State {
     turn: usize,
     threads: usize,
     idle: usize,
-    /// Of the idle ones those that were woken and have not looked around yet.
+    /// The idle threads that were woken and have not looked for work yet.
     woken: usize,
     at_work: usize,
 }
@@ -67,7 +67,7 @@ impl State {
         None
     }
 
-    /// Most threads that all of it may have: no more than the machine has processors, unless one was asked to have more.
+    /// Maximum number of threads in total: as many as the machine has processors, unless more were requested.
     fn most(&self) -> usize {
         let asked = self.works.iter().map(|work| work.threads()).max().unwrap_or(0);
         asked.max(threads::all()).min(threads::MOST)
@@ -85,17 +85,17 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the jobs of `work` done, too.
+    /// Also does the jobs of `work`.
     pub(crate) fn add(&self, work: Arc<dyn Work>) {
         self.lock().works.push(work);
     }
 
-    /// Lets go of it. Jobs that are under way end by themselves.
+    /// Drops it. Running jobs end by themselves.
     pub(crate) fn remove(&self, work: &Arc<dyn Work>) {
         self.lock().works.retain(|one| !Arc::ptr_eq(one, work));
     }
 
-    /// There is a job more. Whoever calls this holds no lock that claiming a job takes.
+    /// There is one more job. The caller must hold no lock that claiming a job takes.
     pub(crate) fn wake(self: &Arc<Self>) {
         let mut state = self.lock();
         if state.idle > state.woken {
@@ -104,7 +104,7 @@ impl Pool {
         } else if state.threads < state.most() {
             let pool = self.clone();
             let name = "coldframe-read".to_owned();
-            // Where the system has no more threads, those who wait for rows decode them.
+            // If the system has no more threads, the threads that wait for rows decode them.
             if thread::Builder::new().name(name).spawn(move || pool.run()).is_ok() {
                 state.threads += 1;
             }
@@ -119,7 +119,7 @@ impl Pool {
                 waited = false;
                 state.at_work += 1;
                 drop(state);
-                // A stream tells of the panics of its jobs; any other would end the thread unseen.
+                // A stream reports the panics of its jobs; any other would end the thread unnoticed.
                 drop(catch_unwind(AssertUnwindSafe(job)));
                 state = self.lock();
                 state.at_work -= 1;
@@ -135,12 +135,12 @@ impl Pool {
             state = back;
             state.idle -= 1;
             state.woken = state.woken.saturating_sub(1);
-            // Once more, since a job may have come at the same time.
+            // Once more, since a job may have arrived at the same time.
             waited = timeout.timed_out();
         }
     }
 
-    /// Stops all that is under way, and waits until no thread is at work, but not for ever.
+    /// Stops everything that is running, and waits with a time limit until no thread is busy.
     fn stop(&self, patience: Duration) {
         let works = std::mem::take(&mut self.lock().works);
         works.iter().for_each(|work| work.stop());
@@ -151,7 +151,7 @@ impl Pool {
     }
 }
 
-/// Stops reading in all threads of this process: for programs that end, where a thread may be in the middle of code of theirs.
+/// Stops reading in all threads of this process: for programs that exit while a thread may be running their code.
 pub fn stop_reading() {
     if let Ok(pool) = pool() {
         pool.stop(Duration::from_secs(60));

@@ -1,4 +1,4 @@
-//! The rows of many files in their order, decoded by the pool's threads.
+//! The rows of many files in order, decoded by the pool's threads.
 //!
 //! ```text
 //! file 0 ── split 0 ── reader ──▶ batches ──┐
@@ -6,11 +6,12 @@
 //! file 1 ── split 0 ── queued               ┴──▶ who takes them
 //! ```
 //!
-//! Threads take jobs in the order of their slots, whatever file they are of. What was decoded before its turn is bounded by bytes:
-//! a reader whose batch has no room is put aside, and goes on when there is some. The slot in front only waits for its own rows,
-//! which are being taken; where no thread is at work on it, whoever takes the rows decodes them. So it always goes on.
+//! Threads take jobs in the order of their slots, whichever file they belong to. The amount decoded ahead is bounded in
+//! bytes: a reader whose batch has no room is put aside, and continues when there is room. The slot in front waits only
+//! for its own rows to be taken; if no thread is working on it, the consumer decodes it itself. So there is always
+//! progress.
 //!
-//! Errors come out in their place: all rows before them have been handed out by then.
+//! Errors come out in order: all rows before them have been returned by then.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,7 +23,7 @@ use coldframe_core::{Damage, DamageLog, Error, Result};
 use crate::opened::{Opened, Reader};
 use crate::pool::{Job, Pool, Work, pool};
 
-/// Opens a file when its turn comes; `None` where it has no row that is wanted.
+/// Opens a file when its turn comes; `None` if it has no row that is needed.
 pub(crate) type Open = Box<dyn Fn() -> Result<Option<Opened>> + Send + Sync>;
 
 /// A file that is open already, for a stream.
@@ -34,14 +35,15 @@ pub(crate) fn open_before(opened: Opened) -> Open {
 /// A file, and a split of it.
 type Place = (usize, usize);
 
-/// Slots that are decoded and wait for their turn, beside the bound of bytes: of files without rows there may be many.
+/// Maximum number of decoded slots that wait for their turn, in addition to the bound in bytes: files without rows may
+/// be many.
 const MOST_SLOTS: usize = 1024;
 
-/// What there is to do for a slot.
+/// The work for a slot.
 enum Task {
     Open,
     Read(Arc<Opened>),
-    /// Go on with a split.
+    /// Continue a split.
     Resume(Box<Begun>),
 }
 
@@ -62,11 +64,11 @@ struct Parked {
 #[derive(Default)]
 struct Slot {
     batches: VecDeque<(RecordBatch, u64)>,
-    /// What was lost, or what was wrong; nothing follows.
+    /// What was lost, or what failed; nothing follows.
     end: Option<Result<Vec<Damage>>>,
 }
 
-/// The bytes that wait to be taken.
+/// The bytes waiting to be taken.
 struct Room {
     of_front: u64,
     of_others: BTreeMap<Place, u64>,
@@ -79,7 +81,7 @@ impl Room {
         Self { of_front: 0, of_others: BTreeMap::new(), sum_of_others: 0, most }
     }
 
-    /// Takes room for `bytes` of a slot, if there is some. One batch may be larger than all of it.
+    /// Reserves room for `bytes` of a slot, if there is some. A single batch may exceed the total.
     fn enter(&mut self, is_front: bool, place: Place, bytes: u64) -> bool {
         let already = if is_front { self.of_front } else { self.sum_of_others };
         if already > 0 && already.saturating_add(bytes) > self.most {
@@ -107,16 +109,16 @@ impl Room {
 }
 
 struct State {
-    /// The first file that nobody has begun.
+    /// The first file not started.
     next_file: usize,
-    /// Of open files, the splits that nobody has begun.
+    /// The splits of open files that are not started.
     rest: BTreeMap<usize, (Arc<Opened>, usize)>,
     /// How many splits an open file has.
     counts: BTreeMap<usize, usize>,
     ready: BTreeMap<Place, Task>,
     parked: BTreeMap<Place, Parked>,
     slots: BTreeMap<Place, Slot>,
-    /// Slots without an end.
+    /// Slots that have not ended.
     unfinished: usize,
     front: Place,
     at_work: usize,
@@ -128,22 +130,22 @@ struct Shared {
     files: Vec<Open>,
     threads: usize,
     state: Mutex<State>,
-    /// Something has changed for the one who takes the rows.
+    /// Something has changed for the consumer.
     changed: Condvar,
 }
 
 impl State {
-    /// Puts what may be begun among what is ready: enough that no thread is without work, and always the slot in front. Gives how
-    /// many there are more.
+    /// Adds what may be started to the ready queue: enough to keep every thread busy, and always the slot in front.
+    /// Returns how many were added.
     fn top_up(&mut self, files: usize, threads: usize) -> usize {
         let before = self.ready.len();
         while self.unfinished < 2 * threads && self.slots.len() < MOST_SLOTS && self.begin(files) {}
-        // Where others fill the window, the one in front has to be begun all the same.
+        // Even if others fill the window, the one in front must be started.
         while !self.slots.contains_key(&self.front) && self.begin(files) {}
         self.ready.len().saturating_sub(before)
     }
 
-    /// Begins the next slot.
+    /// Starts the next slot.
     fn begin(&mut self, files: usize) -> bool {
         let (place, task) = if let Some(mut first) = self.rest.first_entry() {
             let file = *first.key();
@@ -177,7 +179,7 @@ impl State {
         }
     }
 
-    /// Lets those go on for whose rows there is room now. Gives how many.
+    /// Resumes those for whose rows there is room now. Returns how many.
     fn unpark(&mut self) -> usize {
         let mut woken = 0;
         while let Some((place, parked)) = self.parked.first_key_value() {
@@ -196,7 +198,7 @@ impl State {
         woken
     }
 
-    /// The slot in front has nothing more. Gives whether there is another.
+    /// The slot in front has ended. Returns whether there is another.
     fn advance(&mut self, files: usize) -> bool {
         self.slots.remove(&self.front);
         let (file, split) = self.front;
@@ -217,8 +219,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Works at a slot until it has ended or there is no room for more. With `direct`, the first batch is given back and not put
-    /// into the slot: for the one who takes the rows.
+    /// Works on a slot until it has ended or there is no room. With `direct`, the first batch is returned instead of
+    /// being put into the slot: for the consumer.
     fn work(&self, place: Place, task: Task, direct: bool) -> Option<RecordBatch> {
         let done = catch_unwind(AssertUnwindSafe(|| self.proceed(place, task, direct)));
         let mut state = self.lock();
@@ -270,7 +272,7 @@ impl Shared {
         }
     }
 
-    /// The reader of a slot; `None` where it has no rows.
+    /// The reader of a slot; `None` if it has no rows.
     fn begin(&self, place: Place, task: Task) -> Result<Option<Box<Begun>>> {
         let opened = match task {
             Task::Resume(begun) => return Ok(Some(begun)),
@@ -300,7 +302,7 @@ impl Shared {
         Ok(Some(begun))
     }
 
-    /// Asks for the bytes of the split that comes next while this one is decoded.
+    /// Requests the bytes of the next split while this one is decoded.
     fn prime_next(&self) {
         let next = {
             let mut state = self.lock();
@@ -318,7 +320,8 @@ impl Shared {
         }
     }
 
-    /// Decodes the slot in front where no thread does; else waits for the one that does. A batch that comes of it is the `Err`.
+    /// Decodes the slot in front if no thread does; otherwise waits for the thread that does. A resulting batch is the
+    /// `Err`.
     fn work_or_wait<'s>(
         &'s self,
         mut state: MutexGuard<'s, State>,
@@ -340,7 +343,7 @@ impl Shared {
     }
 }
 
-/// A split whose first bytes were asked for.
+/// A split whose first bytes were requested.
 fn begun(opened: &Arc<Opened>, place: Place) -> Result<Box<Begun>> {
     let damage = DamageLog::default();
     let split = opened.splits.get(place.1).ok_or_else(|| Error::invalid("a split that the file has not"))?;
@@ -377,7 +380,7 @@ impl Work for Shared {
         let parked = std::mem::take(&mut state.parked);
         let slots = std::mem::take(&mut state.slots);
         drop(state);
-        // What is freed may be much, and code of the caller's.
+        // What is freed may be large, and may run code of the caller's.
         drop((ready, parked, slots));
         self.changed.notify_all();
     }
@@ -396,7 +399,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Has files read by up to `threads` threads; `most_waiting` decoded bytes may wait for their turn.
+    /// Reads files with up to `threads` threads; at most `most_waiting` decoded bytes wait for their turn.
     pub(crate) fn start(files: Vec<Open>, threads: usize, most_waiting: u64) -> Result<Self> {
         let state = State {
             next_file: 0,
@@ -487,7 +490,7 @@ impl Drop for Stream {
     }
 }
 
-/// The bytes of the rows alone: batches of one unit may be parts of the same memory.
+/// The size of the rows alone: batches of one unit may share the same memory.
 fn bytes_of(batch: &RecordBatch) -> u64 {
     let of = |column: &ArrayRef| {
         column.to_data().get_slice_memory_size().unwrap_or_else(|_| column.get_array_memory_size())
@@ -499,7 +502,8 @@ fn bytes_of(batch: &RecordBatch) -> u64 {
 mod tests {
     use super::*;
 
-    /// What waits is bounded, but the slot in front only waits for its own rows, and one batch may be larger than the room.
+    /// The amount waiting is bounded, but the slot in front waits only for its own rows, and a single batch may exceed
+    /// the bound.
     #[test]
     fn rows_wait_for_room() {
         let mut room = Room::new(100);
@@ -508,7 +512,7 @@ mod tests {
         assert!(!room.enter(true, (0, 0), 50) && !room.enter(false, (0, 2), 20));
         room.leave(70);
         assert!(room.enter(true, (0, 0), 50));
-        // The rows of the next slot are the front's now, and no longer in the way of those behind it.
+        // The rows of the next slot are now in front, and no longer count against those after it.
         room.front((0, 1));
         assert!(room.enter(false, (0, 2), 20));
         room.leave(90);

@@ -17,24 +17,24 @@ pub struct TableScan {
     scan: Scan,
     rest: VecDeque<Split>,
     current: ScanReader,
-    /// How to decode side by side, until the first batch is asked for.
+    /// How to decode in parallel, until the first batch is requested.
     ahead: Option<Ahead>,
-    /// Decode instead of `current`, which then only knows the schema.
+    /// Decodes instead of `current`, which then only supplies the schema.
     stream: Option<Stream>,
     damage: DamageLog,
 }
 
-/// How splits are decoded side by side.
+/// How splits are decoded in parallel.
 #[derive(Clone, Copy, Debug)]
 pub struct Ahead {
-    /// What a thread decodes at least, of the file's bytes.
+    /// The minimum that a thread decodes, in bytes of the file.
     pub split_bytes: u64,
-    /// Decoded bytes that may wait to be taken, in all.
+    /// Decoded bytes that may be buffered in total.
     pub waiting_bytes: u64,
 }
 
 impl Ahead {
-    /// What suits so many threads.
+    /// Suitable values for this many threads.
     pub fn of_threads(threads: usize) -> Self {
         Self { split_bytes: SPLIT_BYTES, waiting_bytes: waiting_bytes(threads) }
     }
@@ -51,8 +51,8 @@ impl TableScan {
         Ok(Self { file, scan, rest, current, ahead: None, stream: None, damage })
     }
 
-    /// The whole table, several splits of it decoded side by side by up to [`Scan::threads`] threads, which start when the first
-    /// batch is asked for. A limit is left to one: it may end anywhere.
+    /// The whole table: up to [`Scan::threads`] threads decode several of its splits in parallel; they start when the
+    /// first batch is requested. With a limit only one thread is used: the scan may end anywhere.
     pub fn try_new_parallel(file: File, scan: Scan, ahead: Ahead) -> Result<Self> {
         if file.most_threads(&scan) < 2 || scan.limit.is_some() {
             let whole = file.whole()?;
@@ -61,7 +61,7 @@ impl TableScan {
         Ok(Self { ahead: Some(ahead), ..Self::try_new(file, scan, Vec::new())? })
     }
 
-    /// Cuts the table, and starts the threads where there is work for two.
+    /// Cuts the table, and starts the threads if there is work for two.
     fn start(&mut self, ahead: Ahead) -> Result<()> {
         let splits = self.file.table.splits(ahead.split_bytes)?;
         let threads = self.file.most_threads(&self.scan).min(coldframe_core::threads::MOST).min(splits.len());

@@ -1,4 +1,4 @@
-//! A bound filter where some columns have one known value: those of a partition, or nulls where a file lacks a column.
+//! A bound filter in which some columns have one known value: those of a partition, or nulls if a file lacks a column.
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Schema};
@@ -8,9 +8,10 @@ use super::Predicate;
 use crate::{arrow_error, projection};
 
 impl Predicate {
-    /// What is left of it for the rows of `schema` where some columns have one known value: `known` gives an array of one.
+    /// The rest of the filter for the rows of `schema` when some columns have one known value: `known` returns an array
+    /// of one.
     ///
-    /// A row passes where the whole is true, so a part that is unknown counts as false.
+    /// A row passes if the whole is true, so an unknown part counts as false.
     pub fn given(&self, schema: &Schema, known: &dyn Fn(&str) -> Option<ArrayRef>) -> Result<Self> {
         let parts =
             |parts: &[Self]| parts.iter().map(|part| part.given(schema, known)).collect::<Result<Vec<_>>>();
@@ -69,7 +70,7 @@ impl Predicate {
         }
     }
 
-    /// A leaf's answer for one value of the column `name`.
+    /// A leaf's result for one value of the column `name`.
     fn holds(&self, name: &str, value: &ArrayRef) -> Result<bool> {
         let schema = Schema::new(vec![Field::new(name, value.data_type().clone(), true)]);
         let options = RecordBatchOptions::new().with_row_count(Some(value.len()));
@@ -136,7 +137,7 @@ mod tests {
             let left = given(text, p);
             assert_eq!((left.is_all_rows(), left.is_no_row()), (all, none), "{text} {p:?}: {left:?}");
         }
-        // Nothing of what is known is asked of the rows any more.
+        // Known columns are not evaluated for the rows any more.
         let left = given("(p = 1 or x > 3) and s = 'eu' and x < 9", Some(2));
         let mut columns = Vec::new();
         left.columns(&mut columns);

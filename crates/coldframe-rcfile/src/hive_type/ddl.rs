@@ -10,7 +10,7 @@
 //! literal   = "'" ... "'" or '"' ... '"', with "\" or a doubled quote for the quote itself
 //! ```
 //!
-//! Keywords in any case, aliases as in Hive's `HiveParser.g`. Names keep the case they are written in.
+//! Keywords in any case, aliases as in Hive's `HiveParser.g`. Names keep their case.
 
 use std::fmt;
 
@@ -71,7 +71,7 @@ fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// A column or field name as DDL: quoted where it has to be.
+/// A column or field name as DDL, quoted if necessary.
 pub struct Name<'a>(pub &'a str);
 
 impl fmt::Display for Name<'_> {
@@ -115,7 +115,7 @@ impl<'a> Parser<'a> {
         Error::schema(format!("Hive schema, character {}: expected {what}, found {found}", self.position()))
     }
 
-    /// The place of the next character, counted in characters from 1.
+    /// The position of the next character, in characters from 1.
     fn position(&self) -> usize {
         self.text.get(..self.at).unwrap_or("").chars().count() + 1
     }
@@ -142,7 +142,7 @@ impl<'a> Parser<'a> {
         rest.get(..end).unwrap_or("")
     }
 
-    /// Takes the next words if they are those given.
+    /// Takes the next words if they are the given ones.
     fn take_words(&mut self, words: &[&str]) -> bool {
         let start = self.at;
         let found = words.iter().all(|expected| self.word().eq_ignore_ascii_case(expected));
@@ -168,7 +168,7 @@ impl<'a> Parser<'a> {
         if word.is_empty() { Err(self.expected(what)) } else { Ok(word.to_owned()) }
     }
 
-    /// What stands between two quotes; the doubled quote stands for itself.
+    /// The text between two quotes; a doubled quote is one quote.
     fn quoted(&mut self, quote: char, backslash: bool) -> Result<String> {
         let opening = self.at;
         let mut out = String::new();

@@ -1,4 +1,4 @@
-//! Files parsed by a parser of these tests' own: headers, where groups end, sync markers, runs of lengths, cells.
+//! Files parsed by an independent parser: headers, ends of groups, sync markers, runs of lengths, cells.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -17,7 +17,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a parser of its own finds in a file.
+/// The parser's result for a file.
 #[derive(Debug, Default, PartialEq)]
 struct Layout {
     magic: [u8; 4],
@@ -192,7 +192,7 @@ fn a_group_is_full_with_its_interval_across_batches() {
         [700, 700, 700, 700, 700, 700, 700, 100]
     );
     assert_eq!(layout.groups[7].columns[1][99], b"x".repeat(4999 % 50));
-    // How the rows come in makes no difference.
+    // How the rows are batched makes no difference.
     assert_eq!(bytes, write(&[whole], options));
 }
 
@@ -226,7 +226,7 @@ fn lengths_of_cells_are_runs() {
     let texts = ["a", "a", "bc", "", "", "", "", "d"];
     let options = Settings { types: Some(vec![HiveType::Varchar(9)]), ..options() };
     let layout = parse(&write(&[batch(vec![("t", Arc::new(StringArray::from(texts.to_vec())))])], options));
-    // A length, then ~k for k further cells that have it.
+    // A length, then ~k for k further cells with the same length.
     assert_eq!(layout.groups[0].lengths[0], [1, 0xfe, 2, 0, 0xfc, 1]);
     assert_eq!(layout.groups[0].columns[0], texts.map(|t| t.as_bytes().to_vec()));
 }

@@ -1,4 +1,4 @@
-//! A column chunk on its way: a leaf's entries become pages.
+//! A column chunk being written: a leaf's entries become pages.
 //!
 //! ```text
 //! page       | PageHeader | stored bytes, compressed as one |
@@ -6,11 +6,11 @@
 //! spec       | definition levels | repetition levels | values |
 //! ```
 //!
-//! Levels whose maximum is 0 are not there, nor is their length. Repetition levels are packed in as few bits as their
-//! maximum needs, the highest bit of a byte first.
+//! Levels whose maximum is 0 are absent, and so is their length. Repetition levels are packed in as few bits as their
+//! maximum needs, most significant bit of a byte first.
 //!
-//! A page ends behind the entry with which what the reference's writer counts exceeds `page_bytes`: the whole groups
-//! of packed repetition levels (eight levels, or as few as fill bytes), the closed runs of definition levels and 64
+//! A page ends after the entry with which the reference writer's count exceeds `page_bytes`: the whole groups of
+//! packed repetition levels (eight levels, or as few as fill bytes), the closed runs of definition levels and 64
 //! bytes (see [`super::definition`]), and the values. That may be within a row. Sources: the README, the Thrift
 //! definitions, the sources of the reference's last commit and the bytes of its files.
 
@@ -31,7 +31,7 @@ use crate::layout::metadata::{Codec, ColumnMetaData, GROUP_VAR_INT, PLAIN, Type}
 use crate::layout::thrift;
 use crate::schema;
 
-/// How pages are made, and what making them needs.
+/// Settings and buffers for making pages.
 #[derive(Debug)]
 pub(super) struct Pages {
     dialect: Dialect,
@@ -41,7 +41,7 @@ pub(super) struct Pages {
     crc: bool,
     page_bytes: usize,
     compressor: Compressor,
-    /// Levels, or all of a page, before compression; and behind it.
+    /// Levels, or all of a page, before compression; and after it.
     plain: Vec<u8>,
     stored: Vec<u8>,
 }
@@ -66,10 +66,11 @@ impl Pages {
     }
 }
 
-/// Most entries of a page, whatever they take: a run of nulls takes nothing.
+/// Maximum entries of a page, whatever their size: a run of nulls takes no bytes.
 const MOST_ENTRIES: usize = 1 << 30;
 
-/// What a page can take beyond its levels and values, generously: its header, lengths, last bytes of levels.
+/// A generous bound for what a page takes beyond its levels and values: its header, lengths, last bytes of
+/// levels.
 pub(super) const PAGE_OVERHEAD: usize = 48;
 
 /// The chunk of one leaf.
@@ -80,12 +81,12 @@ pub(super) struct Column {
     encoding: Encoding,
     max_definition: u8,
     repetition_width: u32,
-    /// The page begun.
+    /// The current page.
     entries: usize,
     repetition: Vec<u8>,
     definition: DefinitionLevels,
     values: Vec<u8>,
-    /// The pages of the chunk begun.
+    /// The finished pages of the current chunk.
     pages: Vec<u8>,
     num_values: i64,
     uncompressed: i64,
@@ -115,8 +116,8 @@ impl Column {
         }
     }
 
-    /// Appends `entries` of `leaf`, the first of which with a value has `leaf`'s value `value`. Returns the value
-    /// behind the last.
+    /// Appends `entries` of `leaf`, the first of which with a value has `leaf`'s value `value`. Returns the index
+    /// after the last value.
     pub(super) fn append(
         &mut self,
         leaf: &Leaf<'_>,
@@ -125,7 +126,7 @@ impl Column {
         pages: &mut Pages,
     ) -> Result<usize> {
         let (mut at, mut value) = (entries.start, value);
-        // Where what is not in a page yet begins.
+        // Where the entries begin that are not in a page yet.
         let (mut page_at, mut page_value) = (at, value);
         while at < entries.end {
             let levels = leaf.definition.as_ref().map(|d| d.get(at..entries.end).unwrap_or_default());
@@ -135,7 +136,7 @@ impl Column {
             };
             let run = run.min(MOST_ENTRIES - self.entries);
             let values_per_entry = usize::from(level == self.max_definition);
-            self.definition.extend(level, 0); // closes the run before it
+            self.definition.extend(level, 0); // closes the previous run
             let levels_counted = self.definition.counted_bytes();
             let pending = self.values.len();
             let counted = |n: usize| {
@@ -163,7 +164,7 @@ impl Column {
         Ok(value)
     }
 
-    /// Writes the page begun and what of `leaf` belongs to it.
+    /// Writes the current page and what of `leaf` belongs to it.
     fn write_page(
         &mut self,
         leaf: &Leaf<'_>,
@@ -177,7 +178,7 @@ impl Column {
         self.put_page(part(&leaf.values, values), pages)
     }
 
-    /// Writes the page begun, whose last values are `values`.
+    /// Writes the current page, whose last values are `values`.
     fn put_page(&mut self, values: &[u8], pages: &mut Pages) -> Result<()> {
         pages.plain.clear();
         self.put_levels(pages)?;
@@ -195,7 +196,7 @@ impl Column {
                 self.pages.extend_from_slice(part);
             }
         } else {
-            // Values that are all there is of a page, and already together, need no copy.
+            // If the values are the whole page and already contiguous, they need no copy.
             let plain: &[u8] = if pages.plain.is_empty() && self.values.is_empty() {
                 last
             } else {
@@ -229,7 +230,7 @@ impl Column {
                 bits::pack(BitOrder::Msb, width, repetition, plain)?;
                 if self.max_definition > 0 {
                     self.definition.finish(|stream| {
-                        let length = u32::try_from(stream.len()).unwrap_or(u32::MAX); // 9 bits an entry at most
+                        let length = u32::try_from(stream.len()).unwrap_or(u32::MAX); // 9 bits per entry
                         plain.extend_from_slice(&length.to_be_bytes());
                         plain.extend_from_slice(stream);
                     });
@@ -278,13 +279,13 @@ impl Column {
         Ok(())
     }
 
-    /// Whether the leaf's values stand in Arrow as they do in pages, and nothing else is in these.
+    /// Whether the leaf's values have the same form in Arrow as in pages, and pages hold nothing else.
     pub(super) fn is_copied(&self) -> bool {
         let same = !matches!(self.physical_type, Type::ByteArray | Type::Boolean | Type::Int96);
         same && self.max_definition == 0 && self.encoding == Encoding::Plain
     }
 
-    /// What the reference's writer counts: the pages, and the page begun.
+    /// The reference writer's count: the finished pages and the current page.
     pub(super) fn counted_bytes(&self) -> usize {
         self.pages.len()
             + self.definition.counted_bytes()
@@ -292,8 +293,8 @@ impl Column {
             + counted_values(self.physical_type, self.values.len())
     }
 
-    /// Ends the chunk, which stands at `offset`: its bytes are then those of [`Self::chunk`], until [`Self::clear`]. Returns
-    /// what is to be said of it.
+    /// Ends the chunk, which is at `offset`: its bytes are then those of [`Self::chunk`], until [`Self::clear`].
+    /// Returns its metadata.
     pub(super) fn finish(&mut self, offset: u64, pages: &mut Pages) -> Result<ColumnMetaData> {
         if self.entries > 0 {
             self.put_page(&[], pages)?;
@@ -319,7 +320,7 @@ impl Column {
         &self.pages
     }
 
-    /// Begins the next chunk, in the same memory.
+    /// Begins the next chunk, reusing the memory.
     pub(super) fn clear(&mut self) {
         self.pages.clear();
     }
@@ -334,7 +335,7 @@ impl Encoding {
     }
 }
 
-/// The first of `1..=last` for which `holds`, which it does for all behind it.
+/// The first of `1..=last` for which `holds`; it must hold for all after it.
 fn first(last: usize, holds: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (1, last);
     while low < high {

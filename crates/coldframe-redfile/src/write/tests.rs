@@ -1,5 +1,5 @@
-//! Files as the reference lays them out: row groups, the text behind chunks, a footer after each of them that makes a file
-//! of what is before it.
+//! Files as the reference lays them out: row groups, metadata after chunks, and intermediate footers, each of which
+//! completes the file up to it.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn rows(bytes: &[u8]) -> Vec<i64> {
 fn a_file_without_rows_has_a_row_group_only_in_the_reference() {
     assert_eq!(rows(&write(0, WriteOptions::default())), [0]);
     assert!(rows(&write(0, WriteOptions { dialect: Dialect::Spec, ..WriteOptions::default() })).is_empty());
-    // Where the last row ends a row group, none without rows follows.
+    // If the last row ends a row group, no empty one follows.
     let options = WriteOptions { row_group_bytes: 800, ..WriteOptions::default() };
     assert_eq!(rows(&write(101, options.clone())), [101]);
     assert_eq!(rows(&write(202, options)), [101, 101]);

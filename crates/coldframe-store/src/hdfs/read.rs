@@ -17,10 +17,10 @@ use crate::files::{changed, check};
 use crate::parts::gather;
 use crate::runtime::{start, wait, within};
 
-/// Ranges of one read that are under way at once.
+/// Ranges of one read that are in flight at once.
 const AT_ONCE: usize = 4;
 
-/// A longer range is read in parts side by side: its blocks lie on several machines.
+/// A longer range is read in parallel parts: its blocks are on several machines.
 const PART: u64 = 16 << 20;
 
 /// One file.
@@ -29,13 +29,13 @@ struct HdfsFile {
     cluster: Cluster,
     key: Arc<str>,
     len: u64,
-    /// When it was written last.
+    /// When it was last written.
     modified: Option<i64>,
-    /// With the places of its blocks; each process's own, as the client is.
+    /// With its block locations; each process has its own, like the client.
     reader: Arc<PerProcess<FileReader>>,
 }
 
-/// Opens a file by asking for the places of its blocks.
+/// Opens a file by requesting its block locations.
 pub(super) fn open(
     cluster: &Cluster,
     key: &str,
@@ -59,11 +59,11 @@ pub(super) fn open(
     Ok(Arc::new(Ends::new(Arc::new(file), url, Vec::new())))
 }
 
-/// What the NameNode says of a file.
+/// The NameNode's description of a file.
 enum Facts {
-    /// With the places of its blocks.
+    /// With its block locations.
     Closed(FileStatus, Box<FileReader>),
-    /// It is being written. The NameNode counts its complete blocks only ([`visible`]).
+    /// It is being written. The NameNode counts only its complete blocks ([`visible`]).
     Open(FileStatus),
 }
 
@@ -73,11 +73,12 @@ fn being_written() -> Error {
     )
 }
 
-/// What the NameNode says of a file.
+/// The NameNode's description of a file.
 ///
-/// Without the length that DataNodes know, a file that is being written would be read as if its last block, often its only one, were not
-/// there. That it is being written shows in the space that is reserved for it: a
-/// whole block for the last one. The status is asked for last, so that what was closed or replaced in between shows in it.
+/// Only DataNodes know the length of the last block of a file that is being written. Without it the file would be read
+/// as if that block, often its only one, did not exist. A file being written is recognised by the space reserved for
+/// it: a whole block for the last one. The status is requested last, so that it reflects a close or replacement in
+/// between.
 async fn facts(client: &Client, key: &str) -> hdfs_native::Result<Result<Facts>> {
     let reader = client.read(key).await?;
     let summary = client.get_content_summary(key).await?;
@@ -87,7 +88,7 @@ async fn facts(client: &Client, key: &str) -> hdfs_native::Result<Result<Facts>>
         .blocksize
         .zip(status.replication)
         .map(|(block, copies)| len.saturating_add(block).saturating_mul(u64::from(copies)));
-    // Where a writer has synchronized, the NameNode has heard of some of the last block, too.
+    // If the writer has synced, the NameNode knows part of the last block, too.
     let is_more = status.length as u64 > len || summary.length > len;
     if is_more || (summary.space_consumed > 0 && reserved == Some(summary.space_consumed)) {
         return Ok(Ok(Facts::Open(status)));
@@ -132,7 +133,7 @@ impl HdfsFile {
         }
     }
 
-    /// The places of the blocks anew, if it is still the same file.
+    /// Requests the block locations again, if it is still the same file.
     async fn same(&self, client: &Client) -> Result<FileReader> {
         let facts = within(self.cluster.patience, facts(client, &self.key)).await?;
         let facts = facts.map_err(|e| match error(e) {
@@ -151,7 +152,7 @@ impl HdfsFile {
             usize::try_from(n).map_err(|_| Error::invalid("the range is larger than the address space"))
         };
         let (offset, len) = (size(part.start)?, size(part.end - part.start)?);
-        // The client panics beyond the end.
+        // The client panics past the end.
         if offset.checked_add(len).is_none_or(|end| end > reader.file_length()) {
             return Err(changed("it is shorter"));
         }

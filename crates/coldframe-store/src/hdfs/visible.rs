@@ -1,4 +1,5 @@
-//! Reading a file of HDFS that is being written, by [WebHDFS](https://hadoop.apache.org/docs/stable/hadoop-project-dist/hadoop-hdfs/WebHDFS.html).
+//! Reading an HDFS file that is being written, through
+//! [WebHDFS](https://hadoop.apache.org/docs/stable/hadoop-project-dist/hadoop-hdfs/WebHDFS.html).
 //!
 //! ```text
 //! | block 0 | block 1 | block 2 ..
@@ -6,9 +7,10 @@
 //! |<- its DataNodes ---------->|     know what a reader can see: whatever the writer has flushed
 //! ```
 //!
-//! Java's client asks the DataNodes of the last block (`getReplicaVisibleLength`). hdfs-native neither does nor hands out where they are.
-//! A DataNode's web server reads by Java's client: its answer to `OPEN` has the visible length (`Content-Length`), and the bytes.
-//! Who wants that says where the NameNode's web server is: it reads what was flushed so far, which may be less than there will be.
+//! Java's client asks the DataNodes of the last block (`getReplicaVisibleLength`). hdfs-native neither does this nor
+//! exposes where they are. A DataNode's web server reads with Java's client: its answer to `OPEN` has the visible
+//! length (`Content-Length`), and the bytes. A user who gives the NameNode's web address therefore reads what has been
+//! flushed so far, which may be less than the final file.
 
 use std::io;
 use std::ops::Range;
@@ -27,23 +29,23 @@ use crate::files::{changed, check};
 use crate::parts::gather;
 use crate::runtime::{start, wait, within};
 
-/// Ranges of one read that are under way at once.
+/// Ranges of one read that are in flight at once.
 const AT_ONCE: usize = 4;
 
-/// A longer range is read in parts side by side.
+/// A longer range is read in parallel parts.
 const PART: u64 = 16 << 20;
 
-/// Bytes of an answer that are shown where it is an error.
+/// How many bytes of an error answer are shown.
 const TOLD: usize = 300;
 
-/// One file, as long as it was seen to be when it was opened.
+/// One file, with the length it had when it was opened.
 #[derive(Clone, Debug)]
 struct WrittenFile {
     cluster: Cluster,
     key: Arc<str>,
     len: u64,
     modified: Option<i64>,
-    /// Each process's own, as its connections are.
+    /// Each process has its own, like its connections.
     source: Arc<PerProcess<Source>>,
 }
 
@@ -51,11 +53,11 @@ struct WrittenFile {
 #[derive(Debug)]
 struct Source {
     client: Client,
-    /// A DataNode's, for the whole file.
+    /// A DataNode's URL, for the whole file.
     url: Url,
 }
 
-/// Opens a file that is being written. `status` is what the NameNode says of it.
+/// Opens a file that is being written. `status` is the NameNode's description of it.
 pub(super) fn open(
     cluster: &Cluster,
     key: &str,
@@ -66,7 +68,7 @@ pub(super) fn open(
     let (source, len) = wait(locate(cluster, key))??;
     let listed = stat_of(status).identity();
     let found = Identity { len, ..listed.clone() };
-    // A listing has what the NameNode counts, a plan that this file was read for has what was seen then.
+    // A listing has the NameNode's length; a plan for this file has the length seen when it was made.
     if let Some(known) = known
         && known.len != listed.len
     {
@@ -81,9 +83,9 @@ pub(super) fn open(
     Ok(Arc::new(Ends::new(Arc::new(file), url, Vec::new())))
 }
 
-/// Finds a DataNode that reads the file, and how much of it that sees.
+/// Finds a DataNode that reads the file, and how many bytes it sees.
 async fn locate(cluster: &Cluster, key: &str) -> Result<(Source, u64)> {
-    // WebHDFS may be asked for by https.
+    // WebHDFS may use https.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = Client::builder()
         .redirect(reqwest::redirect::Policy::none())
@@ -100,7 +102,7 @@ async fn locate(cluster: &Cluster, key: &str) -> Result<(Source, u64)> {
     Ok((Source { client, url }, len))
 }
 
-/// The DataNode that the first NameNode that is active sends readers of the file to.
+/// The DataNode to which the first active NameNode redirects readers of the file.
 async fn datanode(cluster: &Cluster, client: &Client, key: &str) -> Result<Url> {
     let mut last = refused("storage option `webhdfs` names no address");
     for address in cluster.webhdfs.split(',').map(str::trim).filter(|address| !address.is_empty()) {
@@ -110,7 +112,7 @@ async fn datanode(cluster: &Cluster, client: &Client, key: &str) -> Result<Url> 
             Ok(Err(e)) => last = failed(e),
             Ok(Ok(answer)) => match expect(answer, StatusCode::TEMPORARY_REDIRECT).await {
                 Ok(answer) => return target(&answer),
-                // The one in standby says so by an error, too.
+                // A standby NameNode also answers with an error.
                 Err(e) => last = e,
             },
         }
@@ -118,7 +120,7 @@ async fn datanode(cluster: &Cluster, client: &Client, key: &str) -> Result<Url> 
     Err(last)
 }
 
-/// The question for a NameNode.
+/// The request to a NameNode.
 fn request(address: &str, key: &str, user: Option<&str>) -> Result<Url> {
     let wrong = || {
         Error::invalid(format!(
@@ -141,7 +143,7 @@ fn request(address: &str, key: &str, user: Option<&str>) -> Result<Url> {
     Ok(url)
 }
 
-/// Where an answer sends us.
+/// The target of a redirect.
 fn target(answer: &Response) -> Result<Url> {
     let location = answer.headers().get(reqwest::header::LOCATION).and_then(|value| value.to_str().ok());
     location
@@ -150,7 +152,7 @@ fn target(answer: &Response) -> Result<Url> {
         .ok_or_else(|| refused("it names no DataNode"))
 }
 
-/// The same question to a DataNode for some bytes.
+/// The same request to a DataNode for some bytes.
 fn of_range(url: &Url, range: &Range<u64>) -> Url {
     let others: Vec<(String, String)> = url
         .query_pairs()
@@ -166,7 +168,7 @@ fn of_range(url: &Url, range: &Range<u64>) -> Url {
     url
 }
 
-/// An answer with this status; of any other, what it says.
+/// An answer with this status; for any other, its message.
 async fn expect(answer: Response, status: StatusCode) -> Result<Response> {
     let found = answer.status();
     if found == status {
@@ -204,7 +206,7 @@ impl WrittenFile {
     fn source(&self) -> Result<Arc<Source>> {
         self.source.get(|| {
             let (source, len) = wait(locate(&self.cluster, &self.key))??;
-            // The writer may have gone on.
+            // The writer may have continued.
             if len < self.len { Err(changed("it is shorter")) } else { Ok(source) }
         })
     }
@@ -229,7 +231,7 @@ impl WrittenFile {
         let limit = self.cluster.patience;
         let answer = within(limit, source.client.get(url).send()).await?.map_err(failed)?;
         let answer = expect(answer, StatusCode::OK).await?;
-        // An answer that is longer than asked is not read to its end.
+        // An answer longer than requested is not read to its end.
         if answer.content_length().is_some_and(|len| len > part.end - part.start) {
             return Err(refused("its answer is longer than the range that was asked for"));
         }

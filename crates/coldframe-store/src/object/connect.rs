@@ -21,18 +21,18 @@ use crate::location::shown;
 use crate::options::{Kind, Options, truth};
 use crate::runtime::kept;
 
-/// How to reach a bucket, container or server; the client itself is each process's own.
+/// How to reach a bucket, container or server; each process has its own client.
 #[derive(Clone)]
 pub(crate) struct Connection {
     about: Arc<About>,
     client: Arc<PerProcess<Arc<dyn ObjectStore>>>,
 }
 
-/// All that a client is made of. No `Debug`: it holds secrets.
+/// Everything needed to build a client. No `Debug`: it contains secrets.
 #[derive(PartialEq, Eq)]
 struct About {
     kind: Kind,
-    /// Scheme and authority, such as `s3://bucket`; of a web server with the query.
+    /// Scheme and authority, such as `s3://bucket`; for a web server with the query.
     base: String,
     options: Options,
 }
@@ -54,7 +54,7 @@ impl Connection {
         self.about.kind == Kind::Http
     }
 
-    /// Whether a file's last bytes can be asked for without knowing how many it has.
+    /// Whether a file's last bytes can be requested without knowing its length.
     pub(crate) fn has_suffixes(&self) -> bool {
         self.about.kind != Kind::Azure
     }
@@ -67,13 +67,13 @@ pub(crate) fn connect(url: &str, scheme: &str, given: &BTreeMap<String, String>)
     let (kind, base, key) = divide(url, scheme).map_err(named)?;
     let options = options(kind, &base, given).map_err(named)?;
     let connection = connection(About { kind, base, options });
-    // A client that cannot be made says so here, not when the first file is read.
+    // A client that cannot be built fails here, not when the first file is read.
     connection.store().map_err(named)?;
     let files = Arc::new(ObjectFiles::new(Arc::new(connection)));
     Ok(Reached { files, url: shown.clone(), root: key })
 }
 
-/// The options of the store that a URL is in, completed by the environment.
+/// The options of the store that a URL is in, completed from the environment.
 pub(crate) fn resolved(url: &str, scheme: &str, given: &BTreeMap<String, String>) -> Result<Options> {
     let named = |e: Error| e.in_file(shown(url));
     let (kind, base, _) = divide(url, scheme).map_err(named)?;
@@ -91,8 +91,8 @@ fn connection(about: About) -> Connection {
     )
 }
 
-/// Kind, base and key of a URL. A key is what stands behind the authority, letter for letter; of a web server's URL it is what its escapes
-/// mean, since there they are escapes.
+/// Kind, base and key of a URL. A key is the literal text after the authority; for a web server's URL it is unescaped,
+/// since there `%` is an escape.
 fn divide(url: &str, scheme: &str) -> Result<(Kind, String, String)> {
     let rest = url.split_once("://").map(|(_, rest)| rest).unwrap_or_default();
     let (authority, key) = rest.split_once('/').unwrap_or((rest, ""));
@@ -120,7 +120,7 @@ fn divide(url: &str, scheme: &str) -> Result<(Kind, String, String)> {
     Ok((kind, base, path.to_string()))
 }
 
-/// The options given, completed by the environment.
+/// The given options, completed from the environment.
 fn options(kind: Kind, base: &str, given: &BTreeMap<String, String>) -> Result<Options> {
     let known: fn(&str) -> bool = match kind {
         Kind::S3 => |name| AmazonS3ConfigKey::from_str(name).is_ok(),
@@ -133,7 +133,7 @@ fn options(kind: Kind, base: &str, given: &BTreeMap<String, String>) -> Result<O
         Kind::S3 => &["access_key_id", "secret_access_key", "session_token", "skip_signature", "profile"],
         _ => &[],
     };
-    // Who says which credentials to use does not mean a part of those in the environment.
+    // A user who gives credentials does not want them mixed with those in the environment.
     let given_credentials = options.has_any(credentials);
     match kind {
         Kind::S3 => {
@@ -149,19 +149,19 @@ fn options(kind: Kind, base: &str, given: &BTreeMap<String, String>) -> Result<O
                 }
             }
             super::profile::add(&mut options)?;
-            // Without this a conditional copy is refused by the client; with it the server decides.
+            // Without this the client refuses a conditional copy; with it the server decides.
             options.or_set("copy_if_not_exists", "multipart");
         }
         Kind::Google => options.add_environment(kind, "GOOGLE_", known),
         Kind::Azure => options.add_environment(kind, "AZURE_", known),
         Kind::Http | Kind::Hdfs => {}
     }
-    // Whoever writes http:// means it; the client would want to be told twice.
+    // A user who writes http:// means it; the client would require a second option.
     let endpoint = options.get("endpoint").or(options.get("base_url"));
     if base.starts_with("http://") || endpoint.is_some_and(|e| e.starts_with("http://")) {
         options.or_set("allow_http", "true");
     }
-    // Some give an endpoint without its scheme, as Hadoop does.
+    // Some give an endpoint without its scheme, as in Hadoop.
     if let Some(bare) = options.get("endpoint").filter(|e| !e.is_empty() && !e.contains("://")) {
         let scheme = if options.get("allow_http").and_then(truth) == Some(true) { "http" } else { "https" };
         let whole = format!("{scheme}://{bare}");
@@ -173,7 +173,7 @@ fn options(kind: Kind, base: &str, given: &BTreeMap<String, String>) -> Result<O
 
 impl About {
     fn build(&self) -> Result<Arc<dyn ObjectStore>> {
-        // An error only says that this process has chosen a provider before.
+        // An error only means that this process has chosen a provider before.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut options = self.options.clone();
         let (retry, patient) = retry(&mut options)?;
@@ -229,7 +229,7 @@ fn azure_url(base: &str) -> String {
     }
 }
 
-/// Hands each option to a builder.
+/// Passes each option to a builder.
 fn configure<B, K: FromStr<Err = object_store::Error>>(
     builder: B,
     options: &Options,
@@ -242,7 +242,7 @@ fn configure<B, K: FromStr<Err = object_store::Error>>(
     })
 }
 
-/// Servers that hang are given up, those that stumble are asked again.
+/// Hanging requests are given up, failed ones are retried.
 fn retry(options: &mut Options) -> Result<(RetryConfig, Patient)> {
     let max_retries = options.take("max_retries").map(|text| {
         text.parse::<usize>().map_err(|_| {
@@ -256,7 +256,7 @@ fn retry(options: &mut Options) -> Result<(RetryConfig, Patient)> {
     Ok((RetryConfig { backoff: BackoffConfig::default(), max_retries, retry_timeout }, patient))
 }
 
-/// A server may take as long as it likes for a long answer, but not fall silent.
+/// A server may take arbitrarily long for a long answer, but must keep sending.
 fn client(options: &mut Options) -> Result<ClientOptions> {
     let silence = options.take_time("timeout", Duration::from_secs(20))?;
     let connect = options.take_time("connect_timeout", Duration::from_secs(5))?;

@@ -12,21 +12,22 @@ use arrow_array::{Array, ArrayRef, make_array};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use coldframe_core::{Result, arrow_error};
 
-/// By what the columns of files are found.
+/// How the columns of files are matched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ColumnsBy {
-    /// By their names, whatever their case where that is unambiguous.
+    /// By name, in any case if that is unambiguous.
     #[default]
     Name,
-    /// By their places among the columns that the table has of its files.
+    /// By position among the table's columns that come from files.
     Position,
-    /// By the ids that fields have in their metadata under this key, such as `PARQUET:field_id`; those of structs' fields too.
+    /// By the ids that fields have in their metadata under this key, such as `PARQUET:field_id`; also for fields of
+    /// structs.
     Id(String),
 }
 
 impl ColumnsBy {
-    /// For each of the table's columns the place of the file's own; `None` where the file has none. `of_files`: whether a column
-    /// comes from the files, and is not the same in all rows of one.
+    /// For each of the table's columns the index of the file's own; `None` if the file has none. `of_files`: whether a
+    /// column comes from the files, rather than being constant in each file.
     pub fn places(
         &self,
         table: &Schema,
@@ -52,7 +53,7 @@ impl ColumnsBy {
         }
     }
 
-    /// A file's column with the names that the table has for the fields within: only ids tell other names apart.
+    /// A file's column with the table's names for its nested fields: only ids can match different names.
     pub fn renamed(&self, array: &ArrayRef, own: &Field, table: &Field) -> Result<ArrayRef> {
         let Self::Id(key) = self else { return Ok(array.clone()) };
         let wanted = kind(own.data_type(), table.data_type(), key);
@@ -63,7 +64,7 @@ impl ColumnsBy {
 /// The columns of a file by name.
 struct Names<'a> {
     exact: HashMap<&'a str, usize>,
-    /// `None` where several differ in their case alone.
+    /// `None` if several differ in case only.
     folded: HashMap<String, Option<usize>>,
 }
 
@@ -83,7 +84,8 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The file's type under the names of the table's. A field whose id the table has not gets a name that it has not either.
+/// The file's type with the table's names. A field whose id the table does not have gets a name that it does not have
+/// either.
 fn kind(own: &DataType, table: &DataType, key: &str) -> DataType {
     let child = |own: &FieldRef, table: &FieldRef| {
         let kind = kind(own.data_type(), table.data_type(), key);
@@ -121,7 +123,7 @@ fn kind(own: &DataType, table: &DataType, key: &str) -> DataType {
     }
 }
 
-/// The same values as a type that differs in the names of fields alone.
+/// The same values as a type that differs only in the names of fields.
 fn retyped(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
     let children: Vec<&FieldRef> = match wanted {
         DataType::Struct(fields) => fields.iter().collect(),

@@ -7,7 +7,7 @@
 //! kudu/                                       one table: a folder that a format takes as a whole
 //! ```
 //!
-//! Files come in a stable order: as they were given, and by path within a folder or a pattern.
+//! Files come in a stable order: as given, and by path within a folder or a pattern.
 
 use std::ffi::OsStr;
 
@@ -20,13 +20,13 @@ use super::glob::{fits, fixed_part, is_hidden, is_pattern, leads_through_hidden,
 use super::partition::pairs_of;
 use super::storage::{Storage, not_there, os_path, shown_path};
 
-/// The files that `given` names. `whole`: each folder is one table of its format, whatever lies in it.
+/// The files that `given` names. `whole`: each folder is one table of its format, whatever it contains.
 pub fn discover(storage: &dyn Storage, given: &OsStr, whole: bool) -> Result<Vec<Found>> {
     let location = Location::parse(given)?;
     if let Location::Url { url, scheme } = &location
         && matches!(scheme.as_str(), "http" | "https")
     {
-        // Which cannot be listed.
+        // It cannot be listed.
         return Ok(vec![Found { path: url.clone(), ..Found::default() }]);
     }
     let path = match location {
@@ -58,14 +58,14 @@ fn of_pattern(storage: &dyn Storage, path: &str, whole: bool) -> Result<Vec<Foun
         if !stat.is_folder {
             found.push(tree.found(&stat));
         } else if !parts.contains(&"**") {
-            // Which has found the files below already.
+            // It has already listed the files below.
             found.extend(tree.folder(&stat.path, pairs_of(&format!("{}/", stat.path)))?);
         }
     }
     Ok(found)
 }
 
-/// What lies below a path or URL.
+/// The files below a path or URL.
 struct Tree<'a> {
     storage: &'a dyn Storage,
     store: Store,
@@ -79,7 +79,7 @@ impl<'a> Tree<'a> {
         Ok(Self { storage, store, root, whole })
     }
 
-    /// The path or URL of what lies at a path below, in the caller's words.
+    /// The path or URL of a path below it, in the caller's form.
     fn url_of(&self, path: &str) -> String {
         if self.root.is_empty() { path.to_owned() } else { self.store.url_of(path) }
     }
@@ -88,7 +88,7 @@ impl<'a> Tree<'a> {
         Found { path: self.url_of(&stat.path), pairs: pairs_of(&stat.path), known: Some(stat.identity()) }
     }
 
-    /// The files in a folder, or the folder itself where that is one table.
+    /// The files in a folder, or the folder itself if it is one table.
     fn folder(&self, path: &str, pairs: Vec<Pair>) -> Result<Vec<Found>> {
         let url = self.url_of(path);
         let flat = is_flat(OsStr::new(&url));
@@ -114,7 +114,7 @@ impl<'a> Tree<'a> {
         Ok(files.into_iter().map(|stat| self.found(stat)).collect())
     }
 
-    /// All files below a folder, through links to folders too, as Hive and pyarrow have it.
+    /// All files below a folder, following links to folders, as Hive and pyarrow do.
     fn below(&self, path: &str) -> Result<Vec<Stat>> {
         let mut all = self.store.list(path, true)?.collect::<Result<Vec<_>>>()?;
         let root = os_path(if self.root.is_empty() { "." } else { self.root });
@@ -166,7 +166,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// What a listing gave; nothing where there is no such folder.
+/// A listing; empty if there is no such folder.
 fn there(listed: Result<Vec<Stat>>) -> Result<Vec<Stat>> {
     match listed {
         Err(e) if e.is_not_found() || is_no_folder(&e) => Ok(Vec::new()),
@@ -178,7 +178,7 @@ fn is_no_folder(e: &Error) -> bool {
     matches!(e.kind(), coldframe_core::ErrorKind::Io(e) if e.kind() == std::io::ErrorKind::NotADirectory)
 }
 
-/// What is left when empty files go: they hold no rows, and some formats cannot open them. `shown` is what was asked for.
+/// Without the empty files: they hold no rows, and some formats cannot open them. `shown` is what was requested.
 pub fn with_bytes(mut found: Vec<Found>, shown: &str) -> Result<Vec<Found>> {
     if found.is_empty() {
         return Err(Error::not_found(format!("no files to scan in {shown}")));

@@ -1,4 +1,4 @@
-//! Folders: one table as a whole, a write that was cut off, links to other folders.
+//! Folders: one table as a whole, an interrupted write, links to other folders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -13,13 +13,13 @@ use super::glob::is_hidden;
 use super::storage::Storage;
 use crate::detect;
 
-/// Whether a format takes the folder at a path or URL for one table, as Kudu's does.
+/// Whether a format treats the folder at a path or URL as one table, as Kudu does.
 pub(super) fn is_one_table(storage: &dyn Storage, location: &OsStr) -> bool {
     let found = storage.source(location, None).and_then(|source| detect(&source));
     matches!(found, Ok(Some(_)))
 }
 
-/// The same by what a listing says: folders of such a store are asked for as often as files.
+/// The same from a listing: in such a store, checking folders is as expensive as checking files.
 pub(super) fn is_one_table_as_listed(store: &Store, path: &str, files: &[Stat]) -> bool {
     let folder = Arc::new(Listed { store: store.clone(), path: path.to_owned(), folders: by_folder(files) });
     matches!(detect(&Source::Folder { path: store.url_of(path).into(), folder }), Ok(Some(_)))
@@ -27,7 +27,7 @@ pub(super) fn is_one_table_as_listed(store: &Store, path: &str, files: &[Stat]) 
 
 type Folders = Arc<BTreeMap<String, Vec<Entry>>>;
 
-/// Files and folders by the folder that they lie in.
+/// Files and folders by their parent folder.
 fn by_folder(files: &[Stat]) -> Folders {
     let mut folders: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
     let mut made = BTreeSet::new();
@@ -46,7 +46,7 @@ fn by_folder(files: &[Stat]) -> Folders {
     Arc::new(folders)
 }
 
-/// A folder that was listed with all that is below it.
+/// A folder that was listed with everything below it.
 #[derive(Debug)]
 struct Listed {
     store: Store,
@@ -93,11 +93,11 @@ impl Folder for Listed {
     }
 }
 
-/// How names begin that a write of ours has before it publishes its files, and the record of what it will publish.
+/// The name prefixes of an unpublished write by coldframe, and of the record of what it will publish.
 const STAGED: &str = "_coldframe-";
 const RECORD: &str = "_coldframe-written.json";
 
-/// Whether a folder with these files shows a part of what its record says.
+/// Whether a folder with these files shows only a part of what its record lists.
 pub(super) fn is_unfinished(store: &Store, files: &[String]) -> Result<bool> {
     let is_staged = |name: &String| name.starts_with(STAGED) && name.contains('/');
     if !files.iter().any(|name| name == RECORD) || !files.iter().any(is_staged) {
@@ -113,9 +113,9 @@ pub(super) fn is_unfinished(store: &Store, files: &[String]) -> Result<bool> {
     Ok(files.iter().any(|name| name.strip_prefix(staged).is_some_and(|rest| rest.starts_with('/'))))
 }
 
-/// The links to folders below a folder of this machine, and below those, by their paths below `root`.
+/// The links to folders below a local folder, and below those, by their paths below `root`.
 ///
-/// One that leads back to a folder on the way to it has nothing new, and no end.
+/// A link back to one of its parent folders has nothing new, and no end.
 pub(super) fn linked_folders(root: &OsStr, folder: &str) -> Result<Vec<String>> {
     let mut links = Links { root: PathBuf::from(root), found: Vec::new() };
     links.below(folder, &[])?;
@@ -128,7 +128,7 @@ struct Links {
 }
 
 impl Links {
-    /// `way` has where each link before came out, and where the next one was found.
+    /// `way` has the target of each link before, and where the next one was found.
     fn below(&mut self, folder: &str, way: &[(PathBuf, PathBuf)]) -> Result<()> {
         let top = if folder.is_empty() {
             self.root.clone()
@@ -138,7 +138,7 @@ impl Links {
         let start = real(&top);
         let mut waiting = vec![(top, folder.to_owned())];
         while let Some((above, path)) = waiting.pop() {
-            // Whatever cannot be listed, listing the files says.
+            // A folder that cannot be listed is reported when files are listed.
             let Ok(entries) = std::fs::read_dir(&above) else { continue };
             let mut folders: Vec<_> = entries.flatten().filter(|entry| entry.path().is_dir()).collect();
             folders.sort_unstable_by_key(std::fs::DirEntry::file_name);

@@ -1,8 +1,8 @@
-//! A file as a listing tells of it.
+//! A file as described by a listing.
 
 use coldframe_store::Identity;
 
-/// A `key=value` folder: both as texts.
+/// A `key=value` folder: both as text.
 pub type Pair = (String, String);
 
 /// A file, or a folder that is one table.
@@ -10,8 +10,8 @@ pub type Pair = (String, String);
 pub struct Found {
     /// Its path or URL, as text (see [`super::storage`]).
     pub path: String,
-    /// The `key=value` pairs of the folders between it and the root that was given.
+    /// The `key=value` pairs of the folders between it and the given root.
     pub pairs: Vec<Pair>,
-    /// What the listing that found it told of it.
+    /// What the listing said about it.
     pub known: Option<Identity>,
 }

@@ -1,4 +1,5 @@
-//! One file as a part of a table: its columns become the table's, in the table's types; others are the same in all its rows.
+//! One file as a part of a table: its columns are converted to the table's types; other columns are constant in all its
+//! rows.
 //!
 //! ```text
 //! filter ──given the constants──▶ no row: the file is not opened
@@ -18,18 +19,19 @@ use coldframe_core::{Error, ErrorKind, Predicate, Result, Scan, arrow_error, pro
 use super::columns::ColumnsBy;
 use super::storage::shown_path;
 
-/// A table's columns, and what of them a file does not say itself.
+/// A table's columns, and those of them that a file does not contain itself.
 #[derive(Clone, Debug)]
 pub struct Fragment {
     /// The table's columns.
     pub schema: SchemaRef,
-    /// Columns that have one value in all rows of the file, whatever the file has under their names: arrays of one.
+    /// Columns with one value in all rows of the file, which replace the file's columns of that name: arrays of
+    /// one.
     pub constants: Vec<(String, ArrayRef)>,
-    /// The value, as an array of one, of columns that the file may lack; where there is none here it is null.
+    /// Default values, as arrays of one, for columns that the file may lack; null if there is none here.
     pub defaults: Vec<(String, ArrayRef)>,
-    /// By what the file's columns are found.
+    /// How the file's columns are matched.
     pub by: ColumnsBy,
-    /// Whether a column of the file that the table has not is an error.
+    /// Whether a column of the file that the table does not have is an error.
     pub complete: bool,
 }
 
@@ -48,19 +50,20 @@ impl Fragment {
         self.defaults.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    /// Whether the constants alone leave a row that may pass a filter, which is bound to the table's columns.
+    /// Whether a row can pass a filter, judging by the constants alone; the filter is bound to the table's
+    /// columns.
     pub fn may_match(&self, predicate: Option<&Predicate>) -> Result<bool> {
         let Some(predicate) = predicate.filter(|_| !self.constants.is_empty()) else { return Ok(true) };
         let left = predicate.given(&self.schema, &|name| self.constant(name).cloned())?;
         Ok(!left.is_no_row())
     }
 
-    /// The table's columns that a scan hands out.
+    /// The table's columns that a scan returns.
     pub fn projected(&self, columns: Option<&[String]>) -> Result<SchemaRef> {
         projected(&self.schema, columns)
     }
 
-    /// How to read a file with these columns; `None` where none of its rows passes. `path` is for errors.
+    /// How to read a file with these columns; `None` if none of its rows passes. `path` is for errors.
     pub fn reading(&self, file: &SchemaRef, scan: &Scan, path: &str) -> Result<Option<Reading>> {
         let of_files = |field: &arrow_schema::Field| self.constant(field.name()).is_none();
         let places = self.by.places(&self.schema, file, of_files);
@@ -91,7 +94,7 @@ impl Fragment {
     }
 }
 
-/// A table's columns by name, in the order asked for; all if `None`.
+/// A table's columns by name, in the requested order; all if `None`.
 pub(super) fn projected(table: &SchemaRef, columns: Option<&[String]>) -> Result<SchemaRef> {
     let Some(names) = columns else { return Ok(table.clone()) };
     let of = |name: &String| {
@@ -129,7 +132,7 @@ struct Origins<'a> {
     file: &'a SchemaRef,
 }
 
-/// A filter in two parts.
+/// A filter split into two parts.
 struct Divided {
     /// For the file, with its own names.
     pushed: Option<Predicate>,
@@ -147,7 +150,7 @@ impl Origins<'_> {
         self.file.fields().get((*self.places.get(at)?)?)
     }
 
-    /// The value that a column has in all rows: of the partition, or as the file lacks the column.
+    /// The constant value of a column: from the partition, or because the file lacks the column.
     fn constant(&self, field: &FieldRef) -> Option<ArrayRef> {
         let name = field.name();
         if let Some(value) = self.fragment.constant(name) {
@@ -177,7 +180,8 @@ impl Origins<'_> {
         Err(Error::schema(what).in_file(shown_path(path)))
     }
 
-    /// What the file can filter by itself, and what is left for the adapted batches; `None` where no row passes.
+    /// The part of the filter that the file can evaluate, and the part left for the adapted batches; `None` if
+    /// no row passes.
     fn divide(&self, predicate: Option<&Predicate>) -> Result<Option<Divided>> {
         let Some(predicate) = predicate else {
             return Ok(Some(Divided { pushed: None, residual: None }));
@@ -203,7 +207,7 @@ impl Origins<'_> {
         }
     }
 
-    /// The filter by the file's names and types, an error where the file cannot say it.
+    /// The filter in the file's names and types; an error if the file cannot express it.
     fn in_file(&self, predicate: Predicate) -> Result<Predicate> {
         let table = &self.fragment.schema;
         let mut paths = Vec::new();
@@ -224,7 +228,7 @@ impl Origins<'_> {
         predicate.rename(&|path| names.get(&path).cloned().unwrap_or(path)).bind(self.file)
     }
 
-    /// What becomes of the columns that the file gives, and which those are.
+    /// How the columns that the file supplies are converted, and which those are.
     fn adaptation(&self, decoded: &Schema) -> (Vec<Column>, Vec<String>) {
         let mut names: Vec<String> = Vec::new();
         let column = |field: &FieldRef| match (self.constant(field), self.own(field.name())) {
@@ -247,24 +251,24 @@ impl Origins<'_> {
 pub struct Reading {
     /// For the file itself.
     pub scan: Scan,
-    /// For the batches that come out of it.
+    /// For the batches read from it.
     pub adaptation: Adaptation,
 }
 
 /// Where a column comes from.
 #[derive(Clone, Debug)]
 enum Column {
-    /// One of those that the file gives, by its place among them.
+    /// One of those that the file supplies, by index among them.
     Own(usize, FieldRef),
     /// The same value in all rows: an array of one.
     Same(ArrayRef),
 }
 
-/// Makes a file's batches into the table's.
+/// Converts a file's batches to the table's.
 #[derive(Clone, Debug)]
 pub struct Adaptation {
     columns: Vec<Column>,
-    /// The columns that are made, and of those the ones that are handed out.
+    /// The columns that are made, and which of them are returned.
     decoded: SchemaRef,
     output: SchemaRef,
     residual: Option<Predicate>,
@@ -273,7 +277,7 @@ pub struct Adaptation {
 }
 
 impl Adaptation {
-    /// Whether rows are filtered here, which the file's own limit knows nothing of.
+    /// Whether rows are filtered here: then the file's own limit does not apply.
     pub fn filters(&self) -> bool {
         self.residual.is_some()
     }
@@ -283,7 +287,7 @@ impl Adaptation {
         &self.output
     }
 
-    /// The table's columns of a batch, without the rows that the filter leaves out.
+    /// The table's columns of a batch, without the rows that the filter excludes.
     pub fn adapt(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let made = self.arranged(batch)?;
         let Some(residual) = &self.residual else { return Ok(made) };
@@ -346,7 +350,7 @@ impl Adaptation {
     }
 }
 
-/// An array in exactly a field's type, no value changed.
+/// An array in exactly a field's type, without changing a value.
 fn retyped(array: &ArrayRef, field: &FieldRef) -> Result<ArrayRef> {
     let found = arrow_schema::Field::new(field.name(), array.data_type().clone(), true);
     let batch = whole(&Schema::new(vec![found]).into(), vec![array.clone()], array.len())?;

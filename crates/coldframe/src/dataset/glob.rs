@@ -6,7 +6,7 @@
 //! **       any number of folders, as a whole part
 //! ```
 //!
-//! A bracket that is never closed is a bracket. A hidden name (`.x`, `_x`) is never matched.
+//! A bracket that is never closed is literal. A hidden name (`.x`, `_x`) is never matched.
 
 use coldframe_core::{Error, Result};
 
@@ -17,17 +17,17 @@ pub(super) fn is_pattern(path: &str) -> bool {
     path.contains(MAGIC)
 }
 
-/// Whether a name is one that readers of folders leave out, as Hive and Spark do.
+/// Whether a name is one that readers of folders ignore, as Hive and Spark do.
 pub(super) fn is_hidden(name: &str) -> bool {
     name.starts_with(['.', '_'])
 }
 
-/// Whether a path below a folder leads through a hidden name.
+/// Whether a path below a folder contains a hidden name.
 pub(super) fn leads_through_hidden(path: &str) -> bool {
     path.split('/').any(|name| is_hidden(name) && name != "." && name != "..")
 }
 
-/// Whether the names of a path fit the parts of a pattern.
+/// Whether the names of a path match the parts of a pattern.
 pub(super) fn fits(names: &[&str], parts: &[&str]) -> bool {
     match parts.split_first() {
         None => names.is_empty(),
@@ -43,7 +43,7 @@ pub(super) fn fits(names: &[&str], parts: &[&str]) -> bool {
 pub(super) fn matches(part: &str, name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let wanted = tokens(part);
-    // Where the last `*` began, and what of the name it has taken so far.
+    // Where the last `*` began, and how much of the name it has matched so far.
     let (mut at, mut of, mut star) = (0, 0, None);
     while let Some(c) = name.get(at) {
         match wanted.get(of) {
@@ -110,11 +110,11 @@ fn tokens(part: &str) -> Vec<Token> {
     tokens
 }
 
-/// The set behind a `[`, and how long it is with its `]`; `None` where that is missing.
+/// The set after a `[`, and its length including the `]`; `None` if that is missing.
 fn set(behind: &[char]) -> Option<(Token, usize)> {
     let negated = behind.first() == Some(&'!');
     let start = usize::from(negated);
-    // A bracket that comes first is one of the set.
+    // A bracket that comes first is a member of the set.
     let end = behind.iter().skip(start + 1).position(|c| *c == ']')? + start + 1;
     let inside = behind.get(start..end)?;
     let (mut ranges, mut at) = (Vec::new(), 0);
@@ -133,7 +133,7 @@ fn set(behind: &[char]) -> Option<(Token, usize)> {
     Some((Token::Set { ranges, negated }, end + 1))
 }
 
-/// The folders of a pattern before its first wildcard: where to start to list. Those of a URL keep the name of the store.
+/// The folders of a pattern before its first wildcard: where listing starts. Those of a URL keep the name of the store.
 pub(super) fn fixed_part(pattern: &str) -> Result<&str> {
     let folders = |path: &str| {
         let plain = path.get(..path.find(MAGIC).unwrap_or(path.len())).unwrap_or_default();

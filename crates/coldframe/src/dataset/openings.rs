@@ -1,4 +1,4 @@
-//! Files that are opened side by side, by the pool's threads and the one who asks.
+//! Opens files in parallel, on the pool's threads and the caller's.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -6,7 +6,7 @@ use coldframe_core::{Error, Result};
 
 use crate::pool::{Job, Work, pool};
 
-/// Files are opened by so many threads, which wait for the disk or the network.
+/// Files are opened by this many threads, which wait for the disk or the network.
 const OPENERS: usize = 16;
 
 type Each<T> = Box<dyn Fn(usize) -> Result<T> + Send + Sync>;
@@ -63,7 +63,7 @@ impl<T: Send + 'static> Openings<T> {
     }
 }
 
-/// One less is at work, also where the work panics.
+/// One fewer is at work, also if the work panics.
 struct AtEnd<'a, T: Send + 'static>(&'a Openings<T>);
 
 impl<T: Send + 'static> Drop for AtEnd<'_, T> {
@@ -88,7 +88,7 @@ impl<T: Send + 'static> Work for Openings<T> {
     }
 }
 
-/// What `open` gives for each number below `count`; the error of the first that fails.
+/// The result of `open` for each number below `count`; the error of the first that fails.
 pub(super) fn side_by_side<T: Send + 'static>(
     count: usize,
     open: impl Fn(usize) -> Result<T> + Send + Sync + 'static,

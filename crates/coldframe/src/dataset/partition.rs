@@ -5,8 +5,8 @@
 //! dt=2014-01-02/city=__HIVE_DEFAULT_PARTITION__/000000_0       a null
 //! ```
 //!
-//! Names and values are escaped as in URLs. A column is `int64` where all its values are whole numbers, `date32` where all are dates,
-//! else text; a schema may say other types.
+//! Names and values are escaped as in URLs. A column is `int64` if all its values are integers, `date32` if all are
+//! dates, else text; a schema may declare other types.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,14 +24,14 @@ use super::storage::shown_path;
 /// The name that Hive and Spark give to the partition of null.
 pub const HIVE_NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// The pairs of the folders in a path; what stands behind the last slash is no folder.
+/// The pairs of the folders in a path; what follows the last slash is not a folder.
 pub fn pairs_of(path: &str) -> Vec<Pair> {
     let Some((folders, _)) = path.rsplit_once('/') else { return Vec::new() };
     let pairs = folders.split('/').filter_map(|folder| folder.split_once('='));
     pairs.filter(|(key, _)| !key.is_empty()).map(|(key, value)| (unescaped(key), unescaped(value))).collect()
 }
 
-/// The text in which `%41` is `A`.
+/// Unescapes text: `%41` is `A`.
 fn unescaped(text: &str) -> String {
     if !text.contains('%') {
         return text.to_owned();
@@ -51,7 +51,7 @@ fn hex(digits: &[u8]) -> Option<u8> {
     u8::from_str_radix(digits, 16).ok()
 }
 
-/// The partition columns of the files of a table: as `given` has them, else by all their values.
+/// The partition columns of the files of a table: as in `given`, otherwise derived from all their values.
 pub fn fields(found: &[Found], given: Option<&Schema>) -> Result<Vec<Field>> {
     let keys = |one: &Found| one.pairs.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>();
     let Some(first) = found.first() else { return Ok(Vec::new()) };
@@ -72,7 +72,7 @@ pub fn fields(found: &[Found], given: Option<&Schema>) -> Result<Vec<Field>> {
     Ok(names.iter().enumerate().map(of).collect())
 }
 
-/// The type of a column of which these are the values.
+/// The type of a column with these values.
 fn inferred(values: &BTreeSet<&str>) -> DataType {
     if values.is_empty() {
         DataType::Utf8
@@ -96,7 +96,7 @@ fn is_date(value: &str) -> bool {
     fits && parsed(value, &DataType::Date32).is_ok()
 }
 
-/// The values of one file's partition: arrays of one value, of the columns' types.
+/// The values of one file's partition: arrays of one value, in the columns' types.
 pub fn values(found: &Found, fields: &[Field]) -> Result<Vec<(String, ArrayRef)>> {
     let of =
         |((_, text), field): (&Pair, &Field)| Ok((field.name().clone(), typed(text, field, &found.path)?));

@@ -1,4 +1,4 @@
-//! What is to be read, as plain data: a request, and the splits that answer it.
+//! What to read, as plain data: a request, and the splits that answer it.
 //!
 //! ```text
 //! driver    dataset ──▶ Plan { scan, splits } ──▶ bytes ──┐
@@ -6,7 +6,8 @@
 //! executor  Python, JVM, Rust      rows ◀── Split ◀───────┘
 //! ```
 //!
-//! A split holds what opening its file takes: the path, how it is opened, what the listing or an earlier opening has told of it.
+//! A split holds everything needed to open its file: the path, how it is opened, what the listing or an earlier opening
+//! found out about it.
 
 use std::fmt;
 use std::ops::Range;
@@ -23,16 +24,16 @@ use crate::{File, open_source};
 /// How files are opened.
 #[derive(Clone, Debug)]
 pub struct Opening {
-    /// The format's name; `None` where the bytes say it.
+    /// The format's name; `None` to detect it from the bytes.
     pub format: Option<String>,
-    /// The options of the format, keys among them.
+    /// The options of the format, including keys.
     pub options: OpenOptions,
-    /// Where the files are reached.
+    /// How the files are reached.
     pub storage: Arc<dyn Storage>,
 }
 
 impl Default for Opening {
-    /// Whatever the bytes say, local or in a store that needs no options.
+    /// Any format, local or in a store that needs no options.
     fn default() -> Self {
         Self { format: None, options: OpenOptions::default(), storage: Arc::new(Stores::default()) }
     }
@@ -50,20 +51,20 @@ impl Opening {
 pub struct SplitFile {
     /// Its path or URL, as text (see [`super::storage`]).
     pub path: String,
-    /// How it is opened. The format is known where the file was opened for the plan.
+    /// How it is opened. The format is known if the file was opened for the plan.
     pub opening: Arc<Opening>,
-    /// What a listing, or opening it, has told of it: another content is an error.
+    /// What a listing, or opening it, found out about it: different content is an error.
     pub known: Option<Identity>,
     /// What was read to open it.
     pub recorded: Arc<Vec<Piece>>,
-    /// What it is in a table of many files.
+    /// Its role in a table of many files.
     pub fragment: Option<Fragment>,
-    /// Where it is an object of this process alone, and the path only a name for it.
+    /// Set if it is an object of this process, and the path only a name for it.
     pub source: Option<Source>,
 }
 
 impl SplitFile {
-    /// Opens it. `own`: what else is known, of the split that is to be read.
+    /// Opens it. `own`: what else is known about the split to be read.
     pub fn open(&self, own: &[Piece]) -> Result<File> {
         let source = match &self.source {
             Some(source) => source.clone(),
@@ -87,16 +88,16 @@ impl fmt::Debug for SplitFile {
 /// Which part of a file a split is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// As the file itself cuts it.
+    /// As the file itself is cut.
     Cut(coldframe_core::Split),
-    /// One of some equal shares of the splits of about `target` bytes that the file is cut into by who reads it. All who do so cut it in
-    /// the same way.
+    /// One of several equal shares of the splits of about `target` bytes that the reader cuts the file into. All
+    /// readers cut it the same way.
     Share {
         /// Which one, from 0 on.
         number: u64,
         /// How many there are.
         of: u64,
-        /// Bytes of a split.
+        /// Bytes per split.
         target: u64,
     },
 }
@@ -106,9 +107,9 @@ pub enum Part {
 pub struct Split {
     /// Its file.
     pub file: Arc<SplitFile>,
-    /// What of it.
+    /// Its part of the file.
     pub part: Part,
-    /// Of a folder that is one table: what was found there that this split needs.
+    /// For a folder that is one table: what was found there that this split needs.
     pub own: Vec<Piece>,
 }
 
@@ -123,17 +124,17 @@ impl Split {
         Ok(cut.into_iter().zip(recorded).map(of).collect())
     }
 
-    /// The length of its file in bytes; `None` where it is a part of a folder that is one table.
+    /// The length of its file in bytes; `None` if it is a part of a folder that is one table.
     pub fn file_bytes(&self) -> Option<u64> {
         self.file.known.as_ref().map(|known| known.len)
     }
 
-    /// Opens its file for its rows alone: of a folder, perhaps no more can be read then.
+    /// Opens its file for its rows only: for a folder, the rest may not be readable then.
     pub fn open(&self) -> Result<File> {
         self.file.open(&self.own)
     }
 
-    /// The splits of a share, for which its file is opened; itself where it is no share.
+    /// The splits of a share, for which its file is opened; the split itself if it is not a share.
     pub fn cut(&self) -> Result<Vec<Self>> {
         let Part::Share { number, of, target } = self.part else { return Ok(vec![self.clone()]) };
         let opened = self.file.open(&[])?;
@@ -174,10 +175,10 @@ fn share(number: u64, of: u64, count: usize) -> Range<usize> {
     at(number)..at(number.saturating_add(1))
 }
 
-/// What is asked of a table, and the splits that together hold it.
+/// A request to a table, and the splits that together answer it.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The columns that come out.
+    /// The columns returned.
     pub schema: SchemaRef,
     /// The request; its filter is bound to the table's columns.
     pub scan: Scan,
@@ -185,7 +186,7 @@ pub struct Plan {
     pub splits: Vec<Split>,
 }
 
-/// What opening one more file counts where small splits are packed into one task: Spark's own figure.
+/// The cost of opening one more file when small splits are packed into one task: Spark's own figure.
 pub const OPEN_COST: u64 = 4 << 20;
 
 /// Groups of consecutive splits of about `target` bytes, by the splits' sizes.

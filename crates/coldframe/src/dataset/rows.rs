@@ -10,14 +10,14 @@ use coldframe_core::{Damage, DamageLog, Error, Fault, OnError, Result, Scan, Spl
 use crate::opened::{Opened, Reader};
 use crate::stream::{Open, Stream, open_before};
 
-/// What a thread decodes at least, where several do: bytes of a file.
+/// The minimum that a thread decodes, if there are several: bytes of a file.
 pub(crate) const SPLIT_BYTES: u64 = 8 << 20;
 
-/// Decoded bytes that may wait to be taken, for each thread and in all.
+/// Decoded bytes that may be buffered, for each thread and in total.
 const WAITING_BYTES: u64 = 32 << 20;
 const MOST_WAITING_BYTES: u64 = 512 << 20;
 
-/// The bytes that may wait where so many threads decode.
+/// The buffer size for this many threads.
 pub(crate) fn waiting_bytes(threads: usize) -> u64 {
     WAITING_BYTES.saturating_mul(threads as u64).min(MOST_WAITING_BYTES)
 }
@@ -33,10 +33,10 @@ pub struct FileDamage {
 
 /// A file, or a part of one, before it is opened.
 pub(super) struct Unopened {
-    /// Opens it, cut into splits of about so many bytes; `None` where it has no row that is wanted.
+    /// Opens it, cut into splits of about this many bytes; `None` if it has no row that is needed.
     pub(super) open: Box<dyn Fn(u64) -> Result<Option<Opened>> + Send + Sync>,
     pub(super) path: String,
-    /// Its length, where a listing has told it.
+    /// Its length, if known from a listing.
     pub(super) bytes: u64,
 }
 
@@ -55,16 +55,16 @@ pub struct Rows {
     schema: SchemaRef,
     on_error: OnError,
     state: State,
-    /// Of all that was read to its end, or given up.
+    /// Losses of everything that was read to its end, or given up.
     damage: Vec<FileDamage>,
-    /// Of what is being read; nothing that has to do with a place in a file is pushed by threads.
+    /// Losses of what is being read; threads never push losses that have a position in a file.
     log: DamageLog,
 }
 
 enum State {
     /// One after the other, on the caller's thread.
     Alone(Box<Alone>),
-    /// By the pool, once the first batch is asked for.
+    /// On the pool, once the first batch is requested.
     Waiting {
         files: Vec<Unopened>,
         threads: usize,
@@ -75,7 +75,7 @@ enum State {
 struct Alone {
     files: VecDeque<Unopened>,
     current: Option<Current>,
-    /// Rows that are still wanted.
+    /// Rows still needed.
     left: Option<u64>,
 }
 
@@ -108,8 +108,8 @@ impl Current {
 }
 
 impl Rows {
-    /// The rows of `files` by a request: by up to `threads` threads of the pool, or on the caller's where there is one thread, a
-    /// limit, which may end anywhere, or damage to be passed over.
+    /// The rows of `files` for a request: with up to `threads` threads of the pool, or on the caller's if there is one
+    /// thread, a limit, which may end anywhere, or damage to be skipped.
     pub(super) fn new(files: Vec<Unopened>, schema: SchemaRef, scan: &Scan, threads: usize) -> Self {
         let alone = threads < 2 || scan.limit.is_some() || scan.on_error != OnError::Raise;
         let state = if alone {
@@ -136,7 +136,7 @@ impl Rows {
         all
     }
 
-    /// Where changed and passed over values are counted, as far as rows are decoded by the caller.
+    /// Counts changed and skipped values, as far as the caller's thread decodes rows.
     pub fn log(&self) -> &DamageLog {
         &self.log
     }
@@ -155,7 +155,7 @@ impl Rows {
     }
 }
 
-/// Starts to read, side by side where there is work for two.
+/// Starts reading, in parallel if there is work for two.
 fn started(files: Vec<Unopened>, threads: usize) -> Result<State> {
     let files = match <[Unopened; 1]>::try_from(files) {
         Ok([one]) => {

@@ -1,4 +1,4 @@
-//! A request to a table: which columns, which rows, how many; what comes of it is a plan of splits, or rows.
+//! A request to a table: which columns, which rows, how many. Its result is a plan of splits, or rows.
 
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -15,18 +15,19 @@ use super::table::{Dataset, Given, TableOptions};
 use crate::File;
 use crate::opened::Opened;
 
-/// Splits of about so many bytes, where nothing else is asked for.
+/// The default target size of splits in bytes.
 pub const SPLIT_BYTES: u64 = 128 << 20;
 
-/// Files of a store elsewhere that are read at once, where the machine has fewer processors: most of them wait.
+/// How many files of a remote store are read at once, even if the machine has fewer processors: most of them
+/// wait.
 const REMOTE_FILES: usize = 8;
 
-/// Which rows are wanted.
+/// Which rows to return.
 #[derive(Clone, Debug)]
 pub enum Filter {
     /// A condition in SQL: `dt >= '2014-01-01' and x is not null`.
     Text(String),
-    /// A condition that is not bound to a schema.
+    /// An unbound condition.
     Condition(Condition),
     /// A filter that is bound to the table's columns.
     Predicate(Predicate),
@@ -75,35 +76,35 @@ impl Dataset {
 
 /// A request for the rows of a path, a folder, a pattern or a URL: many files as one table, found and opened by their bytes.
 ///
-/// [`Dataset::new`] takes several of them, options of formats and stores, and what else may be said of a table.
+/// [`Dataset::new`] takes several of them, options of formats and stores, and further settings of a table.
 pub fn scan(location: impl AsRef<OsStr>) -> Result<ScanBuilder> {
     let given = vec![Given::Path(location.as_ref().to_owned())];
     Ok(Dataset::new(given, Opening::default(), TableOptions::default())?.scan())
 }
 
 impl ScanBuilder {
-    /// The columns, in the order wanted; all where this is not called.
+    /// The columns, in the requested order; all if this is not called.
     #[must_use]
     pub fn columns<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.scan.columns = Some(names.into_iter().map(Into::into).collect());
         self
     }
 
-    /// The rows that pass; exactly those.
+    /// The rows that pass; exact.
     #[must_use]
     pub fn filter(mut self, filter: impl Into<Filter>) -> Self {
         self.filter = Some(filter.into());
         self
     }
 
-    /// At most so many rows, counted after the filter.
+    /// At most this many rows, counted after the filter.
     #[must_use]
     pub fn limit(mut self, rows: u64) -> Self {
         self.scan.limit = Some(rows);
         self
     }
 
-    /// Most rows of a batch.
+    /// Maximum rows of a batch.
     #[must_use]
     pub fn batch_rows(mut self, rows: usize) -> Self {
         self.scan.batch_rows = rows;
@@ -117,14 +118,14 @@ impl ScanBuilder {
         self
     }
 
-    /// Most threads at work; 1 is none but the caller's.
+    /// Maximum number of busy threads; 1 means only the caller's.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.scan.threads = threads.clamp(1, threads::MOST);
         self
     }
 
-    /// Splits of about so many bytes of a file.
+    /// Splits of about this many bytes of a file.
     #[must_use]
     pub fn split_bytes(mut self, bytes: u64) -> Self {
         self.split_bytes = bytes.max(1);
@@ -155,7 +156,7 @@ impl ScanBuilder {
         Ok(Scan { predicate: bound, ..self.scan.clone() })
     }
 
-    /// The files that may have rows which pass.
+    /// The files that may have rows that pass.
     fn matching(&self, scan: &Scan) -> Result<Vec<usize>> {
         let mut matching = self.dataset.matching(scan.predicate.as_ref())?;
         if let Some(files) = &self.files {
@@ -164,17 +165,17 @@ impl ScanBuilder {
         Ok(matching)
     }
 
-    /// The columns that come out.
+    /// The columns returned.
     pub fn schema(&self) -> Result<SchemaRef> {
         projected(&self.dataset.schema()?, self.scan.columns.as_deref())
     }
 
-    /// A plan by what the listing told: files are cut by those who read them. Only what no listing told of is opened.
+    /// A plan from the listing: readers cut the files. Only files that were not listed are opened.
     pub fn plan(&self) -> Result<Plan> {
         self.planned(false)
     }
 
-    /// A plan of splits that files cut themselves, for which all of them are opened.
+    /// A plan of splits that the files are cut into now, for which all of them are opened.
     pub fn splits(&self) -> Result<Plan> {
         self.planned(true)
     }
@@ -205,7 +206,7 @@ impl ScanBuilder {
         Ok(Plan { schema, scan, splits })
     }
 
-    /// The rows, in the order of the files. Nothing is read before the first batch is asked for.
+    /// The rows, in the order of the files. Nothing is read before the first batch is requested.
     pub fn read(&self) -> Result<Rows> {
         let (schema, scan) = (self.schema()?, self.request()?);
         let files = self.matching(&scan)?;
@@ -234,7 +235,7 @@ impl ScanBuilder {
     }
 }
 
-/// A file with what is to be read of it.
+/// A file with the part of it to be read.
 fn opened(file: File, fragment: Option<&Fragment>, scan: &Scan, target: u64) -> Result<Option<Opened>> {
     let (scan, adaptation) = match fragment {
         None => (scan.clone(), None),
@@ -248,7 +249,7 @@ fn opened(file: File, fragment: Option<&Fragment>, scan: &Scan, target: u64) -> 
 }
 
 impl Split {
-    /// The columns of its rows: those of the table that its file is a part of.
+    /// The columns of its rows: those of the table that its file belongs to.
     pub fn schema(&self) -> Result<SchemaRef> {
         match &self.file.fragment {
             Some(fragment) => Ok(fragment.schema.clone()),
@@ -256,7 +257,7 @@ impl Split {
         }
     }
 
-    /// The rows by a request whose filter is bound to its columns.
+    /// The rows for a request whose filter is bound to its columns.
     pub fn read(&self, scan: &Scan) -> Result<Rows> {
         let schema = match &self.file.fragment {
             Some(fragment) => fragment.projected(scan.columns.as_deref())?,
@@ -280,7 +281,7 @@ impl Split {
 }
 
 impl Plan {
-    /// The rows of all splits, in their order, by as many threads as the request says.
+    /// The rows of all splits, in order, with as many threads as the request allows.
     pub fn read(&self) -> Rows {
         let files = self.splits.iter().map(|split| split.unopened(&self.scan)).collect();
         Rows::new(files, self.schema.clone(), &self.scan, self.scan.threads)

@@ -1,7 +1,7 @@
-//! Where a table's files are reached: by paths and URLs, as text.
+//! How a table's files are reached: by paths and URLs, as text.
 //!
-//! Names of files need not be UTF-8. [`coldframe_store::to_text`] has a text for each, so that a path can be compared, sorted and
-//! written down; [`os_path`] gives the name back.
+//! File names need not be UTF-8. [`coldframe_store::to_text`] gives each a text form, so that a path can be compared,
+//! sorted and stored; [`os_path`] converts it back.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -15,7 +15,8 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// The files at and below a path or URL.
     fn store(&self, location: &OsStr) -> Result<Store>;
 
-    /// The file or folder at a path or URL; with what a listing has told of it, another content is an error.
+    /// The file or folder at a path or URL; given what a listing said about it, different content is an
+    /// error.
     fn source(&self, location: &OsStr, known: Option<&Identity>) -> Result<Source> {
         self.store(location)?.source(known)
     }
@@ -25,11 +26,12 @@ pub trait Storage: Send + Sync + fmt::Debug {
         matches!(Location::parse(location), Ok(Location::Local(_)))
     }
 
-    /// The options of a location's store, which may be secrets; `None` where they alone do not lead another process there.
+    /// The options of a location's store, which may contain secrets; `None` if the options alone do not suffice to
+    /// reach it from another process.
     fn options(&self, location: &OsStr) -> Option<&BTreeMap<String, String>>;
 }
 
-/// Local files and the stores of [`coldframe_store`], by one set of options.
+/// Local files and the stores of [`coldframe_store`], with one set of options.
 #[derive(Clone, Default)]
 pub struct Stores(pub BTreeMap<String, String>);
 
@@ -54,7 +56,7 @@ impl Storage for Stores {
     }
 }
 
-/// A path or URL as the operating system has it, from its text.
+/// A path or URL in the operating system's form, from its text.
 pub fn os_path(text: &str) -> OsString {
     match Location::parse(OsStr::new(text)) {
         Ok(Location::Url { .. }) => text.into(),
@@ -62,12 +64,12 @@ pub fn os_path(text: &str) -> OsString {
     }
 }
 
-/// A path or URL as errors show it: without secrets, and whatever is not text replaced.
+/// A path or URL for errors: without secrets, and with replacements for whatever is not text.
 pub fn shown_path(text: &str) -> String {
     shown(&os_path(text).to_string_lossy())
 }
 
-/// There is nothing at a path.
+/// Nothing exists at a path.
 pub(super) fn not_there(path: &str, what: &str) -> Error {
     Error::not_found(what).in_file(shown_path(path))
 }

@@ -1,4 +1,4 @@
-//! Many files as one table: which files, which columns, what of each file is the same in all its rows.
+//! Many files as one table: which files, which columns, and what is constant in each file.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -20,37 +20,37 @@ use super::plan::{Opening, SplitFile};
 use super::storage::{os_path, shown_path};
 use crate::{File, format_named, formats};
 
-/// Files that stay open, that is to say with what was read to open them in memory.
+/// How many files stay open, that is, keep in memory what opening them read.
 const KEPT_OPEN: usize = 256;
 
-/// What a table is made of.
+/// The sources of a table.
 #[derive(Clone)]
 pub enum Given {
     /// A path, folder, pattern or URL.
     Path(OsString),
-    /// A file that was found before.
+    /// A file that was already found.
     Found(Found),
-    /// A file that is open already.
+    /// A file that is already open.
     File(File),
-    /// Something of this process that can be opened again and again, and its name.
+    /// An object of this process that can be opened repeatedly, and its name.
     Source(Source, String),
 }
 
 /// How files become a table.
 #[derive(Clone, Debug, Default)]
 pub struct TableOptions {
-    /// Whether `key=value` folders are left alone, and not columns.
+    /// Whether to ignore `key=value` folders instead of making them columns.
     pub without_partitions: bool,
-    /// The types of partition columns, where they are not to be told by their values.
+    /// The types of partition columns, if they should not be derived from the values.
     pub partition_types: Option<SchemaRef>,
-    /// Whether the columns are those of the first file alone. Else they are those of all files, in types as wide as needed, and every
-    /// file is opened when they are first asked for.
+    /// Whether the columns are those of the first file only. Otherwise they are those of all files, in types as wide as
+    /// needed, and every file is opened when they are first needed.
     pub first_only: bool,
-    /// The table's columns, partitions among them, where they are known: no file is opened for them.
+    /// The table's columns including partitions, if they are known: then no file is opened for them.
     pub schema: Option<SchemaRef>,
-    /// By what the columns of files are found.
+    /// How the columns of files are matched.
     pub by: ColumnsBy,
-    /// What stands in columns that a file lacks, as arrays of one value; null where there is none here.
+    /// Default values for columns that a file lacks, as arrays of one value; null if there is none here.
     pub defaults: Vec<(String, arrow_array::ArrayRef)>,
 }
 
@@ -74,7 +74,7 @@ struct Inner {
     partitions: Vec<Field>,
     constants: Vec<Vec<(String, arrow_array::ArrayRef)>>,
     schema: OnceLock<SchemaRef>,
-    /// The file whose columns come first, once that is known: the first that can be opened.
+    /// The file whose columns come first, once known: the first that can be opened.
     lead: AtomicUsize,
     opened: Mutex<HashMap<usize, File>>,
     notices: Mutex<Vec<(String, Notice)>>,
@@ -82,7 +82,7 @@ struct Inner {
 }
 
 impl Dataset {
-    /// The table of some files; those that are named by a folder or a pattern are looked for.
+    /// The table of some files; those in a folder or matching a pattern are looked up.
     pub fn new(given: Vec<Given>, opening: Opening, options: TableOptions) -> Result<Self> {
         let whole = folders_are_tables(&opening)?;
         let shown = shown(&given);
@@ -157,7 +157,7 @@ impl Dataset {
         Ok(Schema::new_with_metadata(fields, own.metadata().clone()).into())
     }
 
-    /// Whether the first file's columns are the table's, without a look at the others.
+    /// Whether the first file's columns are the table's, regardless of the others.
     fn is_said_by(&self, first: &File) -> Result<bool> {
         if self.0.entries.len() == 1 || self.0.options.first_only {
             return Ok(true);
@@ -178,7 +178,7 @@ impl Dataset {
         unify(all.iter().map(|(path, schema)| (&**path, schema.as_ref())), None)
     }
 
-    /// A file, if it can be opened: where it cannot, that is told when its rows are asked for.
+    /// A file, if it can be opened; otherwise that is reported when its rows are requested.
     fn open_or_leave(&self, at: usize) -> Result<Option<File>> {
         match self.open(at) {
             Ok(file) => Ok(Some(file)),
@@ -187,7 +187,7 @@ impl Dataset {
         }
     }
 
-    /// The first file that can be opened, and its number; the error of the first where none can.
+    /// The first file that can be opened, and its number; the error of the first if none can.
     pub fn lead(&self) -> Result<(usize, File)> {
         let mut failed = None;
         for at in self.0.lead.load(Ordering::Relaxed)..self.len() {
@@ -208,7 +208,7 @@ impl Dataset {
         self.0.entries.len()
     }
 
-    /// Whether it has no file, which cannot be.
+    /// Whether it has no file, which is impossible.
     pub fn is_empty(&self) -> bool {
         self.0.entries.is_empty()
     }
@@ -218,7 +218,7 @@ impl Dataset {
         self.0.entries.get(at).map(|entry| &entry.found)
     }
 
-    /// Whether a file was given as an object of this process, and its path is only a name.
+    /// Whether a file was given as an object of this process, so that its path is only a name.
     pub fn is_of_this_process(&self, at: usize) -> bool {
         self.0.entries.get(at).is_some_and(|entry| entry.file.is_some() || entry.source.is_some())
     }
@@ -271,7 +271,7 @@ impl Dataset {
         Ok(())
     }
 
-    /// What users of the files that were opened since the last call should hear of, with the files' paths.
+    /// Notices about the files opened since the last call, with the files' paths.
     pub fn take_notices(&self) -> Vec<(String, Notice)> {
         if !self.0.has_notices.swap(false, Ordering::AcqRel) {
             return Vec::new();
@@ -283,7 +283,7 @@ impl Dataset {
         self.0.entries.get(at).ok_or_else(|| Error::invalid(format!("file {at} of {}", self.len())))
     }
 
-    /// What a file is in the table.
+    /// A file's role in the table.
     pub fn fragment(&self, at: usize) -> Result<Fragment> {
         Ok(Fragment {
             constants: self.constants(at).to_vec(),
@@ -294,7 +294,7 @@ impl Dataset {
         })
     }
 
-    /// The files that may have rows which pass a filter, judged by their partitions alone.
+    /// The files that may have rows that pass a filter, judged by their partitions alone.
     pub fn matching(&self, predicate: Option<&Predicate>) -> Result<Vec<usize>> {
         if predicate.is_none() || self.0.partitions.is_empty() {
             return Ok((0..self.len()).collect());
@@ -310,7 +310,7 @@ impl Dataset {
         Ok(matching)
     }
 
-    /// The number of rows, or of those that pass a filter, decoding no more than that needs.
+    /// The number of rows, or of those that pass a filter; decodes no more than that needs.
     pub fn count(&self, predicate: Option<&Predicate>) -> Result<u64> {
         let mut rows: u64 = 0;
         for at in self.matching(predicate)? {
@@ -341,7 +341,7 @@ impl Dataset {
         Ok(rows)
     }
 
-    /// A file as its splits know it, once it is open.
+    /// A file in the form that its splits use, once it is open.
     pub(super) fn split_file(&self, at: usize, opened: Option<&File>) -> Result<SplitFile> {
         let entry = self.entry(at)?;
         let mut opening = (*self.0.opening).clone();
@@ -367,7 +367,7 @@ impl fmt::Debug for Dataset {
     }
 }
 
-/// Whether an option of the format, or of any where none is named, says that a folder is one table.
+/// Whether an option of the format (of any format, if none is named) says that a folder is one table.
 fn folders_are_tables(opening: &Opening) -> Result<bool> {
     let of = match &opening.format {
         Some(name) => vec![format_named(name)?],
@@ -378,7 +378,7 @@ fn folders_are_tables(opening: &Opening) -> Result<bool> {
     Ok(of.iter().filter_map(|format| format.capabilities().folder_option).any(is_set))
 }
 
-/// What was asked for, in an error.
+/// The request, in an error.
 fn shown(given: &[Given]) -> String {
     let name = |one: &Given| match one {
         Given::Path(path) => coldframe_store::shown(&OsStr::to_string_lossy(path)),

@@ -1,4 +1,4 @@
-//! Plans as bytes: what is planned in one process is read in another, by Rust, Python or the JVM.
+//! Plans as bytes: planned in one process, read in another, by Rust, Python or the JVM.
 //!
 //! ```text
 //! "CFPL" | version, 1 byte | CRC-32C of what follows, 4 bytes | protobuf message `Plan`
@@ -6,10 +6,10 @@
 //!                                                               splits that name them by number
 //! ```
 //!
-//! The bytes hold the options of stores and the keys of encrypted files: they are as secret as these.
+//! The bytes contain the options of stores and the keys of encrypted files: they are as secret as these.
 //!
-//! Another version is refused. Bytes are hostile: counts and numbers are checked against what is there, and no message becomes more
-//! memory than its length can justify.
+//! Another version is refused. The bytes are hostile input: counts and numbers are checked against what exists, and no
+//! message may take more memory than its length can justify.
 
 mod arrow;
 mod message;
@@ -30,7 +30,7 @@ const VERSION: u8 = 1;
 const HEADER: usize = 9;
 
 impl Plan {
-    /// The plan as bytes. An error where a split is of an object that is in this process alone.
+    /// The plan as bytes. An error if a split belongs to an object that exists only in this process.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let message = write::plan(self)?;
         let mut bytes = Vec::with_capacity(HEADER + message.encoded_len());
@@ -42,7 +42,8 @@ impl Plan {
         Ok(bytes)
     }
 
-    /// The plan of [`Plan::to_bytes`]. `bound`: what of this process it needs that does not travel as bytes.
+    /// Parses [`Plan::to_bytes`]. `bound`: objects of this process that the plan needs and that cannot be
+    /// sent as bytes.
     pub fn from_bytes(bytes: &[u8], bound: &Bound) -> Result<Self> {
         read::plan(&message(bytes)?, bound).map_err(|e| e.within("plan"))
     }
@@ -55,7 +56,7 @@ impl Split {
         Plan { schema, scan: coldframe_core::Scan::default(), splits: vec![self.clone()] }.to_bytes()
     }
 
-    /// The split of [`Split::to_bytes`].
+    /// Parses [`Split::to_bytes`].
     pub fn from_bytes(bytes: &[u8], bound: &Bound) -> Result<Self> {
         let mut plan = Plan::from_bytes(bytes, bound)?;
         match (plan.splits.pop(), plan.splits.is_empty()) {

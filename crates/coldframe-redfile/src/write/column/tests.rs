@@ -1,4 +1,4 @@
-//! Pages byte by byte: where they end, and their levels, truth values and checksums.
+//! Pages byte by byte: where they end, and their levels, booleans and checksums.
 
 use std::borrow::Cow;
 

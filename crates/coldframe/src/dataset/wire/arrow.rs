@@ -64,7 +64,7 @@ pub(super) fn to_row(bytes: &[u8]) -> Result<Vec<(String, ArrayRef)>> {
 
 fn decoded(bytes: &[u8]) -> Result<(SchemaRef, Option<RecordBatch>)> {
     demand_buffers(bytes)?;
-    // The library checks most of what a message says, and panics at some of the rest.
+    // The library checks most claims of a message, and panics on some others.
     let decoded = catch_unwind(|| {
         let (mut decoder, mut buffer) = (StreamDecoder::new(), bytes.to_vec().into());
         let batch = decoder.decode(&mut buffer).map_err(unread)?;
@@ -76,7 +76,7 @@ fn decoded(bytes: &[u8]) -> Result<(SchemaRef, Option<RecordBatch>)> {
         .unwrap_or_else(|_| Err(refused("expected an Arrow IPC stream, found one that contradicts itself")))
 }
 
-/// Compares where each message says that its buffers are with the bytes that it has.
+/// Checks the positions of the buffers that each message states against the bytes that exist.
 fn demand_buffers(mut left: &[u8]) -> Result<()> {
     let cut = || refused("expected an Arrow IPC message, found fewer bytes");
     while let Some((head, rest)) = left.split_at_checked(8) {

@@ -1,4 +1,4 @@
-//! The messages of a plan. Tags are for ever: a field that goes leaves its tag behind.
+//! The messages of a plan. Tags are permanent: the tag of a removed field is never reused.
 
 use coldframe_core::Result;
 use coldframe_encoding::Limits;
@@ -7,7 +7,7 @@ use coldframe_encoding::limits::message::{self, Shape, Shaped};
 /// A request and the splits that answer it.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Plan {
-    /// The columns that come out, as an Arrow IPC stream.
+    /// The columns returned, as an Arrow IPC stream.
     #[prost(bytes = "vec", tag = "1")]
     pub(super) schema: Vec<u8>,
     #[prost(message, optional, tag = "2")]
@@ -24,7 +24,7 @@ pub(super) struct Plan {
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Scan {
-    /// Whether `columns` counts: none of them is another request than all of them.
+    /// Whether `columns` is set: requesting no columns differs from requesting all.
     #[prost(bool, tag = "1")]
     pub(super) has_columns: bool,
     #[prost(string, repeated, tag = "2")]
@@ -44,7 +44,7 @@ pub(super) struct Scan {
     pub(super) threads: u64,
 }
 
-/// A filter: what of the other fields counts, `kind` says.
+/// A filter; `kind` says which of the other fields are used.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Predicate {
     /// 1 compare, 2 in, 3 null, 4 like, 5 and, 6 or.
@@ -91,10 +91,10 @@ pub(super) struct Opening {
     /// The format's own options: a map.
     #[prost(message, optional, tag = "10")]
     pub(super) extra: Option<Value>,
-    /// Whether other keys are asked of somebody who does not travel: `Bound` has to bring one.
+    /// Whether further keys come from an object that cannot be sent: `Bound` must supply one.
     #[prost(bool, tag = "11")]
     pub(super) asks_for_keys: bool,
-    /// Whether the store is reached by something that does not travel: `Bound` has to bring it.
+    /// Whether the store is reached through an object that cannot be sent: `Bound` must supply it.
     #[prost(bool, tag = "12")]
     pub(super) foreign_storage: bool,
 }
@@ -115,7 +115,7 @@ pub(super) struct Key {
     pub(super) key: Vec<u8>,
 }
 
-/// Nested plain data: what of the other fields counts, `kind` says.
+/// Nested plain data; `kind` says which of the other fields are used.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Value {
     /// 0 null, 1 bool, 2 int, 3 uint, 4 float, 5 text, 6 bytes, 7 list, 8 map.
@@ -131,7 +131,7 @@ pub(super) struct Value {
     pub(super) text: String,
     #[prost(bytes = "vec", tag = "6")]
     pub(super) bytes: Vec<u8>,
-    /// Of a list, and of a map by the names.
+    /// For a list, and for a map together with the names.
     #[prost(message, repeated, tag = "7")]
     pub(super) items: Vec<Value>,
     #[prost(string, repeated, tag = "8")]
@@ -144,7 +144,7 @@ pub(super) struct Table {
     /// As an Arrow IPC stream.
     #[prost(bytes = "vec", tag = "1")]
     pub(super) schema: Vec<u8>,
-    /// Values, as an Arrow IPC stream of one row, of columns that files may lack.
+    /// Default values for columns that files may lack, as an Arrow IPC stream of one row.
     #[prost(bytes = "vec", tag = "2")]
     pub(super) defaults: Vec<u8>,
     /// 0 by name, 1 by position, 2 by the ids under `key`.
@@ -160,7 +160,7 @@ pub(super) struct Table {
 pub(super) struct File {
     #[prost(string, tag = "1")]
     pub(super) path: String,
-    /// Numbers among the plan's.
+    /// Indexes into the plan's lists.
     #[prost(uint32, tag = "2")]
     pub(super) opening: u32,
     #[prost(uint32, optional, tag = "3")]
@@ -192,7 +192,7 @@ pub(super) struct Piece {
     pub(super) bytes: bytes::Bytes,
 }
 
-/// A part of a file: as it cuts itself (`part`, `start`, `end`), or a share (`number` of `of`).
+/// A part of a file: as the file is cut (`part`, `start`, `end`), or a share (`number` of `of`).
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Split {
     #[prost(uint32, tag = "1")]
@@ -238,7 +238,7 @@ impl Shaped for Plan {
     ]);
 }
 
-/// An error where a message would become more memory than its length can justify.
+/// An error if a message would take more memory than its length can justify.
 pub(super) fn check(body: &[u8]) -> Result<()> {
     message::check::<Plan>(body, &Limits::default(), body.len() as u64)
 }

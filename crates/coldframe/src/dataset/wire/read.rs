@@ -14,12 +14,12 @@ use crate::dataset::fragment::Fragment;
 use crate::dataset::plan::{Opening, Part, Plan, Split, SplitFile};
 use crate::dataset::storage::{Storage, Stores};
 
-/// What of this process a plan needs that does not travel as bytes.
+/// Objects of this process that a plan needs and that cannot be sent as bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Bound {
-    /// Where files are reached that no store of ours reaches.
+    /// Reaches files that no built-in store reaches.
     pub storage: Option<Arc<dyn Storage>>,
-    /// Who is asked for keys that are not given.
+    /// Supplies keys that are not given.
     pub keys: Option<Arc<dyn KeySource>>,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn plan(said: &message::Plan, bound: &Bound) -> Result<Plan> {
     Ok(Plan { schema: arrow::to_schema(&said.schema)?, scan, splits })
 }
 
-/// What stands at a number.
+/// The element at an index.
 fn at<'a, T>(all: &'a [T], number: u32, what: &str) -> Result<&'a T> {
     let found = usize::try_from(number).ok().and_then(|number| all.get(number));
     found.ok_or_else(|| refused(format!("expected one of {} {what}, found number {number}", all.len())))

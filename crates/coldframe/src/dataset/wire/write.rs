@@ -18,7 +18,8 @@ struct Known {
     openings: Vec<message::Opening>,
     tables: Vec<message::Table>,
     files: Vec<message::File>,
-    /// The last ones, which most neighbours share, and their numbers; of an opening also whether its storage does not travel.
+    /// The last ones, which most neighbours share, and their indexes; for an opening also whether its storage cannot be
+    /// sent.
     file: Option<(Arc<SplitFile>, u32)>,
     opening: Option<(Arc<Opening>, bool, u32)>,
 }
@@ -48,7 +49,7 @@ fn scan(scan: &Scan) -> Result<message::Scan> {
     })
 }
 
-/// The number of the one that is pushed, or of an equal one.
+/// The index of the given element, or of an equal one.
 fn number<T: PartialEq>(all: &mut Vec<T>, one: T) -> Result<u32> {
     let at = all.iter().rposition(|known| *known == one).unwrap_or_else(|| {
         all.push(one);
