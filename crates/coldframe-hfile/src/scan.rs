@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`plan`] | the runs of blocks of a split |
 //! | [`decode`], [`columns`], [`strings`] | their cells as Arrow |
+//! | [`scout`] | the filter's columns first |
 //! | [`pivot`], [`values`], [`visible`] | a wide table; its values; which cells are visible despite delete markers |
 //! | [`tally`] | compares the number of cells read with the trailer's |
 //! | [`cells`] | cells one by one, without Arrow |
@@ -13,6 +14,7 @@ pub(crate) mod columns;
 pub(crate) mod decode;
 pub(crate) mod pivot;
 pub(crate) mod plan;
+pub(crate) mod scout;
 pub(crate) mod strings;
 pub(crate) mod tally;
 pub(crate) mod values;

@@ -196,7 +196,7 @@ impl TableFile for HFile {
         };
         let (raw, request, split) = (self.raw.clone(), request.clone(), split.range.clone());
         if self.options.pivot.is_empty() {
-            return Ok(Box::new(BlockPlan::new(raw, request, split, keys)?));
+            return Ok(Box::new(BlockPlan::new(raw, request, split, keys)?.scouted()?));
         }
         Ok(Box::new(PivotPlan::new(raw, request, split, keys)?))
     }

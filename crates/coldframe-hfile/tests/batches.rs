@@ -5,9 +5,12 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{ArrayRef, BinaryArray, RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, RecordBatchOptions};
+use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
-use coldframe_core::{DamageLog, Node, OnError, OpenOptions, Scan, ScanReader, Source, TableFile, Value};
+use coldframe_core::{
+    DamageLog, Node, OnError, Op, OpenOptions, Predicate, Scan, ScanReader, Source, TableFile, Value,
+};
 use coldframe_hfile::{HFile, HFileFormat};
 use coldframe_testing::{rows, written};
 
@@ -56,6 +59,45 @@ fn batches_have_no_more_rows_than_they_may_and_few_have_less() {
             // A block is split only if it has more rows than a batch.
             let fewest = keys.len().div_ceil(most);
             assert!(batches <= 2 * fewest + data_blocks(&file.inspect().unwrap()), "{batches} of {most}");
+        }
+    }
+}
+
+/// The filter's columns are decoded first, and the others of those cells alone that pass: the same cells.
+#[test]
+fn filtered_scans_equal_filtered_results() {
+    let rows: ArrayRef = Arc::new(BinaryArray::from_iter_values((0..5_000).map(key)));
+    let families: ArrayRef = Arc::new(BinaryArray::from_iter_values((0..5_000).map(|_| b"f")));
+    let times: ArrayRef = Arc::new(Int64Array::from_iter_values((0..5_000).map(|i| i * 7_919 % 5_000)));
+    let values: ArrayRef = Arc::new(BinaryArray::from_iter_values((0..5_000).map(|i| vec![b'x'; i % 50])));
+    let columns = [("row", rows), ("family", families), ("timestamp", times), ("value", values)];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let value = |n: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![n])) };
+    let text = |text: &[u8]| -> ArrayRef { Arc::new(BinaryArray::from(vec![text])) };
+    let filters = [
+        Predicate::compare("timestamp", Op::Lt, value(10)),
+        Predicate::compare("timestamp", Op::Ge, value(10)),
+        Predicate::compare("timestamp", Op::Lt, value(-1)),
+        Predicate::compare("value", Op::Eq, text(b"xxx")),
+        Predicate::And(vec![
+            Predicate::compare("timestamp", Op::Lt, value(2_000)),
+            Predicate::compare("row", Op::Ge, text(&key(3_000))),
+        ]),
+    ];
+    for options in [&[][..], &[("encoding", Value::from("fast_diff"))], &[("codec", Value::from("gz"))]] {
+        let options = [options, &[("block_size", Value::Int(2048))]].concat();
+        let file = open(&written(&HFileFormat, &[batch.clone()], &options).unwrap(), "cells");
+        let all = rows::read(&file, OnError::Raise).unwrap().batch;
+        for filter in &filters {
+            let expected = filter_record_batch(&all, &filter.evaluate(&all).unwrap()).unwrap();
+            for most in [1, 100, 65_536] {
+                let scan = Scan { predicate: Some(filter.clone()), batch_rows: most, ..Scan::default() };
+                let found = rows::scan(&file, &scan, None).unwrap();
+                assert!(found.error.is_none() && found.batch == expected, "{filter:?}, batches of {most}");
+                let scan = Scan { columns: Some(vec!["row".to_owned()]), ..scan };
+                let found = rows::scan(&file, &scan, None).unwrap().batch;
+                assert_eq!(found.column(0), expected.column(0), "{filter:?}, batches of {most}");
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 //! | [`job`] | what plan hands to decode: columns, runs of rows, parts of streams |
 //! | [`ranges`] | what row groups take of a stream |
 //! | [`unit`] | the bytes of a stripe, given to whoever decodes them |
+//! | [`fetched`] | the bytes of streams that came with the unit, or are read where a row passes |
 //! | [`decode`] | batches of a stripe |
 //! | [`scout`] | which row groups the filter leaves, by its own columns |
 //! | [`column`](mod@column) | from streams to arrays |
@@ -13,6 +14,7 @@
 
 pub(crate) mod column;
 pub(crate) mod decode;
+pub(crate) mod fetched;
 pub(crate) mod job;
 pub(crate) mod plan;
 pub(crate) mod ranges;

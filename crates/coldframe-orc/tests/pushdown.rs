@@ -228,3 +228,30 @@ fn dictionaries_are_compared_like_strings() {
     assert_eq!(got.batch.num_rows(), 7);
     assert!(matches!(one.file.schema().field(3).data_type(), DataType::Dictionary(..)));
 }
+
+/// Where statistics leave all row groups, the filter's column is read, and of the others what row groups take in which a row passes: in
+/// more requests, where these cost little.
+#[test]
+fn other_columns_are_read_where_a_row_passes() {
+    for compression in ["none", "zstd"] {
+        let options = [("codec", Value::from(compression)), ("row_index_stride", Value::Int(1000))];
+        let bytes = written(&table(100_000), &options);
+        let all =
+            support::open_source(compression, Arc::new(bytes.clone()), &OpenOptions::default()).unwrap();
+        let all = rows::scan(all.file.as_ref(), &Scan::default(), None).unwrap().batch;
+        let value = all.column_by_name("random").unwrap().slice(54_321, 1);
+        let passes = Predicate::compare("random", Op::Eq, value.clone()).evaluate(&all).unwrap();
+        let expected = filter_record_batch(&all, &passes).unwrap();
+        let read_of = |gap: u64, limit: Option<u64>| {
+            let log = Arc::new(Logged::with_gap(bytes.clone(), gap));
+            let one = support::open_source(compression, log.clone(), &OpenOptions::default()).unwrap();
+            log.take();
+            let predicate = Some(Predicate::compare("random", Op::Eq, value.clone()));
+            let scan = Scan { predicate, limit, ..Scan::default() };
+            assert_eq!(rows::scan(one.file.as_ref(), &scan, None).unwrap().batch, expected);
+            log.take().into_iter().flatten().map(|r| r.end - r.start).sum::<u64>()
+        };
+        let (few, whole) = (read_of(0, None), read_of(1 << 20, None));
+        assert!(few < whole * 2 / 3, "{compression}: {few} of {whole} bytes");
+    }
+}

@@ -103,18 +103,24 @@ fn floats<T: ArrowPrimitiveType<Native: PartialOrd>>(
 ) -> BooleanArray {
     let column = column.as_primitive::<T>();
     let values: &[T::Native] = column.values();
-    let test = |f: fn(&T::Native, &T::Native) -> bool| -> BooleanBuffer {
-        values.iter().map(|v| f(v, &value)).collect()
-    };
     let bits = match op {
-        Op::Eq => test(PartialEq::eq),
-        Op::Ne => test(PartialEq::ne),
-        Op::Lt => test(PartialOrd::lt),
-        Op::Le => test(PartialOrd::le),
-        Op::Gt => test(PartialOrd::gt),
-        Op::Ge => test(PartialOrd::ge),
+        Op::Eq => bits_of(values, |v| *v == value),
+        Op::Ne => bits_of(values, |v| *v != value),
+        Op::Lt => bits_of(values, |v| *v < value),
+        Op::Le => bits_of(values, |v| *v <= value),
+        Op::Gt => bits_of(values, |v| *v > value),
+        Op::Ge => bits_of(values, |v| *v >= value),
     };
     BooleanArray::new(bits, column.nulls().cloned())
+}
+
+/// A bit for each value, a word at a time.
+fn bits_of<N>(values: &[N], test: impl Fn(&N) -> bool) -> BooleanBuffer {
+    let word = |values: &[N]| {
+        values.iter().enumerate().fold(0u64, |word, (i, value)| word | u64::from(test(value)) << i)
+    };
+    let words: Vec<u64> = values.chunks(64).map(word).collect();
+    BooleanBuffer::new(words.into(), 0, values.len())
 }
 
 /// Membership, as SQL has it: null for a null, and for what is not found where null is in the set.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use coldframe_core::{BatchIter, Damage, DecodeUnit, Error, ErrorContext, OnError, PlanRequest, Result};
 
@@ -34,7 +35,7 @@ impl DecodeUnit for DecodeRun {
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
         let Self(mut blocks) = *self;
         blocks.set_bytes(bytes);
-        let columns = Columns::new(blocks.request.decode.clone(), blocks.request.scan.batch_rows)?;
+        let columns = blocks.all_columns()?;
         Ok(Box::new(Batches { blocks, columns, ready: None, done: false }))
     }
 }
@@ -81,6 +82,16 @@ impl Blocks {
             foreign,
             tally,
         }
+    }
+
+    /// What is decoded, as empty columns.
+    pub(crate) fn all_columns(&self) -> Result<Columns> {
+        self.columns(self.request.decode.clone())
+    }
+
+    /// Empty columns for batches of some of it.
+    pub(crate) fn columns(&self, schema: SchemaRef) -> Result<Columns> {
+        Columns::new(schema, self.request.scan.batch_rows)
     }
 
     /// Supplies the fetched bytes.

@@ -15,6 +15,7 @@ use crate::open::RawFile;
 use crate::prune::cursor::IndexCursor;
 use crate::recover::walk::{BlockWalk, Step};
 use crate::scan::decode::{Blocks, DecodeRun, Piece};
+use crate::scan::scout::{Scout, ScoutRun};
 use crate::scan::tally::Tally;
 
 /// Bytes on disk after which a run ends: few enough that they are still in the caches when they are decoded.
@@ -40,6 +41,8 @@ pub(crate) struct BlockPlan {
     lost: Option<Range<u64>>,
     /// Set for a scan of the whole file.
     tally: Option<Arc<Tally>>,
+    /// Who looks at the filter's columns first.
+    scout: Option<Arc<Scout>>,
 }
 
 /// How blocks are found.
@@ -82,6 +85,7 @@ impl BlockPlan {
             pause: u64::MAX,
             lost: None,
             tally,
+            scout: None,
             file,
             request,
         };
@@ -95,6 +99,12 @@ impl BlockPlan {
         }
         plan.way = BlockFinder::Index(cursor);
         Ok(plan)
+    }
+
+    /// With the filter's columns looked at first.
+    pub(crate) fn scouted(mut self) -> Result<Self> {
+        self.scout = Scout::new(&self.request)?.map(Arc::new);
+        Ok(self)
     }
 
     fn skips(&self) -> bool {
@@ -375,6 +385,13 @@ fn span(pieces: &VecDeque<Piece>) -> Option<Range<u64>> {
 impl Plan for BlockPlan {
     fn next_unit(&mut self) -> Result<Option<Unit>> {
         let run = self.next_run()?;
-        Ok(run.map(|(bytes, blocks)| self.unit(bytes, Box::new(DecodeRun(blocks)))))
+        Ok(run.map(|(bytes, blocks)| {
+            let all = DecodeRun(blocks);
+            let decode: Box<dyn DecodeUnit> = match &self.scout {
+                Some(scout) => Box::new(ScoutRun { scout: scout.clone(), all }),
+                None => Box::new(all),
+            };
+            self.unit(bytes, decode)
+        }))
     }
 }

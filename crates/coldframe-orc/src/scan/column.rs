@@ -39,6 +39,11 @@ pub(crate) trait ColumnReader: Send + Sync {
     /// The next `rows` rows. With `parent`, only its valid rows are stored; the others come out as null.
     fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef>;
 
+    /// Passes over `rows` rows, whose values nobody looks at.
+    fn skip(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<()> {
+        self.read(rows, parent).map(drop)
+    }
+
     /// Where it is in its streams and those of the columns inside it.
     fn stands(&self, into: &mut Vec<Stand>);
 
@@ -93,6 +98,10 @@ struct Named {
 impl ColumnReader for Named {
     fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
         self.reader.read(rows, parent).map_err(|e| e.within(self.name.clone()))
+    }
+
+    fn skip(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<()> {
+        self.reader.skip(rows, parent).map_err(|e| e.within(self.name.clone()))
     }
 
     fn stands(&self, into: &mut Vec<Stand>) {

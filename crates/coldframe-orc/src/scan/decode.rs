@@ -17,6 +17,7 @@ use coldframe_core::{Change, Damage, Error, ErrorKind, OnError, Result, arrow_er
 use super::column::dictionary::Dictionaries;
 use super::column::input::{Held, Input, StoredStreams};
 use super::column::{self, ColumnReader, Misread};
+use super::fetched;
 use super::job::{Run, ScanShared, StripeJob, stored_bytes};
 use super::rle::bytes::BitRle;
 use super::stream::{Codec, Stand};
@@ -169,6 +170,14 @@ impl StripeBatches {
     /// Sets what is to be read next.
     pub(crate) fn read_instead(&mut self, tasks: impl Iterator<Item = Task>) {
         self.tasks = tasks.collect();
+    }
+
+    /// Reads what `runs` take of the streams that did not come with the unit.
+    pub(crate) fn read_others(&mut self, runs: &[Run]) -> Result<()> {
+        match &self.job.others {
+            Some(others) => fetched::read_others(&self.scan, &self.job, others, runs, &mut self.streams),
+            None => Ok(()),
+        }
     }
 
     /// Decodes a batch, or opens the next run. Each failure leaves less to do: single row groups, fewer rows at once, nulls for
@@ -404,6 +413,12 @@ impl StripeBatches {
                 Some(NullBuffer::new(arrow_buffer::BooleanBuffer::new(bits.into(), 0, rows)))
             }
         };
+        if skipping && self.scan.on_error == OnError::Raise {
+            let mut readers = current.readers.iter_mut().flatten();
+            readers.try_for_each(|reader| reader.skip(rows, nulls.as_ref()))?;
+            current.row += rows as u64;
+            return Ok(None);
+        }
         let mut columns = self.columns(current, rows, nulls.as_ref())?;
         if self.scan.columns.is_empty() && !self.scan.schema.fields().is_empty() {
             // The only column that is not stored: the numbers of the rows of a file without columns.

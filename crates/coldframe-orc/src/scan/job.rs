@@ -138,6 +138,19 @@ pub(crate) struct StripeJob {
     pub(crate) begins: Vec<(u64, Arc<Positions>)>,
     /// What is fetched.
     pub(crate) parts: Vec<PartPlan>,
+    /// What is read once a row group needs it; nothing where all is fetched.
+    pub(crate) others: Option<Others>,
+}
+
+/// Streams that are read where a row of a row group passes the filter.
+#[derive(Clone)]
+pub(crate) struct Others {
+    /// Their columns.
+    pub(crate) columns: Vec<usize>,
+    /// All row groups, wanted or not: where one ends is where the next begins.
+    pub(crate) groups: Vec<Run>,
+    /// What there may be to read at most.
+    pub(crate) parts: Vec<PartPlan>,
 }
 
 /// Part of a stream to fetch.
@@ -149,6 +162,8 @@ pub(crate) struct PartPlan {
     pub(crate) kind: StreamKind,
     /// Where in the stream it begins.
     pub(crate) start: u64,
+    /// Whether it is all of the stream, whatever the row groups.
+    pub(crate) whole: bool,
     /// Its bytes in the file.
     pub(crate) bytes: Range<u64>,
 }
@@ -158,7 +173,7 @@ pub(crate) fn stored_bytes(scan: &ScanShared, job: &StripeJob) -> Vec<u64> {
     let tree = &scan.shape.tree;
     // Of all columns in front of each: a column's own are a difference.
     let mut sums = vec![0u64; tree.columns().len() + 1];
-    for part in &job.parts {
+    for part in job.parts.iter().chain(job.others.iter().flat_map(|others| &others.parts)) {
         if let Some(sum) = sums.get_mut(part.column + 1) {
             *sum += part.bytes.end - part.bytes.start;
         }

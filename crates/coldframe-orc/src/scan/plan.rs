@@ -14,7 +14,7 @@ use std::sync::Arc;
 use coldframe_core::format::Fetch;
 use coldframe_core::{Damage, Error, ErrorContext, OnError, Plan, Result, Unit};
 
-use super::job::{Run, ScanShared, StripeJob};
+use super::job::{Others, Run, ScanShared, StripeJob};
 use super::ranges::{self, VALUES};
 use super::scout::ScoutShared;
 use super::unit::DecodeStripe;
@@ -23,6 +23,9 @@ use crate::layout::proto::PositionIndex;
 use crate::layout::stripe::{Stripe, StripeLayout};
 use crate::layout::types::Column;
 use crate::prune::stripes::StripePruner;
+
+/// Beyond this gap between reads a source is taken as one whose requests are dear.
+const CHEAP_GAP: u64 = 4096;
 
 /// Hands out stripes.
 pub(crate) struct StripePlan {
@@ -78,6 +81,7 @@ impl StripePlan {
             groups: Vec::new(),
             begins: Vec::new(),
             parts: Vec::new(),
+            others: None,
         };
         let careful = self.scan.on_error != OnError::Raise;
         let scout = self.scout.as_ref().filter(|scout| scout.is_useful());
@@ -90,17 +94,18 @@ impl StripePlan {
         match (&wanted, &groups) {
             (Some(wanted), Some(groups)) if wanted.iter().any(|w| !w) => {
                 job.runs = ranges::runs(groups, wanted).map(|(run, _)| run).collect();
-                job.parts = ranges::of_runs(&self.scan, &job.layout, groups, wanted);
+                job.parts = ranges::of_runs(&self.scan, &self.scan.needed, &job.layout, groups, wanted);
             }
             _ => {
                 job.runs.push_back(whole);
                 job.parts = ranges::whole(&self.scan, &job.layout);
             }
         }
-        if scout.is_some() {
+        if let Some(scout) = scout {
             let mut keep = wanted.iter().flatten();
             let keep = groups.iter().flatten().filter(|_| keep.next().is_none_or(|wanted| *wanted));
             job.unseen = keep.cloned().collect();
+            self.read_later(scout, &mut job, groups.as_deref().unwrap_or_default());
         }
         if self.scan.nested {
             let begin = |group: &Run| Some((group.rows.start, group.positions.clone()?));
@@ -114,6 +119,20 @@ impl StripePlan {
             }
         }
         Ok(Some(self.make(job)))
+    }
+
+    /// Leaves the streams that are not the filter's to be read where a row passes, if that is worth more requests.
+    fn read_later(&self, scout: &ScoutShared, job: &mut StripeJob, groups: &[Run]) {
+        let cheap = self.scan.shape.source.worthwhile_gap() <= CHEAP_GAP;
+        if !cheap || job.unseen.is_empty() || !scout.is_worth_it(&self.scan, job) {
+            return;
+        }
+        let of_filter = |id: &usize| scout.scan.needed.contains(id);
+        let (now, later) =
+            std::mem::take(&mut job.parts).into_iter().partition(|part| of_filter(&part.column));
+        let columns = self.scan.needed.iter().copied().filter(|id| !of_filter(id)).collect();
+        job.parts = now;
+        job.others = Some(Others { columns, groups: groups.to_vec(), parts: later });
     }
 
     fn make(&self, job: StripeJob) -> Unit {

@@ -30,29 +30,30 @@ pub(crate) fn whole(scan: &ScanShared, layout: &StripeLayout) -> Vec<PartPlan> {
     for id in &scan.needed {
         for kind in VALUES {
             if let Some(place) = layout.stream(*id, kind) {
-                parts.push(PartPlan { column: *id, kind, start: 0, bytes: place.bytes.clone() });
+                parts.push(PartPlan { column: *id, kind, start: 0, whole: true, bytes: place.bytes.clone() });
             }
         }
     }
     parts
 }
 
-/// What the wanted row groups take of them.
+/// What the wanted row groups take of the streams of `columns`.
 pub(crate) fn of_runs(
     scan: &ScanShared,
+    columns: &[usize],
     layout: &StripeLayout,
     groups: &[Run],
     wanted: &[bool],
 ) -> Vec<PartPlan> {
     let compression = scan.shape.tail.compression;
     let mut parts = Vec::new();
-    for id in &scan.needed {
+    for id in columns {
         let dictionary = is_dictionary(&layout.encoding(*id));
         for kind in VALUES {
             let Some(place) = layout.stream(*id, kind) else { continue };
             let whole = kind == StreamKind::DictionaryData || (dictionary && kind == StreamKind::Length);
             if whole {
-                parts.push(PartPlan { column: *id, kind, start: 0, bytes: place.bytes.clone() });
+                parts.push(PartPlan { column: *id, kind, start: 0, whole, bytes: place.bytes.clone() });
                 continue;
             }
             let length = place.bytes.end - place.bytes.start;
@@ -65,7 +66,7 @@ pub(crate) fn of_runs(
                     .map_or(length, |next| end_before(at(next), &chunks, compression).min(length));
                 let end = end.clamp(start, length);
                 let bytes = place.bytes.start + start..place.bytes.start + end;
-                parts.push(PartPlan { column: *id, kind, start, bytes });
+                parts.push(PartPlan { column: *id, kind, start, whole, bytes });
             }
         }
     }

@@ -4,21 +4,23 @@
 //! row group      | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |     those that statistics and bloom filters leave
 //! filter's       | v | v | v | v | v | v | v | v |     decoded by the scout, some row groups at a time
 //! a row passes         x               x   x
-//! all columns        | v |           | v | v |         decoded, filtered once more by whoever asked
-//! ```
+//! all columns         |v|            |vvv|v|           decoded from the first row that passes to the last, filtered once more by
+//! ```                                                  whoever asked
 //!
 //! Of the row groups that are left, nothing else is decompressed or decoded. Where a scout finds that most of them stay, it saves
 //! nothing, and the scan goes on without.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::RecordBatch;
+use arrow_buffer::BooleanBuffer;
 use coldframe_core::{Error, PlanRequest, Projection, Result, Scouting};
 
 use super::decode::{StripeBatches, Task};
-use super::job::{Run, ScanShared};
+use super::job::{Run, ScanShared, StripeJob, stored_bytes};
 use super::ranges;
 use crate::open::Shape;
 
@@ -52,6 +54,12 @@ impl ScoutShared {
     pub(crate) fn is_useful(&self) -> bool {
         !self.futile.load(Ordering::Relaxed)
     }
+
+    /// Whether the filter's columns are the smaller part of what is read: else they are read but once.
+    pub(crate) fn is_worth_it(&self, all: &ScanShared, job: &StripeJob) -> bool {
+        let of = |scan| stored_bytes(scan, job).iter().sum::<u64>();
+        of(&self.scan) <= of(all) / 2
+    }
 }
 
 /// The scout of one stripe.
@@ -61,12 +69,20 @@ pub(crate) struct Scout {
     /// Row groups that it has not looked at.
     left: VecDeque<Run>,
     most: usize,
+    /// Whether rows in front of the first that passes, and behind the last, are left out.
+    cuts: bool,
 }
 
 impl Scout {
-    /// Looks at `groups`; `batches` are those of the filter's columns.
-    pub(crate) fn new(shared: Arc<ScoutShared>, batches: StripeBatches, groups: VecDeque<Run>) -> Self {
-        Self { shared, batches, left: groups, most: FIRST }
+    /// Looks at `groups`; `batches` are those of the filter's columns. Of columns that have others inside them the last row of a row
+    /// group is read, too, to see that its values end with it.
+    pub(crate) fn new(
+        shared: Arc<ScoutShared>,
+        batches: StripeBatches,
+        groups: VecDeque<Run>,
+        nested: bool,
+    ) -> Self {
+        Self { shared, batches, left: groups, most: FIRST, cuts: !nested }
     }
 
     /// The next runs of row groups to decode; `None` behind the last one. There may be none among those that were looked at.
@@ -76,16 +92,30 @@ impl Scout {
         }
         let most = if self.shared.is_useful() { self.most } else { usize::MAX };
         let groups: Vec<Run> = self.left.drain(..most.min(self.left.len())).collect();
-        let wanted = if most == usize::MAX { vec![true; groups.len()] } else { self.look(&groups)? };
-        Ok(Some(ranges::runs(&groups, &wanted).map(|(run, _)| run).collect()))
+        if most == usize::MAX {
+            let wanted = vec![true; groups.len()];
+            return Ok(Some(ranges::runs(&groups, &wanted).map(|(run, _)| run).collect()));
+        }
+        let passing = self.look(&groups)?;
+        let wanted: Vec<bool> = passing.iter().map(Option::is_some).collect();
+        let rows = |at: usize| passing.get(at).cloned().flatten().filter(|_| self.cuts);
+        let cut = |(run, of): (Run, Range<usize>)| match (rows(of.start), rows(of.end.saturating_sub(1))) {
+            (Some(first), Some(last)) => Run {
+                rows: run.rows.start..last.end,
+                skip: first.start.saturating_sub(run.rows.start),
+                ..run
+            },
+            _ => run,
+        };
+        Ok(Some(ranges::runs(&groups, &wanted).map(cut).collect()))
     }
 
-    /// Which of the row groups have a row that passes.
-    fn look(&mut self, groups: &[Run]) -> Result<Vec<bool>> {
+    /// From which row to which one rows pass, for each row group that has any.
+    fn look(&mut self, groups: &[Run]) -> Result<Vec<Option<Range<u64>>>> {
         self.most = NEXT;
         let all = vec![true; groups.len()];
         self.batches.read_instead(ranges::runs(groups, &all).map(|(run, _)| Task::new(run)));
-        let mut passing = vec![false; groups.len()];
+        let mut passing: Vec<Option<Range<u64>>> = vec![None; groups.len()];
         let (mut group, mut row) = (0, groups.first().map_or(0, |g| g.rows.start));
         for batch in self.batches.by_ref() {
             let batch = batch?;
@@ -97,20 +127,28 @@ impl Scout {
                 };
                 row = row.max(rows.start);
                 let here = usize::try_from(rows.end - row).unwrap_or(usize::MAX).min(mask.len() - at);
-                if let Some(passes) = passing.get_mut(group) {
-                    *passes = *passes || mask.slice(at, here).count_set_bits() > 0;
+                if let (Some(passes), Some(found)) = (passing.get_mut(group), extent(&mask.slice(at, here))) {
+                    let start = passes.as_ref().map_or(row + found.start as u64, |before| before.start);
+                    *passes = Some(start..row + found.end as u64);
                 }
                 at += here;
                 row += here as u64;
                 group += usize::from(row == rows.end);
             }
         }
-        let stay = passing.iter().filter(|passes| **passes).count();
+        let stay = passing.iter().flatten().count();
         if stay * 4 > passing.len() * 3 {
             self.shared.futile.store(true, Ordering::Relaxed);
         }
         Ok(passing)
     }
+}
+
+/// From the first bit that is set to the last.
+fn extent(bits: &BooleanBuffer) -> Option<Range<usize>> {
+    let mut slices = bits.set_slices();
+    let (start, end) = slices.next()?;
+    Some(start..slices.last().map_or(end, |(_, end)| end))
 }
 
 /// The batches of a stripe's row groups that its scout leaves.
@@ -137,7 +175,13 @@ impl Iterator for Scouted {
                 return Some(batch);
             }
             match self.scout.next_runs() {
-                Ok(Some(runs)) => self.batches.read_instead(runs.into_iter().map(Task::new)),
+                Ok(Some(runs)) => {
+                    if let Err(e) = self.batches.read_others(&runs) {
+                        self.failed = true;
+                        return Some(Err(e));
+                    }
+                    self.batches.read_instead(runs.into_iter().map(Task::new));
+                }
                 Ok(None) => return None,
                 Err(e) => {
                     self.failed = true;

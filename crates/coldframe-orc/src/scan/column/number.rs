@@ -109,6 +109,11 @@ where
         Ok(array(primitive::<A, W>(placed(values, rows, &validity)?, validity.nulls)))
     }
 
+    fn skip(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<()> {
+        let validity = self.present.read(rows, parent)?;
+        self.data.skip(validity.valid).within(|| "DATA")
+    }
+
     fn stands(&self, into: &mut Vec<Stand>) {
         self.present.stands(into);
         into.push(self.data.stand(StreamKind::Data));
@@ -163,6 +168,11 @@ macro_rules! floats {
                 }
                 let values = placed(values, rows, &validity)?;
                 Ok(array(primitive::<$arrow, $word>(values, validity.nulls)))
+            }
+
+            fn skip(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<()> {
+                let validity = self.present.read(rows, parent)?;
+                self.data.skip(validity.valid.saturating_mul($n)).within(|| "DATA")
             }
 
             fn stands(&self, into: &mut Vec<Stand>) {

@@ -136,6 +136,15 @@ impl ColumnReader for Direct {
         arrow_cast::cast(&text, &keyed).map_err(arrow_error)
     }
 
+    fn skip(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<()> {
+        let validity = self.present.read(rows, parent)?;
+        self.scratch.resize(rows, 0);
+        let stored = dense(&mut self.scratch, &validity);
+        self.lengths.read(stored).within(|| "LENGTH")?;
+        let total: u64 = stored.iter().map(|length| u64::from(*length)).sum();
+        self.data.skip(usize::try_from(total).unwrap_or(usize::MAX)).within(|| "DATA")
+    }
+
     fn stands(&self, into: &mut Vec<Stand>) {
         self.present.stands(into);
         into.extend([self.data.stand(StreamKind::Data), self.lengths.stand(StreamKind::Length)]);
@@ -233,6 +242,11 @@ impl ColumnReader for ByDictionary {
                 bytes_of(entries, places, validity.nulls, &self.bound).within(|| "DATA")
             }
         }
+    }
+
+    fn skip(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<()> {
+        let validity = self.present.read(rows, parent)?;
+        self.data.skip(validity.valid).within(|| "DATA")
     }
 
     fn stands(&self, into: &mut Vec<Stand>) {

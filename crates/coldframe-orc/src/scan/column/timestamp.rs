@@ -81,19 +81,7 @@ impl ColumnReader for Timestamps {
         let validity = self.present.read(rows, parent)?;
         let mut values = Vec::with_capacity(rows);
         self.seconds.append::<u64>(validity.valid, &mut values).within(|| "DATA")?;
-        let cuts = self.clock.unit == TimeUnit::Microsecond;
-        let mut cut = 0;
-        for part in values.chunks_mut(BATCH) {
-            let nanos = self.fractions.get_mut(..part.len()).unwrap_or_default();
-            self.nanos.read(nanos).within(|| "SECONDARY")?;
-            if cuts {
-                cut += nanos.iter().filter(|stored| is_finer_than_micros(**stored)).count();
-            }
-            if !self.clock.convert_usual(part, nanos) {
-                self.clock.convert(part, nanos)?;
-            }
-        }
-        self.changes.add(Change::Digits, cut as u64);
+        self.add_nanos(&mut values)?;
         let values = placed(values, rows, &validity)?;
         let zone = match &self.data_type {
             DataType::Timestamp(_, zone) => zone.clone(),
@@ -109,9 +97,57 @@ impl ColumnReader for Timestamps {
         })
     }
 
+    fn skip(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<()> {
+        let validity = self.present.read(rows, parent)?;
+        self.seconds.skip(validity.valid).within(|| "DATA")?;
+        self.nanos.skip(validity.valid).within(|| "SECONDARY")
+    }
+
     fn stands(&self, into: &mut Vec<Stand>) {
         self.present.stands(into);
         into.extend([self.seconds.stand(StreamKind::Data), self.nanos.stand(StreamKind::Secondary)]);
+    }
+}
+
+impl Timestamps {
+    /// Makes values of seconds as stored, and counts those that lose digits.
+    fn add_nanos(&mut self, values: &mut [u64]) -> Result<()> {
+        let cuts = self.clock.unit == TimeUnit::Microsecond;
+        let (mut at, mut cut) = (0, 0);
+        // Whole seconds, or milliseconds of one writer: where one run is a value repeated, the next one often is.
+        let mut repeats = true;
+        while at < values.len() {
+            let rest = values.get_mut(at..).unwrap_or_default();
+            if repeats
+                && let Some((stored, n)) =
+                    self.nanos.constant(rest.len().min(BATCH)).within(|| "SECONDARY")?
+            {
+                let stored = stored.cast_unsigned();
+                let part = rest.get_mut(..n).unwrap_or_default();
+                cut += n * usize::from(cuts && is_finer_than_micros(stored));
+                if !self.clock.convert_repeated(part, stored) {
+                    let nanos = self.fractions.get_mut(..n).unwrap_or_default();
+                    nanos.fill(stored);
+                    self.clock.convert(part, nanos)?;
+                }
+                at += n;
+                continue;
+            }
+            repeats = false;
+            let n = rest.len().min(BATCH);
+            let part = rest.get_mut(..n).unwrap_or_default();
+            let nanos = self.fractions.get_mut(..n).unwrap_or_default();
+            self.nanos.read(nanos).within(|| "SECONDARY")?;
+            if cuts {
+                cut += nanos.iter().filter(|stored| is_finer_than_micros(**stored)).count();
+            }
+            if !self.clock.convert_usual(part, nanos) {
+                self.clock.convert(part, nanos)?;
+            }
+            at += n;
+        }
+        self.changes.add(Change::Digits, cut as u64);
+        Ok(())
     }
 }
 
@@ -125,34 +161,51 @@ struct Clock {
 }
 
 impl Clock {
-    /// [`Self::convert`] for values that are all since 1970 and in range, under one offset of the zone, with nanoseconds of no
-    /// sign: without a branch. Returns whether they are; if not, nothing is changed.
-    fn convert_usual(&self, values: &mut [u64], nanos: &[u64]) -> bool {
+    /// What is added to seconds as stored, where all of `values` are since 1970, in range, and under one offset of the zone.
+    fn usual_shift(&self, values: &[u64]) -> Option<i64> {
         let (least, most) = values.iter().fold((i64::MAX, i64::MIN), |(least, most), value| {
             (least.min(value.cast_signed()), most.max(value.cast_signed()))
         });
-        let (Some(first), Some(last)) = (least.checked_add(self.base), most.checked_add(self.base)) else {
-            return false;
-        };
+        let (first, last) = (least.checked_add(self.base)?, most.checked_add(self.base)?);
         let (_, end, offset) = self.zone.span(first);
         let latest = i64::MAX / SECOND - 1;
-        if first < 0
-            || first.saturating_add(offset) < 0
-            || last >= end
-            || last.saturating_add(offset) >= latest
-        {
-            return false;
-        }
+        let usual = first >= 0
+            && first.saturating_add(offset) >= 0
+            && last < end
+            && last.saturating_add(offset) < latest;
+        usual.then_some(self.base + offset)
+    }
+
+    /// How many of the unit a second has, and how many nanoseconds one of the unit.
+    fn factors(&self) -> (i64, i64) {
+        if self.unit == TimeUnit::Microsecond { (1_000_000, 1000) } else { (SECOND, 1) }
+    }
+
+    /// [`Self::convert`] for values that are all since 1970 and in range, under one offset of the zone, with nanoseconds of no
+    /// sign: without a branch. Returns whether they are; if not, nothing is changed.
+    fn convert_usual(&self, values: &mut [u64], nanos: &[u64]) -> bool {
+        let Some(shift) = self.usual_shift(values) else { return false };
         if nanos.iter().fold(false, |bad, stored| bad | usual_nanoseconds(*stored).is_none()) {
             return false;
         }
-        let (factor, divisor) =
-            if self.unit == TimeUnit::Microsecond { (1_000_000, 1000) } else { (SECOND, 1) };
-        let shift = self.base + offset;
+        let (factor, divisor) = self.factors();
         for (value, stored) in values.iter_mut().zip(nanos) {
             let seconds = value.cast_signed() + shift;
             let fraction = usual_nanoseconds(*stored).unwrap_or_default() / divisor;
             *value = (seconds * factor + fraction).cast_unsigned();
+        }
+        true
+    }
+
+    /// The same where all have these nanoseconds.
+    fn convert_repeated(&self, values: &mut [u64], stored: u64) -> bool {
+        let (Some(shift), Some(nanos)) = (self.usual_shift(values), usual_nanoseconds(stored)) else {
+            return false;
+        };
+        let (factor, divisor) = self.factors();
+        let fraction = nanos / divisor;
+        for value in values {
+            *value = ((value.cast_signed() + shift) * factor + fraction).cast_unsigned();
         }
         true
     }
@@ -281,14 +334,23 @@ mod tests {
                     let (mut fast, mut slow) = (stored.clone(), stored.clone());
                     let is_usual = clock.convert_usual(&mut fast, &nanos);
                     let done = clock.convert(&mut slow, &nanos);
-                    assert_eq!(fast, if is_usual { slow } else { stored });
+                    assert_eq!(&fast, if is_usual { &slow } else { &stored });
                     assert!(done.is_ok() || !is_usual);
                     usual += usize::from(is_usual);
+                    let (mut fast, mut slow) = (stored.clone(), stored.clone());
+                    let is_usual = clock.convert_repeated(&mut fast, 7 << 3 | 2);
+                    let done = clock.convert(&mut slow, &[7 << 3 | 2; 50]);
+                    assert_eq!(fast, if is_usual { slow } else { stored });
+                    assert!(done.is_ok() || !is_usual);
                 }
                 assert!((2..6).contains(&usual), "{usual}");
             }
         }
         assert_eq!(usual_nanoseconds(u64::MAX), None);
         assert_eq!(usual_nanoseconds(10 << 3 | 7), None);
+        let zone = Zone::named(None).unwrap();
+        let clock =
+            Clock { base: base(&zone), zone, instant: false, unit: TimeUnit::Nanosecond, hybrid: false };
+        assert!(!clock.convert_repeated(&mut [0], u64::MAX));
     }
 }

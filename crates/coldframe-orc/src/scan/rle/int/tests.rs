@@ -60,3 +60,41 @@ fn a_value_too_wide_for_its_column_is_an_error() {
     let e = IntRle::new(stream, Version::V2, false).read(&mut [0u16; 5]).unwrap_err();
     assert_eq!(e.reason(), "expected an integer of 16 bits, found 65535");
 }
+
+/// A run of packed values, bit by bit.
+fn packed(width: u32, values: &[u64]) -> Vec<u8> {
+    let mut bytes =
+        vec![0x40 | u8::try_from(width - 1).unwrap() << 1, u8::try_from(values.len() - 1).unwrap()];
+    let mut packed = Vec::new();
+    coldframe_encoding::bits::pack(coldframe_encoding::bits::BitOrder::Msb, width, values, &mut packed)
+        .unwrap();
+    bytes.extend(packed);
+    bytes
+}
+
+#[test]
+fn short_runs_of_narrow_values_are_as_long_ones() {
+    for width in 1..=9u32 {
+        let lengths = [1usize, 2, 3, 7, 8, 9, 15, 16, 17, 4, 1];
+        let mask = (1u64 << width) - 1;
+        let values: Vec<u64> =
+            (0..lengths.iter().sum::<usize>()).map(|n| (n as u64).wrapping_mul(0x9e37) & mask).collect();
+        let (mut bytes, mut rest) = (Vec::new(), values.as_slice());
+        for length in lengths {
+            let (now, later) = rest.split_at(length);
+            bytes.extend(packed(width, now));
+            rest = later;
+        }
+        for signed in [false, true] {
+            let one = |value: &u64| if signed { unzigzag(*value) } else { value.cast_signed() };
+            let expected: Vec<i64> = values.iter().map(one).collect();
+            // In uneven parts, and at once.
+            assert_eq!(decode(Version::V2, signed, &bytes, values.len()).unwrap(), expected, "{width}");
+            let plain = Compression::new(&PostScript::default(), &Limits::default()).unwrap();
+            let stream = ByteStream::new(Bytes::from(bytes.clone()), 0, plain, Codec::default());
+            let mut all = vec![0u64; values.len()];
+            IntRle::new(stream, Version::V2, signed).read(&mut all).unwrap();
+            assert_eq!(all.into_iter().map(u64::cast_signed).collect::<Vec<_>>(), expected, "{width}");
+        }
+    }
+}

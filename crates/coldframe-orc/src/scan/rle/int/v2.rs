@@ -125,8 +125,37 @@ fn next<W: Word>(
     }
     let head = head(rest)?;
     let count = head.count();
+    if let Head::Direct { width, .. } = head
+        && let Some(used) = few::<W>(rest, width, count, signed, open)
+    {
+        return Ok((count, used));
+    }
     let Some(out) = open.get_mut(..count) else { return Ok((0, 0)) };
     run(rest, head, signed, scratch, out).map(|used| (count, used))
+}
+
+/// Decodes a short run of narrow values, as writers make them where values often repeat, without a loop that depends on its length:
+/// 16 values, of which those behind the run are written over by the next one. Returns the run's length in bytes; nothing if it
+/// is another, or there is no room.
+#[inline(always)]
+fn few<W: Word>(rest: &[u8], width: u32, count: usize, signed: bool, open: &mut [W]) -> Option<usize> {
+    if width > 8 || count > 16 {
+        return None;
+    }
+    let window = rest.get(2..)?.first_chunk::<16>()?;
+    let out = open.first_chunk_mut::<16>()?;
+    let (_, behind) = window.split_at_checked(width as usize)?;
+    let (halves, _) = out.as_chunks_mut::<8>();
+    for (half, packed) in halves.iter_mut().zip([window.as_slice(), behind]) {
+        // The first of eight values is in the highest bits.
+        let mut word = u64::from_be_bytes(*packed.first_chunk()?);
+        for to in half {
+            let value = W::from_low_bits(word >> (64 - width));
+            *to = if signed { value.unzigzag() } else { value };
+            word <<= width;
+        }
+    }
+    Some(2 + bits::packed_len(count, width))
 }
 
 /// The value of a run that has only one, and the run's length in bytes.

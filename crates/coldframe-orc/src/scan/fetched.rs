@@ -1,0 +1,59 @@
+//! The bytes of a stripe's streams: those that came with the unit, and those that are read once a row group needs them.
+//!
+//! A scout looks at the filter's columns first. Where a request costs little, the streams of the other columns are read only for
+//! row groups in which a row passes:
+//!
+//! ```text
+//! row group           | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
+//! with the unit       | f | f | f | f | f | f | f | f |     the filter's streams
+//! later                     o               o   o           of the other streams, what these row groups take
+//! ```
+
+use bytes::Bytes;
+use coldframe_core::Result;
+use coldframe_core::io::read_coalesced;
+
+use super::column::input::{StoredPart, StoredStreams};
+use super::job::{Others, PartPlan, Run, ScanShared, StripeJob};
+use super::ranges;
+
+/// Adds the `bytes` of `parts` to `streams`, decrypted.
+pub(crate) fn add(
+    scan: &ScanShared,
+    job: &StripeJob,
+    parts: &[PartPlan],
+    bytes: Vec<Bytes>,
+    streams: &mut StoredStreams,
+) -> Result<()> {
+    for (part, stored) in parts.iter().zip(bytes) {
+        let Some(place) = job.layout.stream(part.column, part.kind) else { continue };
+        let bytes = scan.shape.decrypted(stored, place, part.start, &job.stripe)?;
+        let part_of = StoredPart { start: part.start, offset: part.bytes.start, bytes };
+        streams.entry((part.column, part.kind)).or_default().push(part_of);
+    }
+    Ok(())
+}
+
+/// Reads what `runs` take of the streams that did not come with the unit, in place of what earlier runs took.
+pub(crate) fn read_others(
+    scan: &ScanShared,
+    job: &StripeJob,
+    others: &Others,
+    runs: &[Run],
+    streams: &mut StoredStreams,
+) -> Result<()> {
+    if runs.is_empty() {
+        return Ok(());
+    }
+    let is_wanted = |group: &Run| runs.iter().any(|run| run.rows.contains(&group.rows.start));
+    let wanted: Vec<bool> = others.groups.iter().map(is_wanted).collect();
+    let mut parts = ranges::of_runs(scan, &others.columns, &job.layout, &others.groups, &wanted);
+    // Dictionaries are read once.
+    parts.retain(|part| !part.whole || !streams.contains_key(&(part.column, part.kind)));
+    for part in &parts {
+        streams.remove(&(part.column, part.kind));
+    }
+    let bytes: Vec<_> = parts.iter().map(|part| part.bytes.clone()).collect();
+    let bytes = read_coalesced(scan.shape.source.as_ref(), &bytes)?;
+    add(scan, job, &parts, bytes, streams)
+}
