@@ -494,8 +494,8 @@ class File(AsTables, Lookups, Ordinals):
         """The units (stripes, row groups, blocks) that a read of these columns and rows would read.
 
         Decodes nothing. Each has `structure` (its name), `offset` and `length` (its location in the file),
-        `rows` (how many would be decoded, None if unknown) and `fetched` (bytes that would be read of it; in a
-        local ORC file with a filter, those of the filter's columns: others are read where a row passes).
+        `rows` (how many would be decoded, None if unknown) and `fetched` (bytes that would be read of it; in
+        a local ORC file with a filter, those of the filter's columns: others are read where a row passes).
         Units that statistics, indexes or bloom filters exclude for `filter` are not listed.
         """
         if isinstance(columns, str):
