@@ -86,7 +86,7 @@ fn filtered_scans_equal_filtered_results() {
     ];
     for options in [&[][..], &[("encoding", Value::from("fast_diff"))], &[("codec", Value::from("gz"))]] {
         let options = [options, &[("block_size", Value::Int(2048))]].concat();
-        let file = open(&written(&HFileFormat, &[batch.clone()], &options).unwrap(), "cells");
+        let file = open(&written(&HFileFormat, std::slice::from_ref(&batch), &options).unwrap(), "cells");
         let all = rows::read(&file, OnError::Raise).unwrap().batch;
         for filter in &filters {
             let expected = filter_record_batch(&all, &filter.evaluate(&all).unwrap()).unwrap();
