@@ -54,14 +54,7 @@ DATA = frozenset(
     }
 )
 """Files that may have names of formats in them."""
-NAMED_STILL: frozenset[str] = frozenset(
-    {
-        "python/coldframe/hudi.py",
-        "python/coldframe/pipeline/source/inventory.py",
-        "python/coldframe/pipeline/source/store_listing.py",
-        "python/coldframe/pipeline/source/registered.py",
-    }
-)
+NAMED_STILL: frozenset[str] = frozenset({"python/coldframe/hudi.py"})
 """Files whose rule of a format is to go into that format."""
 
 EDGE = frozenset({"source/tables.py"})

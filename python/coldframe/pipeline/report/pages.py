@@ -211,10 +211,13 @@ def findings_list(findings: Findings) -> str:
 def _metastore(report: Report) -> str:
     if report.metastore is None:
         return ""
-    found = report.metastore
+    every = Findings()
+    for findings in (report.metastore.findings, *(one.metastore for one in report.tables)):
+        for one in findings:
+            every.add(one)
     return f"""<section class="card"><h2>Hive metastore</h2>
-<p class="soft">{escape(found.summary)}</p>
-{findings_list(found.findings)}</section>"""
+<p class="soft">{escape(report.metastore.summary)}</p>
+{findings_list(every)}</section>"""
 
 
 def _left_out(report: Report) -> str:
