@@ -59,7 +59,7 @@ NAMED_STILL: frozenset[str] = frozenset({"python/coldframe/hudi.py"})
 
 EDGE = frozenset({"source/tables.py"})
 """Modules where what a user says in JSON or TOML comes in: keyword arguments of `coldframe.open`."""
-UNTYPED_STILL = frozenset({"work/stated.py", "target/sinks.py"})
+UNTYPED_STILL: frozenset[str] = frozenset()
 """Modules that have `dict[str, Any]` besides."""
 
 LONGEST = 600

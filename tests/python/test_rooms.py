@@ -65,7 +65,7 @@ def test_what_it_must_not(tmp_path, files):
 
 def test_an_exception_that_nothing_needs_is_told(tmp_path):
     (tmp_path / "python").mkdir()
-    assert any("work/stated.py has no dict" in one for one in rooms.dictionaries(tmp_path))
+    assert any("source/tables.py has no dict" in one for one in rooms.dictionaries(tmp_path))
 
 
 def test_this_tree(capsys):

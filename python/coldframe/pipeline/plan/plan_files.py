@@ -1,4 +1,4 @@
-"""Stage 3: each source file opened once, its columns and splits learnt; nothing of its rows is read."""
+"""Each source file opened once, its columns and splits learnt; nothing of its rows is read."""
 
 from __future__ import annotations
 

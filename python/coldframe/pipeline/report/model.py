@@ -1,4 +1,4 @@
-"""Stage 7: what was found, converted, verified, damaged and quarantined. `report_files` writes it down."""
+"""What was found, converted, verified, damaged and quarantined. `files` writes it down."""
 
 from __future__ import annotations
 

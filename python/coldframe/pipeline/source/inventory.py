@@ -1,4 +1,4 @@
-"""Stage 1: the source tree. Files are recognised by their first and last bytes, never by name.
+"""The source tree. Files are recognised by their first and last bytes, never by name.
 
 Skipped, as in Hive and Spark, but counted: names that begin with `_` or `.` (staging folders, `_SUCCESS`,
 `.crc`), and remains of interrupted copies (`x._COPYING_`). Every other file is listed, including those of

@@ -1,4 +1,4 @@
-"""Stage 2: which table a file belongs to, and what the files do not say of themselves.
+"""Which table a file belongs to, and what the files do not say of themselves.
 
     [tables.sales]
     path = "warehouse/sales"                      # below the source's root; the table's name where left out

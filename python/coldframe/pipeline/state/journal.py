@@ -1,4 +1,4 @@
-"""Stage 6: from staged files to the table, so that a kill at any moment loses no row and doubles none.
+"""From staged files to the table, so that a kill at any moment loses no row and doubles none.
 
     DST/<table>/<key=value>/<file>.parquet          the table
     DST/_coldframe/lock                             held while a run is at work

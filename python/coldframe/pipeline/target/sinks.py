@@ -205,7 +205,7 @@ class ColdframeSink(_WrittenByCore):
     ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """With coldframe.open."""
         unit_option = formats()[self.format]["capabilities"]["unit_option"]
-        options: dict[str, Any] = {unit_option: self.unit} if unit_option else {}
+        options: Any = {unit_option: self.unit} if unit_option else {}
         opened = coldframe.open(
             path, format=cast(FormatName, self.format), storage_options=storage_options, **options
         )

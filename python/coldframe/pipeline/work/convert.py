@@ -1,4 +1,4 @@
-"""Stages 4 and 5, in the task: decodes a split, writes it, reads the written file back, and compares.
+"""Decodes a split, writes it, reads the written file back, and compares.
 
 Rows stay in this process: only the outcome, a small JSON object, goes to the driver. A task never raises:
 Spark would repeat what cannot succeed, and one bad file would end the run of all others.

@@ -16,14 +16,42 @@ their extremes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, TypedDict
 
 GREGORIAN = -141_427
 """The day 1582-10-15, counted from 1970."""
 
-Stated = Sequence[Sequence[dict[str, Any]]]
+
+class StatedColumn(TypedDict, total=False):
+    """What a file states of a column in one unit; each format states some of it."""
+
+    path: str
+    number_of_values: int | None
+    true_count: int | None
+    total_length: int | None
+    total_children: int | None
+    sum: Any
+    min: Any
+    max: Any
+    min_days: int | None
+    max_days: int | None
+
+
+class ObservedColumn(TypedDict):
+    """What a column was like as it was decoded: see `RawObserved`."""
+
+    values: int
+    smallest: Any
+    largest: Any
+    has_nan: bool
+    sum: Any
+    bytes: int | None
+    trues: int | None
+
+
+Stated = Sequence[Sequence[StatedColumn]]
 
 
 class Witness:
@@ -33,7 +61,7 @@ class Witness:
         """`stated`: for a part, as `Split.stated` returns it."""
         if not all(_says_something(unit) for unit in stated):
             stated = []
-        self._stated: dict[str, list[dict[str, Any]]] = {}
+        self._stated: dict[str, list[StatedColumn]] = {}
         for unit in stated:
             for column in unit:
                 self._stated.setdefault(column["path"], []).append(column)
@@ -46,7 +74,7 @@ class Witness:
         # A name with a dot may be the path of a field.
         return [name for name in self._stated if name and "." not in name]
 
-    def differences(self, observed: dict[str, dict[str, Any]]) -> list[str]:
+    def differences(self, observed: Mapping[str, ObservedColumn]) -> list[str]:
         """Where the decoded values differ from the file's statistics; empty if all agree.
 
         `observed`: the statistics of the decoded columns with these names, as `RawObserved` returns them.
@@ -58,13 +86,13 @@ class Witness:
         return found
 
 
-def _says_something(unit: Sequence[dict[str, Any]]) -> bool:
+def _says_something(unit: Sequence[StatedColumn]) -> bool:
     """Whether the row as a whole was counted, and is a row of columns."""
-    rows = next((column for column in unit if column["path"] == ""), {})
+    rows = next((column for column in unit if column["path"] == ""), StatedColumn())
     return bool(rows.get("number_of_values")) and "total_children" not in rows
 
 
-def _compared(said: list[dict[str, Any]], seen: dict[str, Any]) -> list[tuple[str, Any, Any]]:
+def _compared(said: list[StatedColumn], seen: ObservedColumn) -> list[tuple[str, Any, Any]]:
     """The differences: name, stated value, decoded value."""
     found: list[tuple[str, Any, Any]] = []
 
@@ -78,24 +106,25 @@ def _compared(said: list[dict[str, Any]], seen: dict[str, Any]) -> list[tuple[st
     if seen["smallest"] is None or seen["has_nan"]:
         return found
     demand("sum", _total(said, "sum"), seen["sum"])
-    ends: list[tuple[str, str, Callable[..., Any]]] = [("smallest", "min", min), ("largest", "max", max)]
-    for what, key, choose in ends:
-        decoded = seen[what]
+    ends: list[tuple[str, Any, str, Callable[..., Any]]] = [
+        ("smallest", seen["smallest"], "min", min),
+        ("largest", seen["largest"], "max", max),
+    ]
+    for what, decoded, key, choose in ends:
         stated = _end(said, key, choose)
         if stated is None:
             stated = _end(said, f"{key}_days", choose)
             if stated is not None and min(stated, seen["smallest"]) < GREGORIAN:
                 continue
-        if isinstance(decoded, str):
-            decoded = Decimal(decoded)
-            # For decimals it suffices that none is beyond the stated extremes.
-            if stated is not None and choose(stated, decoded) == stated:
-                continue
-        demand(what, stated, decoded)
+        value = Decimal(decoded) if isinstance(decoded, str) else decoded
+        # For decimals it suffices that none is beyond the stated extremes.
+        if isinstance(value, Decimal) and stated is not None and choose(stated, value) == stated:
+            continue
+        demand(what, stated, value)
     return found
 
 
-def _numbers(said: list[dict[str, Any]], key: str) -> list[Any] | None:
+def _numbers(said: list[StatedColumn], key: str) -> list[Any] | None:
     """The statement of each unit with values; None if one of them states no number."""
     found: list[Any] = []
     for unit in said:
@@ -113,11 +142,11 @@ def _numbers(said: list[dict[str, Any]], key: str) -> list[Any] | None:
     return found
 
 
-def _total(said: list[dict[str, Any]], key: str) -> Any:
+def _total(said: list[StatedColumn], key: str) -> Any:
     found = [unit.get(key) for unit in said] if key == "number_of_values" else _numbers(said, key)
     return None if found is None or None in found else sum(found)
 
 
-def _end(said: list[dict[str, Any]], key: str, choose: Any) -> Any:
+def _end(said: list[StatedColumn], key: str, choose: Any) -> Any:
     found = _numbers(said, key)
     return choose(found) if found else None
