@@ -468,6 +468,8 @@ class RawFile:
     def statistics(self) -> Any: ...
     def stated(self, split: tuple[int, int, int]) -> list[list[dict[str, Any]]] | None:
         """What the file says of the columns of a part: as `statistics`, for each unit or for all at once."""
+    def witness(self, split: tuple[int, int, int]) -> RawWitness:
+        """What the file states of the columns of a part, to be held against what is decoded of it."""
     def inspect(self) -> dict[str, Any]:
         """{"name", "offset", "length", "detail": {..}, "children": [..]}"""
     @property
@@ -578,6 +580,16 @@ class RawObserved:
         """
 
 @final
+class RawWitness:
+    """What a file states of its columns, against what was decoded of them."""
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of which something is stated."""
+    def differences(self, observed: RawObserved) -> list[str]:
+        """What was decoded otherwise than the file states, in words; empty where all agrees."""
+
+@final
 class RawShape:
     """What the rows of a source become, and what is to be known of them.
 
@@ -604,8 +616,7 @@ class RawDecoded:
     def rows(self) -> int: ...
     @property
     def print(self) -> RawFingerprint: ...
-    def observed(self) -> dict[str, dict[str, Any]]:
-        """As `RawObserved.columns`."""
+    def observed(self) -> RawObserved: ...
 
 @final
 class RawTarget:
@@ -647,8 +658,8 @@ def convert(
     `row_group_bytes` and `row_group_rows`, or one of ours with its own. most_bytes: a file ends with the
     batch with which it has so many.
 
-    Returns {"files": [{"name", "rows", "bytes", "sha256", "print": RawFingerprint}], "observed": as
-    `RawObserved.columns`}; no file where there are no rows, and none is left behind an error.
+    Returns {"files": [{"name", "rows", "bytes", "sha256", "print": RawFingerprint}], "observed":
+    RawObserved}; no file where there are no rows, and none is left behind an error.
     """
 
 @final

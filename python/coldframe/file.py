@@ -270,6 +270,10 @@ class Split:
         """
         return self._raw.open(alone=True).stated((self.part, self.start, self.stop)) or []
 
+    def witness(self) -> _coldframe.RawWitness:
+        """What is certain of what the file states, to be held against what is decoded of the split."""
+        return self.open_for_this()._raw.witness((self.part, self.start, self.stop))
+
     def to_batches(
         self,
         columns: Sequence[str] | None = None,

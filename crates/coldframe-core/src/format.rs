@@ -18,7 +18,7 @@ use bytes::Bytes;
 use coldframe_encoding::{Error, Limits, Result};
 
 use crate::options::{Kind, OptionSpec, Options as _};
-use crate::{Content, Damage, DamageLog, Node, Proof, ReadAt, Scan, Source, Value};
+use crate::{Content, Damage, DamageLog, Node, Proof, ReadAt, Scan, Source, StatedColumn, Value};
 
 /// Batches of one unit, in file order.
 pub type BatchIter = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
@@ -444,6 +444,13 @@ pub trait TableFile: Send + Sync + Debug {
     fn stated(&self, split: &Split) -> Result<Value> {
         let _ = split;
         Ok(Value::Null)
+    }
+
+    /// The same of the columns at the top of its rows, as far as it is certain: for each unit of the part, or once for all of them.
+    /// Nothing if the file states nothing.
+    fn stated_columns(&self, split: &Split) -> Result<Vec<Vec<StatedColumn>>> {
+        let _ = split;
+        Ok(Vec::new())
     }
 
     /// The physical layout: each byte belongs to a leaf. Damage is a node, not an error.

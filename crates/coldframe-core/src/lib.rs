@@ -22,6 +22,7 @@
 //! | [`scout`] | a filter's columns first, the others where a row passes |
 //! | [`damage`], [`layout`], [`value`] | what was lost; where each byte belongs; what a file says of itself |
 //! | [`changes`] | values that are not handed out as they are in the file |
+//! | `stated` | what a file states of its columns, typed |
 //! | [`proof`] | what `verify` compares |
 //! | [`contents`] | what could be read from a source beside what is asked for |
 //! | [`options`], [`writing`] | the options of formats, each declared once; what all writers see to |
@@ -45,6 +46,7 @@ mod request;
 pub mod salvage;
 pub mod scan;
 pub mod scout;
+mod stated;
 pub mod threads;
 pub mod types;
 pub mod value;
@@ -69,6 +71,7 @@ pub use proof::{Checksums, Proof};
 pub use request::Scan;
 pub use scan::{ScanReader, UnitPlace};
 pub use scout::Scouting;
+pub use stated::{StatedColumn, StatedEnd};
 pub use value::Value;
 
 /// An Arrow error as one of ours: only data that breaks Arrow's own rules gets here.

@@ -17,10 +17,12 @@ pub mod fingerprint;
 mod hashed;
 pub mod observed;
 pub mod parquet_file;
+pub mod stated;
 pub mod target;
 
 pub use convert::{Converted, Decoded, Names, Seen, Shape, convert, decode};
 pub use fingerprint::{ColumnPrint, Extreme, Fingerprint, row_hashes};
 pub use observed::{Observed, ObservedColumn};
 pub use parquet_file::ParquetOptions;
+pub use stated::Witness;
 pub use target::{Finished, TargetFile, TargetFormat};

@@ -3,10 +3,12 @@
 //! If a key decrypts a column, its own statistics replace those of the masked values. They are encrypted like streams:
 //! `EncryptionVariant.fileStatistics`, and before the metadata one stream per column with an entry per stripe.
 
+mod stated;
+
 use std::ops::Range;
 
 use bytes::Bytes;
-use coldframe_core::{ErrorContext, Result, Value};
+use coldframe_core::{ErrorContext, Result, StatedColumn, Value};
 use coldframe_encoding::codec::Decompressor;
 
 use crate::layout::proto::{self, ColumnStatistics, ColumnarStripeStatistics, RowIndex};
@@ -60,15 +62,30 @@ pub(crate) fn statistics(shape: &Shape) -> Result<Value> {
 /// The statistics of the columns of the stripes that begin in `range`: a list of columns for each of these, or the
 /// file's own if it has no others. Encrypted columns are omitted: the values may be masked.
 pub(crate) fn stated(shape: &Shape, range: &Range<u64>) -> Result<Value> {
-    let clear = |stats: &mut dyn Iterator<Item = Option<ColumnStatistics>>| {
-        let clear =
-            stats.enumerate().map(|(at, one)| one.filter(|_| shape.encryption.variant_of(at).is_none()));
-        by_column(shape, clear)
+    let units = units(shape, range)?.map(|units| {
+        Value::List(units.into_iter().map(|stats| by_column(shape, stats.into_iter())).collect())
+    });
+    Ok(units.unwrap_or(Value::Null))
+}
+
+/// The same of the columns at the top, typed.
+pub(crate) fn stated_columns(shape: &Shape, range: &Range<u64>) -> Result<Vec<Vec<StatedColumn>>> {
+    let columns = |stats: Unit| stated::columns(shape.tree.columns().iter().zip(stats));
+    Ok(units(shape, range)?.unwrap_or_default().into_iter().map(columns).collect())
+}
+
+/// The statistics of each column of a stripe or of the file; none for encrypted columns, whose values may be masked.
+type Unit = Vec<Option<ColumnStatistics>>;
+
+/// Those of the stripes that begin in `range`.
+fn units(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<Unit>>> {
+    let clear = |stats: &mut dyn Iterator<Item = Option<ColumnStatistics>>| -> Unit {
+        stats.enumerate().map(|(at, one)| one.filter(|_| shape.encryption.variant_of(at).is_none())).collect()
     };
     let inside: Vec<&Stripe> = shape.stripes.iter().filter(|s| range.contains(&s.bytes.start)).collect();
     if inside.len() == shape.stripes.len() {
         let of_file = &shape.tail.footer.statistics;
-        return Ok(Value::List(vec![clear(&mut of_file.iter().map(proto::statistics))]));
+        return Ok(Some(vec![clear(&mut of_file.iter().map(proto::statistics))]));
     }
     let metadata = found(shape.metadata())?.unwrap_or_default();
     let of_stripes = inside.iter().map(|stripe| {
@@ -76,7 +93,7 @@ pub(crate) fn stated(shape: &Shape, range: &Range<u64>) -> Result<Value> {
         Some(clear(&mut stats.iter().map(proto::statistics)))
     });
     // If one stripe of a part has no statistics, there are none for the part.
-    Ok(of_stripes.collect::<Option<Vec<_>>>().map_or(Value::Null, Value::List))
+    Ok(of_stripes.collect())
 }
 
 /// The intact ones; damaged statistics cost only themselves, and [`crate::verify`] reports them.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 use coldframe_core::{
     Checksums, Damage, Error, Node, Notice, OnError, Plan, PlanRequest, Proof, ReadAt, Result, Split,
-    TableFile, Value,
+    StatedColumn, TableFile, Value,
 };
 
 use crate::declared;
@@ -165,6 +165,10 @@ impl TableFile for OrcFile {
 
     fn stated(&self, split: &Split) -> Result<Value> {
         statistics::stated(&self.shape, &split.range)
+    }
+
+    fn stated_columns(&self, split: &Split) -> Result<Vec<Vec<StatedColumn>>> {
+        statistics::stated_columns(&self.shape, &split.range)
     }
 
     fn inspect(&self) -> Result<Node> {

@@ -16,7 +16,7 @@ use pyo3::types::{PyDict, PyList};
 use crate::capsule::{import_array, import_schema, import_stream};
 use crate::error::to_python;
 use crate::file::tick;
-use crate::fingerprint::{RawFingerprint, observed_to_python};
+use crate::fingerprint::{RawFingerprint, RawObserved};
 use crate::scan::RawScan;
 use crate::store::PyStore;
 use crate::value;
@@ -131,7 +131,7 @@ pub(crate) fn convert<'py>(
     }
     let converted = PyDict::new(py);
     converted.set_item("files", listed)?;
-    converted.set_item("observed", observed_to_python(py, &observed)?)?;
+    converted.set_item("observed", RawObserved::of(observed))?;
     Ok(converted)
 }
 
@@ -159,8 +159,8 @@ impl RawDecoded {
         RawFingerprint::of(self.0.seen.print.clone())
     }
 
-    fn observed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        observed_to_python(py, &self.0.observed)
+    fn observed(&self) -> RawObserved {
+        RawObserved::of(self.0.observed.clone())
     }
 }
 

@@ -9,6 +9,7 @@ use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyTuple};
 
 use crate::capsule::export_schema;
 use crate::error::{from_python as foreign, to_python};
+use crate::fingerprint::RawWitness;
 use crate::opening::RawOpening;
 use crate::predicate::PyPredicate;
 use crate::scan::RawScan;
@@ -101,6 +102,13 @@ impl RawFile {
         let split = Split { part, range: start..end, rows: None };
         let stated = py.detach(|| self.0.table.stated(&split)).map_err(|e| self.raise(e))?;
         value::to_python(py, &stated)
+    }
+
+    fn witness(&self, py: Python<'_>, split: SplitRange) -> PyResult<RawWitness> {
+        let (part, start, end) = split;
+        let split = Split { part, range: start..end, rows: None };
+        let stated = py.detach(|| self.0.table.stated_columns(&split)).map_err(|e| self.raise(e))?;
+        Ok(RawWitness(coldframe_migrate::Witness::new(stated)))
     }
 
     fn inspect<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

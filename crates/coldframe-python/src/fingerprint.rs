@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use coldframe_migrate::{ColumnPrint, Extreme, Fingerprint, Observed, ObservedColumn, row_hashes};
+use coldframe_migrate::{ColumnPrint, Extreme, Fingerprint, Observed, ObservedColumn, Witness, row_hashes};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -74,6 +74,10 @@ impl RawFingerprint {
 pub(crate) struct RawObserved(Mutex<Observed>);
 
 impl RawObserved {
+    pub(crate) fn of(observed: Observed) -> Self {
+        Self(Mutex::new(observed))
+    }
+
     fn get(&self) -> MutexGuard<'_, Observed> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -92,17 +96,12 @@ impl RawObserved {
     }
 
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        observed_to_python(py, &self.get())
+        let columns = PyDict::new(py);
+        for (name, seen) in self.get().columns() {
+            columns.set_item(name, observed(py, seen)?)?;
+        }
+        Ok(columns)
     }
-}
-
-/// The statistics of each column that was seen.
-pub(crate) fn observed_to_python<'py>(py: Python<'py>, all: &Observed) -> PyResult<Bound<'py, PyDict>> {
-    let columns = PyDict::new(py);
-    for (name, seen) in all.columns() {
-        columns.set_item(name, observed(py, seen)?)?;
-    }
-    Ok(columns)
 }
 
 fn observed<'py>(py: Python<'py>, seen: &ObservedColumn) -> PyResult<Bound<'py, PyDict>> {
@@ -121,6 +120,22 @@ fn observed<'py>(py: Python<'py>, seen: &ObservedColumn) -> PyResult<Bound<'py, 
     dict.set_item("bytes", seen.bytes)?;
     dict.set_item("trues", seen.trues)?;
     Ok(dict)
+}
+
+/// What a file states of its columns, against what was decoded of them.
+#[pyclass(frozen, module = "coldframe._coldframe")]
+pub(crate) struct RawWitness(pub(crate) Witness);
+
+#[pymethods]
+impl RawWitness {
+    #[getter]
+    fn names(&self) -> Vec<&str> {
+        self.0.names().collect()
+    }
+
+    fn differences(&self, observed: &RawObserved) -> Vec<String> {
+        self.0.differences(&observed.get())
+    }
 }
 
 /// The hash of each row as 64-bit words, little-endian.

@@ -156,6 +156,7 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scan::RawBatch>()?;
     module.add_class::<fingerprint::RawFingerprint>()?;
     module.add_class::<fingerprint::RawObserved>()?;
+    module.add_class::<fingerprint::RawWitness>()?;
     module.add_class::<convert::RawShape>()?;
     module.add_class::<convert::RawDecoded>()?;
     module.add_class::<convert::RawTarget>()?;

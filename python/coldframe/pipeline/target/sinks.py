@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 import coldframe
 from coldframe import _coldframe
-from coldframe._coldframe import RawFingerprint, RawShape, RawTarget, formats
+from coldframe._coldframe import RawFingerprint, RawObserved, RawShape, RawTarget, formats
 from coldframe.choices import FormatName
 from coldframe.pipeline.file_access import StorageOptions, reading
 from coldframe.sources import is_remote, open_store
@@ -41,7 +41,7 @@ class Converted(TypedDict):
     """What `_coldframe.convert` gives: the files, and what the source's columns were like."""
 
     files: list[WrittenFile]
-    observed: Any
+    observed: RawObserved
 
 
 class Sink(Protocol):

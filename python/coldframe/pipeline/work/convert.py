@@ -17,13 +17,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from coldframe._coldframe import ColdframeError, CorruptFileError, RawFingerprint, RawShape
+from coldframe._coldframe import (
+    ColdframeError,
+    CorruptFileError,
+    RawFingerprint,
+    RawObserved,
+    RawShape,
+)
 from coldframe.file import raw_scan
 from coldframe.pipeline.file_access import StorageOptions, discard
 from coldframe.pipeline.records import Checks, Damage, Failure, Outcome, StagedFile
 from coldframe.pipeline.source.identity import CHANGED, content_digest, is_unchanged
 from coldframe.pipeline.target.sinks import Sink
-from coldframe.pipeline.work.stated import Witness
 
 BATCH_ROWS = 64 * 1024
 
@@ -138,13 +143,13 @@ class Decoding:
 
     def __init__(self, task: Task) -> None:
         self._task = task
-        self._witness = Witness(task.split.stated() if task.verify else [])
+        self._witness = task.split.witness() if task.verify else None
         self.shape = RawShape(
             task.schema,
             names=None if task.names is None else list(task.names),
             constants={name: constant(value, task.schema.field(name).type) for name, value in task.constants},
             verify=task.verify,
-            stated=self._witness.names,
+            stated=[] if self._witness is None else self._witness.names,
         )
         self.rows = raw_scan(task.split, batch_size=BATCH_ROWS, on_error=task.on_error)
 
@@ -164,7 +169,7 @@ class Decoding:
         """Values that were changed during conversion; complete after the last row."""
         return self.rows.changes()
 
-    def demand(self, rows: int, observed: Any) -> None:
+    def demand(self, rows: int, observed: RawObserved) -> None:
         """Checks, after the last batch, the rows and values against what the file states.
 
         A reader that loses rows, or returns values other than stated, is not trusted. If rows are lost, the
@@ -178,7 +183,7 @@ class Decoding:
             raise VerificationError(
                 f"part {task.number} of {task.split.path} declares {stated} rows, but {rows} were decoded"
             )
-        unlike = self._witness.differences(observed)
+        unlike = [] if self._witness is None else self._witness.differences(observed)
         if unlike:
             raise VerificationError("what was read differs from what the file states: " + "; ".join(unlike))
 

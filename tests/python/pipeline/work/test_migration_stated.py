@@ -18,7 +18,6 @@ from coldframe._coldframe import RawObserved
 from coldframe.errors import ColdframeError
 from coldframe.file import Split
 from coldframe.pipeline.work import convert
-from coldframe.pipeline.work.stated import Witness
 
 DATA = Path(__file__).parents[3] / "data"
 CORPUS = Path(__file__).parents[4] / ".." / "shared" / "corpus" / "orc"
@@ -49,11 +48,11 @@ def estate(tmp_path: Path) -> Estate:
 
 
 def differences(split: Split, rows: pa.Table | None = None) -> list[str]:
-    witness = Witness(split.stated())
+    witness = split.witness()
     observed = RawObserved(witness.names)
     for batch in split.to_batches() if rows is None else rows.to_batches():
         observed.add(batch)
-    return witness.differences(observed.columns())
+    return witness.differences(observed)
 
 
 def changed(column: str, values: Any) -> pa.Table:
@@ -124,7 +123,8 @@ def test_formats_without_statistics_state_nothing(tmp_path: Path) -> None:
     cf.write(pa.table({"a": [1]}), tmp_path / "x", format="rcfile", serde="binary")
     (split,) = cf.open(tmp_path / "x", schema="a int", serde="binary").splits()
     assert split.stated() == []
-    assert Witness([]).differences({}) == []
+    assert split.witness().names == []
+    assert differences(split) == []
 
 
 def test_files_of_other_writers_state_what_is_decoded() -> None:
