@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ from coldframe.errors import (
     EncryptedColumnWarning,
     PartialTableWarning,
     SchemaError,
+    UnsupportedError,
     unsupported,
 )
 from coldframe.filters import Bound, Filter, bind, keep, mentioned, parse
@@ -134,12 +136,22 @@ def open(
         keys: `{name: bytes or hex}` for encrypted files, or a function that returns the key for a name, or
             None.
         **options: the format's own, such as `schema=` and `serde=` for RCFile, and `threads=`: how many
-            threads a read uses (default `pyarrow.cpu_count()`, 1 in a Spark task); `coldframe --help` lists
+            threads a read uses (default `pyarrow.cpu_count()`, 1 in a Spark task); `docs/options.md` lists
             them.
     """
     storage_options = through(storage_options, filesystem)
     arguments = OpenArguments(format, storage_options, verify_checksums, keys, options)
-    return arguments.open(source)
+    try:
+        return arguments.open(source)
+    except UnsupportedError as error:
+        if not isinstance(source, (str, os.PathLike)) or not os.path.isdir(source) or _is_table(source):
+            raise
+        raise unsupported(f"{error}: many files as one table are cf.scan({os.fsdecode(source)!r})") from None
+
+
+def _is_table(folder: str | os.PathLike[str]) -> bool:
+    """Whether a local directory is one that a format takes as a whole."""
+    return _coldframe.detect(os.fsdecode(folder)) is not None
 
 
 class Split:

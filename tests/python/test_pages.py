@@ -53,6 +53,7 @@ NOT_RUN = {
     "adding-a-format.md": 3,
     "index.md": 1,
     "migration.md": 2,
+    "retire-a-cluster.md": 1,
     "safe-to-delete.md": 1,
     "spark.md": 3,
     "stores.md": 3,
