@@ -189,4 +189,4 @@ def test_parquet_is_written_with_the_codec_and_row_groups_asked_for(
     assert about.row_group(0).column(0).compression == "GZIP"
     for wrong in ("codec=zip", "row_group_rows=many", "stripe_size=1"):
         assert main(["convert", source, dest, "--overwrite", "--write-option", wrong]) == 2
-        assert "--write-option" in capsys.readouterr().err
+        assert wrong.partition("=")[0] in capsys.readouterr().err
