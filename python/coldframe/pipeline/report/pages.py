@@ -95,7 +95,7 @@ def lost_text(one: TableReport) -> str:
 
 
 def _is_wrong(one: TableReport) -> bool:
-    return bool(one.problems) or bool(one.verdict.exit_code)
+    return bool(one.problems) or not one.verified
 
 
 def _headline(report: Report) -> str:
