@@ -34,7 +34,6 @@ from coldframe.file import raw_scan
 from coldframe.pipeline import migrate
 from coldframe.pipeline.scheduling import InProcess
 from coldframe.pipeline.target.sinks import ParquetSink
-from coldframe.pipeline.work.stated import Witness
 
 COLUMNS = (
     "id bigint, kind int, amount double, price decimal(12,2), "
@@ -169,7 +168,7 @@ def profile(source: Path, name: str) -> dict[str, float]:
 
     batches = timed("decode", lambda: list(split.to_batches(batch_size=65_536)))
     schema, sink = batches[0].schema, ParquetSink()
-    fingerprint, observed = RawFingerprint(schema), RawObserved(Witness(split.stated()).names)
+    fingerprint, observed = RawFingerprint(schema), RawObserved(split.witness().names)
     timed("fingerprint", lambda: [fingerprint.add(batch) for batch in batches])
     timed("statistics", lambda: [observed.add(batch) for batch in batches])
     with tempfile.TemporaryDirectory() as scratch:
@@ -179,7 +178,7 @@ def profile(source: Path, name: str) -> dict[str, float]:
         again = RawFingerprint(schema, rows_only=True)
         timed("its fingerprint", lambda: [again.add(batch) for batch in written])
         # All steps in one call, as in a task.
-        whole = RawShape(schema, stated=Witness(split.stated()).names)
+        whole = RawShape(schema, stated=split.witness().names)
         scan = raw_scan(split, batch_size=65_536, on_error="raise")
         timed("convert", lambda: sink.convert(scan, whole, out))
         timed("verify", lambda: sink.read(out, schema, rows_only=True))
