@@ -210,7 +210,7 @@ def check_page(target: Path) -> str:
     parser.feed(page)
     parser.close()
     assert parser.open == []
-    assert {"svg", "title", "section"} <= parser.seen
+    assert {"h1", "section", "table", "title"} <= parser.seen
     assert "http" not in page
     assert "prefers-color-scheme" in page
     return page

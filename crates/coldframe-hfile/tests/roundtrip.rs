@@ -250,7 +250,7 @@ fn what_cannot_be_written_is_refused() {
         (
             vec![row()],
             vec![("block_size", Value::Int(0))],
-            "option `block_size`: expected 1 or more, found 0",
+            "option `block_size`: expected 1 to 2147483647, found 0",
         ),
         (
             vec![row()],

@@ -283,13 +283,13 @@ fn random_histories() {
 }
 
 #[test]
-fn it_must_be_asked_for() {
+fn a_folder_of_base_and_delta_folders_is_the_table() {
     let dir = tempfile::tempdir().unwrap();
     put(dir.path(), "base_1/bucket_00000", &events(&[(0, 1, BUCKET, 0, 1, value(3))]));
     let folder = LocalFolder::new(dir.path());
     assert!(HiveFormat.probe_folder(&folder).unwrap());
-    let e = open_with(dir.path(), &OpenOptions::default()).unwrap_err();
-    assert!(e.to_string().contains("`acid`"), "{e}");
+    let table = open_with(dir.path(), &OpenOptions::default()).unwrap();
+    assert_eq!(ids(table.as_ref(), None), ids(open(dir.path()).unwrap().as_ref(), None));
     // Opened alone, a file of the table returns its rows as stored.
     let bytes = std::fs::read(dir.path().join("base_1/bucket_00000")).unwrap();
     let file = HiveFormat.open(&fixture::source(bytes), &OpenOptions::default()).unwrap();

@@ -39,6 +39,8 @@ impl Format for RcFileFormat {
     }
 
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
+        // A wrong option is reported before anything is read.
+        options::OpenOptions::read(self.name(), &options.extra)?;
         Ok(Arc::new(RcFile::open(source, options)?))
     }
 

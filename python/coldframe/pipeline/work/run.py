@@ -7,6 +7,7 @@ split is back (`committing`), so a run that is killed keeps what it has done.
 from __future__ import annotations
 
 import json
+import posixpath
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -93,7 +94,7 @@ class Run:
         self, report: TableReport, file: SourceFile, error: str | None, damage: Sequence[Damage]
     ) -> str:
         """Copies the file, with a list of its damage; the source is not touched."""
-        place = f"{HOME}/quarantine/{file.relative}"
+        place = f"{HOME}/quarantine/{posixpath.normpath(file.relative)}"
         self.journal.destination.copy_in(file.path, place, file.storage_options)
         details = {"source": file.path, "table": report.name, "error": error, "damage": list(damage)}
         content = json.dumps(details, indent=2, default=str).encode()
