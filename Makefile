@@ -5,6 +5,7 @@
 # make model  the migration's model-based test for MODEL_MINUTES (30): random sequences of what people do
 # make fuzz   every fuzz target for FUZZ_SECONDS (1800) each; make fuzz-smoke: all of them in two minutes (fuzz/README.md)
 # make wheel  the wheel that users and executors install, for Linux with glibc 2.17 and newer; make sdist: the sources
+# make jar    the Spark connector for the JVM (needs Maven and a JDK)
 # make audit  advisories, licences and duplicates of what is built from, by databases on the network
 # make docs   the documentation as a site, in site/
 #
@@ -18,10 +19,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 DEMO_OUT ?= demo-out
 MATURIN := 'maturin>=1.9,<2'
+JAVA := $(shell find jvm/src -type f) jvm/pom.xml
+JAR := python/coldframe/spark/coldframe-spark.jar
 PYTHON_FILES := python tests benches packaging docs/site
 
 .NOTPARALLEL:
-.PHONY: demo test test-rust test-python lint bench model fuzz fuzz-smoke peers wheel sdist smoke docs audit clean
+.PHONY: demo jar test test-rust test-python lint bench model fuzz fuzz-smoke peers wheel sdist smoke docs audit clean
 
 demo: $(VENV)/.built-release $(VENV)/.java
 	$(BIN)/python benches/demo.py $(DEMO_OUT)
@@ -31,7 +34,7 @@ test: test-rust test-python lint
 test-rust: | $(VENV)/.venv
 	cargo test --workspace --exclude coldframe-python --exclude coldframe-benches --all-features -q
 
-test-python: $(VENV)/.built-dev $(VENV)/.dev $(VENV)/.java $(VENV)-spark35/.tried
+test-python: $(VENV)/.built-dev $(VENV)/.dev $(VENV)/.java $(VENV)/.jar-dev $(VENV)-spark35/.tried
 	$(BIN)/python -m pytest
 
 lint: $(VENV)/.built-dev $(VENV)/.dev
@@ -134,5 +137,20 @@ $(VENV)/.built-dev: $(VENV)/.base $(RUST) pyproject.toml
 	VIRTUAL_ENV=$(VENV) $(BIN)/maturin develop --locked -q
 	@touch $@
 
+# The Spark connector for the JVM, with the native library in it: optimised by `make jar`, as the tests want it else.
+# Where Maven or a JDK is missing the tests of it are skipped.
+jar: $(VENV)/.base
+	@rm -f $(VENV)/.jar-dev
+	mvn -q -B -f jvm/pom.xml package
+	cargo build --release --locked -q -p coldframe-jni
+	$(BIN)/python packaging/jar.py jvm/target/coldframe-spark.jar target/release/libcoldframe_jni.so $(JAR)
+
+$(VENV)/.jar-dev: $(VENV)/.base $(RUST) $(JAVA) packaging/jar.py
+	@if command -v mvn >/dev/null && command -v javac >/dev/null; then \
+		mvn -q -B -f jvm/pom.xml package && cargo build --locked -q -p coldframe-jni && \
+		$(BIN)/python packaging/jar.py jvm/target/coldframe-spark.jar target/debug/libcoldframe_jni.so $(JAR); \
+	else echo 'no Maven or no JDK here: the Spark connector for the JVM is neither built nor tested'; fi
+	@touch $@
+
 clean:
-	rm -rf $(VENV) $(VENV)-spark35 target fuzz/target fuzz/corpus fuzz/findings dist site $(DEMO_OUT)
+	rm -rf $(VENV) $(VENV)-spark35 $(JAR) jvm/target target fuzz/target fuzz/corpus fuzz/findings dist site $(DEMO_OUT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,12 +11,18 @@ import pytest
 from pyspark.sql import SparkSession
 
 import coldframe as cf
+import coldframe.spark
 from coldframe.pipeline.session import start_session
+from coldframe.spark.connector import CATALOG, CATALOG_CLASS
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    session = start_session("local[2]", conf={"spark.sql.shuffle.partitions": "2"})
+    conf = {"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"}
+    with contextlib.suppress(cf.UnsupportedError):
+        # With the connector's jar, where it is built, `coldframe` is the JVM's, `coldframe_rcfile` Python's.
+        conf |= {"spark.jars": coldframe.spark.jar(), CATALOG: CATALOG_CLASS}
+    session = start_session("local[2]", conf=conf)
     yield session
     session.stop()
 

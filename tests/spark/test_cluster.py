@@ -17,6 +17,7 @@ import pytest
 from spark_data import WAREHOUSE
 
 import coldframe
+import coldframe.spark
 
 
 @pytest.fixture
@@ -78,3 +79,22 @@ def test_executors_need_only_the_archive(numbers: Path, tmp_path: Path) -> None:
     assert (facts["exit"], facts["verified"]) == (0, True)
     expected = json.loads((WAREHOUSE / "EXPECTED.json").read_text())
     assert facts["migrated"] == sum(table["rows"] for table in expected.values())
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("work_folder")
+def test_the_connector_needs_no_python_in_executors(numbers: Path) -> None:
+    try:
+        coldframe.spark.jar()
+    except coldframe.UnsupportedError as missing:
+        pytest.skip(str(missing))
+    # A Python worker in an executor would be a program that fails.
+    environment = {**os.environ, "PYSPARK_DRIVER_PYTHON": sys.executable, "PYSPARK_PYTHON": "/bin/false"}
+    environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": str(Path(coldframe.__file__).parents[1])}
+    job = Path(__file__).with_name("connector_job.py")
+    done = subprocess.run(
+        [sys.executable, str(job), str(numbers)], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout.splitlines()[-1])
+    assert facts == {"rows": 3000, "sum": 4498500, "found": [["row 77", 38.5]], "executors": 2}

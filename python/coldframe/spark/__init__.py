@@ -7,6 +7,10 @@ If this package is installed, Spark itself finds the formats `coldframe` (which 
 `coldframe_orc`, `_rcfile`, `_hfile`, `_cfile` and `_redfile`; `register(spark)` registers them by hand. Spark
 tells a Python source neither the columns nor the conditions of a query, so both are options; `read` takes
 them as arguments.
+
+With the connector's jar on the class path (`session().getOrCreate()`, or `jar()` in `spark.jars`), the format
+`coldframe` is the JVM's: Spark pushes columns, filters, limits and counts down by itself. `coldframe_python`
+is always the Python source.
 """
 
 from __future__ import annotations
@@ -16,10 +20,12 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from coldframe.spark.connector import is_loaded, jar, session
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["read", "register"]
+__all__ = ["jar", "read", "register", "session"]
 
 OLDEST_PYSPARK = (4, 1)
 """Of the data source. The pipeline runs from 3.3 on."""
@@ -38,8 +44,10 @@ def register(spark: SparkSession) -> None:
     _demand_data_sources()
     from coldframe.spark.source import SOURCES
 
+    in_jvm = is_loaded(spark)
     for source in SOURCES:
-        spark.dataSource.register(source)
+        if not (in_jvm and source.name() == "coldframe"):
+            spark.dataSource.register(source)
     hidden = spark.conf.get(_HIDING) or ""
     if _HIDDEN not in hidden:
         spark.conf.set(_HIDING, f"{hidden}|{_HIDDEN}" if hidden else _HIDDEN)

@@ -89,6 +89,15 @@ def _only_renames(schema: StructType, found: pa.Schema) -> bool:
     return all(name.lower() in known for name in schema.fieldNames())
 
 
+class PythonSource(ColdframeSource):
+    """`coldframe_python`: this one, also where `coldframe` is the JVM's."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name that `format()` takes."""
+        return "coldframe_python"
+
+
 class OrcSource(ColdframeSource):
     """`coldframe_orc`."""
 
@@ -121,6 +130,7 @@ class RedfileSource(ColdframeSource):
 
 SOURCES: tuple[type[ColdframeSource], ...] = (
     ColdframeSource,
+    PythonSource,
     OrcSource,
     RcfileSource,
     HfileSource,

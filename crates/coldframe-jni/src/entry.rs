@@ -1,0 +1,296 @@
+//! The native methods of `io.coldframe.spark.Native`.
+//!
+//! What goes in and out is numbers and bytes; requests are JSON, tasks are [`crate::task`]'s.
+
+#![expect(unsafe_code, reason = "the JVM finds native methods by unmangled names")]
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use arrow_array::RecordBatch;
+use jni::objects::{JByteArray, JClass};
+use jni::sys::{jbyteArray, jlong, jlongArray};
+use jni::{Env, EnvUnowned};
+
+use crate::failure::{Failure, Throw};
+use crate::handles::Handles;
+use crate::plan::Table;
+use crate::reader::Reader;
+use crate::{allocator, layout, plan, task};
+
+static TABLES: Handles<Table> = Handles::new("table");
+static READERS: Handles<Mutex<Reader>> = Handles::new("reader");
+static BATCHES: Handles<RecordBatch> = Handles::new("batch");
+
+/// A Java array as a native method returns it: null where it threw.
+#[derive(Debug)]
+#[repr(transparent)]
+pub(crate) struct Returned<T>(*mut T);
+
+impl<T> Default for Returned<T> {
+    fn default() -> Self {
+        Self(std::ptr::null_mut())
+    }
+}
+
+type Bytes = Returned<std::ffi::c_void>;
+
+fn bytes(env: &mut Env<'_>, of: &[u8]) -> Result<Bytes, Failure> {
+    let array: jbyteArray = env.byte_array_from_slice(of)?.into_raw();
+    Ok(Returned(array.cast()))
+}
+
+fn longs(env: &mut Env<'_>, of: &[i64]) -> Result<Bytes, Failure> {
+    let array = env.new_long_array(of.len())?;
+    array.set_region(env, 0, of)?;
+    let array: jlongArray = array.into_raw();
+    Ok(Returned(array.cast()))
+}
+
+fn reader(of: &Mutex<Reader>) -> MutexGuard<'_, Reader> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The library's version.
+// SAFETY: no other symbol has this name, which JNI gives to a method of our class.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_Native_version<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+) -> Bytes {
+    env.with_env(|env| {
+        allocator::keep_memory();
+        bytes(env, env!("CARGO_PKG_VERSION").as_bytes())
+    })
+    .resolve::<Throw>()
+}
+
+/// Opens a table by its options.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_Native_open<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+    request: JByteArray<'a>,
+) -> jlong {
+    env.with_env(|env| {
+        let request = env.convert_byte_array(&request)?;
+        Ok::<_, Failure>(TABLES.add(Table::open(&request)?))
+    })
+    .resolve::<Throw>()
+}
+
+/// A table's columns, as Spark's JSON.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_Native_schema<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+    table: jlong,
+) -> Bytes {
+    env.with_env(|env| {
+        let schema = TABLES.get(table)?.spark_schema()?;
+        bytes(env, schema.as_bytes())
+    })
+    .resolve::<Throw>()
+}
+
+/// What a table is called in plans, without secrets.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_Native_name<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+    table: jlong,
+) -> Bytes {
+    env.with_env(|env| {
+        let name = TABLES.get(table)?.name();
+        bytes(env, name.as_bytes())
+    })
+    .resolve::<Throw>()
+}
+
+/// The columns that come from the names of folders, each with a zero byte behind it.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_Native_partitions<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+    table: jlong,
+) -> Bytes {
+    env.with_env(|env| {
+        let table = TABLES.get(table)?;
+        let names = table.partitions();
+        let names: String = names.iter().flat_map(|name| [name, "\0"]).collect();
+        bytes(env, names.as_bytes())
+    })
+    .resolve::<Throw>()
+}
+
+/// For each of some filters, given as a JSON list, whether it is taken: 1 or 0.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_Native_takes<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+    table: jlong,
+    filters: JByteArray<'a>,
+) -> Bytes {
+    env.with_env(|env| {
+        let filters = env.convert_byte_array(&filters)?;
+        let taken = TABLES.get(table)?.takes(&filters)?;
+        bytes(env, &taken.into_iter().map(u8::from).collect::<Vec<_>>())
+    })
+    .resolve::<Throw>()
+}
+
+/// What is known of the size of a request's answer: bytes, rows; -1 where it is not known.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_Native_statistics<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+    table: jlong,
+    request: JByteArray<'a>,
+) -> Bytes {
+    env.with_env(|env| {
+        let request = env.convert_byte_array(&request)?;
+        let known = TABLES.get(table)?.statistics(&request)?;
+        longs(env, &known)
+    })
+    .resolve::<Throw>()
+}
+
+/// The tasks that answer a request, each behind its length ([`plan::framed`]).
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_Native_plan<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+    table: jlong,
+    request: JByteArray<'a>,
+) -> Bytes {
+    env.with_env(|env| {
+        let request = env.convert_byte_array(&request)?;
+        let tasks = TABLES.get(table)?.plan(&request)?;
+        bytes(env, &plan::framed(&tasks)?)
+    })
+    .resolve::<Throw>()
+}
+
+/// Lets go of a table.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_Native_closeTable<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+    table: jlong,
+) {
+    env.with_env(|_| {
+        TABLES.remove(table);
+        Ok::<_, Failure>(())
+    })
+    .resolve::<Throw>();
+}
+
+/// Begins to read a task.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_Native_read<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+    task: JByteArray<'a>,
+) -> jlong {
+    env.with_env(|env| {
+        let task = env.convert_byte_array(&task)?;
+        let reader = Reader::new(task::Task::from_bytes(&task)?)?;
+        Ok::<_, Failure>(READERS.add(Mutex::new(reader)))
+    })
+    .resolve::<Throw>()
+}
+
+/// The next batch, as [`layout`] writes it, or null at the end. It stays in memory until it is released.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_Native_next<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+    number: jlong,
+) -> Bytes {
+    env.with_env(|env| {
+        let of = READERS.get(number)?;
+        let Some(batch) = reader(&of).next_batch()? else { return Ok(Bytes::default()) };
+        let mut layout = vec![0];
+        layout::write(&batch, &mut layout)?;
+        let batch = BATCHES.add(batch);
+        if let Some(first) = layout.first_mut() {
+            *first = batch;
+        }
+        let array = longs(env, &layout);
+        if array.is_err() {
+            BATCHES.remove(batch);
+        }
+        array
+    })
+    .resolve::<Throw>()
+}
+
+/// Gives a batch's memory back; its addresses mean nothing from then on.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_Native_release<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+    batch: jlong,
+) {
+    env.with_env(|_| {
+        BATCHES.remove(batch);
+        Ok::<_, Failure>(())
+    })
+    .resolve::<Throw>();
+}
+
+/// What a reader has done, in the order of [`crate::reader::Counts`].
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_Native_counts<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+    number: jlong,
+) -> Bytes {
+    env.with_env(|env| {
+        let of = READERS.get(number)?;
+        let counts = reader(&of).counts().to_longs();
+        longs(env, &counts)
+    })
+    .resolve::<Throw>()
+}
+
+/// Lets go of a reader.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_Native_closeReader<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+    number: jlong,
+) {
+    env.with_env(|_| {
+        READERS.remove(number);
+        Ok::<_, Failure>(())
+    })
+    .resolve::<Throw>();
+}
+
+/// How many tables, readers and batches there are: for tests of what is left.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_Native_held<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+) -> Bytes {
+    env.with_env(|env| {
+        let open = [TABLES.len(), READERS.len(), BATCHES.len()];
+        let open = open.map(|count| i64::try_from(count).unwrap_or(i64::MAX));
+        longs(env, &open)
+    })
+    .resolve::<Throw>()
+}

@@ -1,0 +1,302 @@
+//! Spark's predicates as ours. One is taken only where both mean the same rows; the others stay with Spark.
+//!
+//! ```text
+//! {"op": ">", "args": [{"name": ["a"]}, {"type": "long", "value": "5"}]}      as io.coldframe.spark.Filters writes them
+//! ```
+//!
+//! Spark orders NaN above all numbers, where ours compare as IEEE 754 has it: `x > 5` of Spark holds for NaN, and so is
+//! `not (x <= 5)` here. A column whose values change on the way to Spark (nanoseconds to microseconds) is not compared before.
+
+use arrow_schema::{DataType, Schema, TimeUnit};
+use coldframe::predicate::{Condition, Literal, Number, Op, Pattern, resolve};
+use coldframe::{Error, Result};
+use serde_json::Value as Json;
+
+use crate::types::plain_type;
+
+/// What columns are called and typed where a filter is made, and in the files.
+#[derive(Clone, Copy, Debug)]
+pub struct Columns<'a> {
+    /// As Spark has them.
+    pub spark: &'a Schema,
+    /// As the table of the files has them.
+    pub files: &'a Schema,
+}
+
+/// The condition that a predicate of Spark stands for. `None`: Spark has to evaluate it.
+pub fn condition(text: &str, columns: Columns<'_>) -> Option<Condition> {
+    let said: Json = serde_json::from_str(text).ok()?;
+    let made = columns.condition(&said)?;
+    // What the files' types cannot be compared with stays with Spark, too.
+    made.bind(columns.files).is_ok().then_some(made)
+}
+
+/// The conditions of filters that were taken, and one in SQL, as one.
+pub fn all(taken: &[String], also: Option<&str>, columns: Columns<'_>) -> Result<Option<Condition>> {
+    let mut parts = Vec::with_capacity(taken.len() + 1);
+    if let Some(text) = also {
+        parts.push(coldframe::predicate::parse::condition(text)?);
+    }
+    for text in taken {
+        let refused = || Error::invalid(format!("a filter that was not taken: {text}"));
+        parts.push(condition(text, columns).ok_or_else(refused)?);
+    }
+    Ok(match parts.len() {
+        0 => None,
+        1 => parts.pop(),
+        _ => Some(Condition::And(parts)),
+    })
+}
+
+/// A column that a filter names.
+struct Column<'a> {
+    path: String,
+    kind: &'a DataType,
+}
+
+impl<'a> Columns<'a> {
+    fn condition(self, said: &Json) -> Option<Condition> {
+        let op = said.get("op")?.as_str()?;
+        let args = said.get("args")?.as_array()?;
+        let first = || args.first();
+        let all = || args.iter().map(|one| self.condition(one)).collect::<Option<Vec<_>>>();
+        Some(match (op, args.len()) {
+            ("AND", 2) => Condition::And(all()?),
+            ("OR", 2) => Condition::Or(all()?),
+            ("NOT", 1) => Condition::Not(Box::new(self.condition(first()?)?)),
+            ("ALWAYS_TRUE", 0) => Condition::Constant(Some(true)),
+            ("ALWAYS_FALSE", 0) => Condition::Constant(Some(false)),
+            ("IS_NULL", 1) => Condition::IsNull { column: self.any_column(first()?)?.path },
+            ("IS_NOT_NULL", 1) => not(Condition::IsNull { column: self.any_column(first()?)?.path }),
+            ("BOOLEAN_EXPRESSION", 1) => {
+                let column = self.column(first()?)?;
+                let value = (*column.kind == DataType::Boolean).then_some(Literal::Bool(true))?;
+                Condition::Compare { column: column.path, op: Op::Eq, value }
+            }
+            ("IN", 2..) => self.is_in(first()?, args.get(1..)?)?,
+            ("STARTS_WITH" | "ENDS_WITH" | "CONTAINS", 2) => self.like(op, first()?, args.get(1)?)?,
+            ("<=>", 2) => self.same(first()?, args.get(1)?)?,
+            (sign, 2) => self.compare(Op::parse(sign)?, first()?, args.get(1)?)?,
+            _ => return None,
+        })
+    }
+
+    /// A column whose nulls are wanted.
+    fn any_column(self, said: &Json) -> Option<Column<'a>> {
+        let names = said.get("name")?.as_array()?;
+        let names = names.iter().map(Json::as_str).collect::<Option<Vec<_>>>()?;
+        let path = names.join(".");
+        let (found, kind) = resolve(self.files, &path).ok()?;
+        let (_, spark) = resolve(self.spark, &path).ok()?;
+        // A dot may be of a name, or between names.
+        let dots = |text: &str| text.matches('.').count();
+        let is_clear = names.len() == 1 || (dots(&path) == names.len() - 1 && self.has_no_column(&path));
+        (is_clear && plain_type(kind).ok()? == *spark).then_some(Column { path: found, kind })
+    }
+
+    fn has_no_column(self, name: &str) -> bool {
+        let names =
+            |schema: &Schema| schema.fields().iter().all(|field| !field.name().eq_ignore_ascii_case(name));
+        names(self.files) && names(self.spark)
+    }
+
+    /// A column whose values are the same in the file and in Spark.
+    fn column(self, said: &Json) -> Option<Column<'a>> {
+        self.any_column(said).filter(|column| is_same_value(column.kind))
+    }
+
+    fn literal(self, column: &Column<'_>, said: &Json) -> Option<Literal> {
+        let kind = crate::types::type_from_spark(said.get("type")?).ok()?;
+        if kind != plain_type(column.kind).ok()? {
+            return None;
+        }
+        let text = match said.get("value")? {
+            Json::Null => return Some(Literal::Null),
+            Json::String(text) => text,
+            _ => return None,
+        };
+        literal(&kind, text)
+    }
+
+    fn compare(self, op: Op, column: &Json, value: &Json) -> Option<Condition> {
+        let column = self.column(column)?;
+        let value = self.literal(&column, value)?;
+        // NaN is more than any number, and not equal to one.
+        let unordered = matches!(op, Op::Gt | Op::Ge | Op::Ne) && plain_type(column.kind).ok()?.is_floating();
+        let asked = if unordered { op.opposite() } else { op };
+        let made = Condition::Compare { column: column.path, op: asked, value };
+        Some(if unordered { not(made) } else { made })
+    }
+
+    /// Equal, or both null.
+    fn same(self, column: &Json, value: &Json) -> Option<Condition> {
+        let of = self.column(column)?;
+        match self.literal(&of, value)? {
+            Literal::Null => Some(Condition::IsNull { column: of.path }),
+            value => {
+                let there = not(Condition::IsNull { column: of.path.clone() });
+                Some(Condition::And(vec![there, Condition::Compare { column: of.path, op: Op::Eq, value }]))
+            }
+        }
+    }
+
+    fn is_in(self, column: &Json, values: &[Json]) -> Option<Condition> {
+        let column = self.column(column)?;
+        if plain_type(column.kind).ok()?.is_floating() {
+            return None;
+        }
+        let values = values.iter().map(|one| self.literal(&column, one)).collect::<Option<Vec<_>>>()?;
+        let (nulls, values): (Vec<_>, Vec<_>) = values.into_iter().partition(|one| *one == Literal::Null);
+        let made = Condition::In { column: column.path, values };
+        Some(if nulls.is_empty() { made } else { Condition::Or(vec![made, Condition::Constant(None)]) })
+    }
+
+    fn like(self, op: &str, column: &Json, value: &Json) -> Option<Condition> {
+        let column = self.column(column)?;
+        let Literal::Text(text) = self.literal(&column, value)? else { return None };
+        let mut pattern = String::new();
+        if op != "STARTS_WITH" {
+            pattern.push('%');
+        }
+        for c in text.chars() {
+            if matches!(c, '%' | '_' | '\\') {
+                pattern.push('\\');
+            }
+            pattern.push(c);
+        }
+        if op != "ENDS_WITH" {
+            pattern.push('%');
+        }
+        Some(Condition::Like { column: column.path, pattern: Pattern::new(&pattern) })
+    }
+}
+
+fn not(condition: Condition) -> Condition {
+    Condition::Not(Box::new(condition))
+}
+
+fn is_same_value(kind: &DataType) -> bool {
+    match kind {
+        DataType::Dictionary(_, values) => is_same_value(values),
+        DataType::Timestamp(unit, _) => *unit != TimeUnit::Nanosecond,
+        DataType::Boolean
+        | DataType::Utf8
+        | DataType::LargeUtf8
+        | DataType::Utf8View
+        | DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_)
+        | DataType::Date32
+        | DataType::Float32
+        | DataType::Float64 => true,
+        other => other.is_integer() || other.is_decimal(),
+    }
+}
+
+fn literal(kind: &DataType, text: &str) -> Option<Literal> {
+    Some(match kind {
+        DataType::Boolean => Literal::Bool(text.parse().ok()?),
+        DataType::Float32 => Literal::Float(f64::from(text.parse::<f32>().ok().filter(|v| !v.is_nan())?)),
+        DataType::Float64 => Literal::Float(text.parse::<f64>().ok().filter(|v| !v.is_nan())?),
+        DataType::Utf8 => Literal::Text(text.to_owned()),
+        DataType::Binary => Literal::Bytes(bytes(text)?),
+        DataType::Date32 => Literal::Date(text.parse().ok()?),
+        DataType::Timestamp(TimeUnit::Microsecond, zone) => {
+            let micros: i64 = text.parse().ok()?;
+            Literal::Instant { nanos: i128::from(micros) * 1000, zoned: zone.is_some() }
+        }
+        other if other.is_integer() || other.is_decimal() => Literal::Number(Number::parse(text)?),
+        _ => return None,
+    })
+}
+
+/// Bytes of hex digits.
+fn bytes(hex: &str) -> Option<Vec<u8>> {
+    let of = |at: usize| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok();
+    (0..hex.len()).step_by(2).map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{
+        ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, TimestampNanosecondArray,
+    };
+
+    use super::*;
+    use crate::types::plain_schema;
+
+    fn batch() -> RecordBatch {
+        let columns: [(&str, ArrayRef); 5] = [
+            ("a", Arc::new(Int64Array::from(vec![Some(1), Some(5), None, Some(9)]))),
+            ("S", Arc::new(StringArray::from(vec![Some("a_b%"), Some("axb"), None, Some("ä")]))),
+            ("x", Arc::new(Float64Array::from(vec![Some(1.0), Some(f64::NAN), None, Some(-0.0)]))),
+            ("b", Arc::new(BooleanArray::from(vec![Some(true), Some(false), None, Some(true)]))),
+            ("t", Arc::new(TimestampNanosecondArray::from(vec![Some(1), Some(2), None, Some(3)]))),
+        ];
+        RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true))).unwrap()
+    }
+
+    fn passing(filter: &str) -> Option<Vec<bool>> {
+        let batch = batch();
+        let spark = plain_schema(batch.schema_ref()).unwrap();
+        let made = condition(filter, Columns { spark: &spark, files: batch.schema_ref() })?;
+        let result = made.bind(batch.schema_ref()).unwrap().evaluate(&batch).unwrap();
+        Some(result.iter().map(|row| row == Some(true)).collect())
+    }
+
+    fn of(op: &str, column: &str, kind: &str, values: &[Option<&str>]) -> String {
+        let values = values.iter().map(|value| serde_json::json!({"type": kind, "value": value}));
+        let mut args = vec![serde_json::json!({"name": [column]})];
+        args.extend(values);
+        serde_json::json!({"op": op, "args": args}).to_string()
+    }
+
+    #[test]
+    fn both_mean_the_same_rows() {
+        let (t, f) = (true, false);
+        for (filter, rows) in [
+            (of(">", "A", "long", &[Some("1")]), [f, t, f, t]),
+            (of("<=>", "a", "long", &[None]), [f, f, t, f]),
+            (of("<=>", "a", "long", &[Some("5")]), [f, t, f, f]),
+            (of("IN", "a", "long", &[Some("5"), Some("9"), None]), [f, t, f, t]),
+            (format!(r#"{{"op":"NOT","args":[{}]}}"#, of("IN", "a", "long", &[Some("5"), None])), [f; 4]),
+            (format!(r#"{{"op":"NOT","args":[{}]}}"#, of("<=>", "a", "long", &[Some("5")])), [t, f, t, t]),
+            (of("STARTS_WITH", "s", "string", &[Some("a_")]), [t, f, f, f]),
+            (of("ENDS_WITH", "s", "string", &[Some("b%")]), [t, f, f, f]),
+            (of("CONTAINS", "s", "string", &[Some("")]), [t, t, f, t]),
+            // NaN is the largest number, and zero has no sign.
+            (of(">", "x", "double", &[Some("0.5")]), [t, t, f, f]),
+            (of(">=", "x", "double", &[Some("0.0")]), [t, t, f, t]),
+            (of("<>", "x", "double", &[Some("1.0")]), [f, t, f, t]),
+            (of("<", "x", "double", &[Some("Infinity")]), [t, f, f, t]),
+            (of("=", "x", "double", &[Some("0.0")]), [f, f, f, t]),
+            (of("BOOLEAN_EXPRESSION", "b", "", &[]), [t, f, f, t]),
+            (of("IS_NOT_NULL", "t", "", &[]), [t, t, f, t]),
+        ] {
+            assert_eq!(passing(&filter).as_deref(), Some(&rows[..]), "{filter}");
+        }
+    }
+
+    #[test]
+    fn what_may_differ_stays_with_spark() {
+        for filter in [
+            of("=", "x", "double", &[Some("NaN")]),
+            of("IN", "x", "double", &[Some("1.0")]),
+            of("=", "t", "timestamp_ntz", &[Some("1")]),
+            of("=", "a", "integer", &[Some("1")]),
+            of("=", "nowhere", "long", &[Some("1")]),
+            of("+", "a", "long", &[Some("1")]),
+            of("=", "a", "long", &[]),
+            format!(
+                r#"{{"op":"OR","args":[{},{{"op":"f","args":[]}}]}}"#,
+                of("=", "a", "long", &[Some("1")])
+            ),
+            "no JSON".to_owned(),
+        ] {
+            assert_eq!(passing(&filter), None, "{filter}");
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! What the Spark connector for the JVM (`jvm/`) is made of: planning and decoding, called over JNI.
+//!
+//! ```text
+//! driver     ColdframeTable ──open──▶ plan::Table     options, schema, which filters are taken, plan of tasks as bytes
+//! executor   ColdframeReader ──read──▶ reader::Reader ──next──▶ addresses of a batch's buffers, until it is released
+//! ```
+//!
+//! No rule of a format and no rule of planning is here: [`plan`] asks `coldframe::dataset`. What is here is Spark's: its types, its
+//! filters, its options, its words for damage.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `entry` | the native methods of `io.coldframe.spark.Native`; no panic leaves them |
+//! | `failure` | errors as Java exceptions |
+//! | `handles` | what Java holds by number |
+//! | [`options`] | the options of a `load()` |
+//! | [`types`] | Spark's types for Arrow's, and its JSON |
+//! | [`filter`] | Spark's predicates as ours, where both mean the same rows |
+//! | [`plan`] | a table, and its plan |
+//! | [`task`] | what travels to an executor |
+//! | [`reader`] | the batches of a task |
+//! | [`damage`] | what `DROPMALFORMED` left out, as a table |
+//! | [`layout`] | where a batch's values stand in memory |
+
+mod allocator;
+pub mod damage;
+mod entry;
+mod failure;
+pub mod filter;
+mod handles;
+pub mod layout;
+pub mod options;
+pub mod plan;
+pub mod reader;
+pub mod task;
+pub mod types;

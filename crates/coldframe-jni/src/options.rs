@@ -1,0 +1,310 @@
+//! The options of a `load()`: text under names in lower case, with the meaning that they have for the Python source.
+
+use std::collections::BTreeMap;
+use std::io::Cursor;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use coldframe::{Error, OnError, OpenOptions, Result, SchemaSpec, Side, Value, parse_option};
+use serde_json::Value as Json;
+
+/// Rows of a batch.
+const BATCH_ROWS: u64 = 16 * 1024;
+/// Bytes of a file that a task reads, about.
+const SPLIT_BYTES: u64 = 128 << 20;
+/// What stands before a schema of Arrow's, in Base64.
+const ARROW: &str = "arrow:";
+
+/// Options of ours, which are none of a format's.
+const OURS: &[&str] = &[
+    "path",
+    "paths",
+    "columns",
+    "filter",
+    "mode",
+    "damage",
+    "split_bytes",
+    "batch_rows",
+    "format",
+    "verify_checksums",
+    "unify",
+    "mergeschema",
+];
+/// Options that are mappings: as JSON, or key by key as `serde_properties.field.delim`.
+const NESTED: &[&str] = &["storage_options", "keys", "serde_properties"];
+/// What a `load()` asks for.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    /// Files, folders, patterns, URLs.
+    pub paths: Vec<String>,
+    /// The format's name; `None` where the bytes say it.
+    pub format: Option<String>,
+    /// The columns; all where this is `None`.
+    pub columns: Option<Vec<String>>,
+    /// A condition in SQL.
+    pub filter: Option<String>,
+    /// What to do about damage.
+    pub on_error: OnError,
+    /// A folder for the records of damage.
+    pub damage: Option<String>,
+    /// Bytes of a file that a task reads, about.
+    pub split_bytes: u64,
+    /// Most rows of a batch.
+    pub batch_rows: usize,
+    /// The columns of all files, for which planning opens each; else those of the first.
+    pub unify: bool,
+    /// The options of the stores.
+    pub storage: BTreeMap<String, String>,
+    /// How files are opened.
+    pub open: OpenOptions,
+}
+
+impl ReadOptions {
+    /// Parses the options of a reader.
+    pub fn parse(given: &BTreeMap<String, String>) -> Result<Self> {
+        let given: BTreeMap<String, &str> =
+            given.iter().map(|(name, text)| (name.to_lowercase(), text.as_str())).collect();
+        let get = |name: &str| given.get(name).copied();
+        let on_error = on_error(get("mode").unwrap_or("FAILFAST"))?;
+        if get("damage").is_some() && on_error == OnError::Raise {
+            let what = "option damage goes with mode DROPMALFORMED: FAILFAST stops at the first damage";
+            return Err(Error::unsupported(what));
+        }
+        let batch_rows = size("batch_rows", get("batch_rows"), BATCH_ROWS)?;
+        let unify = get("unify").or(get("mergeschema")).unwrap_or("false");
+        Ok(Self {
+            paths: paths(&given)?,
+            format: get("format").map(str::to_owned),
+            columns: get("columns").map(names).transpose()?,
+            filter: get("filter").map(str::to_owned),
+            on_error,
+            damage: get("damage").map(str::to_owned),
+            split_bytes: size("split_bytes", get("split_bytes"), SPLIT_BYTES)?,
+            batch_rows: usize::try_from(batch_rows).unwrap_or(usize::MAX),
+            unify: truth("unify", unify)?,
+            storage: nested(&given, "storage_options")?,
+            open: open_options(&given)?,
+        })
+    }
+}
+
+fn on_error(mode: &str) -> Result<OnError> {
+    match mode.to_lowercase().as_str() {
+        "failfast" => Ok(OnError::Raise),
+        "dropmalformed" => Ok(OnError::Skip),
+        _ => Err(Error::unsupported(format!("mode '{mode}': expected FAILFAST or DROPMALFORMED"))),
+    }
+}
+
+fn open_options(given: &BTreeMap<String, &str>) -> Result<OpenOptions> {
+    let (mut extra, format) = (BTreeMap::new(), given.get("format").copied());
+    for (name, text) in given {
+        let first = name.split('.').next().unwrap_or_default();
+        if !OURS.contains(&name.as_str()) && !NESTED.contains(&first) && name != "schema" {
+            extra.insert(name.clone(), parse_option(format, Side::Open, name, text)?);
+        }
+    }
+    let properties = nested(given, "serde_properties")?;
+    if !properties.is_empty() {
+        let properties = properties.into_iter().map(|(key, value)| (key, Value::Str(value)));
+        extra.insert("serde_properties".to_owned(), Value::map(properties));
+    }
+    let verify = truth("verify_checksums", given.get("verify_checksums").copied().unwrap_or("true"))?;
+    let keys = nested(given, "keys")?.into_iter().map(|(name, hex)| Ok((name.clone(), key(&name, &hex)?)));
+    Ok(OpenOptions {
+        schema: given.get("schema").map(|text| schema(text)).transpose()?,
+        skip_checksums: !verify,
+        keys: keys.collect::<Result<_>>()?,
+        // Spark knows nothing finer, and nanoseconds do not reach the years 1 and 9999 that tables are full of.
+        microseconds: true,
+        extra,
+        ..OpenOptions::default()
+    })
+}
+
+fn paths(given: &BTreeMap<String, &str>) -> Result<Vec<String>> {
+    if let Some(text) = given.get("paths") {
+        let expected =
+            || Error::schema(format!("option paths: expected a JSON list of texts, found '{text}'"));
+        let Json::Array(all) = json("paths", text)? else { return Err(expected()) };
+        return all.iter().map(|one| one.as_str().map(str::to_owned).ok_or_else(expected)).collect();
+    }
+    let path = given.get("path").map(|path| vec![(*path).to_owned()]);
+    path.ok_or_else(|| Error::schema("no path: give one to load(), or the option path or paths"))
+}
+
+fn names(text: &str) -> Result<Vec<String>> {
+    if !text.trim_start().starts_with('[') {
+        return Ok(text
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect());
+    }
+    match json("columns", text)? {
+        Json::Array(all) => Ok(all.iter().map(plain).collect()),
+        _ => Err(Error::schema(format!("option columns: expected a list of names, found '{text}'"))),
+    }
+}
+
+fn nested(given: &BTreeMap<String, &str>, name: &str) -> Result<BTreeMap<String, String>> {
+    let mut found = BTreeMap::new();
+    if let Some(text) = given.get(name) {
+        let Json::Object(whole) = json(name, text)? else {
+            return Err(Error::schema(format!(
+                "option {name}: expected a JSON object, found {}",
+                told(name, text)
+            )));
+        };
+        found.extend(whole.iter().map(|(key, value)| (key.clone(), plain(value))));
+    }
+    let prefix = format!("{name}.");
+    for (key, text) in given {
+        if let Some(key) = key.strip_prefix(&prefix) {
+            found.insert(key.to_owned(), (*text).to_owned());
+        }
+    }
+    Ok(found)
+}
+
+fn json(name: &str, text: &str) -> Result<Json> {
+    let parsed = serde_json::from_str(text);
+    parsed.map_err(|why| Error::schema(format!("option {name}: {why} in {}", told(name, text))))
+}
+
+/// An option's text as errors show it: secrets are not shown.
+fn told(name: &str, text: &str) -> String {
+    match name {
+        "storage_options" | "keys" => format!("{} characters", text.chars().count()),
+        _ => format!("'{text}'"),
+    }
+}
+
+/// Text as it is, other JSON as it is written.
+fn plain(value: &Json) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn truth(name: &str, text: &str) -> Result<bool> {
+    match text.to_lowercase().as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(Error::schema(format!("option {name}: expected true or false, found '{text}'"))),
+    }
+}
+
+fn size(name: &str, text: Option<&str>, default: u64) -> Result<u64> {
+    let Some(text) = text else { return Ok(default) };
+    let wrong = || {
+        Error::schema(format!(
+            "option {name}: expected a positive number such as 1000 or 64m, found '{text}'"
+        ))
+    };
+    let lower = text.trim().to_lowercase();
+    let behind = lower.trim_start_matches(|c: char| c.is_ascii_digit());
+    let number = lower.get(..lower.len() - behind.len()).unwrap_or_default();
+    let unit = behind.trim_start();
+    let unit = unit.strip_suffix("ib").or(unit.strip_suffix('b')).unwrap_or(unit);
+    let shift = match unit {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
+        _ => return Err(wrong()),
+    };
+    let found = number.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
+    found.filter(|size| *size > 0).ok_or_else(wrong)
+}
+
+fn schema(text: &str) -> Result<SchemaSpec> {
+    let Some(encoded) = text.strip_prefix(ARROW) else { return Ok(SchemaSpec::Ddl(text.to_owned())) };
+    let wrong = |why: String| Error::schema(format!("option schema: not a schema of Arrow: {why}"));
+    let bytes = STANDARD.decode(encoded).map_err(|why| wrong(why.to_string()))?;
+    let reader = arrow_ipc::reader::StreamReader::try_new(Cursor::new(bytes), None);
+    Ok(SchemaSpec::Arrow(reader.map_err(|why| wrong(why.to_string()))?.schema()))
+}
+
+/// A key in hex digits, between which there may be space.
+fn key(name: &str, hex: &str) -> Result<Vec<u8>> {
+    let wrong = || Error::invalid(format!("key {name}: expected hex digits"));
+    let digits: Vec<u8> = hex.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    let of = |pair: &[u8]| match pair {
+        [high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
+            u8::from_str_radix(std::str::from_utf8(pair).unwrap_or_default(), 16).map_err(|_| wrong())
+        }
+        _ => Err(wrong()),
+    };
+    digits.chunks(2).map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(given: &[(&str, &str)]) -> Result<ReadOptions> {
+        let given = given.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+        ReadOptions::parse(&given.collect())
+    }
+
+    #[test]
+    fn text_becomes_what_the_reader_takes() {
+        let options = parse(&[
+            ("path", "/x"),
+            ("Schema", "a int"),
+            ("serde_properties.field.delim", "|"),
+            ("serde_properties", r#"{"escape.delim": "\\"}"#),
+            ("hive_version", "3.1"),
+            ("max_depth", "7"),
+            ("batch_rows", "8k"),
+            ("columns", r#"["a,b", "c"]"#),
+            ("keys.k", "00ff"),
+            ("mode", "dropMalformed"),
+        ])
+        .unwrap();
+        assert_eq!(options.columns.unwrap(), ["a,b", "c"]);
+        assert_eq!((options.batch_rows, options.split_bytes), (8192, 128 << 20));
+        assert_eq!(options.open.keys["k"], [0, 255]);
+        assert_eq!(options.on_error, OnError::Skip);
+        assert!(matches!(&options.open.schema, Some(SchemaSpec::Ddl(ddl)) if ddl == "a int"));
+        let extra = &options.open.extra;
+        assert_eq!(extra["hive_version"], Value::Str("3.1".into()));
+        assert_eq!(extra["max_depth"], Value::Int(7));
+        let properties = [("escape.delim", Value::Str("\\".into())), ("field.delim", Value::Str("|".into()))];
+        assert_eq!(extra["serde_properties"], Value::map(properties));
+        assert_eq!(extra.len(), 3);
+        let several = parse(&[("paths", r#"["/a", "/b"]"#), ("columns", "a, b")]).unwrap();
+        assert_eq!(
+            (several.paths, several.columns.unwrap()),
+            (vec!["/a".into(), "/b".into()], vec!["a".into(), "b".into()])
+        );
+    }
+
+    #[test]
+    fn wrong_ones_are_refused_and_secrets_not_shown() {
+        for (given, says) in [
+            (("mode", "PERMISSIVE"), "mode 'PERMISSIVE': expected FAILFAST or DROPMALFORMED"),
+            (("damage", "/nowhere"), "option damage goes with mode DROPMALFORMED"),
+            (
+                ("split_bytes", "many"),
+                "option split_bytes: expected a positive number such as 1000 or 64m, found 'many'",
+            ),
+            (("batch_rows", "0"), "option batch_rows: expected a positive number"),
+            (("batch_rows", "99999999999t"), "option batch_rows: expected a positive number"),
+            (("unify", "perhaps"), "option unify: expected true or false, found 'perhaps'"),
+            (("paths", "{}"), "option paths: expected a JSON list of texts, found '{}'"),
+            (
+                ("storage_options", "[\"secret\"]"),
+                "option storage_options: expected a JSON object, found 10 characters",
+            ),
+            (("keys", "{\"a\": \"0g\"}"), "key a: expected hex digits"),
+            (("schema", "arrow:!"), "option schema: not a schema of Arrow"),
+        ] {
+            let found = parse(&[("path", "/x"), given]).unwrap_err().to_string();
+            assert!(found.contains(says), "{found}");
+            assert!(!found.contains("secret"), "{found}");
+        }
+        assert!(parse(&[]).unwrap_err().to_string().contains("no path"));
+    }
+}

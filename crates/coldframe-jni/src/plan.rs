@@ -1,0 +1,315 @@
+//! A table of a `load()`, and the tasks that answer a request to it. All of it is asked of [`coldframe::dataset`].
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use coldframe::dataset::storage::os_path;
+use coldframe::dataset::{
+    Dataset, Given, Opening, Part, Plan, ScanBuilder, Split, Stores, TableOptions, pack,
+};
+use coldframe::predicate::Condition;
+use coldframe::{Error, Result, SchemaSpec, format_named};
+use serde_json::Value as Json;
+
+use crate::filter::{self, Columns};
+use crate::options::ReadOptions;
+use crate::task::Task;
+use crate::types;
+
+/// The files of a `load()` as one table.
+#[derive(Clone, Debug)]
+pub struct Table {
+    dataset: Dataset,
+    options: ReadOptions,
+    /// The columns as Spark has them.
+    spark: SchemaRef,
+    /// The same by the names that the files have.
+    names: Vec<String>,
+}
+
+/// What Spark asks of a table.
+struct Request {
+    /// The columns as Spark has them.
+    schema: Schema,
+    filters: Vec<String>,
+    limit: Option<u64>,
+    count: bool,
+}
+
+impl Request {
+    fn parse(said: &[u8]) -> Result<Self> {
+        let said = json(said)?;
+        let filters = said.get("filters").and_then(Json::as_array);
+        Ok(Self {
+            schema: types::from_spark(
+                said.get("schema").ok_or_else(|| Error::invalid("a request without columns"))?,
+            )?,
+            filters: filters
+                .into_iter()
+                .flatten()
+                .filter_map(|one| one.as_str().map(str::to_owned))
+                .collect(),
+            limit: said.get("limit").and_then(Json::as_u64),
+            count: said.get("count").and_then(Json::as_bool).unwrap_or(false),
+        })
+    }
+}
+
+fn json(said: &[u8]) -> Result<Json> {
+    serde_json::from_slice(said).map_err(|why| Error::invalid(format!("a request that is no JSON: {why}")))
+}
+
+impl Table {
+    /// The table for `{"options": {..}, "schema": ..}`; the schema is the user's, if there is one.
+    pub fn open(said: &[u8]) -> Result<Self> {
+        let said = json(said)?;
+        let given = said.get("options").and_then(Json::as_object).into_iter().flatten();
+        let given: BTreeMap<String, String> =
+            given.filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned()))).collect();
+        let user =
+            said.get("schema").filter(|schema| !schema.is_null()).map(types::from_spark).transpose()?;
+        Self::new(ReadOptions::parse(&given)?, user)
+    }
+
+    /// The table that some options ask for, with the columns of the user.
+    pub fn new(mut options: ReadOptions, user: Option<Schema>) -> Result<Self> {
+        let mut dataset = dataset(&options)?;
+        if let Some(typed) =
+            user.as_ref().map(|user| typed_by_user(&dataset, &options, user)).transpose()?.flatten()
+        {
+            options.open.schema = Some(SchemaSpec::Arrow(typed));
+            dataset = self::dataset(&options)?;
+        }
+        let files = dataset.schema()?;
+        let (names, spark) = match (user, &options.columns) {
+            (Some(user), _) => {
+                (resolve(user.fields().iter().map(|field| field.name().as_str()), &files)?, user)
+            }
+            (None, Some(columns)) => {
+                let names = resolve(columns.iter().map(String::as_str), &files)?;
+                let fields = names.iter().filter_map(|name| Some(files.field_with_name(name).ok()?.clone()));
+                let spark = types::plain_schema(&Schema::new(fields.collect::<Vec<_>>()))?;
+                (names, spark)
+            }
+            (None, None) => {
+                let names = files.fields().iter().map(|field| field.name().clone()).collect();
+                (names, types::plain_schema(&files)?)
+            }
+        };
+        Ok(Self { dataset, options, spark: spark.into(), names })
+    }
+
+    /// What it is called in plans, without secrets.
+    pub fn name(&self) -> String {
+        let paths = self.options.paths.iter();
+        let shown: Vec<String> = paths.take(3).map(|path| coldframe::store::shown(path)).collect();
+        let more = if self.options.paths.len() > shown.len() { ", .." } else { "" };
+        format!("{}{more}", shown.join(", "))
+    }
+
+    /// The columns that come from the names of folders, as Spark has them.
+    pub fn partitions(&self) -> Vec<&str> {
+        let is_of_folders = |name: &String| self.dataset.partitions().iter().any(|one| one.name() == name);
+        let all = self.names.iter().zip(self.spark.fields());
+        all.filter(|(name, _)| is_of_folders(name)).map(|(_, field)| field.name().as_str()).collect()
+    }
+
+    /// The columns, as Spark's JSON.
+    pub fn spark_schema(&self) -> Result<String> {
+        Ok(types::to_spark(&self.spark)?.to_string())
+    }
+
+    /// For each filter of a JSON list of texts, whether it is evaluated here.
+    pub fn takes(&self, said: &[u8]) -> Result<Vec<bool>> {
+        let (said, files) = (json(said)?, self.dataset.schema()?);
+        let filters = said.as_array().ok_or_else(|| Error::invalid("expected a list of filters"))?;
+        let columns = Columns { spark: &self.spark, files: &files };
+        let takes = |one: &Json| one.as_str().is_some_and(|text| filter::condition(text, columns).is_some());
+        Ok(filters.iter().map(takes).collect())
+    }
+
+    fn condition(&self, request: &Request) -> Result<Option<Condition>> {
+        let files = self.dataset.schema()?;
+        let columns = Columns { spark: &self.spark, files: &files };
+        filter::all(&request.filters, self.options.filter.as_deref(), columns)
+    }
+
+    /// The file's name for a column of Spark's.
+    fn name_of(&self, wanted: &str) -> Result<String> {
+        let at = self.spark.fields().iter().position(|field| field.name() == wanted);
+        let found = at.and_then(|at| self.names.get(at)).cloned();
+        found.ok_or_else(|| Error::schema(format!("no column '{wanted}' in the table")))
+    }
+
+    fn scan(&self, request: &Request, names: &[String]) -> Result<ScanBuilder> {
+        let options = &self.options;
+        let scan = self.dataset.scan().columns(names.iter().cloned()).batch_rows(options.batch_rows);
+        // Spark has a thread for each task.
+        let mut scan = scan.on_error(options.on_error).threads(1).split_bytes(options.split_bytes);
+        if let Some(condition) = self.condition(request)? {
+            scan = scan.filter(condition);
+        }
+        if let Some(limit) = request.limit {
+            scan = scan.limit(limit);
+        }
+        Ok(scan)
+    }
+
+    /// The tasks that answer a request.
+    pub fn plan(&self, said: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let request = Request::parse(said)?;
+        let (mut names, mut fields) = (Vec::new(), Vec::new());
+        for field in request.schema.fields() {
+            if !request.count {
+                let name = self.name_of(field.name())?;
+                fields.push(field.as_ref().clone().with_name(&name));
+                names.push(name);
+            }
+        }
+        if request.count {
+            fields.push(Field::new("count(*)", DataType::Int64, true));
+        }
+        let (schema, plan) = (Arc::new(Schema::new(fields)), self.scan(&request, &names)?.plan()?);
+        let target = self.options.split_bytes;
+        let groups = pack(plan.splits.iter().map(|split| bytes_of(split, target)), target);
+        let task = |group| {
+            let splits = plan.splits.get::<std::ops::Range<usize>>(group).unwrap_or_default().to_vec();
+            let task = Task {
+                plan: Plan {
+                    splits,
+                    ..Plan { schema: plan.schema.clone(), scan: plan.scan.clone(), splits: Vec::new() }
+                },
+                schema: schema.clone(),
+                count: request.count,
+                damage: self.options.damage.clone(),
+                storage: self.options.storage.clone(),
+            };
+            task.to_bytes()
+        };
+        groups.into_iter().map(task).collect()
+    }
+
+    /// About how many bytes a request reads, and how many rows it gives; -1 where that is not known without reading.
+    pub fn statistics(&self, said: &[u8]) -> Result<[i64; 2]> {
+        let request = Request::parse(said)?;
+        let files = self.dataset.schema()?;
+        let predicate = self.condition(&request)?.map(|condition| condition.bind(&files)).transpose()?;
+        let matching = self.dataset.matching(predicate.as_ref())?;
+        let of = |at: &usize| self.dataset.found(*at)?.known.as_ref().map(|known| known.len);
+        let lengths: Option<Vec<u64>> = matching.iter().map(of).collect();
+        let wanted = request.schema.fields().len().max(1) as u64;
+        let all = files.fields().len().max(1) as u64;
+        let bytes = lengths.map(|all| all.into_iter().fold(0, u64::saturating_add));
+        let bytes = bytes.map(|bytes| bytes.saturating_mul(wanted.min(all)) / all);
+        let rows = match (&*matching, predicate) {
+            ([only], None) => self.dataset.open(*only)?.table.row_count(),
+            _ => None,
+        };
+        let told = |known: Option<u64>| known.and_then(|known| i64::try_from(known).ok()).unwrap_or(-1);
+        Ok([told(bytes), told(rows)])
+    }
+}
+
+fn dataset(options: &ReadOptions) -> Result<Dataset> {
+    let opening = Opening {
+        format: options.format.clone(),
+        options: options.open.clone(),
+        storage: Arc::new(Stores(options.storage.clone())),
+    };
+    let given = options.paths.iter().map(|path| Given::Path(local(path))).collect();
+    Dataset::new(given, opening, TableOptions { first_only: !options.unify, ..TableOptions::default() })
+}
+
+/// A path as the operating system has it: Spark writes those of its catalog as `file:/x`.
+fn local(path: &str) -> OsString {
+    match path.strip_prefix("file:") {
+        Some(rest) if rest.starts_with('/') && !rest.starts_with("//") => os_path(rest),
+        _ => os_path(path),
+    }
+}
+
+/// The types that the user has for files which know none: `.schema()` lists the columns of the file. `None` where they are told
+/// otherwise, or where the user only picks columns by the names that such files have.
+fn typed_by_user(dataset: &Dataset, options: &ReadOptions, user: &Schema) -> Result<Option<SchemaRef>> {
+    if options.open.schema.is_some()
+        || !format_named(dataset.lead()?.1.table.format())?.capabilities().needs_schema
+    {
+        return Ok(None);
+    }
+    let known = dataset.schema()?;
+    let is_in_files = |name: &str| known.fields().iter().any(|one| one.name().eq_ignore_ascii_case(name));
+    if user.fields().iter().all(|field| is_in_files(field.name())) {
+        return Ok(None);
+    }
+    let is_of_folders =
+        |name: &str| dataset.partitions().iter().any(|one| one.name().eq_ignore_ascii_case(name));
+    let of_files = user.fields().iter().filter(|field| !is_of_folders(field.name()));
+    let fields: Vec<Field> = of_files.map(|field| as_in_hive(field)).collect();
+    Ok(Some(Schema::new(fields).into()))
+}
+
+/// Hive's timestamp is a wall clock time.
+fn as_in_hive(field: &Field) -> Field {
+    match field.data_type() {
+        DataType::Timestamp(unit, _) => field.clone().with_data_type(DataType::Timestamp(*unit, None)),
+        _ => field.clone(),
+    }
+}
+
+/// The names as the files write them: Spark does not tell cases apart, so neither does this where it need not.
+fn resolve<'a>(wanted: impl Iterator<Item = &'a str>, files: &Schema) -> Result<Vec<String>> {
+    let names = || files.fields().iter().map(|field| field.name());
+    let of = |name: &str| {
+        if names().any(|one| one == name) {
+            return Ok(name.to_owned());
+        }
+        let folded = name.to_lowercase();
+        let alike: Vec<&String> = names().filter(|one| one.to_lowercase() == folded).collect();
+        match alike.as_slice() {
+            [one] => Ok((*one).clone()),
+            _ => {
+                let problem = if alike.is_empty() {
+                    "not found".to_owned()
+                } else {
+                    format!("ambiguous among {}", listed(alike))
+                };
+                Err(Error::schema(format!(
+                    "column '{name}' {problem}; the files have {}",
+                    listed(names().collect())
+                )))
+            }
+        }
+    };
+    wanted.map(of).collect()
+}
+
+fn listed(names: Vec<&String>) -> String {
+    format!("[{}]", names.into_iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", "))
+}
+
+/// The bytes of a split, about.
+fn bytes_of(split: &Split, target: u64) -> u64 {
+    match (&split.part, split.file_bytes()) {
+        (Part::Share { of, .. }, Some(bytes)) => bytes / (*of).max(1),
+        (Part::Cut(cut), Some(bytes)) => cut.range.end.saturating_sub(cut.range.start).min(bytes),
+        (_, None) => target,
+    }
+}
+
+/// Tasks, each behind its length in 4 bytes, big-endian as Java has it.
+pub fn framed(tasks: &[Vec<u8>]) -> Result<Vec<u8>> {
+    let most = i32::MAX.unsigned_abs();
+    let mut bytes = Vec::with_capacity(tasks.iter().map(|task| task.len() + 4).sum());
+    for task in tasks {
+        let len = u32::try_from(task.len()).ok().filter(|len| *len <= most);
+        let len = len.ok_or_else(|| Error::unsupported("a task of more than 2 GiB"))?;
+        bytes.extend_from_slice(&len.to_be_bytes());
+        bytes.extend_from_slice(task);
+    }
+    if bytes.len() > most as usize {
+        return Err(Error::unsupported("a plan of more than 2 GiB: plan fewer files at once"));
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,110 @@
+//! What travels to an executor: a plan's share, and what becomes of its rows.
+//!
+//! ```text
+//! "CFT1" | length, 4 bytes LE | JSON: schema, count, damage, storage | bytes of coldframe::dataset::Plan
+//! ```
+//!
+//! The bytes hold the options of stores, and keys, as the plan's do.
+
+use std::collections::BTreeMap;
+
+use arrow_schema::SchemaRef;
+use coldframe::dataset::Plan;
+use coldframe::dataset::wire::Bound;
+use coldframe::{Error, Result};
+use serde_json::{Value as Json, json};
+
+use crate::types;
+
+const MAGIC: &[u8; 4] = b"CFT1";
+/// Magic and length.
+const HEADER: usize = 8;
+
+/// One task of a query.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// What is read.
+    pub plan: Plan,
+    /// The columns of the batches, in types that Spark has.
+    pub schema: SchemaRef,
+    /// Whether the number of rows is wanted, in one batch of one row, and not the rows.
+    pub count: bool,
+    /// A folder for the records of damage.
+    pub damage: Option<String>,
+    /// The options of the store that it is in.
+    pub storage: BTreeMap<String, String>,
+}
+
+impl Task {
+    /// The task as bytes.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let said = json!({
+            "schema": types::to_spark(&self.schema)?,
+            "count": self.count,
+            "damage": self.damage,
+            "storage": self.storage,
+        });
+        let (said, plan) = (said.to_string(), self.plan.to_bytes()?);
+        let len = u32::try_from(said.len()).map_err(|_| Error::invalid("a task's schema beyond 4 GiB"))?;
+        let mut bytes = Vec::with_capacity(HEADER + said.len() + plan.len());
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&len.to_le_bytes());
+        bytes.extend_from_slice(said.as_bytes());
+        bytes.extend_from_slice(&plan);
+        Ok(bytes)
+    }
+
+    /// The task of [`Task::to_bytes`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let wrong = |what: &str| Error::corrupt(format!("{what}: not a task of this version")).within("task");
+        let (magic, rest) = bytes.split_at_checked(MAGIC.len()).ok_or_else(|| wrong("too few bytes"))?;
+        if magic != MAGIC {
+            return Err(wrong("another magic"));
+        }
+        let (len, rest) = rest.split_first_chunk().ok_or_else(|| wrong("too few bytes"))?;
+        let len = usize::try_from(u32::from_le_bytes(*len)).map_err(|_| wrong("too long"))?;
+        let (said, plan) = rest.split_at_checked(len).ok_or_else(|| wrong("too few bytes"))?;
+        let said: Json = serde_json::from_slice(said).map_err(|_| wrong("no JSON"))?;
+        let schema = said.get("schema").ok_or_else(|| wrong("no schema"))?;
+        let storage = said.get("storage").and_then(Json::as_object);
+        let storage = storage
+            .into_iter()
+            .flatten()
+            .filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned())));
+        Ok(Self {
+            plan: Plan::from_bytes(plan, &Bound::default())?,
+            schema: types::from_spark(schema)?.into(),
+            count: said.get("count").and_then(Json::as_bool).unwrap_or(false),
+            damage: said.get("damage").and_then(Json::as_str).map(str::to_owned),
+            storage: storage.collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::{DataType, Field, Schema};
+    use coldframe::Scan;
+
+    use super::*;
+
+    #[test]
+    fn bytes_become_the_task_or_an_error() {
+        let schema: SchemaRef = Schema::new(vec![Field::new("a", DataType::Int64, true)]).into();
+        let plan = Plan { schema: schema.clone(), scan: Scan::default(), splits: Vec::new() };
+        let storage = BTreeMap::from([("region".to_owned(), "x".to_owned())]);
+        let task = Task { plan, schema, count: true, damage: Some("/d".into()), storage };
+        let bytes = task.to_bytes().unwrap();
+        let back = Task::from_bytes(&bytes).unwrap();
+        assert_eq!(
+            (back.schema, back.count, back.damage, back.storage),
+            (task.schema, true, task.damage, task.storage)
+        );
+        for len in 0..bytes.len() {
+            assert!(Task::from_bytes(&bytes[..len]).is_err(), "{len}");
+        }
+        let mut other = bytes;
+        other[0] ^= 1;
+        assert!(Task::from_bytes(&other).is_err());
+    }
+}

@@ -1,0 +1,305 @@
+//! Spark's types for Arrow's, and both as Spark's JSON.
+//!
+//! ```text
+//! file        uint32, large_utf8, timestamp[ns], dictionary, union ..
+//! plain       int64,  utf8,       timestamp[us], its values, struct<tag, f0, ..>     what batches have
+//! Spark       bigint, string,     timestamp_ntz ..                                   {"type":"struct","fields":[..]}
+//! ```
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Fields, IntervalUnit, Schema, TimeUnit};
+use coldframe::types::MAX_PRECISION;
+use coldframe::{Error, Result};
+use serde_json::{Map, Value as Json, json};
+
+/// The columns as Spark has them.
+pub fn plain_schema(schema: &Schema) -> Result<Schema> {
+    Ok(Schema::new(plain_fields(schema.fields())?))
+}
+
+fn plain_fields(fields: &Fields) -> Result<Vec<Field>> {
+    fields.iter().map(|field| Ok(Field::new(field.name(), plain_type(field.data_type())?, true))).collect()
+}
+
+/// The type that Spark has for the values of another.
+pub fn plain_type(found: &DataType) -> Result<DataType> {
+    Ok(match found {
+        DataType::Dictionary(_, values) => plain_type(values)?,
+        DataType::RunEndEncoded(_, values) => plain_type(values.data_type())?,
+        DataType::Null
+        | DataType::Boolean
+        | DataType::Int8
+        | DataType::Int16
+        | DataType::Int32
+        | DataType::Int64
+        | DataType::Float32
+        | DataType::Float64 => found.clone(),
+        DataType::UInt8 => DataType::Int16,
+        DataType::UInt16 => DataType::Int32,
+        DataType::UInt32 => DataType::Int64,
+        DataType::UInt64 => DataType::Decimal128(20, 0),
+        DataType::Float16 => DataType::Float32,
+        DataType::Decimal32(precision, scale)
+        | DataType::Decimal64(precision, scale)
+        | DataType::Decimal128(precision, scale)
+        | DataType::Decimal256(precision, scale) => plain_decimal(found, *precision, *scale)?,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            DataType::Binary
+        }
+        DataType::Date32 | DataType::Date64 => DataType::Date32,
+        DataType::Timestamp(_, zone) => {
+            DataType::Timestamp(TimeUnit::Microsecond, zone.as_ref().map(|_| "UTC".into()))
+        }
+        DataType::Time32(_) | DataType::Time64(_) => DataType::Time64(TimeUnit::Nanosecond),
+        DataType::Duration(_) => DataType::Duration(TimeUnit::Microsecond),
+        DataType::Map(entries, _) => map_of(entries)?,
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item) => list_of(plain_type(item.data_type())?),
+        DataType::Struct(fields) => DataType::Struct(plain_fields(fields)?.into()),
+        DataType::Union(branches, _) => {
+            let mut fields = vec![Field::new("tag", DataType::Int32, true)];
+            for (at, (_, branch)) in branches.iter().enumerate() {
+                fields.push(Field::new(format!("f{at}"), plain_type(branch.data_type())?, true));
+            }
+            DataType::Struct(fields.into())
+        }
+        DataType::Interval(IntervalUnit::YearMonth | IntervalUnit::DayTime | IntervalUnit::MonthDayNano) => {
+            return Err(no_type(found));
+        }
+    })
+}
+
+fn no_type(found: &DataType) -> Error {
+    Error::unsupported(format!("Spark has no type for Arrow's {}", coldframe::types::name(found)))
+}
+
+fn plain_decimal(found: &DataType, precision: u8, scale: i8) -> Result<DataType> {
+    let (mut precision, mut scale) = (i16::from(precision), i16::from(scale));
+    if scale < 0 {
+        (precision, scale) = (precision - scale, 0);
+    }
+    let most = i16::from(MAX_PRECISION);
+    match (u8::try_from(precision.max(scale)), i8::try_from(scale)) {
+        (Ok(precision), Ok(scale)) if i16::from(precision) <= most => {
+            Ok(DataType::Decimal128(precision, scale))
+        }
+        _ => Err(Error::unsupported(format!(
+            "Spark has no type for Arrow's {}: its decimals have {most} digits",
+            coldframe::types::name(found)
+        ))),
+    }
+}
+
+fn list_of(item: DataType) -> DataType {
+    DataType::List(Arc::new(Field::new("element", item, true)))
+}
+
+fn map_between(key: DataType, value: DataType) -> DataType {
+    let pair = vec![Field::new("key", key, false), Field::new("value", value, true)];
+    DataType::Map(Arc::new(Field::new("entries", DataType::Struct(pair.into()), false)), false)
+}
+
+fn map_of(entries: &Field) -> Result<DataType> {
+    match entries.data_type() {
+        DataType::Struct(pair) => match &**pair {
+            [key, value] => Ok(map_between(plain_type(key.data_type())?, plain_type(value.data_type())?)),
+            _ => Err(no_type(entries.data_type())),
+        },
+        other => Err(no_type(other)),
+    }
+}
+
+/// A plain schema as Spark's JSON.
+pub fn to_spark(schema: &Schema) -> Result<Json> {
+    fields_to_spark(schema.fields())
+}
+
+fn fields_to_spark(fields: &Fields) -> Result<Json> {
+    let of = |field: &Arc<Field>| {
+        let (name, kind) = (field.name(), type_to_spark(field.data_type())?);
+        Ok(json!({"name": name, "type": kind, "nullable": true, "metadata": {}}))
+    };
+    let fields = fields.iter().map(of).collect::<Result<Vec<_>>>()?;
+    Ok(json!({"type": "struct", "fields": fields}))
+}
+
+fn type_to_spark(kind: &DataType) -> Result<Json> {
+    let name = match kind {
+        DataType::Null => "void",
+        DataType::Boolean => "boolean",
+        DataType::Int8 => "byte",
+        DataType::Int16 => "short",
+        DataType::Int32 => "integer",
+        DataType::Int64 => "long",
+        DataType::Float32 => "float",
+        DataType::Float64 => "double",
+        DataType::Utf8 => "string",
+        DataType::Binary => "binary",
+        DataType::Date32 => "date",
+        DataType::Timestamp(TimeUnit::Microsecond, None) => "timestamp_ntz",
+        DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => "timestamp",
+        DataType::Duration(TimeUnit::Microsecond) => "interval day to second",
+        DataType::Time64(TimeUnit::Nanosecond) => "time(6)",
+        DataType::Decimal128(precision, scale) => {
+            return Ok(Json::String(format!("decimal({precision},{scale})")));
+        }
+        DataType::List(item) => {
+            let item = type_to_spark(item.data_type())?;
+            return Ok(json!({"type": "array", "elementType": item, "containsNull": true}));
+        }
+        DataType::Struct(fields) => return fields_to_spark(fields),
+        DataType::Map(entries, _) => match entries.data_type() {
+            DataType::Struct(pair) if pair.len() == 2 => {
+                let of = |field: Option<&Arc<Field>>| {
+                    type_to_spark(field.map_or(&DataType::Null, |one| one.data_type()))
+                };
+                let (key, value) = (of(pair.first())?, of(pair.get(1))?);
+                return Ok(
+                    json!({"type": "map", "keyType": key, "valueType": value, "valueContainsNull": true}),
+                );
+            }
+            other => return Err(no_type(other)),
+        },
+        other => return Err(no_type(other)),
+    };
+    Ok(Json::String(name.to_owned()))
+}
+
+/// The plain schema for Spark's JSON.
+pub fn from_spark(said: &Json) -> Result<Schema> {
+    Ok(Schema::new(fields_from_spark(said)?))
+}
+
+fn fields_from_spark(said: &Json) -> Result<Vec<Field>> {
+    let wrong = || Error::schema(format!("expected the fields of a struct, found {said}"));
+    let fields = said.get("fields").and_then(Json::as_array).ok_or_else(wrong)?;
+    let of = |field: &Json| {
+        let name = field.get("name").and_then(Json::as_str).ok_or_else(wrong)?;
+        let kind = type_from_spark(field.get("type").ok_or_else(wrong)?);
+        let kind = kind.map_err(|e| e.within(format!("column {name}")))?;
+        let nullable = field.get("nullable").and_then(Json::as_bool).unwrap_or(true);
+        Ok(Field::new(name, kind, nullable))
+    };
+    fields.iter().map(of).collect()
+}
+
+/// The plain type for Spark's JSON, where batches can have it.
+pub fn type_from_spark(said: &Json) -> Result<DataType> {
+    match said {
+        Json::String(name) => named(name),
+        Json::Object(whole) => nested(whole),
+        other => Err(unknown(&other.to_string())),
+    }
+}
+
+fn named(name: &str) -> Result<DataType> {
+    Ok(match name {
+        "void" | "null" => DataType::Null,
+        "boolean" => DataType::Boolean,
+        "byte" => DataType::Int8,
+        "short" => DataType::Int16,
+        "integer" => DataType::Int32,
+        "long" => DataType::Int64,
+        "float" => DataType::Float32,
+        "double" => DataType::Float64,
+        "string" => DataType::Utf8,
+        "binary" => DataType::Binary,
+        "date" => DataType::Date32,
+        "timestamp_ntz" => DataType::Timestamp(TimeUnit::Microsecond, None),
+        "timestamp" => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        "interval day to second" => DataType::Duration(TimeUnit::Microsecond),
+        other => return parameterised(other).ok_or_else(|| unknown(other)),
+    })
+}
+
+/// `decimal(10,2)`, `time(6)`, and texts of a bounded length, which are text.
+fn parameterised(name: &str) -> Option<DataType> {
+    let (word, rest) = name.split_once('(')?;
+    let inside = rest.strip_suffix(')')?;
+    match word {
+        "decimal" => {
+            let (precision, scale) = inside.split_once(',')?;
+            let (precision, scale) = (precision.trim().parse().ok()?, scale.trim().parse().ok()?);
+            (precision <= MAX_PRECISION).then_some(DataType::Decimal128(precision, scale))
+        }
+        "time" => Some(DataType::Time64(TimeUnit::Nanosecond)),
+        "char" | "varchar" => Some(DataType::Utf8),
+        _ => None,
+    }
+}
+
+fn nested(whole: &Map<String, Json>) -> Result<DataType> {
+    let part = |name: &str| {
+        let found = whole.get(name).ok_or_else(|| Error::schema(format!("a type of Spark lacks {name}")));
+        type_from_spark(found?)
+    };
+    match whole.get("type").and_then(Json::as_str) {
+        Some("struct") => Ok(DataType::Struct(fields_from_spark(&Json::Object(whole.clone()))?.into())),
+        Some("array") => Ok(list_of(part("elementType")?)),
+        Some("map") => Ok(map_between(part("keyType")?, part("valueType")?)),
+        other => Err(unknown(other.unwrap_or_default())),
+    }
+}
+
+fn unknown(name: &str) -> Error {
+    Error::unsupported(format!("the type {name} of Spark: no file has values of it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::{UnionFields, UnionMode};
+
+    use super::*;
+
+    fn field(name: &str, kind: DataType) -> Field {
+        Field::new(name, kind, true)
+    }
+
+    #[test]
+    fn plain_types_go_to_spark_and_back() {
+        let list = DataType::List(Arc::new(field("item", DataType::UInt32)));
+        let pair = vec![Field::new("k", DataType::LargeUtf8, false), field("v", list)];
+        let map = DataType::Map(Arc::new(Field::new("kv", DataType::Struct(pair.into()), false)), false);
+        let branches =
+            [(0, Arc::new(field("x", DataType::Date64))), (1, Arc::new(field("y", DataType::Float16)))];
+        let union = DataType::Union(branches.into_iter().collect::<UnionFields>(), UnionMode::Sparse);
+        let kinds = [
+            ("a", DataType::Dictionary(DataType::Int8.into(), DataType::Utf8View.into()), "string"),
+            ("b", DataType::UInt64, "decimal(20,0)"),
+            ("c", DataType::Decimal32(3, -2), "decimal(5,0)"),
+            ("d", DataType::Timestamp(TimeUnit::Nanosecond, None), "timestamp_ntz"),
+            ("e", DataType::Timestamp(TimeUnit::Second, Some("+01:00".into())), "timestamp"),
+            ("f", DataType::FixedSizeBinary(3), "binary"),
+            ("g", DataType::Time32(TimeUnit::Second), "time(6)"),
+            ("h", DataType::Duration(TimeUnit::Second), "interval day to second"),
+        ];
+        let mut fields: Vec<Field> = kinds.iter().map(|(name, kind, _)| field(name, kind.clone())).collect();
+        fields.extend([field("m", map), field("u", union)]);
+        let plain = plain_schema(&Schema::new(fields)).unwrap();
+        let said = to_spark(&plain).unwrap();
+        for (at, (name, _, spark)) in kinds.iter().enumerate() {
+            assert_eq!(
+                (said["fields"][at]["name"].as_str(), said["fields"][at]["type"].as_str()),
+                (Some(*name), Some(*spark))
+            );
+        }
+        assert_eq!(said["fields"][8]["type"]["valueType"]["elementType"], "long");
+        assert_eq!(said["fields"][9]["type"]["fields"][2]["type"], "float");
+        assert_eq!(from_spark(&said).unwrap(), plain);
+    }
+
+    #[test]
+    fn what_spark_has_not_is_said() {
+        let wide = plain_type(&DataType::Decimal256(50, 2)).unwrap_err().to_string();
+        assert!(wide.contains("its decimals have 38 digits"), "{wide}");
+        assert!(plain_type(&DataType::Interval(IntervalUnit::YearMonth)).is_err());
+        let e =
+            from_spark(&json!({"type": "struct", "fields": [{"name": "v", "type": "variant"}]})).unwrap_err();
+        assert!(e.to_string().contains("variant"), "{e}");
+    }
+}

@@ -1,0 +1,39 @@
+package io.coldframe;
+
+/** The bytes break the format's rules. */
+public class CorruptFileError extends ColdframeError {
+  private static final long serialVersionUID = 1L;
+
+  private final String path;
+  private final long offset;
+  private final String structure;
+  private final String reason;
+
+  public CorruptFileError(String message, String path, long offset, String structure, String reason) {
+    super(message);
+    this.path = path;
+    this.offset = offset;
+    this.structure = structure;
+    this.reason = reason;
+  }
+
+  /** The file. */
+  public String path() {
+    return path;
+  }
+
+  /** Where in the file it was noticed, -1 where that is not known. */
+  public long offset() {
+    return offset;
+  }
+
+  /** What was being read. */
+  public String structure() {
+    return structure;
+  }
+
+  /** What is wrong, without the place. */
+  public String reason() {
+    return reason;
+  }
+}

@@ -1,0 +1,10 @@
+package io.coldframe;
+
+/** A schema, column, type or value that does not fit. */
+public class SchemaError extends ColdframeError {
+  private static final long serialVersionUID = 1L;
+
+  public SchemaError(String message) {
+    super(message);
+  }
+}

@@ -1,0 +1,51 @@
+package io.coldframe.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.types.StructType;
+
+/** One request to a table. Two that ask for the same of the same table are equal: Spark reads once for both. */
+final class ColdframeBatch implements Batch {
+  private final OpenTable table;
+  private final StructType required;
+  private final String request;
+  private InputPartition[] planned;
+
+  ColdframeBatch(OpenTable table, StructType required, String request) {
+    this.table = table;
+    this.required = required;
+    this.request = request;
+  }
+
+  @Override
+  public synchronized InputPartition[] planInputPartitions() {
+    if (planned == null) {
+      List<InputPartition> tasks = new ArrayList<>();
+      for (byte[] task : table.plan(request)) {
+        tasks.add(new ColdframePartition(task));
+      }
+      planned = tasks.toArray(new InputPartition[0]);
+    }
+    return planned;
+  }
+
+  @Override
+  public PartitionReaderFactory createReaderFactory() {
+    return new ColdframeReaderFactory(required);
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof ColdframeBatch
+        && ((ColdframeBatch) other).table == table
+        && ((ColdframeBatch) other).request.equals(request);
+  }
+
+  @Override
+  public int hashCode() {
+    return System.identityHashCode(table) * 31 + request.hashCode();
+  }
+}

@@ -1,0 +1,86 @@
+package io.coldframe.spark;
+
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
+import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.apache.spark.util.TaskCompletionListener;
+
+/**
+ * The batches of one task. The memory of one is given back when the next is asked for, or when Spark closes it before; and all of
+ * it when the task ends, however it ends.
+ */
+final class ColdframeReader implements PartitionReader<ColumnarBatch> {
+  private final StructField[] fields;
+  private final TaskMemory memory;
+  private long reader;
+  private NativeBatch current;
+  private ColumnarBatch batch;
+  private long[] counts = new long[4];
+
+  ColdframeReader(byte[] task, StructType schema) {
+    fields = schema.fields();
+    TaskContext context = TaskContext.get();
+    memory = TaskMemory.of(context);
+    NativeLibrary.load();
+    reader = Native.read(task);
+    if (context != null) {
+      context.addTaskCompletionListener((TaskCompletionListener) ended -> close());
+    }
+  }
+
+  @Override
+  public synchronized boolean next() {
+    letGo();
+    long[] layout = reader == 0 ? null : Native.next(reader);
+    if (layout == null) {
+      return false;
+    }
+    NativeBatch made = new NativeBatch(layout[0], layout[2], fields.length, memory);
+    ColumnVector[] columns = new ColumnVector[fields.length];
+    NativeVector.Cursor cursor = new NativeVector.Cursor(layout, 3);
+    for (int at = 0; at < columns.length; at++) {
+      columns[at] = new NativeVector(fields[at].dataType(), cursor, made);
+    }
+    current = made;
+    if (memory != null) {
+      memory.acquire(layout[2]);
+    }
+    batch = new ColumnarBatch(columns, (int) layout[1]);
+    return true;
+  }
+
+  @Override
+  public ColumnarBatch get() {
+    return batch;
+  }
+
+  @Override
+  public synchronized CustomTaskMetric[] currentMetricsValues() {
+    if (reader != 0) {
+      counts = Native.counts(reader);
+    }
+    return Metrics.of(counts);
+  }
+
+  @Override
+  public synchronized void close() {
+    letGo();
+    if (reader != 0) {
+      counts = Native.counts(reader);
+      Native.closeReader(reader);
+      reader = 0;
+    }
+  }
+
+  private void letGo() {
+    if (current != null) {
+      current.release();
+      current = null;
+      batch = null;
+    }
+  }
+}

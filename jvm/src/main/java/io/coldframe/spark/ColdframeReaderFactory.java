@@ -1,0 +1,35 @@
+package io.coldframe.spark;
+
+import io.coldframe.UnsupportedError;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+
+/** Makes the readers, in executors. */
+final class ColdframeReaderFactory implements PartitionReaderFactory {
+  private static final long serialVersionUID = 1L;
+
+  private final StructType schema;
+
+  ColdframeReaderFactory(StructType schema) {
+    this.schema = schema;
+  }
+
+  @Override
+  public boolean supportColumnarReads(InputPartition partition) {
+    return true;
+  }
+
+  @Override
+  public PartitionReader<InternalRow> createReader(InputPartition partition) {
+    throw new UnsupportedError("row by row: the connector hands out columnar batches");
+  }
+
+  @Override
+  public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
+    return new ColdframeReader(((ColdframePartition) partition).task, schema);
+  }
+}

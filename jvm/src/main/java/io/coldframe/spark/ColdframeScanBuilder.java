@@ -1,0 +1,94 @@
+package io.coldframe.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.connector.expressions.aggregate.AggregateFunc;
+import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
+import org.apache.spark.sql.connector.expressions.aggregate.CountStar;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
+import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
+import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
+import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+
+/** What one use of a table asks for. Spark makes a new one for each use. */
+final class ColdframeScanBuilder
+    implements SupportsPushDownRequiredColumns,
+        SupportsPushDownV2Filters,
+        SupportsPushDownLimit,
+        SupportsPushDownAggregates {
+  private final OpenTable table;
+  private final Map<String, String> options;
+  private final StructType schema;
+  private StructType required;
+  private Predicate[] taken = {};
+  private final List<String> filters = new ArrayList<>();
+  private long limit = -1;
+  private boolean count;
+
+  ColdframeScanBuilder(OpenTable table, StructType schema, Map<String, String> options) {
+    this.table = table;
+    this.options = options;
+    this.schema = schema;
+    this.required = schema;
+  }
+
+  @Override
+  public Predicate[] pushPredicates(Predicate[] predicates) {
+    List<String> said = new ArrayList<>();
+    for (Predicate predicate : predicates) {
+      said.add(Filters.json(predicate));
+    }
+    boolean[] takes = table.takes(said);
+    List<Predicate> evaluated = new ArrayList<>();
+    List<Predicate> left = new ArrayList<>();
+    for (int at = 0; at < predicates.length; at++) {
+      if (takes[at]) {
+        evaluated.add(predicates[at]);
+        filters.add(said.get(at));
+      } else {
+        left.add(predicates[at]);
+      }
+    }
+    taken = evaluated.toArray(new Predicate[0]);
+    return left.toArray(new Predicate[0]);
+  }
+
+  @Override
+  public Predicate[] pushedPredicates() {
+    return taken;
+  }
+
+  @Override
+  public void pruneColumns(StructType schema) {
+    required = schema;
+  }
+
+  /** Each task stops at the limit; Spark, whose default is that a limit is pushed in part, stops at that of all of them. */
+  @Override
+  public boolean pushLimit(int rows) {
+    limit = rows;
+    return true;
+  }
+
+  /** The number of rows: each task has a sum of its own, and Spark adds them up. */
+  @Override
+  public boolean pushAggregation(Aggregation aggregation) {
+    AggregateFunc[] functions = aggregation.aggregateExpressions();
+    if (aggregation.groupByExpressions().length > 0 || functions.length != 1 || !(functions[0] instanceof CountStar)) {
+      return false;
+    }
+    count = true;
+    required = new StructType().add("count(*)", DataTypes.LongType);
+    return true;
+  }
+
+  @Override
+  public Scan build() {
+    return new ColdframeScan(table, schema, options, required, filters, taken, limit, count);
+  }
+}

@@ -1,0 +1,85 @@
+package io.coldframe.spark;
+
+import io.coldframe.UnsupportedError;
+import java.util.Collections;
+import java.util.EnumSet;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.SupportsWrite;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.catalog.TableProvider;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.execution.datasources.DataSource;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Option;
+
+/** Files as a table. What a query asks of it lives in the query's own scan, and never here. */
+final class ColdframeTable implements SupportsRead, SupportsWrite {
+  private static final String PYTHON = "coldframe_python";
+
+  private final Map<String, String> options;
+  private final StructType schema;
+  private OpenTable open;
+
+  ColdframeTable(OpenTable open, StructType schema, Map<String, String> options) {
+    this.open = open;
+    this.schema = schema;
+    this.options = options;
+  }
+
+  /** A table with the columns of the user, which is opened when it is read: one that is written need not be there. */
+  ColdframeTable(Map<String, String> options, StructType schema) {
+    this(null, schema, options);
+  }
+
+  @Override
+  public String name() {
+    // Without the path, which may be a URL with a password: the scan shows it without.
+    return "coldframe";
+  }
+
+  @Override
+  @Deprecated
+  public StructType schema() {
+    return schema;
+  }
+
+  @Override
+  public Set<TableCapability> capabilities() {
+    return Collections.unmodifiableSet(
+        EnumSet.of(TableCapability.BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE));
+  }
+
+  @Override
+  public synchronized ScanBuilder newScanBuilder(CaseInsensitiveStringMap scan) {
+    // Options of one read of a table: Spark hands those of the table here, too.
+    Map<String, String> all = new HashMap<>(options);
+    all.putAll(ColdframeSource.ofTable(scan.asCaseSensitiveMap()));
+    boolean same = all.equals(options);
+    OpenTable opened = same && open != null ? open : new OpenTable(all, schema);
+    if (same) {
+      open = opened;
+    }
+    return new ColdframeScanBuilder(opened, schema, all);
+  }
+
+  /** The Python source writes. */
+  @Override
+  public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    Option<TableProvider> python = DataSource.lookupDataSourceV2(PYTHON, SQLConf.get());
+    if (python.isEmpty()) {
+      throw new UnsupportedError(
+          "writing without the Python source: its package is to be installed in the driver's Python, and Spark 4.1 or later");
+    }
+    Table table = python.get().getTable(info.schema(), new Transform[0], options);
+    return ((SupportsWrite) table).newWriteBuilder(info);
+  }
+}

@@ -1,0 +1,91 @@
+package io.coldframe.spark;
+
+import org.apache.spark.sql.connector.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.Literal;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.sources.In;
+import org.apache.spark.sql.types.BinaryType;
+import org.apache.spark.sql.types.StructType;
+
+/** Spark's predicates as JSON. What they mean, and which are taken, the native library says. */
+final class Filters {
+  /** A predicate that nests deeper stays with Spark. */
+  private static final int DEEPEST = 50;
+
+  private Filters() {}
+
+  static String json(Predicate predicate) {
+    StringBuilder out = new StringBuilder();
+    write(predicate, out, 0);
+    return out.toString();
+  }
+
+  /** The values that a column may have, as a join's other side tells while a query runs; null where they cannot be said here. */
+  static String json(In filter, StructType schema) {
+    String name = filter.attribute();
+    if (name.startsWith("`")) {
+      name = name.substring(1, name.length() - 1).replace("``", "`");
+    }
+    if (!java.util.Arrays.asList(schema.fieldNames()).contains(name)) {
+      return null;
+    }
+    String type = schema.apply(name).dataType().json();
+    StringBuilder out = new StringBuilder("{\"op\":\"IN\",\"args\":[{\"name\":[").append(Json.text(name)).append("]}");
+    for (Object value : filter.values()) {
+      String text = text(value);
+      if (text == null && value != null) {
+        return null;
+      }
+      out.append(",{\"type\":").append(type).append(",\"value\":").append(Json.text(text)).append('}');
+    }
+    return out.append("]}").toString();
+  }
+
+  private static String text(Object value) {
+    if (value instanceof java.sql.Date) {
+      return String.valueOf(((java.sql.Date) value).toLocalDate().toEpochDay());
+    }
+    if (value instanceof java.time.LocalDate) {
+      return String.valueOf(((java.time.LocalDate) value).toEpochDay());
+    }
+    if (value instanceof java.math.BigDecimal) {
+      return ((java.math.BigDecimal) value).toPlainString();
+    }
+    boolean plain = value instanceof String || value instanceof Number || value instanceof Boolean;
+    return plain ? value.toString() : null;
+  }
+
+  private static void write(Expression of, StringBuilder out, int depth) {
+    if (of instanceof NamedReference) {
+      out.append("{\"name\":").append(Json.texts(java.util.Arrays.asList(((NamedReference) of).fieldNames()))).append('}');
+    } else if (of instanceof Literal) {
+      Literal<?> literal = (Literal<?>) of;
+      String type = literal.dataType().json();
+      out.append("{\"type\":").append(type).append(",\"value\":").append(Json.text(value(literal))).append('}');
+    } else if (of instanceof Predicate && depth < DEEPEST) {
+      out.append("{\"op\":").append(Json.text(((Predicate) of).name())).append(",\"args\":[");
+      Expression[] children = of.children();
+      for (int at = 0; at < children.length; at++) {
+        out.append(at > 0 ? "," : "");
+        write(children[at], out, depth + 1);
+      }
+      out.append("]}");
+    } else {
+      out.append("{\"op\":\"other\",\"args\":[]}");
+    }
+  }
+
+  /** A value as text: numbers as Java writes them, bytes as hex digits. */
+  private static String value(Literal<?> literal) {
+    Object value = literal.value();
+    if (value == null || !(literal.dataType() instanceof BinaryType)) {
+      return value == null ? null : value.toString();
+    }
+    StringBuilder out = new StringBuilder();
+    for (byte one : (byte[]) value) {
+      out.append(String.format("%02x", one));
+    }
+    return out.toString();
+  }
+}

@@ -1,0 +1,53 @@
+package io.coldframe.spark;
+
+/**
+ * What the native library does. Requests are JSON, tasks are bytes that only the library reads; tables, readers and batches
+ * are numbers, and a number that was closed is an error. A failure is one of the exceptions of {@code io.coldframe}. Whoever
+ * makes the first call loads the library before: {@link NativeLibrary#load}.
+ */
+final class Native {
+  private Native() {}
+
+  /** The library's version, as UTF-8. */
+  static native byte[] version();
+
+  /** Opens a table: {@code {"options": {..}, "schema": ..}}. */
+  static native long open(byte[] request);
+
+  /** What a table is called in plans, as UTF-8. */
+  static native byte[] name(long table);
+
+  /** The columns that come from the names of folders, as UTF-8, each with a zero byte behind it. */
+  static native byte[] partitions(long table);
+
+  /** A table's columns, as Spark's JSON. */
+  static native byte[] schema(long table);
+
+  /** For each of a JSON list of filters, 1 where the library evaluates it exactly. */
+  static native byte[] takes(long table, byte[] filters);
+
+  /** Bytes and rows of a request's answer, about; -1 where that is not known. */
+  static native long[] statistics(long table, byte[] request);
+
+  /** The tasks that answer a request, each behind its length in 4 bytes. */
+  static native byte[] plan(long table, byte[] request);
+
+  static native void closeTable(long table);
+
+  /** Begins to read a task. */
+  static native long read(byte[] task);
+
+  /** The next batch: its number, rows, bytes, and where its columns' values stand; null at the end. */
+  static native long[] next(long reader);
+
+  /** Gives a batch's memory back. */
+  static native void release(long batch);
+
+  /** Rows, rows lost, damaged places, splits. */
+  static native long[] counts(long reader);
+
+  static native void closeReader(long reader);
+
+  /** How many tables, readers and batches there are. */
+  static native long[] held();
+}

@@ -1,0 +1,89 @@
+package io.coldframe.spark;
+
+import io.coldframe.UnsupportedError;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.Locale;
+import java.util.Properties;
+
+/** The library that the jar carries: copied to a temporary file and loaded, once for each class loader. */
+final class NativeLibrary {
+  /** A system property with the path of another library, for development. */
+  private static final String OVERRIDE = "coldframe.library";
+
+  private static volatile boolean loaded;
+
+  private NativeLibrary() {}
+
+  /** The jar's version. */
+  static String version() {
+    Properties properties = new Properties();
+    try (InputStream in = NativeLibrary.class.getResourceAsStream("/io/coldframe/spark/jar.properties")) {
+      if (in != null) {
+        properties.load(in);
+      }
+    } catch (IOException e) {
+      throw new UnsupportedError("a jar whose version cannot be read: " + e.getMessage());
+    }
+    return properties.getProperty("version", "unknown");
+  }
+
+  static void load() {
+    if (!loaded) {
+      loadOnce();
+    }
+  }
+
+  private static synchronized void loadOnce() {
+    if (loaded) {
+      return;
+    }
+    demandSpark();
+    String given = System.getProperty(OVERRIDE);
+    try {
+      System.load((given != null ? Paths.get(given).toAbsolutePath() : unpacked()).toString());
+    } catch (UnsatisfiedLinkError e) {
+      throw new UnsupportedError("this platform: its system cannot load the native library: " + e.getMessage());
+    }
+    String found = new String(Native.version(), StandardCharsets.UTF_8);
+    if (!found.equals(version())) {
+      throw new UnsupportedError(
+          "a jar of version " + version() + " with a native library of version " + found + ": take both from one build");
+    }
+    loaded = true;
+  }
+
+  /** Says so where Spark is too old for this connector, instead of a class that is not found. */
+  static void demandSpark() {
+    try {
+      Class.forName("org.apache.spark.sql.connector.read.SupportsPushDownV2Filters");
+    } catch (ClassNotFoundException e) {
+      throw new UnsupportedError("this Spark: the connector needs 3.3 or later");
+    }
+  }
+
+  private static Path unpacked() {
+    String system = System.getProperty("os.name").toLowerCase(Locale.ROOT);
+    String machine = System.getProperty("os.arch").toLowerCase(Locale.ROOT);
+    if (machine.equals("amd64")) {
+      machine = "x86_64";
+    }
+    String platform = system + "-" + machine;
+    String name = "/io/coldframe/native/" + platform + "/libcoldframe_jni.so";
+    try (InputStream in = NativeLibrary.class.getResourceAsStream(name)) {
+      if (in == null) {
+        throw new UnsupportedError("this platform: the jar has no native library for " + platform);
+      }
+      Path file = Files.createTempFile("coldframe-" + version() + "-", ".so");
+      Files.copy(in, file, java.nio.file.StandardCopyOption.REPLACE_EXISTING);
+      file.toFile().deleteOnExit();
+      return file;
+    } catch (IOException e) {
+      throw new UnsupportedError("the native library could not be copied to a temporary file: " + e.getMessage());
+    }
+  }
+}

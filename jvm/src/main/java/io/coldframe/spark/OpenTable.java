@@ -1,0 +1,89 @@
+package io.coldframe.spark;
+
+import java.lang.ref.PhantomReference;
+import java.lang.ref.ReferenceQueue;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * A table that the native library holds open for the driver. Spark never says that it is done with a table, so the library lets
+ * go of those that Java has forgotten whenever another one is opened.
+ */
+final class OpenTable {
+  private static final ReferenceQueue<OpenTable> FORGOTTEN = new ReferenceQueue<>();
+  private static final Set<Reference> REFERENCES = ConcurrentHashMap.newKeySet();
+
+  private static final class Reference extends PhantomReference<OpenTable> {
+    private final long number;
+
+    Reference(OpenTable table) {
+      super(table, FORGOTTEN);
+      this.number = table.number;
+    }
+  }
+
+  private final long number;
+
+  /** Opens the files that the options name; {@code schema} is the user's, or null. */
+  OpenTable(Map<String, String> options, StructType schema) {
+    for (Object gone = FORGOTTEN.poll(); gone != null; gone = FORGOTTEN.poll()) {
+      Reference reference = (Reference) gone;
+      REFERENCES.remove(reference);
+      Native.closeTable(reference.number);
+    }
+    NativeLibrary.load();
+    String said = schema == null ? "null" : schema.json();
+    number = Native.open(Json.bytes("{\"options\":" + Json.object(options) + ",\"schema\":" + said + "}"));
+    REFERENCES.add(new Reference(this));
+  }
+
+  String name() {
+    return new String(Native.name(number), StandardCharsets.UTF_8);
+  }
+
+  List<String> partitions() {
+    List<String> names = new ArrayList<>();
+    for (String name : new String(Native.partitions(number), StandardCharsets.UTF_8).split("\0")) {
+      if (!name.isEmpty()) {
+        names.add(name);
+      }
+    }
+    return names;
+  }
+
+  StructType schema() {
+    return (StructType) DataType.fromJson(new String(Native.schema(number), StandardCharsets.UTF_8));
+  }
+
+  /** For each filter, whether the library evaluates it. */
+  boolean[] takes(List<String> filters) {
+    byte[] found = Native.takes(number, Json.bytes(Json.texts(filters)));
+    boolean[] taken = new boolean[found.length];
+    for (int at = 0; at < found.length; at++) {
+      taken[at] = found[at] != 0;
+    }
+    return taken;
+  }
+
+  long[] statistics(String request) {
+    return Native.statistics(number, Json.bytes(request));
+  }
+
+  List<byte[]> plan(String request) {
+    ByteBuffer all = ByteBuffer.wrap(Native.plan(number, Json.bytes(request)));
+    List<byte[]> tasks = new ArrayList<>();
+    while (all.hasRemaining()) {
+      byte[] task = new byte[all.getInt()];
+      all.get(task);
+      tasks.add(task);
+    }
+    return tasks;
+  }
+}

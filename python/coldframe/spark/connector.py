@@ -1,0 +1,49 @@
+"""The connector for the JVM: no Python worker, and Spark pushes down what a query needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from coldframe._coldframe import UnsupportedError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JAR = "coldframe-spark.jar"
+CATALOG = "spark.sql.catalog.coldframe"
+CATALOG_CLASS = "io.coldframe.spark.PathCatalog"
+
+
+def jar() -> str:
+    """The path of the connector's jar, for `spark.jars` or `--jars`; it carries the native library."""
+    path = Path(__file__).with_name(JAR)
+    if not path.is_file():
+        raise UnsupportedError("the connector for the JVM: this build of coldframe has no jar (make jar)")
+    return str(path)
+
+
+def session(builder: SparkSession.Builder | None = None) -> SparkSession.Builder:
+    """A builder of sessions in which `format("coldframe")` is the JVM's, and coldframe.`/path` a table.
+
+    Args:
+        builder: one to go on with; jars that it has stay.
+    """
+    from pyspark.sql import SparkSession
+
+    going_on = SparkSession.builder if builder is None else builder
+    known = getattr(going_on, "_options", {}).get("spark.jars", "")
+    jars = [one for one in str(known).split(",") if one]
+    if jar() not in jars:
+        jars.append(jar())
+    return going_on.config("spark.jars", ",".join(jars)).config(CATALOG, CATALOG_CLASS)
+
+
+def is_loaded(spark: SparkSession) -> bool:
+    """Whether the jar is on the class path of a session's driver."""
+    try:
+        loader = spark._jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()  # type: ignore[union-attr]
+        loader.loadClass("io.coldframe.spark.ColdframeSource")
+    except Exception:
+        return False
+    return True
