@@ -77,7 +77,7 @@ peers: $(VENV)/.built-release $(VENV)/.dev $(VENV)/.java
 # By zig's C library stubs, so that no symbol is newer than the nodes of old clusters have (packaging/symbols.py looks).
 # maturin finds zig by the first python3 of the path.
 wheel: $(VENV)/.ship
-	rm -f dist/coldframe-*.whl
+	rm -f dist/coldframe-*.whl $(JAR) $(VENV)/.jar-dev # no unoptimised connector in a wheel
 	$(BIN)/python packaging/licences.py
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --release --locked --zig --compatibility manylinux2014 --out dist
 	$(BIN)/python packaging/symbols.py dist/coldframe-*.whl
