@@ -218,7 +218,7 @@ def check_page(target: Path) -> str:
 
 def test_page_is_whole(migrated: tuple[Path, Report]) -> None:
     page = check_page(migrated[0])
-    assert '<b class="good">\N{CHECK MARK} verified</b>' in page
+    assert '<p class="headline good">\N{CHECK MARK} verified' in page
 
 
 def with_damage(folder: Path) -> Path:
@@ -264,8 +264,10 @@ def test_damage_fails_is_saved_and_is_quarantined(spark: SparkSession, tmp_path:
         assert copy.read_bytes() == (source / file.source).read_bytes()
         assert json.loads(copy.with_name(copy.name + ".damage.json").read_text())["damage"] == file.damage
     assert (target / "_coldframe/quarantine/t/000009_0").is_file()
-    page = check_page(target)
-    assert "Where the file is damaged" in page
+    check_page(target)
+    (of_table,) = (target / "_coldframe" / "report").glob("*.html")
+    page = of_table.read_text()
+    assert "<h2>Damage: " in page
     assert bad[0]["file"] in page
 
 
