@@ -177,7 +177,7 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_Native_plan<'a>(
     .resolve::<Throw>()
 }
 
-/// Lets go of a table.
+/// Frees a table.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_Native_closeTable<'a>(
@@ -234,7 +234,7 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_Native_next<'a>(
     .resolve::<Throw>()
 }
 
-/// Gives a batch's memory back; its addresses mean nothing from then on.
+/// Frees a batch; its addresses are invalid from then on.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_Native_release<'a>(
@@ -265,7 +265,7 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_Native_counts<'a>(
     .resolve::<Throw>()
 }
 
-/// Lets go of a reader.
+/// Frees a reader.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_Native_closeReader<'a>(

@@ -81,7 +81,7 @@ fn class_of(e: &Error) -> &'static str {
     }
 }
 
-/// Throwing is told as an error, too; there is nothing more to do about it.
+/// Throwing returns an error as well; it is ignored, because the exception is what Java sees.
 fn throw(env: &mut Env<'_>, class: &str, message: &str) {
     drop(env.throw_new(JNIString::new(class), JNIString::new(message)));
 }

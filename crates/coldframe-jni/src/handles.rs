@@ -31,7 +31,7 @@ impl<T> Handles<T> {
         found.ok_or_else(|| Error::invalid(format!("{} {number} is closed", self.what)))
     }
 
-    /// Lets go of it; of what is gone already, too.
+    /// Removes it. Does nothing if it was removed already.
     pub(crate) fn remove(&self, number: i64) {
         let gone = self.lock().remove(&number);
         drop(gone);

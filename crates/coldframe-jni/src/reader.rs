@@ -98,12 +98,12 @@ impl Reader {
         Ok(None)
     }
 
-    /// Begins a split. A share of a file is cut first, so that damage is told of each split as it is.
+    /// Begins a split. A share is cut first, so that damage is reported for each split.
     fn begin(&mut self, split: Split) -> Result<()> {
         let may_pass = self.task.plan.scan.on_error != OnError::Raise;
         let cut = match split.cut() {
             Ok(cut) => cut,
-            // What cannot be opened is told by its rows, of which there are none; once of a file that has several shares.
+            // A file that cannot be opened is reported once, by the first of its shares.
             Err(e) if may_pass && Fault::is(&e) => match split.part {
                 Part::Share { number: 1.., .. } => Vec::new(),
                 _ => vec![split],

@@ -64,7 +64,7 @@ impl RawScan {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        drop(requested_schema); // a wish; the consumer casts
+        drop(requested_schema); // only a request; the consumer casts
         export_stream(py, Box::new(Interruptible(self.take()?)))
     }
 
@@ -102,7 +102,7 @@ impl RawBatch {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        drop(requested_schema); // a wish; the consumer casts
+        drop(requested_schema); // only a request; the consumer casts
         let columns = self.0.columns().to_vec();
         let fields = self.0.schema().fields().clone();
         let batch = StructArray::try_new_with_length(fields, columns, None, self.0.num_rows())

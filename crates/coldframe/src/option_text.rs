@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(open(Some("cfile"), "wal", "false"), Value::Bool(false));
         assert_eq!(open(None, "max_block_bytes", "64m"), Value::Int(64 << 20));
         assert_eq!(open(None, "nobody_has_it", "true"), Value::from("true"));
-        // A word of one format is none of another, which may call it otherwise.
+        // The word of one format need not be a word of another.
         assert_eq!(open(None, "view", "latest"), Value::from("latest"));
         assert_eq!(parse_option(None, Side::Write, "codec", "gzip").unwrap(), Value::from("gzip"));
         assert_eq!(parse_option(Some("hfile"), Side::Write, "codec", "gzip").unwrap(), Value::from("gz"));

@@ -177,7 +177,7 @@ def size_text(size: int) -> str:
 
 
 _PATIENCE = 1.0
-"""Seconds before somebody who waits is told how far it is."""
+"""Seconds before progress is shown."""
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from coldframe._coldframe import ColdframeError, CorruptFileError
 from coldframe.pipeline.file_access import StorageOptions
 
 Json: TypeAlias = dict[str, object]
-"""What a record is in JSON. Who reads one goes through its `from_json`."""
+"""A record in JSON. Read it by its `from_json`."""
 Recorded = Sequence[tuple[int, bytes]]
 """What was read to open something, for opening it again."""
 Cause = Literal["failed", "changed", "damaged"]

@@ -39,7 +39,7 @@ pub(crate) trait ColumnReader: Send + Sync {
     /// The next `rows` rows. With `parent`, only its valid rows are stored; the others come out as null.
     fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef>;
 
-    /// Passes over `rows` rows, whose values nobody looks at.
+    /// Skips `rows` rows; by default they are decoded and dropped.
     fn skip(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<()> {
         self.read(rows, parent).map(drop)
     }

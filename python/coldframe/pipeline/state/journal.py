@@ -283,7 +283,7 @@ class Journal:
         self._append(*map(events.Held, entries))
 
     def forget(self, source: str) -> None:
-        """Lets go of what is held of a source, and of no use any more."""
+        """Records that what is held of a source is no longer needed."""
         self._later(events.Forgotten(source))
 
     def commit(self, entries: Sequence[Committed], drops: Sequence[str] = ()) -> None:
