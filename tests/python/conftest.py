@@ -11,6 +11,7 @@ import browsing
 import pyarrow as pa
 import pytest
 from samples import ROWS, SCHEMA
+from servers import HiveMetastore
 from truth import Case, case
 
 import coldframe as cf
@@ -55,6 +56,14 @@ def written(table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("written") / "table.rc"
     cf.write(table, path, format="rcfile", serde="binary", codec="zlib", record_interval=100)
     return path
+
+
+@pytest.fixture(scope="session")
+def hive_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveMetastore]:
+    """An empty metastore of Hive's own."""
+    started = HiveMetastore(tmp_path_factory.mktemp("hive") / "metastore")
+    yield started
+    started.stop()
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ NOT_RUN = {
     "README.md": 2,
     "adding-a-format.md": 3,
     "index.md": 1,
-    "migration.md": 2,
+    "migration.md": 3,
     "retire-a-cluster.md": 1,
     "safe-to-delete.md": 1,
     "spark.md": 5,

@@ -166,6 +166,12 @@ def print_facts(value: Any, name: str) -> None:
     out.print(tree)
 
 
+def write_new(path: str, text: str) -> None:
+    """Writes a text file, which must not exist."""
+    with open(path, "x", encoding="utf-8") as file:
+        file.write(text)
+
+
 def size_text(size: int) -> str:
     """A number of bytes for people."""
     scaled = float(size)

@@ -35,6 +35,7 @@ from coldframe.cli.reading import rows_of
 from coldframe.cli.sinks import write_rows
 from coldframe.errors import NotFoundError, unsupported
 from coldframe.found_tables import FoundTable, tables
+from coldframe.hive.addresses import is_metastore
 from coldframe.sources import open_store, scheme_of
 
 __all__ = ["Session", "add_parsers"]
@@ -86,11 +87,16 @@ coldframe summarize warehouse/sales --json""",
     parser = add_command(
         commands,
         "tables",
-        "list the tables below a directory: of HBase, Kudu, Hive and Hudi",
+        "list the tables below a directory, of HBase, Kudu, Hive and Hudi, or those of a Hive metastore",
         """coldframe tables hadoop-disks/
-coldframe tables hadoop-disks/ --as tables > tables.toml   # to look over, for `migrate` and `sql --in`""",
+coldframe tables hadoop-disks/ --as tables > tables.toml   # to look over, for `migrate` and `sql --in`
+coldframe tables thrift://metastore:9083/                  # all tables of a Hive metastore
+coldframe tables thrift://metastore:9083/sales.orders --write-tables tables.toml""",
     )
-    parser.add_argument("source", help="a directory; may be a URL")
+    parser.add_argument(
+        "source",
+        help="a directory or its URL; or thrift://host:9083/[database[.table]], with * and ?",
+    )
     parser.add_argument(
         "--as",
         dest="form",
@@ -98,7 +104,16 @@ coldframe tables hadoop-disks/ --as tables > tables.toml   # to look over, for `
         default="list",
         help="tables: as entries of tables.toml",
     )
-    parser.add_argument("--no-rows", action="store_true", help="do not open the tables to ask for their rows")
+    parser.add_argument(
+        "--write-tables",
+        metavar="FILE",
+        help="write entries of tables.toml to this new file, too",
+    )
+    parser.add_argument(
+        "--no-rows",
+        action="store_true",
+        help="do not open the tables to ask for their rows, nor ask a metastore for their partitions",
+    )
     parser.add_argument(
         "--storage-option", action="append", default=[], metavar="KEY=VALUE", help="credentials and endpoints"
     )
@@ -108,6 +123,10 @@ coldframe tables hadoop-disks/ --as tables > tables.toml   # to look over, for `
 
 def list_tables(args: argparse.Namespace) -> int:
     """One line a table. Exit code 2 where there is none."""
+    if is_metastore(args.source):
+        from coldframe.cli.defined_tables import list_defined
+
+        return list_defined(args)
     storage = pairs(args.storage_option, "--storage-option") or None
     with output.waiting("tables"):
         found = tables(args.source, storage_options=storage, rows=not args.no_rows)
@@ -127,6 +146,8 @@ def list_tables(args: argparse.Namespace) -> int:
                 output.complain(f"{one.name}: {one.problem}")
     if not found:
         output.complain(f"{args.source}: no tables of any of the formats")
+    elif args.write_tables:
+        output.write_new(args.write_tables, "\n\n".join(one.to_toml() for one in found) + "\n")
     return 0 if found else 2
 
 

@@ -4,7 +4,8 @@
     fields 1, 2, 3            the exception, if there is no result
 
 The numbers are those of Hive's `hive_metastore.thrift`, which has only ever added fields. The reader ignores
-fields that are not listed here, such as the columns, of which each partition has a copy.
+fields that are not listed here. `Partition` leaves out the columns, of which each partition has a copy:
+`PartitionDefinition` has them, and takes ten times as long.
 """
 
 from __future__ import annotations
@@ -83,10 +84,37 @@ class Storage(Message):
     thrift_spec = _spec(_text(2, "location"), _text(3, "input_format"), _one(7, "serde", SerDe))
 
 
-class Key(Message):
-    """A partition column."""
+class Column(Message):
+    """A column, or a partition key."""
 
-    thrift_spec = _spec(_text(1, "name"))
+    thrift_spec = _spec(_text(1, "name"), _text(2, "type"), _text(3, "comment"))
+
+
+class Order(Message):
+    """A column by which the rows of a bucket are sorted."""
+
+    thrift_spec = _spec(_text(1, "name"), (2, TType.I32, "direction", None))
+
+
+class WholeSerDe(Message):
+    """As `SerDe`, with its class."""
+
+    thrift_spec = _spec(_text(2, "library"), _parameters(3))
+
+
+class WholeStorage(Message):
+    """As `Storage`, with columns, classes and buckets."""
+
+    thrift_spec = _spec(
+        _many(1, "columns", Column),
+        _text(2, "location"),
+        _text(3, "input_format"),
+        _text(4, "output_format"),
+        (6, TType.I32, "buckets", None),
+        _one(7, "serde", WholeSerDe),
+        _texts(8, "bucketed_by"),
+        _many(9, "sorted_by", Order),
+    )
 
 
 class Table(Message):
@@ -95,9 +123,11 @@ class Table(Message):
     thrift_spec = _spec(
         _text(1, "name"),
         _text(2, "database"),
-        _one(7, "storage", Storage),
-        _many(8, "keys", Key),
+        _text(3, "owner"),
+        _one(7, "storage", WholeStorage),
+        _many(8, "keys", Column),
         _parameters(9),
+        _text(10, "view_text"),
         _text(12, "kind"),
     )
 
@@ -106,6 +136,12 @@ class Partition(Message):
     """A partition of a table."""
 
     thrift_spec = _spec(_texts(1, "values"), _one(6, "storage", Storage), _parameters(7))
+
+
+class PartitionDefinition(Message):
+    """As `Partition`, with all of its storage."""
+
+    thrift_spec = _spec(_texts(1, "values"), _one(6, "storage", WholeStorage), _parameters(7))
 
 
 class Capabilities(Message):
@@ -148,6 +184,12 @@ class PartitionsAnswer(Message):
     """Partitions."""
 
     thrift_spec = _spec(_many(1, "partitions", Partition))
+
+
+class PartitionDefinitionsAnswer(Message):
+    """Partitions with all of their storage."""
+
+    thrift_spec = _spec(_many(1, "partitions", PartitionDefinition))
 
 
 class Refusal(Message):
@@ -203,4 +245,12 @@ GET_PARTITIONS_REQ = _call(
 )
 GET_PARTITIONS = _call(
     "get_partitions_by_names", *_TABLE, _texts(3, "names"), answer=_many(0, "success", Partition)
+)
+GET_PARTITION_DEFINITIONS_REQ = _call(
+    "get_partitions_by_names_req",
+    _one(1, "request", PartitionsRequest),
+    answer=_one(0, "success", PartitionDefinitionsAnswer),
+)
+GET_PARTITION_DEFINITIONS = _call(
+    "get_partitions_by_names", *_TABLE, _texts(3, "names"), answer=_many(0, "success", PartitionDefinition)
 )

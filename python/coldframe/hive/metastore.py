@@ -12,8 +12,7 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, TypeAlias, TypeVar
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.Thrift import TApplicationException, TException, TMessageType
@@ -22,10 +21,11 @@ from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
 from coldframe._coldframe import ColdframeError
 from coldframe.hive import messages
+from coldframe.hive.addresses import addresses
+from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
 from coldframe.hive.messages import Call, Message
 from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
 
-PORT = 9083
 CONNECT_SECONDS = 20.0
 ANSWER_SECONDS = 300.0
 """A busy metastore may be slow; Hive's own clients wait ten minutes."""
@@ -34,6 +34,9 @@ PARTITIONS_AT_ONCE = 500
 _MOST_THINGS = 20_000_000
 """The number of partition names per request."""
 _LONGEST_TEXT = 64 << 20
+
+
+_Made = TypeVar("_Made")
 
 
 class Metastore:
@@ -70,7 +73,18 @@ class Metastore:
         return self._texts(messages.GET_ALL_DATABASES)
 
     def tables(self, database: str) -> Iterator[HiveTable | Refused]:
+        """All named objects of a database, briefly."""
+        return self._all(database, lambda found: _table(database, found))
+
+    def definitions(self, database: str) -> Iterator[Definition | Refused]:
         """All named objects of a database."""
+        return self._all(database, lambda found: _definition(database, found))
+
+    def definition(self, database: str, name: str) -> Definition:
+        """One table; a `MetastoreRefusal` where there is none."""
+        return _definition(database, self._one(database, name))
+
+    def _all(self, database: str, made: Callable[[Any], _Made]) -> Iterator[_Made | Refused]:
         try:
             names = self._texts(messages.GET_ALL_TABLES, database=database)
         except MetastoreRefusal as refusal:
@@ -79,17 +93,45 @@ class Metastore:
         for at in range(0, len(names), TABLES_AT_ONCE):
             some = names[at : at + TABLES_AT_ONCE]
             try:
-                yield from (_table(database, one) for one in self._tables(database, some))
+                yield from map(made, self._tables(database, some))
             except MetastoreRefusal:
-                # One answer is enough.
-                yield from (self._table(database, name) for name in some)
+                # The server refuses all for one of them.
+                yield from (self._one_or_refused(database, name, made) for name in some)
 
-    def partitions(self, table: HiveTable) -> Iterator[HivePartition]:
-        """The partitions of a table, requested in groups."""
-        names = self._texts(messages.GET_PARTITION_NAMES, database=table.database, table=table.name, most=-1)
+    def _one_or_refused(self, database: str, name: str, made: Callable[[Any], _Made]) -> _Made | Refused:
+        try:
+            return made(self._one(database, name))
+        except MetastoreRefusal as refusal:
+            return Refused(database, name, str(refusal))
+
+    def partition_names(self, table: Definition | HiveTable) -> list[str]:
+        """The names of a table's partitions, escaped: `dt=2014-01-01/region=asia%2Fpacific`."""
+        return self._texts(messages.GET_PARTITION_NAMES, database=table.database, table=table.name, most=-1)
+
+    def partition_definitions(
+        self, table: Definition, names: Sequence[str] | None = None
+    ) -> Iterator[PartitionDefinition]:
+        """The partitions of a table, all or those of these names, requested in groups."""
+        wanted = self.partition_names(table) if names is None else names
+        for at in range(0, len(wanted), PARTITIONS_AT_ONCE):
+            some = wanted[at : at + PARTITIONS_AT_ONCE]
+            request = messages.PartitionsRequest(database=table.database, table=table.name, names=some)
+            found = self._partitions(
+                request, messages.GET_PARTITION_DEFINITIONS_REQ, messages.GET_PARTITION_DEFINITIONS
+            )
+            columns = _Columns()
+            for one in self._list(found, messages.PartitionDefinition):
+                storage = _storage(one.storage, columns)
+                yield PartitionDefinition(tuple(one.values or ()), storage, one.parameters or {})
+
+    def partitions(self, table: Definition | HiveTable) -> Iterator[HivePartition]:
+        """The partitions of a table, briefly, requested in groups."""
+        names = self.partition_names(table)
         for at in range(0, len(names), PARTITIONS_AT_ONCE):
             some = names[at : at + PARTITIONS_AT_ONCE]
-            yield from map(_partition, self._partitions(table.database, table.name, some))
+            request = messages.PartitionsRequest(database=table.database, table=table.name, names=some)
+            found = self._partitions(request, messages.GET_PARTITIONS_REQ, messages.GET_PARTITIONS)
+            yield from map(_partition, self._list(found, messages.Partition))
 
     def _tables(self, database: str, names: Sequence[str]) -> list[Any]:
         request = messages.TablesRequest(database=database, tables=names, capabilities=_capabilities())
@@ -99,24 +141,19 @@ class Metastore:
         )
         return self._list(found, messages.Table)
 
-    def _table(self, database: str, name: str) -> HiveTable | Refused:
+    def _one(self, database: str, name: str) -> Any:
         request = messages.TableRequest(database=database, table=name, capabilities=_capabilities())
-        try:
-            found = self._newer(
-                lambda: self._call(messages.GET_TABLE_REQ, request=request).table,
-                lambda: self._call(messages.GET_TABLE, database=database, table=name),
-            )
-        except MetastoreRefusal as refusal:
-            return Refused(database, name, str(refusal))
-        return _table(database, self._list([found], messages.Table)[0])
-
-    def _partitions(self, database: str, table: str, names: Sequence[str]) -> list[Any]:
-        request = messages.PartitionsRequest(database=database, table=table, names=names)
         found = self._newer(
-            lambda: self._call(messages.GET_PARTITIONS_REQ, request=request).partitions,
-            lambda: self._call(messages.GET_PARTITIONS, database=database, table=table, names=names),
+            lambda: self._call(messages.GET_TABLE_REQ, request=request).table,
+            lambda: self._call(messages.GET_TABLE, database=database, table=name),
         )
-        return self._list(found, messages.Partition)
+        return self._list([found], messages.Table)[0]
+
+    def _partitions(self, request: Any, newer: Call, older: Call) -> Any:
+        return self._newer(
+            lambda: self._call(newer, request=request).partitions,
+            lambda: self._call(older, database=request.database, table=request.table, names=request.names),
+        )
 
     def _texts(self, call: Call, **arguments: Any) -> list[str]:
         try:
@@ -207,21 +244,6 @@ def _capabilities() -> Message:
     return messages.Capabilities(values=[messages.INSERT_ONLY_TABLES])
 
 
-def addresses(uris: str) -> list[tuple[str, int]]:
-    """The hosts and ports of `thrift://host:port,..`; raises ValueError if malformed."""
-    found: list[tuple[str, int]] = []
-    for uri in uris.split(","):
-        parts = urlsplit(uri.strip())
-        try:
-            host, port = parts.hostname, parts.port
-        except ValueError as reason:
-            raise ValueError(f"metastore {uri!r}: {reason}") from reason
-        if parts.scheme != "thrift" or not host or parts.path.strip("/"):
-            raise ValueError(f"metastore {uri!r}: expected thrift://host:{PORT}")
-        found.append((host, port or PORT))
-    return found
-
-
 def _connect(uris: str) -> tuple[str, socket.socket]:
     """Connects to the first address that accepts."""
     reasons: list[str] = []
@@ -259,3 +281,43 @@ def _partition(found: Any) -> HivePartition:
         None if storage is None else storage.input_format,
         found.parameters or {},
     )
+
+
+_Columns: TypeAlias = dict[tuple[Column, ...], tuple[Column, ...]]
+"""The lists of columns that were seen: most partitions of a table share one."""
+
+
+def _definition(database: str, found: Any) -> Definition:
+    columns = _Columns()
+    return Definition(
+        database,
+        found.name or "",
+        found.kind or "",
+        found.owner,
+        _storage(found.storage, columns),
+        _columns(found.keys, columns),
+        found.parameters or {},
+        found.view_text,
+    )
+
+
+def _storage(found: Any, seen: _Columns) -> Storage:
+    if found is None:
+        return Storage()
+    serde = found.serde
+    return Storage(
+        _columns(found.columns, seen),
+        found.location,
+        found.input_format,
+        found.output_format,
+        None if serde is None else serde.library,
+        {} if serde is None else serde.parameters or {},
+        max(found.buckets or 0, 0),
+        tuple(found.bucketed_by or ()),
+        tuple((one.name or "", one.direction != 0) for one in found.sorted_by or ()),
+    )
+
+
+def _columns(found: Any, seen: _Columns) -> tuple[Column, ...]:
+    made = tuple(Column(one.name or "", one.type or "", one.comment) for one in found or ())
+    return seen.setdefault(made, made)

@@ -11,23 +11,18 @@ numbers, and is right with either.
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from coldframe._coldframe import formats
-from coldframe.errors import unsupported
+from coldframe.hive.defined import connect
+from coldframe.hive.facts import PROVIDER, declared_format, partitions_are_registered, stated_rows
 from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
 from coldframe.pipeline.source.findings import Finding, MetastoreReport
 from coldframe.pipeline.source.locations import Root
 from coldframe.pipeline.source.selection import Selection
 from coldframe.pipeline.state.scratch import Rows, Scratch
 
-_ROWS = ("numRows", "spark.sql.statistics.numRows")
-_PROVIDER = "spark.sql.sources.provider"
-_FORMATS = tuple(
-    (ending, name) for name, about in formats().items() for ending in about["capabilities"]["input_formats"]
-)
 _KNOWN = frozenset(formats())
 
 
@@ -86,11 +81,7 @@ def _rows(scratch: Scratch) -> Rows[Place]:
 
 def read_registered(uris: str, source: str, selection: Selection) -> Registered:
     """Reads from a metastore all selected locations below a root, as `file_access.root_of` returns it."""
-    if importlib.util.find_spec("thrift") is None:
-        raise unsupported("a Hive metastore without the package thrift; pip install 'coldframe[hive]'")
-    from coldframe.hive.metastore import Metastore
-
-    with Metastore(uris) as metastore:
+    with connect(uris) as metastore:
         tables = (table for database in metastore.databases() for table in metastore.tables(database))
         return collect(metastore.uri, source, tables, metastore.partitions, selection)
 
@@ -145,7 +136,9 @@ class _Collector:
 
     def _add(self, table: HiveTable, path: str) -> None:
         name, parameters = f"{table.database}.{table.name}", table.parameters
-        place = Place(path, name, "", _stated(parameters), _format(table.input_format, parameters))
+        place = Place(
+            path, name, "", stated_rows(parameters), declared_format(table.input_format, parameters)
+        )
         self.found.report.tables += 1
         if not _has_partitions(table):
             self.found.places.append(place)
@@ -170,8 +163,8 @@ class _Collector:
             name = "/".join(
                 f"{key}={value}" for key, value in zip(table.keys, partition.values, strict=False)
             )
-            kind = _format(partition.input_format, table.parameters)
-            self.found.places.append(Place(path, whole.table, name, _stated(partition.parameters), kind))
+            kind = declared_format(partition.input_format, table.parameters)
+            self.found.places.append(Place(path, whole.table, name, stated_rows(partition.parameters), kind))
         if others:
             self.found.scattered.add(whole.table)
             text = f"{others:,} of its partitions lie outside of the source, such as {other}"
@@ -189,7 +182,7 @@ def _location(table: HiveTable) -> str | None:
     """The location of a table's files; None if it has none: views, HBase tables and the like."""
     if table.kind == "VIRTUAL_VIEW" or table.parameters.get("storage_handler"):
         return None
-    if _PROVIDER in table.parameters:
+    if PROVIDER in table.parameters:
         # For tables that Hive cannot read, Spark sets a placeholder as the location.
         return table.serde_parameters.get("path", table.location)
     return table.location
@@ -197,21 +190,4 @@ def _location(table: HiveTable) -> str | None:
 
 def _has_partitions(table: HiveTable) -> bool:
     """Whether its partitions are registered; Spark's own tables may not have them registered."""
-    parameters = table.parameters
-    known = _PROVIDER not in parameters or parameters.get("spark.sql.partitionProvider") == "catalog"
-    return bool(table.keys) and known
-
-
-def _stated(parameters: Mapping[str, str]) -> tuple[int, ...]:
-    """The row counts that mean something."""
-    found = (parameters.get(name, "").strip() for name in _ROWS)
-    numbers = (int(text) for text in found if text.isascii() and text.isdigit() and len(text) < 20)
-    return tuple(dict.fromkeys(number for number in numbers if number > 0))
-
-
-def _format(input_format: str | None, parameters: Mapping[str, str]) -> str:
-    provider = parameters.get(_PROVIDER)
-    if provider is not None:
-        return provider.lower()
-    name = (input_format or "").rpartition(".")[2]
-    return next((kind for ending, kind in _FORMATS if name.endswith(ending)), name)
+    return bool(table.keys) and partitions_are_registered(table.parameters)

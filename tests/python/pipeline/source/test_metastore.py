@@ -17,6 +17,8 @@ from estates import Estate
 from servers import HiveMetastore, free_port
 
 from coldframe.errors import ColdframeError, UnsupportedError
+from coldframe.hive import defined
+from coldframe.hive.addresses import addresses
 from coldframe.hive.tables import HivePartition, HiveTable, Refused
 from coldframe.pipeline import dry_run
 from coldframe.pipeline.options import Options
@@ -34,7 +36,7 @@ from thrift.transport.TSocket import TServerSocket, TSocket  # noqa: E402
 from thrift.transport.TTransport import TBufferedTransport  # noqa: E402
 
 from coldframe.hive import metastore as reader  # noqa: E402
-from coldframe.hive.metastore import Metastore, addresses  # noqa: E402
+from coldframe.hive.metastore import Metastore  # noqa: E402
 
 ORC = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
 RC = "org.apache.hadoop.hive.ql.io.RCFileInputFormat"
@@ -324,7 +326,7 @@ def test_addresses() -> None:
 
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registered.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(defined.importlib.util, "find_spec", lambda _: None)
     with pytest.raises(
         UnsupportedError, match=r"without the package thrift; pip install 'coldframe\[hive\]'"
     ):
@@ -339,17 +341,10 @@ def test_the_command_line_does_not_load_it() -> None:
 # Hive's own.
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveMetastore]:
-    started = HiveMetastore(tmp_path_factory.mktemp("hive") / "metastore")
-    yield started
-    started.stop()
-
-
 @pytest.fixture
-def writer(server: HiveMetastore) -> Iterator[Any]:
+def writer(hive_server: HiveMetastore) -> Iterator[Any]:
     """A client that registers tables; they are gone with the test."""
-    transport = TBufferedTransport(TSocket("127.0.0.1", server.port))
+    transport = TBufferedTransport(TSocket("127.0.0.1", hive_server.port))
     client = hive.Client(TBinaryProtocol(transport))
     transport.open()
     yield client
@@ -392,11 +387,11 @@ def fill(estate: Estate, writer: Any, wrong: int = 0) -> None:
 
 
 @pytest.mark.slow
-def test_a_metastore_that_agrees(tmp_path: Path, server: HiveMetastore, writer: Any) -> None:
+def test_a_metastore_that_agrees(tmp_path: Path, hive_server: HiveMetastore, writer: Any) -> None:
     estate = Estate(tmp_path)
     fill(estate, writer)
     for _ in range(2):
-        report = estate.migrate(metastore=server.url)
+        report = estate.migrate(metastore=hive_server.url)
         assert report.exit_code == 0, summary(report)
         assert report.verified
         assert report.metastore is not None
@@ -410,19 +405,19 @@ def test_a_metastore_that_agrees(tmp_path: Path, server: HiveMetastore, writer: 
 
 
 @pytest.mark.slow
-def test_a_metastore_that_does_not(tmp_path: Path, server: HiveMetastore, writer: Any) -> None:
+def test_a_metastore_that_does_not(tmp_path: Path, hive_server: HiveMetastore, writer: Any) -> None:
     estate = Estate(tmp_path)
     fill(estate, writer, wrong=1)
     lost = storage(f"file:{estate.source}/sales/lost")
     writer.add_partitions([new_partition("sales", ["2", "x"], lost, numRows="5")])
     # Hive makes it.
     (estate.source / "sales/lost").rmdir()
-    found = dry_run(estate.source, estate.target, Options(metastore=server.url))
+    found = dry_run(estate.source, estate.target, Options(metastore=hive_server.url))
     assert found.exit_code == 1
     assert found.metastore is not None
     missing = f"default.sales dt=2/r=x: there is no {estate.source}/sales/lost"
     assert missing in [str(one) for one in found.metastore.findings]
-    report = estate.migrate(metastore=server.url)
+    report = estate.migrate(metastore=hive_server.url)
     assert report.exit_code == 1
     text = summary(report)
     told = "default.sales dt=1/r=a/2: 3 rows by the metastore, 2 migrated from sales/dt=1/r=a%2F2"
@@ -433,7 +428,7 @@ def test_a_metastore_that_does_not(tmp_path: Path, server: HiveMetastore, writer
 
 
 @pytest.mark.slow
-def test_the_command_line_asks_it(tmp_path: Path, server: HiveMetastore, writer: Any) -> None:
+def test_the_command_line_asks_it(tmp_path: Path, hive_server: HiveMetastore, writer: Any) -> None:
     estate = Estate(tmp_path)
     fill(estate, writer, wrong=1)
     command = [
@@ -445,7 +440,9 @@ def test_the_command_line_asks_it(tmp_path: Path, server: HiveMetastore, writer:
         str(estate.target),
         "--dry-run",
     ]
-    done = subprocess.run([*command, "--metastore", server.url], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*command, "--metastore", hive_server.url], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert "note: default.events: rcfile by the metastore, orc by its bytes" in done.stdout
     for url, code in ((f"thrift://127.0.0.1:{free_port()}", 2), ("host:1", 2)):

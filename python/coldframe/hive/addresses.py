@@ -1,0 +1,76 @@
+"""How a metastore, and tables in it, are named.
+
+thrift://host:9083                     the metastore
+thrift://one:9083,thrift://two:9083    the first of these that answers
+thrift://host:9083/sales               a database of it
+thrift://host:9083/sales.orders        a table; * and ? stand for any letters
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+__all__ = ["PORT", "Selected", "addresses", "is_metastore"]
+
+PORT = 9083
+_SCHEME = "thrift://"
+
+
+@dataclass(frozen=True)
+class Selected:
+    """A metastore, and which of its tables are meant."""
+
+    uris: str
+    database: str = "*"
+    """A pattern;"""
+    table: str = "*"
+    """and another."""
+
+    @staticmethod
+    def of(uri: str) -> Selected:
+        """Parses an address; raises ValueError if it is malformed."""
+        *others, last = uri.split(",")
+        host, slash, name = last.strip().removeprefix(_SCHEME).partition("/")
+        uris = ",".join([*others, f"{_SCHEME}{host}"])
+        if not last.strip().startswith(_SCHEME) or not addresses(uris):
+            raise ValueError(f"metastore {uri!r}: expected {_SCHEME}host:{PORT}")
+        database, dot, table = name.strip("/").partition(".")
+        if (slash and "/" in name.strip("/")) or (dot and not (database and table)):
+            raise ValueError(f"metastore {uri!r}: expected /database or /database.table after the host")
+        # Hive keeps names in lower case.
+        return Selected(uris, database.lower() or "*", table.lower() or "*")
+
+    @property
+    def is_one(self) -> bool:
+        """Whether it names one table."""
+        return not any(letter in self.database + self.table for letter in "*?[")
+
+    def takes_database(self, name: str) -> bool:
+        """Whether tables of this database may be meant."""
+        return fnmatch.fnmatchcase(name.lower(), self.database)
+
+    def takes(self, database: str, table: str) -> bool:
+        """Whether a table is meant."""
+        return self.takes_database(database) and fnmatch.fnmatchcase(table.lower(), self.table)
+
+
+def is_metastore(source: object) -> bool:
+    """Whether a source is a metastore and not a place of files."""
+    return isinstance(source, str) and source.startswith(_SCHEME)
+
+
+def addresses(uris: str) -> list[tuple[str, int]]:
+    """The hosts and ports of `thrift://host:port,..`; raises ValueError if malformed."""
+    found: list[tuple[str, int]] = []
+    for uri in uris.split(","):
+        parts = urlsplit(uri.strip())
+        try:
+            host, port = parts.hostname, parts.port
+        except ValueError as reason:
+            raise ValueError(f"metastore {uri!r}: {reason}") from reason
+        if parts.scheme != "thrift" or not host or parts.path.strip("/"):
+            raise ValueError(f"metastore {uri!r}: expected {_SCHEME}host:{PORT}")
+        found.append((host, port or PORT))
+    return found

@@ -1,0 +1,206 @@
+"""What a metastore knows of a table: its definition, and those of its partitions.
+
+    Definition              sales: id bigint, price decimal(10,2); by dt, region; RCFile, binary; hdfs://nn/wh/sales
+      PartitionDefinition   dt=2014-01-01, region=eu: id bigint; RCFile, text; hdfs://nn/elsewhere/x9
+
+A partition has a format, a SerDe, columns and a location of its own: Hive copies the table's when the
+partition is made, and a later `ALTER TABLE` changes only the table's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from coldframe._coldframe import formats
+from coldframe.hive.facts import PROVIDER, declared_format, partitions_are_registered, stated_rows
+
+__all__ = ["Column", "Definition", "PartitionDefinition", "Storage"]
+
+_TYPELESS = frozenset(name for name, about in formats().items() if about["capabilities"]["needs_schema"])
+VIEWS = ("VIRTUAL_VIEW", "MATERIALIZED_VIEW")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column, or a partition key."""
+
+    name: str
+    type: str
+    """In Hive's language, such as `array<string>`."""
+    comment: str | None = None
+
+
+_DUMMY = (Column("col", "array<string>", "from deserializer"),)
+"""What Spark registers where Hive cannot have the columns of its table."""
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Where files lie and how they are read: of a table, or of one partition."""
+
+    columns: tuple[Column, ...] = ()
+    location: str | None = None
+    input_format: str | None = None
+    """The name of a Java class, as are the next two."""
+    output_format: str | None = None
+    serde: str | None = None
+    serde_properties: Mapping[str, str] = field(default_factory=dict)
+    buckets: int = 0
+    """0 where the rows are in no buckets."""
+    bucketed_by: tuple[str, ...] = ()
+    sorted_by: tuple[tuple[str, bool], ...] = ()
+    """Columns, and whether they ascend."""
+
+    @property
+    def schema(self) -> str:
+        """The columns as a list in Hive's language, which `coldframe.open` takes."""
+        return in_hive(self.columns)
+
+    def options(self, format: str) -> dict[str, object]:
+        """The options with which `coldframe.open` reads its files, which are of `format`.
+
+        Only formats whose files do not know their columns need any.
+        """
+        if format not in _TYPELESS:
+            return {}
+        found: dict[str, object] = {"schema": self.schema}
+        if self.serde:
+            found["serde"] = self.serde
+        if self.serde_properties:
+            found["serde_properties"] = dict(self.serde_properties)
+        return found
+
+
+@dataclass(frozen=True)
+class PartitionDefinition:
+    """A partition of a table."""
+
+    values: tuple[str, ...]
+    """As texts, one for each key of the table; null has Hive's own name for it."""
+    storage: Storage
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int | None:
+        """The number of rows that the metastore states; it may be out of date. None where it states none."""
+        return next(iter(stated_rows(self.parameters)), None)
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A table, a view, or another named object. `Metastore.partition_definitions` gives its partitions."""
+
+    database: str
+    name: str
+    kind: str = "MANAGED_TABLE"
+    """`MANAGED_TABLE`, `EXTERNAL_TABLE`, `VIRTUAL_VIEW` .."""
+    owner: str | None = None
+    storage: Storage = field(default_factory=Storage)
+    keys: tuple[Column, ...] = ()
+    """The partition columns."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    view_text: str | None = None
+
+    @property
+    def full_name(self) -> str:
+        """`database.name`."""
+        return f"{self.database}.{self.name}"
+
+    @property
+    def comment(self) -> str | None:
+        """What people wrote about it."""
+        return self.parameters.get("comment")
+
+    @property
+    def is_view(self) -> bool:
+        """Whether it has no rows of its own."""
+        return self.kind in VIEWS
+
+    @property
+    def storage_handler(self) -> str | None:
+        """The Java class through which Hive reads a table that is kept elsewhere, such as in HBase."""
+        return self.parameters.get("storage_handler")
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether its directories hold base and delta directories."""
+        return self.parameters.get("transactional", "").lower() == "true"
+
+    @property
+    def location(self) -> str | None:
+        """Where its files are; None where it has none of its own."""
+        if self.is_view or self.storage_handler is not None:
+            return None
+        if PROVIDER in self.parameters:
+            # Spark gives tables that Hive cannot read a placeholder for a location.
+            return self.storage.serde_properties.get("path", self.storage.location)
+        return self.storage.location
+
+    @property
+    def has_partitions(self) -> bool:
+        """Whether its rows lie in partitions that the metastore knows."""
+        return bool(self.keys) and partitions_are_registered(self.parameters)
+
+    @property
+    def rows(self) -> int | None:
+        """The number of rows that the metastore states; it may be out of date. None where it states none."""
+        return next(iter(stated_rows(self.parameters)), None)
+
+    def format_of(self, storage: Storage) -> str:
+        """The format that the table's or a partition's storage is declared to have: one of ours, or the
+        last part of the input format's name; empty where none is stated.
+        """
+        return self.format_of_input(storage.input_format)
+
+    def format_of_input(self, input_format: str | None) -> str:
+        """As `format_of`, by the input format alone."""
+        return declared_format(input_format, self.parameters)
+
+    @property
+    def format(self) -> str:
+        """The format of the table itself; new partitions get it."""
+        return self.format_of(self.storage)
+
+    @property
+    def left_out(self) -> str | None:
+        """Why its rows cannot be read here, whatever its files are; None where they may be."""
+        if self.is_view:
+            return "a view: it has no rows of its own"
+        if (handler := self.storage_handler) is not None:
+            return f"kept by {handler.rpartition('.')[2]}: open the files of that system instead"
+        if self.location is None:
+            return "it has no location"
+        if PROVIDER in self.parameters and self.storage.columns == _DUMMY:
+            return "a table of Spark's whose columns Hive does not know: scan its directory instead"
+        return None
+
+    def name_of(self, partition: PartitionDefinition) -> str:
+        """`dt=2014-01-01/region=asia/pacific`: for people, as values are not escaped."""
+        pairs = zip(self.keys, partition.values, strict=False)
+        return "/".join(f"{key.name}={value}" for key, value in pairs)
+
+
+def in_hive(columns: Sequence[Column]) -> str:
+    """Columns as a list in Hive's language."""
+    return ", ".join(f"{_quoted(one.name)} {one.type}" for one in columns)
+
+
+def _quoted(name: str) -> str:
+    return name if name.isidentifier() and name.isascii() else "`" + name.replace("`", "``") + "`"
+
+
+def toml_lines(name: str, path: str, definition: Definition) -> Iterator[str]:
+    """The lines of an entry of tables.toml for a table that lies at `path` below the source's root."""
+    yield f"[tables.{json.dumps(name)}]"
+    yield f"path = {json.dumps(path)}"
+    options = definition.storage.options(definition.format)
+    properties = options.pop("serde_properties", {})
+    for key, value in options.items():
+        yield f"{key} = {json.dumps(value)}"
+    if definition.keys:
+        yield f"partitions = {json.dumps(in_hive(definition.keys))}"
+    if isinstance(properties, Mapping) and properties:
+        yield f"[tables.{json.dumps(name)}.serde_properties]"
+        yield from (f"{json.dumps(key)} = {json.dumps(value)}" for key, value in properties.items())

@@ -1,0 +1,37 @@
+"""What the properties of a table or partition in a metastore mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from coldframe._coldframe import formats
+
+__all__ = ["PROVIDER", "declared_format", "partitions_are_registered", "stated_rows"]
+
+PROVIDER = "spark.sql.sources.provider"
+"""The property that a table of Spark's own has: its format."""
+_ROWS = ("numRows", "spark.sql.statistics.numRows")
+_FORMATS = tuple(
+    (ending, name) for name, about in formats().items() for ending in about["capabilities"]["input_formats"]
+)
+
+
+def partitions_are_registered(parameters: Mapping[str, str]) -> bool:
+    """Whether the metastore has a partitioned table's partitions. It may lack those of Spark's own tables."""
+    return PROVIDER not in parameters or parameters.get("spark.sql.partitionProvider") == "catalog"
+
+
+def stated_rows(parameters: Mapping[str, str]) -> tuple[int, ...]:
+    """The row counts that mean something."""
+    found = (parameters.get(name, "").strip() for name in _ROWS)
+    numbers = (int(text) for text in found if text.isascii() and text.isdigit() and len(text) < 20)
+    return tuple(dict.fromkeys(number for number in numbers if number > 0))
+
+
+def declared_format(input_format: str | None, parameters: Mapping[str, str]) -> str:
+    """The format by the table's provider or the input format; the name of that class if not ours."""
+    provider = parameters.get(PROVIDER)
+    if provider is not None:
+        return provider.lower()
+    name = (input_format or "").rpartition(".")[2]
+    return next((kind for ending, kind in _FORMATS if name.endswith(ending)), name)

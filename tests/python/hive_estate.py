@@ -1,0 +1,138 @@
+"""An estate that a Hive metastore defines: registered over Thrift, read back by nobody but the tests."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import coldframe as cf
+
+_HIVE = "org.apache.hadoop.hive."
+ORC = (
+    f"{_HIVE}ql.io.orc.OrcInputFormat",
+    f"{_HIVE}ql.io.orc.OrcOutputFormat",
+    f"{_HIVE}ql.io.orc.OrcSerde",
+)
+_RC = (f"{_HIVE}ql.io.RCFileInputFormat", f"{_HIVE}ql.io.RCFileOutputFormat")
+RC_TEXT = (*_RC, f"{_HIVE}serde2.columnar.ColumnarSerDe")
+RC_BINARY = (*_RC, f"{_HIVE}serde2.columnar.LazyBinaryColumnarSerDe")
+TEXT = (
+    "org.apache.hadoop.mapred.TextInputFormat",
+    f"{_HIVE}ql.io.HiveIgnoreKeyTextOutputFormat",
+    f"{_HIVE}serde2.lazy.LazySimpleSerDe",
+)
+Columns = Sequence[tuple[str, str]]
+
+
+class HiveEstate:
+    """A database `cold`, and the directory in which its files are."""
+
+    def __init__(self, client: Any, root: Path) -> None:
+        self.types = importlib.import_module("hive_metastore.ttypes")
+        self.client, self.root = client, root
+        client.create_database(self.types.Database(name="cold", locationUri=f"file:{root}/cold"))
+
+    def columns(self, columns: Columns) -> list[Any]:
+        return [self.types.FieldSchema(name, kind, f"the {name}") for name, kind in columns]
+
+    def storage(
+        self, columns: Columns, classes: tuple[str | None, ...], location: str | None, **properties: str
+    ) -> Any:
+        input_format, output_format, serde = classes
+        return self.types.StorageDescriptor(
+            cols=self.columns(columns),
+            location=location if location is None or ":" in location else f"file:{self.root}/{location}",
+            inputFormat=input_format,
+            outputFormat=output_format,
+            compressed=False,
+            numBuckets=-1,
+            serdeInfo=self.types.SerDeInfo(None, serde, properties),
+            bucketCols=[],
+            sortCols=[],
+            parameters={},
+        )
+
+    def table(
+        self, name: str, storage: Any, keys: Columns = (), kind: str = "EXTERNAL_TABLE", **parameters: str
+    ) -> Any:
+        """Registers a table."""
+        external = {"EXTERNAL": "TRUE"} if kind == "EXTERNAL_TABLE" else {}
+        table = self.types.Table(
+            tableName=name,
+            dbName="cold",
+            owner="olga",
+            createTime=0,
+            lastAccessTime=0,
+            retention=0,
+            sd=storage,
+            partitionKeys=self.columns(keys),
+            parameters={**external, **parameters},
+            tableType=kind,
+        )
+        if kind == "VIRTUAL_VIEW":
+            table.viewOriginalText = table.viewExpandedText = "select 1"
+        self.client.create_table(table)
+        return table
+
+    def partition(self, table: str, values: list[str], storage: Any, **parameters: str) -> None:
+        """Registers a partition."""
+        self.client.add_partition(
+            self.types.Partition(
+                values=values,
+                dbName="cold",
+                tableName=table,
+                createTime=0,
+                lastAccessTime=0,
+                sd=storage,
+                parameters=parameters,
+            )
+        )
+
+    def file(self, name: str, rows: dict[str, Any], schema: Any = None, **options: Any) -> Path:
+        """Writes a file below the root."""
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        cf.write(pa.table(rows, schema=schema), path, **options)
+        return path
+
+    def drop(self) -> None:
+        """Forgets the database."""
+        self.client.drop_database("cold", False, True)
+        for name in self.client.get_all_tables("default"):
+            self.client.drop_table("default", name, False)
+
+
+def mixed(estate: HiveEstate) -> None:
+    """`cold.sales`: four partitions of three kinds, one of them elsewhere, and one without files."""
+    now = [("id", "bigint"), ("price", "decimal(10,2)"), ("channel", "string")]
+    before = now[:2]
+    decimals = pa.schema([("id", pa.int64()), ("price", pa.decimal128(10, 2))])
+    whole = pa.schema([*decimals, ("channel", pa.string())])
+    estate.table(
+        "sales",
+        estate.storage(now, RC_BINARY, "sales"),
+        [("dt", "date"), ("region", "string")],
+        comment="all that was sold",
+    )
+    estate.file(
+        "sales/a/000000_0",
+        {"id": [1, 2], "price": [1, 2]},
+        decimals,
+        format="rcfile",
+        serde="text",
+        serde_properties={"field.delim": "|"},
+    )
+    pipe = estate.storage(before, RC_TEXT, "sales/a", **{"field.delim": "|"})
+    estate.partition("sales", ["2014-01-01", "asia/pacific"], pipe, numRows="2")
+    estate.file("sales/b/000000_0", {"id": [3], "price": [3]}, decimals, format="rcfile", serde="binary")
+    estate.partition("sales", ["2014-01-01", "eu"], estate.storage(before, RC_BINARY, "sales/b"), numRows="1")
+    named = {"id": [4, 5, 6], "price": [4, 5, 6], "channel": ["web", None, "shop"]}
+    estate.file("elsewhere/x9/000000_0", named, whole, format="orc")
+    estate.partition("sales", ["2014-01-02", "eu"], estate.storage(now, ORC, "elsewhere/x9"), numRows="3")
+    (estate.root / "sales/d").mkdir()
+    null = ["2014-01-03", "__HIVE_DEFAULT_PARTITION__"]
+    estate.partition("sales", null, estate.storage(now, RC_BINARY, "sales/d"), numRows="0")
