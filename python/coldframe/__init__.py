@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from coldframe.dataset import ArrowDataset
     from coldframe.file import File, Split, open
     from coldframe.found_tables import FoundTable, tables
+    from coldframe.hive.dataset import HiveDataset, hive_table
     from coldframe.hudi import HudiMetadata, open_hudi_metadata
     from coldframe.scanning import Dataset, scan
     from coldframe.writing import detect, read_schema, read_table, write
@@ -46,6 +47,7 @@ __all__ = [
     "ExtensionTypeWarning",
     "File",
     "FoundTable",
+    "HiveDataset",
     "HudiMetadata",
     "KeyUnavailableError",
     "NotFoundError",
@@ -55,6 +57,7 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "detect",
+    "hive_table",
     "open",
     "open_hudi_metadata",
     "read_schema",
@@ -71,9 +74,11 @@ _MODULES = {
     "Dataset": "scanning",
     "File": "file",
     "FoundTable": "found_tables",
+    "HiveDataset": "hive.dataset",
     "HudiMetadata": "hudi",
     "Split": "file",
     "detect": "writing",
+    "hive_table": "hive.dataset",
     "open": "file",
     "open_hudi_metadata": "hudi",
     "read_schema": "writing",

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import importlib
 import json
+import shutil
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hive_estate import ORC, RC_TEXT, TEXT, HiveEstate, mixed
 from servers import HiveMetastore
 
+import coldframe as cf
 from coldframe.cli import main
 from coldframe.errors import ColdframeError
 from coldframe.hive.addresses import Selected
 from coldframe.hive.defined import common_root, connect
 from coldframe.hive.definition import Column, Definition, Storage
+from coldframe.hive.locations import Locations
 from coldframe.pipeline.source.tables import load_tables
 
 pytest.importorskip("thrift")
@@ -178,3 +185,210 @@ def test_spark_has_columns_that_hive_does_not_know() -> None:
     told: Any = Definition("db", "t", storage=dummy, parameters=spark).left_out
     assert told.startswith("a table of Spark's whose columns Hive does not know")
     assert Definition("db", "t", storage=dummy).left_out is None
+
+
+# Read.
+
+
+@pytest.fixture
+def sales(hive_server: HiveMetastore, estate: HiveEstate) -> str:
+    """The address of a table whose partitions are of every kind."""
+    mixed(estate)
+    return f"{hive_server.url}/cold.sales"
+
+
+def rows(table: Any) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for row in table.to_pylist()]
+
+
+DAYS = [dt.date(2014, 1, day) for day in (1, 2, 3)]
+ALL = [
+    (1, Decimal(1), None, DAYS[0], "asia/pacific"),
+    (2, Decimal(2), None, DAYS[0], "asia/pacific"),
+    (3, Decimal(3), None, DAYS[0], "eu"),
+    (4, Decimal(4), "web", DAYS[1], "eu"),
+    (5, Decimal(5), None, DAYS[1], "eu"),
+    (6, Decimal(6), "shop", DAYS[1], "eu"),
+]
+
+
+def test_each_partition_by_its_own_definition(sales: str) -> None:
+    table = cf.hive_table(sales)
+    assert table.schema == pa.schema(
+        {
+            "id": pa.int64(),
+            "price": pa.decimal128(10, 2),
+            "channel": pa.string(),
+            "dt": pa.date32(),
+            "region": pa.string(),
+        }
+    )
+    assert table.partition_columns == ["dt", "region"]
+    assert rows(table.read()) == ALL
+    assert table.count() == 6
+    assert len(table.files) == 3
+    assert [one.rows for one in table.partitions()] == [2, 1, 3, None]
+    assert rows(table.read(["region", "id"], limit=4))[1:] == [("asia/pacific", 2), ("eu", 3), ("eu", 4)]
+    assert "cold.sales: id, price" in repr(table)
+    assert pa.table(table).num_rows == 6
+
+
+FILTERS = {
+    "dt = '2014-01-02'": ALL[3:],
+    "region = 'asia/pacific' and id > 1": ALL[1:2],
+    "channel is null and region = 'eu'": [ALL[2], ALL[4]],
+    "channel = 'web'": ALL[3:4],
+    "id in (1, 6)": [ALL[0], ALL[5]],
+    "region is null": [],
+    "dt > '2015-01-01'": [],
+}
+
+
+@pytest.mark.parametrize("filter", list(FILTERS))
+def test_filters(sales: str, filter: str) -> None:
+    table = cf.hive_table(sales)
+    assert rows(table.read(filter=filter)) == FILTERS[filter]
+    assert table.count(filter) == len(FILTERS[filter])
+    assert rows(cf.hive_table(sales, filter=filter).read()) == FILTERS[filter]
+    assert [row[0] for row in rows(table.read(["id"], filter=filter))] == [row[0] for row in FILTERS[filter]]
+
+
+def test_filters_meet(sales: str) -> None:
+    table = cf.hive_table(sales, filter="region = 'eu'")
+    assert rows(table.read(filter="id > 5")) == ALL[5:]
+    assert (
+        rows(cf.hive_table(sales, filter=pc.field("region") == "eu").read(filter=pc.field("id") > 5))
+        == ALL[5:]
+    )
+    with pytest.raises(cf.UnsupportedError, match="together with a pyarrow expression"):
+        table.read(filter=pc.field("id") > 5)
+    with pytest.raises(cf.SchemaError, match="nobody"):
+        cf.hive_table(sales, filter="nobody = 1")
+
+
+@pytest.mark.parametrize(
+    "filter", ["region = 'asia/pacific'", pc.field("region") == "asia/pacific"], ids=["sql", "expression"]
+)
+def test_what_is_ruled_out_is_not_touched(sales: str, estate: HiveEstate, filter: Any) -> None:
+    shutil.rmtree(estate.root / "elsewhere")
+    shutil.rmtree(estate.root / "sales/b")
+    table = cf.hive_table(sales)
+    assert rows(table.read(filter=filter)) == ALL[:2]
+    assert [one.values for one in table.partitions(filter)] == [("2014-01-01", "asia/pacific")]
+    # Hive would fail as well: the rows of a directory that is gone are not none.
+    with pytest.raises(cf.NotFoundError, match="sales/b"):
+        table.read()
+
+
+def test_files_that_were_copied(sales: str, estate: HiveEstate, tmp_path: Path) -> None:
+    (tmp_path / "wh").rename(tmp_path / "copy")
+    table = cf.hive_table(sales, location={f"file:{tmp_path}/wh/": f"{tmp_path}/copy"})
+    assert rows(table.read()) == ALL
+
+
+def test_engines_read_it(sales: str) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    connection = duckdb.connect()
+    connection.register("data", cf.hive_table(sales).to_dataset())
+    found = connection.sql("select region, sum(id) from data where dt < '2014-01-03' group by 1 order by 1")
+    assert found.fetchall() == [("asia/pacific", 3), ("eu", 18)]
+
+
+def test_a_partition_in_another_format(sales: str, estate: HiveEstate) -> None:
+    estate.partition("sales", ["2015-01-01", "eu"], estate.storage([("id", "bigint")], TEXT, "sales/text"))
+    table = cf.hive_table(sales)
+    named = "sales dt=2015-01-01/region=eu: files of TextInputFormat"
+    with pytest.raises(cf.UnsupportedError, match=named):
+        table.read()
+    assert rows(table.read(filter="dt < '2015-01-01'")) == ALL
+
+
+@pytest.mark.parametrize("names", [["a", "b"], ["_col0", "_col1"]], ids=["by-name", "by-position"])
+def test_columns_of_orc(hive_server: HiveMetastore, estate: HiveEstate, names: list[str]) -> None:
+    """By name; by position where files of early Hive have no names; then to the table's by position."""
+    orc = dict(zip(reversed(names) if names[0] == "a" else names, ([1, 2], [3, 4]), strict=True))
+    estate.file("t/p=1/000000_0", orc, format="orc")
+    estate.table(
+        "t", estate.storage([("x", "bigint"), ("b", "bigint"), ("c", "string")], ORC, "t"), [("p", "int")]
+    )
+    estate.partition("t", ["1"], estate.storage([("a", "bigint"), ("b", "bigint")], ORC, "t/p=1"))
+    table = cf.hive_table(f"{hive_server.url}/cold.t")
+    found = [(3, 1), (4, 2)] if names[0] == "a" else [(1, 3), (2, 4)]
+    assert rows(table.read()) == [(*one, None, 1) for one in found]
+    assert rows(table.read(["b"], filter="x > 3 and c is null")) == [(b,) for x, b in found if x > 3]
+    assert table.count("x = 1") == sum(x == 1 for x, _ in found)
+
+
+def test_types_widen_and_do_not_narrow(hive_server: HiveMetastore, estate: HiveEstate) -> None:
+    estate.file("w/000000_0", {"a": pa.array([1, 2], pa.int32())}, format="orc")
+    estate.table("w", estate.storage([("a", "bigint")], ORC, "w"))
+    estate.table("n", estate.storage([("a", "date")], ORC, "w"))
+    assert cf.hive_table(f"{hive_server.url}/cold.w").read()["a"].to_pylist() == [1, 2]
+    assert cf.hive_table(f"{hive_server.url}/cold.w").schema.field("a").type == pa.int64()
+    with pytest.raises(cf.SchemaError, match="a"):
+        cf.hive_table(f"{hive_server.url}/cold.n").read()
+
+
+def test_damage_is_told(sales: str, estate: HiveEstate) -> None:
+    broken = estate.root / "elsewhere/x9/000000_0"
+    data = bytearray(broken.read_bytes())
+    data[3 : len(data) // 2] = bytes(len(data) // 2 - 3)
+    broken.write_bytes(data)
+    table = cf.hive_table(sales)
+    with pytest.raises(cf.CorruptFileError):
+        table.read()
+    assert len(table.read(on_error="skip")) == 3
+    assert {one["path"] for one in table.damage} == {str(broken)}
+
+
+def test_what_is_no_table_to_read(hive_server: HiveMetastore, estate: HiveEstate) -> None:
+    neighbours(estate)
+    for name, reason in (("a_view", "a view"), ("in_hbase", "kept by HBaseStorageHandler")):
+        with pytest.raises(cf.UnsupportedError, match=reason):
+            cf.hive_table(f"{hive_server.url}/cold.{name}")
+    with pytest.raises(cf.UnsupportedError, match=r"cold\.notes: files of TextInputFormat"):
+        cf.hive_table(f"{hive_server.url}/cold.notes").read()
+    for uri in (hive_server.url, f"{hive_server.url}/cold", f"{hive_server.url}/cold.*"):
+        with pytest.raises(ValueError, match=r"expected thrift://host:9083/database\.table"):
+            cf.hive_table(uri)
+
+
+@pytest.mark.parametrize(
+    ("location", "readable"),
+    [
+        ("file:/wh/t", "/wh/t"),
+        ("file:///wh/t/", "/wh/t"),
+        ("hdfs:/wh/t", "hdfs:///wh/t"),
+        ("hdfs://old/wh/t", "/mnt/wh/t"),
+        ("hdfs://old/wh/deep/t", "s3://b/t"),
+        ("hdfs://older/wh/t", "hdfs://older/wh/t"),
+        ("s3a://b/wh/p=a%2Fb", "s3a://b/wh/p=a%2Fb"),
+    ],
+)
+def test_locations_are_mapped(location: str, readable: str) -> None:
+    moved = {"hdfs://old/": "/mnt/", "hdfs://old/wh/deep": "s3://b"}
+    assert Locations(moved).readable(location) == readable
+
+
+@pytest.mark.parametrize("by_partition", [False, True], ids=["whole", "by-partition"])
+def test_transactional_tables_are_their_live_rows(
+    hive_server: HiveMetastore, estate: HiveEstate, by_partition: bool
+) -> None:
+    source = Path(__file__).parents[1] / "data/hive/files/major"
+    place = "t/p=7" if by_partition else "t"
+    shutil.copytree(source, estate.root / place)
+    live = cf.open(source)
+    kinds = {pa.int64(): "bigint", pa.string(): "string", pa.float64(): "double"}
+    columns = [(one.name, kinds[one.type]) for one in live.schema]
+    of_table = estate.storage(columns, ORC, "t")
+    of_table.numBuckets, of_table.bucketCols = 2, [columns[0][0]]
+    keys = [("p", "int")] if by_partition else []
+    estate.table("t", of_table, keys, kind="MANAGED_TABLE", transactional="true")
+    if by_partition:
+        estate.partition("t", ["7"], estate.storage(columns, ORC, place))
+    table = cf.hive_table(f"{hive_server.url}/cold.t")
+    assert table.count() == live.count()
+    assert table.read(live.schema.names).equals(live.read())
+    assert set(table.read(table.partition_columns).to_pylist()[0].items()) == (
+        {("p", 7)} if by_partition else set()
+    )

@@ -17,9 +17,9 @@ from coldframe.hive.tables import Refused
 if TYPE_CHECKING:
     from coldframe.hive.metastore import Metastore
 
-__all__ = ["DefinedTable", "connect", "defined_tables", "definitions"]
+__all__ = ["READ", "DefinedTable", "connect", "defined_tables", "definitions"]
 
-_READ = frozenset(name for name, about in formats().items() if about["capabilities"]["input_formats"])
+READ = frozenset(name for name, about in formats().items() if about["capabilities"]["input_formats"])
 """Formats of files that Hive's own classes read, and we do."""
 
 
@@ -42,7 +42,7 @@ class DefinedTable:
         """Why its rows, or some of them, cannot be read here; None where they may be."""
         if (reason := self.definition.left_out) is not None:
             return reason
-        others = [one or "no stated format" for one in self.formats if one not in _READ]
+        others = [one or "no stated format" for one in self.formats if one not in READ]
         return f"files of {', '.join(others)} are not read" if others else None
 
 

@@ -1,0 +1,299 @@
+"""A table as a Hive metastore defines it, read partition by partition.
+
+    metastore: names of the partitions  ->  pruned by their values  ->  definitions of those that are left
+    those of one format, SerDe and columns are one group, whose files are read alike (`group`)
+    a group's columns become the table's by position; what a partition lacks is null
+
+Partitions that a filter rules out are neither asked for nor listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from coldframe.choices import OnError
+from coldframe.errors import SchemaError, unsupported
+from coldframe.file import DEFAULT_BATCH_SIZE, Damage, Keys, filtered, projected
+from coldframe.filters import Condition, Filter, bind, mentioned, parse
+from coldframe.hive.addresses import Selected
+from coldframe.hive.defined import READ, connect
+from coldframe.hive.definition import Definition, PartitionDefinition
+from coldframe.hive.group import Group, Reading, columns_of, grouped, keys_of
+from coldframe.hive.locations import Locations
+from coldframe.hive.pruning import kept, values_of
+from coldframe.reading import AsTables
+from coldframe.scanning import Dataset
+from coldframe.sources import through
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from coldframe.dataset import ArrowDataset
+
+__all__ = ["HiveDataset", "hive_table"]
+
+
+def hive_table(
+    uri: str,
+    *,
+    filter: Filter | None = None,
+    location: Mapping[str, str] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    filesystem: Any = None,
+    verify_checksums: bool = True,
+    keys: Keys | None = None,
+    **options: Any,
+) -> HiveDataset:
+    """A table as a Hive metastore defines it: each partition by its own format, SerDe, columns and location.
+
+    Args:
+        uri: `thrift://host:9083/database.table`.
+        filter: the rows that it has. Partitions are pruned by it, and by the filters of its methods.
+        location: prefixes of locations and what stands for them, for files that were copied:
+            `{"hdfs://old/": "/mnt/copy/"}`.
+
+    The other arguments are those of `open`; `options` go before what the metastore states. Columns have
+    the metastore's types, to which a file's values are widened; what does not fit is a SchemaError. A
+    partition of a format that is not read is an UnsupportedError unless a filter rules it out.
+    """
+    selected = Selected.of(uri)
+    if not selected.is_one or selected.table == "*":
+        raise ValueError(f"{uri}: expected thrift://host:9083/database.table")
+    with connect(selected.uris) as metastore:
+        definition = metastore.definition(selected.database, selected.table)
+    if (reason := definition.left_out) is not None:
+        raise unsupported(f"{definition.full_name}: {reason}")
+    reading = Reading(through(storage_options, filesystem), verify_checksums, keys, options)
+    return HiveDataset(selected.uris, definition, Locations(location or {}), reading, filter)
+
+
+class HiveDataset(AsTables):
+    """A table that a Hive metastore defines. Made by `coldframe.hive_table`.
+
+    Anything that takes Arrow streams takes it. Every pass asks the metastore again for the partitions.
+    """
+
+    def __init__(
+        self,
+        uris: str,
+        definition: Definition,
+        locations: Locations,
+        reading: Reading,
+        filter: Filter | None = None,
+    ) -> None:
+        self.definition = definition
+        self._uris, self._locations, self._reading = uris, locations, reading
+        self._columns = columns_of(definition.storage.columns, reading.unit)
+        self._keys = keys_of(definition.keys)
+        self._schema = pa.schema([*self._columns, *self._keys])
+        self._damage: Damage = []
+        self._filter = parse(filter)
+        if self._filter is not None:
+            bind(self._filter, self._schema)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The pyarrow.Schema: the columns that the metastore states, then those of the partitions."""
+        return self._schema
+
+    @property
+    def partition_columns(self) -> list[str]:
+        """The columns whose values the metastore has for each partition."""
+        return list(self._keys.names)
+
+    @property
+    def damage(self) -> Damage:
+        """What the last tolerant pass lost: as `File.damage`, with the file's path."""
+        return [dict(lost) for lost in self._damage]
+
+    def partitions(self, filter: Filter | None = None) -> list[PartitionDefinition]:
+        """The partitions that can have rows which pass; of a table without partitions, the table as one."""
+        return self._partitions(self._both(filter))
+
+    @property
+    def files(self) -> list[str]:
+        """The files of all its partitions that a filter of its own does not rule out."""
+        return [path for dataset, _ in self._datasets(self._filter) for path in dataset.files]
+
+    def to_batches(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        filter: Filter | None = None,
+        batch_size: int = DEFAULT_BATCH_SIZE,
+        limit: int | None = None,
+        on_error: OnError = "raise",
+        on_damage: Callable[[Damage], None] | None = None,
+        use_threads: bool = True,
+    ) -> pa.RecordBatchReader:
+        """The rows as a pyarrow.RecordBatchReader, partitions of one kind after those of another."""
+        wanted = projected(self._schema, columns)
+        test = self._both(filter)
+
+        def batches() -> Iterator[Any]:
+            damage: Damage = []
+            left = limit
+            for dataset, own in self._datasets(test):
+                if left == 0:
+                    break
+                for batch in self._rows(
+                    dataset,
+                    own,
+                    wanted,
+                    test,
+                    batch_size=batch_size,
+                    limit=left,
+                    on_error=on_error,
+                    use_threads=use_threads,
+                ):
+                    left = left if left is None else left - batch.num_rows
+                    yield batch
+                damage += dataset.damage
+            if on_error != "raise":
+                self._damage = damage
+                if on_damage is not None:
+                    on_damage(self.damage)
+
+        return pa.RecordBatchReader.from_batches(wanted, batches())
+
+    def to_table(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        filter: Filter | None = None,
+        limit: int | None = None,
+        on_error: OnError = "raise",
+        use_threads: bool = True,
+    ) -> pa.Table:
+        """The rows as a pyarrow.Table."""
+        return self.to_batches(
+            columns, filter=filter, limit=limit, on_error=on_error, use_threads=use_threads
+        ).read_all()
+
+    read = to_table
+
+    def count(self, filter: Filter | None = None) -> int:
+        """The number of rows, or of those that pass the filter."""
+        test = self._both(filter)
+        total = 0
+        for dataset, own in self._datasets(test):
+            if test is None or self._is_direct(test, own):
+                total += dataset.count(test)
+            else:
+                some = projected(self._schema, [])
+                total += sum(one.num_rows for one in self._rows(dataset, own, some, test))
+        return total
+
+    count_rows = count
+
+    def to_dataset(self) -> ArrowDataset:
+        """A pyarrow.dataset.Dataset: DuckDB and polars push their projections and filters into it."""
+        from coldframe.dataset import ArrowDataset
+
+        return ArrowDataset(self)
+
+    def to_polars(self) -> pl.LazyFrame:
+        """A polars.LazyFrame that reads the columns, partitions and rows which a query needs."""
+        from coldframe.polars_source import lazy_frame
+
+        return lazy_frame(self)
+
+    def __arrow_c_schema__(self) -> object:
+        return self.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.to_batches().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"<coldframe.HiveDataset {self.definition.full_name}: {', '.join(self.schema.names[:8])}>"
+
+    def _both(self, filter: Filter | None) -> Any:
+        """Its own filter and another."""
+        other = parse(filter)
+        if other is None or self._filter is None:
+            return self._filter if other is None else other
+        if isinstance(other, Condition) and isinstance(self._filter, Condition):
+            return Condition.all_of([self._filter, other])
+        if isinstance(other, Condition) or isinstance(self._filter, Condition):
+            raise unsupported("a filter of lists or SQL together with a pyarrow expression")
+        return self._filter & other
+
+    def _partitions(self, test: Any) -> list[PartitionDefinition]:
+        table = self.definition
+        if not table.has_partitions:
+            if table.keys:
+                raise unsupported(f"{table.full_name}: its partitions are not in the metastore")
+            return [PartitionDefinition((), table.storage, table.parameters)]
+        with connect(self._uris) as metastore:
+            names = metastore.partition_names(table)
+            values = [values_of(name) for name in names]
+            self._check(values)
+            some = [names[at] for at in kept(values, self._keys, test, self._schema)]
+            return list(metastore.partition_definitions(table, some))
+
+    def _check(self, values: Sequence[tuple[str, ...]]) -> None:
+        for one in values:
+            if len(one) != len(self._keys):
+                text = f"expected {len(self._keys)} values of a partition, found {len(one)}: {one}"
+                raise SchemaError(f"{self.definition.full_name}: {text}")
+
+    def _datasets(self, test: Any) -> Iterator[tuple[Dataset, dict[str, str]]]:
+        for group in self._groups(self._partitions(test)):
+            yield from group.datasets(self._columns, self._keys, self._reading)
+
+    def _groups(self, partitions: Sequence[PartitionDefinition]) -> list[Group]:
+        table = self.definition
+        members = []
+        for one in partitions:
+            name = f"{table.full_name} {table.name_of(one)}".rstrip()
+            format = table.format_of(one.storage)
+            if format not in READ:
+                raise unsupported(f"{name}: files of {format or 'no stated format'}")
+            location = one.storage.location if table.has_partitions else table.location
+            if not location:
+                raise unsupported(f"{name}: it has no location")
+            members.append((format, one, self._locations.readable(location)))
+        return grouped(members, is_whole=table.is_transactional)
+
+    def _is_direct(self, test: Any, own: Mapping[str, str]) -> bool:
+        """Whether a dataset has all columns of a filter under the same names."""
+        asked = mentioned(bind(test, self._schema).test, self._schema)
+        return all(own.get(name) == name for name in asked)
+
+    def _rows(
+        self,
+        dataset: Dataset,
+        own: Mapping[str, str],
+        wanted: pa.Schema,
+        test: Any,
+        *,
+        limit: int | None = None,
+        **ways: Any,
+    ) -> Iterator[Any]:
+        """The rows of some partitions with columns of the table."""
+        if test is None or self._is_direct(test, own):
+            names = [own[name] for name in wanted.names if name in own]
+            for batch in dataset.to_batches(names, filter=test, limit=limit, **ways):
+                yield _arranged(batch, own, wanted)
+            return
+        # The filter is of columns that are called something else here, or are missing.
+        asked = bind(test, self._schema).test
+        needed = list(dict.fromkeys([*wanted.names, *mentioned(asked, self._schema)]))
+        whole = projected(self._schema, needed)
+        names = [own[name] for name in needed if name in own]
+        rows = (_arranged(batch, own, whole) for batch in dataset.to_batches(names, **ways))
+        yield from filtered(rows, bind(test, whole).test, wanted, limit)
+
+
+def _arranged(batch: Any, own: Mapping[str, str], wanted: pa.Schema) -> Any:
+    """A batch under the table's names; columns that it lacks are null."""
+    if not wanted.names:
+        return batch
+    columns = [
+        batch.column(own[field.name]) if field.name in own else pa.nulls(batch.num_rows, field.type)
+        for field in wanted
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=wanted)

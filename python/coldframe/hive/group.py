@@ -1,0 +1,159 @@
+"""Partitions of one format, SerDe and list of columns: their files are read alike.
+
+table       id, price, channel
+partition   id, cost                 cost is price, as Hive takes a partition's columns by position
+file        _col0, _col1             of Hive before 2.0: these by position, too; else by name
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from coldframe._coldframe import parse_columns
+from coldframe.discovery import Found, discover
+from coldframe.errors import NotFoundError
+from coldframe.file import Keys, OpenArguments
+from coldframe.hive.definition import Column, PartitionDefinition, Storage, in_hive
+from coldframe.listing import is_flat
+from coldframe.scanning import Dataset
+from coldframe.sources import is_remote, open_store
+
+__all__ = ["Group", "Reading", "columns_of", "keys_of"]
+
+_LISTED_AT_ONCE = 8
+_UNIT = "timestamp_unit"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How all files of a table are opened; `options` go before those that the metastore states."""
+
+    storage_options: Mapping[str, Any] | None = None
+    verify_checksums: bool = True
+    keys: Keys | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def unit(self) -> str:
+        """The unit of timestamps."""
+        return str(self.options.get(_UNIT, "ns"))
+
+    def arguments(self, format: str, storage: Storage) -> OpenArguments:
+        """How files of a partition are opened."""
+        options = {**storage.options(format), **self.options}
+        return OpenArguments(format, self.storage_options, self.verify_checksums, self.keys, options)
+
+
+@dataclass
+class Group:
+    """Partitions, or a table without such, with their places."""
+
+    format: str
+    storage: Storage
+    """Of any of them: all but the location is the same."""
+    is_whole: bool
+    """Whether a location is one table, as those of transactional tables are."""
+    members: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    """Readable locations, and values of the partition columns."""
+
+    @staticmethod
+    def key(format: str, storage: Storage) -> tuple[object, ...]:
+        """Equal for partitions of one group."""
+        types = tuple((one.name, one.type) for one in storage.columns)
+        return format, storage.serde, types, tuple(sorted(storage.serde_properties.items()))
+
+    def datasets(
+        self, table: pa.Schema, keys: pa.Schema, reading: Reading
+    ) -> Iterator[tuple[Dataset, dict[str, str]]]:
+        """Its files, and the name that each column of the table has there; columns that it lacks have none.
+
+        `table` has the table's columns without the `keys`, which are the partition columns.
+        """
+        arguments = reading.arguments(self.format, self.storage)
+        files = self._files(keys.names, reading.storage_options)
+        own = [one.name for one in self.storage.columns[: len(table)]]
+        for names, some in self._by_names(files, arguments, own):
+            columns = [kind.with_name(name) for name, kind in zip(names, table, strict=False)]
+            schema = pa.schema([*columns, *keys])
+            dataset = Dataset(some, arguments, keys if len(keys) else None, schema=schema)
+            same = {name: name for name in keys.names}
+            yield dataset, {**dict(zip(table.names, names, strict=False)), **same}
+
+    def _files(self, keys: Sequence[str], storage_options: Mapping[str, Any] | None) -> list[Found]:
+        def listed(member: tuple[str, tuple[str, ...]]) -> list[Found]:
+            location, values = member
+            pairs = tuple(zip(keys, values, strict=True))
+            return [one._replace(keys=pairs) for one in _listed(location, storage_options, self.is_whole)]
+
+        with ThreadPoolExecutor(_LISTED_AT_ONCE) as pool:
+            return [one for found in pool.map(listed, self.members) for one in found]
+
+    @staticmethod
+    def _by_names(
+        files: Sequence[Found], arguments: OpenArguments, own: Sequence[str]
+    ) -> Iterator[tuple[Sequence[str], list[Found]]]:
+        """The files whose columns have the partition's names, and those that have only `_col0`, `_col1`."""
+        if not files or "schema" in arguments.options:
+            # They have no names of their own.
+            yield from [(own, list(files))] if files else []
+            return
+        apart = Dataset(files, arguments, partitioned=False)
+        nameless = [apart.open_file(at)._raw.has_placeholder_names for at in range(len(files))]
+        for without in (False, True):
+            some = [one for one, has_none in zip(files, nameless, strict=True) if has_none == without]
+            if some:
+                yield ([f"_col{at}" for at in range(len(own))] if without else own), some
+
+
+def _listed(location: str, storage_options: Mapping[str, Any] | None, is_whole: bool) -> list[Found]:
+    """The files at a location: none where it is empty; NotFoundError where it does not exist."""
+    try:
+        return discover([location], storage_options, partitioned=False, whole_directories=is_whole)
+    except NotFoundError:
+        # Object stores have no directories: there nothing is all that an empty one is.
+        if is_remote(location) and is_flat(location):
+            return []
+        if open_store(location, storage_options).stat() is None:
+            raise
+        return []
+
+
+def columns_of(columns: Sequence[Column], unit: str) -> pa.Schema:
+    """The columns of a table as a pyarrow.Schema, with timestamps of a unit."""
+    return pa.schema(
+        [one.with_type(_in_unit(one.type, unit)) for one in parse_columns(in_hive(columns))]
+        if columns
+        else []
+    )
+
+
+def keys_of(columns: Sequence[Column]) -> pa.Schema:
+    """The partition columns as a pyarrow.Schema."""
+    return parse_columns(in_hive(columns), partitions=True) if columns else pa.schema([])
+
+
+def _in_unit(kind: Any, unit: str) -> Any:
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp(unit, kind.tz)
+    if pa.types.is_struct(kind):
+        return pa.struct([one.with_type(_in_unit(one.type, unit)) for one in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_in_unit(kind.key_type, unit), _in_unit(kind.item_type, unit))
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_in_unit(kind.value_type, unit)))
+    return kind
+
+
+def grouped(members: Sequence[tuple[str, PartitionDefinition, str]], *, is_whole: bool) -> list[Group]:
+    """Groups of partitions, each given with its format and readable location, in the order of their first."""
+    found: dict[tuple[object, ...], Group] = {}
+    for format, one, location in members:
+        key = Group.key(format, one.storage)
+        group = found.setdefault(key, Group(format, one.storage, is_whole))
+        group.members.append((location, one.values))
+    return list(found.values())
