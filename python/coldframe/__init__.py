@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from coldframe.found_tables import FoundTable, tables
     from coldframe.hive.dataset import HiveDataset, hive_table
     from coldframe.hudi import HudiMetadata, open_hudi_metadata
-    from coldframe.scanning import Dataset, scan
+    from coldframe.scanning import Dataset
+    from coldframe.scans import scan
     from coldframe.writing import detect, read_schema, read_table, write
 
 __all__ = [
@@ -83,7 +84,7 @@ _MODULES = {
     "open_hudi_metadata": "hudi",
     "read_schema": "writing",
     "read_table": "writing",
-    "scan": "scanning",
+    "scan": "scans",
     "tables": "found_tables",
     "write": "writing",
 }

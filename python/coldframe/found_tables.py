@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from coldframe._coldframe import formats
 from coldframe.errors import ColdframeError
 from coldframe.file import File, open
-from coldframe.scanning import Dataset, scan
+from coldframe.scanning import Dataset
+from coldframe.scans import scan
 
 if TYPE_CHECKING:
     from coldframe.pipeline.source.tables import Table

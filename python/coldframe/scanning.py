@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from coldframe._coldframe import RawDataset
-from coldframe.choices import FormatName, OnError
-from coldframe.discovery import each_of
+from coldframe.choices import OnError
 from coldframe.errors import SchemaError, unsupported
 from coldframe.file import (
     DEFAULT_BATCH_SIZE,
     DEFAULT_SPLIT_BYTES,
     Damage,
     File,
-    Keys,
     OpenArguments,
     Split,
     filtered,
@@ -29,66 +27,19 @@ from coldframe.file import (
 from coldframe.filters import Bound, Condition, Filter, bind, keep, mentioned, parse
 from coldframe.glance import glance
 from coldframe.reading import AsTables
-from coldframe.sources import Known, Source, through
+from coldframe.sources import Known, Source
 
 if TYPE_CHECKING:
     import polars as pl
 
     from coldframe.dataset import ArrowDataset
 
-__all__ = ["Dataset", "LocatedDataset", "scan"]
+__all__ = ["Dataset", "LocatedDataset"]
 
 _ALL = Bound(None)
 
 # A file as Rust has found it (path, pairs of its folders, what the listing told), or an object to be opened.
 _Sources = Sequence["tuple[str, list[tuple[str, str]], Known | None] | object"]
-
-
-def scan(
-    sources: object,
-    *,
-    format: FormatName | None = None,
-    storage_options: Mapping[str, Any] | None = None,
-    filesystem: Any = None,
-    verify_checksums: bool = True,
-    keys: Keys | None = None,
-    partitioning: Any = "hive",
-    unify: bool = True,
-    file_path: str | None = None,
-    row_index: str | None = None,
-    **options: Any,
-) -> Dataset:
-    """Many files as one table.
-
-    Args:
-        sources: a path, a glob, a directory, a URL, whatever `open` takes, or a list of such. Files and
-            directories whose names start with `.` or `_` are left out.
-        partitioning: `"hive"` makes `key=value` directories below the root columns, typed as integer, date or
-            string by all their values; a pyarrow.Schema types them; None leaves them alone.
-        unify: the columns are those of all files, the first one's first, in types as wide as needed; for
-            that, every file is opened when the columns are first asked for, unless a `schema` given says
-            them. False takes the columns of the first file alone, and no other file is opened before its
-            turn: one that has more columns, or values that do not fit, raises SchemaError then.
-
-        file_path: the name of a column that has the path of each row's file; None for no such column.
-        row_index: the name of a column that numbers the rows from 0, over all files; None for none.
-
-    `format`, `storage_options`, `filesystem`, `verify_checksums`, `keys` and the formats' options are those
-    of `open`, for every file.
-
-    Columns are found by name, and are null where a file lacks them. A file that cannot be opened ends a pass,
-    or is one record of `Dataset.damage` where damage is passed over.
-    """
-    storage_options = through(storage_options, filesystem)
-    arguments = OpenArguments(format, storage_options, verify_checksums, keys, options)
-    types = partitioning if isinstance(partitioning, pa.Schema) else None
-    if types is None and partitioning not in ("hive", None):
-        raise ValueError(f"partitioning must be 'hive', a pyarrow.Schema or None, not {partitioning!r}")
-    given = each_of(sources)
-    if file_path is not None or row_index is not None:
-        located = LocatedDataset(given, arguments, types, partitioned=partitioning is not None, unify=unify)
-        return located.named(file_path, row_index)
-    return Dataset(given, arguments, types, partitioned=partitioning is not None, unify=unify)
 
 
 class Dataset(AsTables):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import importlib
 import json
+import pickle
 import shutil
 from collections.abc import Iterator
 from decimal import Decimal
@@ -278,6 +279,26 @@ def test_what_is_ruled_out_is_not_touched(sales: str, estate: HiveEstate, filter
     # Hive would fail as well: the rows of a directory that is gone are not none.
     with pytest.raises(cf.NotFoundError, match="sales/b"):
         table.read()
+
+
+def test_scan_takes_its_address(sales: str, capsys: pytest.CaptureFixture[str]) -> None:
+    table = cf.scan(sales)
+    assert rows(table.read()) == ALL
+    assert isinstance(table, cf.HiveDataset)
+    # RCFile does not say.
+    assert table.num_rows is None
+    assert table.format == "rcfile"
+    again = pickle.loads(pickle.dumps(cf.hive_table(sales, filter="id = 4")))
+    assert rows(again.read()) == ALL[3:4]
+    assert again.num_rows is None
+    assert "cold.sales" in table._repr_html_()
+    for what in (lambda: cf.scan(sales, row_index="n"), table.splits, lambda: list(table.parts())):
+        with pytest.raises(cf.UnsupportedError, match=r"of a (table|metastore)|with a table"):
+            what()
+    assert main(["count", sales]) == 0
+    assert capsys.readouterr().out.split() == ["6"]
+    assert main(["head", sales, "-c", "id,region", "--where", "channel = 'web'", "--format", "csv"]) == 0
+    assert capsys.readouterr().out.splitlines() == ['"id","region"', '4,"eu"']
 
 
 def test_files_that_were_copied(sales: str, estate: HiveEstate, tmp_path: Path) -> None:

@@ -14,8 +14,10 @@ from coldframe._coldframe import formats, parse_option
 from coldframe.cli.declared import declared_options
 from coldframe.cli.finding import files_below
 from coldframe.file import DEFAULT_SPLIT_BYTES, File, open
+from coldframe.hive.addresses import is_metastore
 from coldframe.options import choices_of, declared
-from coldframe.scanning import Dataset, scan
+from coldframe.scanning import Dataset
+from coldframe.scans import scan
 from coldframe.sources import open_store, scheme_of
 
 __all__ = [
@@ -222,7 +224,9 @@ def stdin_file() -> str:
 
 
 def _is_many(source: str, storage_options: Any) -> bool:
-    """Whether it is a pattern, or a directory of files."""
+    """Whether it is a pattern, a directory of files, or a table that a metastore defines."""
+    if is_metastore(source):
+        return True
     if scheme_of(source) in ("http", "https"):
         return False
     entry = open_store(source, storage_options).stat()

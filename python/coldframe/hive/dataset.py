@@ -10,28 +10,32 @@ Partitions that a filter rules out are neither asked for nor listed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from coldframe.choices import OnError
 from coldframe.errors import SchemaError, unsupported
-from coldframe.file import DEFAULT_BATCH_SIZE, Damage, Keys, filtered, projected
+from coldframe.file import (
+    DEFAULT_BATCH_SIZE,
+    DEFAULT_SPLIT_BYTES,
+    Damage,
+    File,
+    Keys,
+    Split,
+    filtered,
+    projected,
+)
 from coldframe.filters import Condition, Filter, bind, mentioned, parse
+from coldframe.glance import glance
 from coldframe.hive.addresses import Selected
 from coldframe.hive.defined import READ, connect
 from coldframe.hive.definition import Definition, PartitionDefinition
 from coldframe.hive.group import Group, Reading, columns_of, grouped, keys_of
 from coldframe.hive.locations import Locations
 from coldframe.hive.pruning import kept, values_of
-from coldframe.reading import AsTables
 from coldframe.scanning import Dataset
 from coldframe.sources import through
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from coldframe.dataset import ArrowDataset
 
 __all__ = ["HiveDataset", "hive_table"]
 
@@ -70,7 +74,7 @@ def hive_table(
     return HiveDataset(selected.uris, definition, Locations(location or {}), reading, filter)
 
 
-class HiveDataset(AsTables):
+class HiveDataset(Dataset):
     """A table that a Hive metastore defines. Made by `coldframe.hive_table`.
 
     Anything that takes Arrow streams takes it. Every pass asks the metastore again for the partitions.
@@ -84,7 +88,9 @@ class HiveDataset(AsTables):
         reading: Reading,
         filter: Filter | None = None,
     ) -> None:
+        # Not that of Dataset: which files there are depends on the filter of each pass.
         self.definition = definition
+        self._given = filter
         self._uris, self._locations, self._reading = uris, locations, reading
         self._columns = columns_of(definition.storage.columns, reading.unit)
         self._keys = keys_of(definition.keys)
@@ -111,7 +117,7 @@ class HiveDataset(AsTables):
 
     def partitions(self, filter: Filter | None = None) -> list[PartitionDefinition]:
         """The partitions that can have rows which pass; of a table without partitions, the table as one."""
-        return self._partitions(self._both(filter))
+        return self._partitions_of(self._both(filter))
 
     @property
     def files(self) -> list[str]:
@@ -189,23 +195,55 @@ class HiveDataset(AsTables):
 
     count_rows = count
 
-    def to_dataset(self) -> ArrowDataset:
-        """A pyarrow.dataset.Dataset: DuckDB and polars push their projections and filters into it."""
-        from coldframe.dataset import ArrowDataset
+    @property
+    def format(self) -> str:
+        """The format that the table is declared to have; its partitions may have others."""
+        return self.definition.format
 
-        return ArrowDataset(self)
+    @property
+    def num_rows(self) -> int | None:
+        """The number of rows, None where a file does not say it without a scan."""
+        if self._filter is not None:
+            return None
+        numbers = [dataset.num_rows for dataset, _ in self._datasets(None)]
+        known = [one for one in numbers if one is not None]
+        return sum(known) if len(known) == len(numbers) else None
 
-    def to_polars(self) -> pl.LazyFrame:
-        """A polars.LazyFrame that reads the columns, partitions and rows which a query needs."""
-        from coldframe.polars_source import lazy_frame
+    def splits(
+        self,
+        split_bytes: int = DEFAULT_SPLIT_BYTES,
+        *,
+        filter: Filter | None = None,
+        target_bytes: int | None = None,
+    ) -> list[Split]:
+        """Not done: a split has the columns of its partition, not those of the table."""
+        raise self._unsupported("splits")
 
-        return lazy_frame(self)
+    def planned(self, split_bytes: int, *, filter: Filter | None = None) -> list[Split]:
+        """Not done: see `splits`."""
+        raise self._unsupported("splits")
 
-    def __arrow_c_schema__(self) -> object:
-        return self.schema.__arrow_c_schema__()
+    @property
+    def found(self) -> list[Any]:
+        """Not done: files are read with the options of their partitions."""
+        raise self._unsupported("found")
 
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self.to_batches().__arrow_c_stream__(requested_schema)
+    def open_file(self, number: int) -> File:
+        """Not done: files are read with the options of their partitions."""
+        raise self._unsupported("open_file")
+
+    def parts(self, filter: Any = None) -> Iterator[tuple[str, Dataset, Any]]:
+        """Not done: a file has the columns of its partition, not those of the table."""
+        raise self._unsupported("fragments")
+
+    def _unsupported(self, what: str) -> Exception:
+        return unsupported(f"{what} of a table that a metastore defines: scan the directory of a partition")
+
+    def _repr_html_(self) -> str:
+        return glance(self.definition.full_name, [("format", self.format)], self.schema, self._damage)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return HiveDataset, (self._uris, self.definition, self._locations, self._reading, self._given)
 
     def __repr__(self) -> str:
         return f"<coldframe.HiveDataset {self.definition.full_name}: {', '.join(self.schema.names[:8])}>"
@@ -221,7 +259,7 @@ class HiveDataset(AsTables):
             raise unsupported("a filter of lists or SQL together with a pyarrow expression")
         return self._filter & other
 
-    def _partitions(self, test: Any) -> list[PartitionDefinition]:
+    def _partitions_of(self, test: Any) -> list[PartitionDefinition]:
         table = self.definition
         if not table.has_partitions:
             if table.keys:
@@ -241,7 +279,7 @@ class HiveDataset(AsTables):
                 raise SchemaError(f"{self.definition.full_name}: {text}")
 
     def _datasets(self, test: Any) -> Iterator[tuple[Dataset, dict[str, str]]]:
-        for group in self._groups(self._partitions(test)):
+        for group in self._groups(self._partitions_of(test)):
             yield from group.datasets(self._columns, self._keys, self._reading)
 
     def _groups(self, partitions: Sequence[PartitionDefinition]) -> list[Group]:

@@ -86,14 +86,15 @@ class Metastore:
 
     def _all(self, database: str, made: Callable[[Any], _Made]) -> Iterator[_Made | Refused]:
         try:
-            names = self._texts(messages.GET_ALL_TABLES, database=database)
+            names = sorted(self._texts(messages.GET_ALL_TABLES, database=database))
         except MetastoreRefusal as refusal:
             yield Refused(database, "*", str(refusal))
             return
         for at in range(0, len(names), TABLES_AT_ONCE):
             some = names[at : at + TABLES_AT_ONCE]
             try:
-                yield from map(made, self._tables(database, some))
+                found = sorted(self._tables(database, some), key=lambda one: one.name or "")
+                yield from map(made, found)
             except MetastoreRefusal:
                 # The server refuses all for one of them.
                 yield from (self._one_or_refused(database, name, made) for name in some)

@@ -1,0 +1,78 @@
+"""`coldframe.scan`: many files, or a table that a metastore defines, as one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from coldframe.choices import FormatName
+from coldframe.discovery import each_of
+from coldframe.errors import unsupported
+from coldframe.file import Keys, OpenArguments
+from coldframe.hive.addresses import is_metastore
+from coldframe.hive.dataset import hive_table
+from coldframe.scanning import Dataset, LocatedDataset
+from coldframe.sources import through
+
+__all__ = ["scan"]
+
+
+def scan(
+    sources: object,
+    *,
+    format: FormatName | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    filesystem: Any = None,
+    verify_checksums: bool = True,
+    keys: Keys | None = None,
+    partitioning: Any = "hive",
+    unify: bool = True,
+    file_path: str | None = None,
+    row_index: str | None = None,
+    **options: Any,
+) -> Dataset:
+    """Many files as one table.
+
+    Args:
+        sources: a path, a glob, a directory, a URL, whatever `open` takes, or a list of such. Files and
+            directories whose names start with `.` or `_` are left out. `thrift://host:9083/database.table` is
+            a table as a Hive metastore defines it: see `hive_table`.
+        partitioning: `"hive"` makes `key=value` directories below the root columns, typed as integer, date or
+            string by all their values; a pyarrow.Schema types them; None leaves them alone.
+        unify: the columns are those of all files, the first one's first, in types as wide as needed; for
+            that, every file is opened when the columns are first asked for, unless a `schema` given says
+            them. False takes the columns of the first file alone, and no other file is opened before its
+            turn: one that has more columns, or values that do not fit, raises SchemaError then.
+
+        file_path: the name of a column that has the path of each row's file; None for no such column.
+        row_index: the name of a column that numbers the rows from 0, over all files; None for none.
+
+    `format`, `storage_options`, `filesystem`, `verify_checksums`, `keys` and the formats' options are those
+    of `open`, for every file.
+
+    Columns are found by name, and are null where a file lacks them. A file that cannot be opened ends a pass,
+    or is one record of `Dataset.damage` where damage is passed over.
+    """
+    if is_metastore(sources):
+        if file_path is not None or row_index is not None or format is not None or partitioning != "hive":
+            raise unsupported("file_path, row_index, format and partitioning with a table of a metastore")
+        return hive_table(
+            str(sources),
+            storage_options=storage_options,
+            filesystem=filesystem,
+            verify_checksums=verify_checksums,
+            keys=keys,
+            **options,
+        )
+    storage_options = through(storage_options, filesystem)
+    arguments = OpenArguments(format, storage_options, verify_checksums, keys, options)
+    types = partitioning if isinstance(partitioning, pa.Schema) else None
+    if types is None and partitioning not in ("hive", None):
+        raise ValueError(f"partitioning must be 'hive', a pyarrow.Schema or None, not {partitioning!r}")
+    given = each_of(sources)
+    if file_path is not None or row_index is not None:
+        located = LocatedDataset(given, arguments, types, partitioned=partitioning is not None, unify=unify)
+        return located.named(file_path, row_index)
+    return Dataset(given, arguments, types, partitioned=partitioning is not None, unify=unify)
