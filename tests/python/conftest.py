@@ -10,6 +10,7 @@ from pathlib import Path
 import browsing
 import pyarrow as pa
 import pytest
+from hive_estate import HiveEstate, hive_client
 from samples import ROWS, SCHEMA
 from servers import HiveMetastore
 from truth import Case, case
@@ -64,6 +65,18 @@ def hive_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveMetast
     started = HiveMetastore(tmp_path_factory.mktemp("hive") / "metastore")
     yield started
     started.stop()
+
+
+@pytest.fixture
+def hive_estate(hive_server: HiveMetastore, tmp_path: Path) -> Iterator[HiveEstate]:
+    """An empty database of the metastore, gone with the test."""
+    pytest.importorskip("thrift")
+    # pyiceberg brings Hive's generated code along.
+    hive = pytest.importorskip("hive_metastore.ThriftHiveMetastore")
+    with hive_client(hive, hive_server.port) as client:
+        made = HiveEstate(client, tmp_path / "wh")
+        yield made
+        made.drop()
 
 
 @pytest.fixture

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,18 @@ TEXT = (
     f"{_HIVE}serde2.lazy.LazySimpleSerDe",
 )
 Columns = Sequence[tuple[str, str]]
+
+
+@contextlib.contextmanager
+def hive_client(hive: Any, port: int) -> Iterator[Any]:
+    """A client made of Hive's generated code."""
+    protocol = importlib.import_module("thrift.protocol.TBinaryProtocol")
+    socket = importlib.import_module("thrift.transport.TSocket")
+    transport = importlib.import_module("thrift.transport.TTransport")
+    connection = transport.TBufferedTransport(socket.TSocket("127.0.0.1", port))
+    connection.open()
+    yield hive.Client(protocol.TBinaryProtocol(connection))
+    connection.close()
 
 
 class HiveEstate:

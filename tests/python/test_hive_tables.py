@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-import importlib
 import json
 import pickle
 import shutil
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -27,32 +25,14 @@ from coldframe.hive.definition import Column, Definition, Storage
 from coldframe.hive.locations import Locations
 from coldframe.pipeline.source.tables import load_tables
 
-pytest.importorskip("thrift")
-# pyiceberg brings Hive's generated code along.
-hive = pytest.importorskip("hive_metastore.ThriftHiveMetastore")
-protocols = importlib.import_module("thrift.protocol.TBinaryProtocol")
-sockets = importlib.import_module("thrift.transport.TSocket")
-transports = importlib.import_module("thrift.transport.TTransport")
 
-
-@pytest.fixture
-def estate(hive_server: HiveMetastore, tmp_path: Path) -> Iterator[HiveEstate]:
-    """An empty database, gone with the test."""
-    transport = transports.TBufferedTransport(sockets.TSocket("127.0.0.1", hive_server.port))
-    transport.open()
-    made = HiveEstate(hive.Client(protocols.TBinaryProtocol(transport)), tmp_path / "wh")
-    yield made
-    made.drop()
-    transport.close()
-
-
-def neighbours(estate: HiveEstate) -> None:
+def neighbours(hive_estate: HiveEstate) -> None:
     """What is not read."""
-    estate.table("notes", estate.storage([("a", "int")], TEXT, "notes"))
-    estate.table("a_view", estate.storage([("a", "int")], TEXT, None), kind="VIRTUAL_VIEW")
-    estate.table(
+    hive_estate.table("notes", hive_estate.storage([("a", "int")], TEXT, "notes"))
+    hive_estate.table("a_view", hive_estate.storage([("a", "int")], TEXT, None), kind="VIRTUAL_VIEW")
+    hive_estate.table(
         "in_hbase",
-        estate.storage([("a", "string")], (None, None, "x.HBaseSerDe"), "hb"),
+        hive_estate.storage([("a", "string")], (None, None, "x.HBaseSerDe"), "hb"),
         storage_handler="org.apache.hadoop.hive.hbase.HBaseStorageHandler",
     )
 
@@ -91,15 +71,15 @@ def test_the_directory_that_holds_all(locations: list[str], root: str) -> None:
     assert common_root(locations) == root
 
 
-def test_a_definition_is_whole(hive_server: HiveMetastore, estate: HiveEstate) -> None:
-    mixed(estate)
+def test_a_definition_is_whole(hive_server: HiveMetastore, hive_estate: HiveEstate) -> None:
+    mixed(hive_estate)
     with connect(hive_server.url) as metastore:
         table = metastore.definition("cold", "sales")
         partitions = list(metastore.partition_definitions(table))
     assert (table.kind, table.owner, table.comment) == ("EXTERNAL_TABLE", "olga", "all that was sold")
     assert table.keys == (Column("dt", "date", "the dt"), Column("region", "string", "the region"))
     assert table.storage.schema == "id bigint, price decimal(10,2), channel string"
-    assert table.location == f"file:{estate.root}/sales"
+    assert table.location == f"file:{hive_estate.root}/sales"
     assert table.has_partitions
     assert not table.is_transactional
     told = [
@@ -117,23 +97,23 @@ def test_a_definition_is_whole(hive_server: HiveMetastore, estate: HiveEstate) -
         "serde_properties": {"field.delim": "|"},
     }
     assert partitions[2].storage.options("orc") == {}
-    assert partitions[2].storage.location == f"file:{estate.root}/elsewhere/x9"
+    assert partitions[2].storage.location == f"file:{hive_estate.root}/elsewhere/x9"
     assert table.name_of(partitions[0]) == "dt=2014-01-01/region=asia/pacific"
     # Those that have the same columns share them.
     assert partitions[0].storage.columns is partitions[1].storage.columns
 
 
-def test_a_table_that_is_not_there(hive_server: HiveMetastore, estate: HiveEstate) -> None:
+def test_a_table_that_is_not_there(hive_server: HiveMetastore, hive_estate: HiveEstate) -> None:
     with connect(hive_server.url) as metastore, pytest.raises(ColdframeError, match=r"cold\.nobody"):
         metastore.definition("cold", "nobody")
 
 
 def test_the_command_line_lists_them(
-    hive_server: HiveMetastore, estate: HiveEstate, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    hive_server: HiveMetastore, hive_estate: HiveEstate, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    mixed(estate)
-    neighbours(estate)
-    estate.table("plain", estate.storage([("a", "int")], ORC, "plain"), numRows="7")
+    mixed(hive_estate)
+    neighbours(hive_estate)
+    hive_estate.table("plain", hive_estate.storage([("a", "int")], ORC, "plain"), numRows="7")
     toml = tmp_path / "tables.toml"
     command = ["tables", f"{hive_server.url}/cold", "--json", "--write-tables", str(toml)]
     assert main(command) == 0
@@ -151,7 +131,7 @@ def test_the_command_line_lists_them(
         "cold.sales": None,
     }
     text = toml.read_text()
-    assert text.startswith(f"# for SRC = file:{estate.root}\n")
+    assert text.startswith(f"# for SRC = file:{hive_estate.root}\n")
     assert "# cold.a_view: a view: it has no rows of its own" in text
     assert [(one.name, one.path) for one in load_tables(str(toml))] == [
         ("cold.plain", "plain"),
@@ -162,14 +142,14 @@ def test_the_command_line_lists_them(
 
 
 def test_the_command_line_for_people(
-    hive_server: HiveMetastore, estate: HiveEstate, capsys: pytest.CaptureFixture[str]
+    hive_server: HiveMetastore, hive_estate: HiveEstate, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    mixed(estate)
-    neighbours(estate)
+    mixed(hive_estate)
+    neighbours(hive_estate)
     assert main(["tables", f"{hive_server.url}/cold.*s"]) == 0
     out, err = capsys.readouterr()
     assert [line.split()[:4] for line in out.splitlines() if line.startswith("cold.")] == [
-        ["cold.notes", "external", "TextInputFormat", f"file:{estate.root}/notes"],
+        ["cold.notes", "external", "TextInputFormat", f"file:{hive_estate.root}/notes"],
         ["cold.sales", "external", "rcfile,", "orc"],
     ]
     assert "cold.notes: files of TextInputFormat are not read" in err
@@ -192,9 +172,9 @@ def test_spark_has_columns_that_hive_does_not_know() -> None:
 
 
 @pytest.fixture
-def sales(hive_server: HiveMetastore, estate: HiveEstate) -> str:
+def sales(hive_server: HiveMetastore, hive_estate: HiveEstate) -> str:
     """The address of a table whose partitions are of every kind."""
-    mixed(estate)
+    mixed(hive_estate)
     return f"{hive_server.url}/cold.sales"
 
 
@@ -270,9 +250,9 @@ def test_filters_meet(sales: str) -> None:
 @pytest.mark.parametrize(
     "filter", ["region = 'asia/pacific'", pc.field("region") == "asia/pacific"], ids=["sql", "expression"]
 )
-def test_what_is_ruled_out_is_not_touched(sales: str, estate: HiveEstate, filter: Any) -> None:
-    shutil.rmtree(estate.root / "elsewhere")
-    shutil.rmtree(estate.root / "sales/b")
+def test_what_is_ruled_out_is_not_touched(sales: str, hive_estate: HiveEstate, filter: Any) -> None:
+    shutil.rmtree(hive_estate.root / "elsewhere")
+    shutil.rmtree(hive_estate.root / "sales/b")
     table = cf.hive_table(sales)
     assert rows(table.read(filter=filter)) == ALL[:2]
     assert [one.values for one in table.partitions(filter)] == [("2014-01-01", "asia/pacific")]
@@ -301,7 +281,7 @@ def test_scan_takes_its_address(sales: str, capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out.splitlines() == ['"id","region"', '4,"eu"']
 
 
-def test_files_that_were_copied(sales: str, estate: HiveEstate, tmp_path: Path) -> None:
+def test_files_that_were_copied(sales: str, hive_estate: HiveEstate, tmp_path: Path) -> None:
     (tmp_path / "wh").rename(tmp_path / "copy")
     table = cf.hive_table(sales, location={f"file:{tmp_path}/wh/": f"{tmp_path}/copy"})
     assert rows(table.read()) == ALL
@@ -315,8 +295,10 @@ def test_engines_read_it(sales: str) -> None:
     assert found.fetchall() == [("asia/pacific", 3), ("eu", 18)]
 
 
-def test_a_partition_in_another_format(sales: str, estate: HiveEstate) -> None:
-    estate.partition("sales", ["2015-01-01", "eu"], estate.storage([("id", "bigint")], TEXT, "sales/text"))
+def test_a_partition_in_another_format(sales: str, hive_estate: HiveEstate) -> None:
+    hive_estate.partition(
+        "sales", ["2015-01-01", "eu"], hive_estate.storage([("id", "bigint")], TEXT, "sales/text")
+    )
     table = cf.hive_table(sales)
     named = "sales dt=2015-01-01/region=eu: files of TextInputFormat"
     with pytest.raises(cf.UnsupportedError, match=named):
@@ -325,14 +307,16 @@ def test_a_partition_in_another_format(sales: str, estate: HiveEstate) -> None:
 
 
 @pytest.mark.parametrize("names", [["a", "b"], ["_col0", "_col1"]], ids=["by-name", "by-position"])
-def test_columns_of_orc(hive_server: HiveMetastore, estate: HiveEstate, names: list[str]) -> None:
+def test_columns_of_orc(hive_server: HiveMetastore, hive_estate: HiveEstate, names: list[str]) -> None:
     """By name; by position where files of early Hive have no names; then to the table's by position."""
     orc = dict(zip(reversed(names) if names[0] == "a" else names, ([1, 2], [3, 4]), strict=True))
-    estate.file("t/p=1/000000_0", orc, format="orc")
-    estate.table(
-        "t", estate.storage([("x", "bigint"), ("b", "bigint"), ("c", "string")], ORC, "t"), [("p", "int")]
+    hive_estate.file("t/p=1/000000_0", orc, format="orc")
+    hive_estate.table(
+        "t",
+        hive_estate.storage([("x", "bigint"), ("b", "bigint"), ("c", "string")], ORC, "t"),
+        [("p", "int")],
     )
-    estate.partition("t", ["1"], estate.storage([("a", "bigint"), ("b", "bigint")], ORC, "t/p=1"))
+    hive_estate.partition("t", ["1"], hive_estate.storage([("a", "bigint"), ("b", "bigint")], ORC, "t/p=1"))
     table = cf.hive_table(f"{hive_server.url}/cold.t")
     found = [(3, 1), (4, 2)] if names[0] == "a" else [(1, 3), (2, 4)]
     assert rows(table.read()) == [(*one, None, 1) for one in found]
@@ -340,18 +324,18 @@ def test_columns_of_orc(hive_server: HiveMetastore, estate: HiveEstate, names: l
     assert table.count("x = 1") == sum(x == 1 for x, _ in found)
 
 
-def test_types_widen_and_do_not_narrow(hive_server: HiveMetastore, estate: HiveEstate) -> None:
-    estate.file("w/000000_0", {"a": pa.array([1, 2], pa.int32())}, format="orc")
-    estate.table("w", estate.storage([("a", "bigint")], ORC, "w"))
-    estate.table("n", estate.storage([("a", "date")], ORC, "w"))
+def test_types_widen_and_do_not_narrow(hive_server: HiveMetastore, hive_estate: HiveEstate) -> None:
+    hive_estate.file("w/000000_0", {"a": pa.array([1, 2], pa.int32())}, format="orc")
+    hive_estate.table("w", hive_estate.storage([("a", "bigint")], ORC, "w"))
+    hive_estate.table("n", hive_estate.storage([("a", "date")], ORC, "w"))
     assert cf.hive_table(f"{hive_server.url}/cold.w").read()["a"].to_pylist() == [1, 2]
     assert cf.hive_table(f"{hive_server.url}/cold.w").schema.field("a").type == pa.int64()
     with pytest.raises(cf.SchemaError, match="a"):
         cf.hive_table(f"{hive_server.url}/cold.n").read()
 
 
-def test_damage_is_told(sales: str, estate: HiveEstate) -> None:
-    broken = estate.root / "elsewhere/x9/000000_0"
+def test_damage_is_told(sales: str, hive_estate: HiveEstate) -> None:
+    broken = hive_estate.root / "elsewhere/x9/000000_0"
     data = bytearray(broken.read_bytes())
     data[3 : len(data) // 2] = bytes(len(data) // 2 - 3)
     broken.write_bytes(data)
@@ -362,8 +346,8 @@ def test_damage_is_told(sales: str, estate: HiveEstate) -> None:
     assert {one["path"] for one in table.damage} == {str(broken)}
 
 
-def test_what_is_no_table_to_read(hive_server: HiveMetastore, estate: HiveEstate) -> None:
-    neighbours(estate)
+def test_what_is_no_table_to_read(hive_server: HiveMetastore, hive_estate: HiveEstate) -> None:
+    neighbours(hive_estate)
     for name, reason in (("a_view", "a view"), ("in_hbase", "kept by HBaseStorageHandler")):
         with pytest.raises(cf.UnsupportedError, match=reason):
             cf.hive_table(f"{hive_server.url}/cold.{name}")
@@ -393,20 +377,20 @@ def test_locations_are_mapped(location: str, readable: str) -> None:
 
 @pytest.mark.parametrize("by_partition", [False, True], ids=["whole", "by-partition"])
 def test_transactional_tables_are_their_live_rows(
-    hive_server: HiveMetastore, estate: HiveEstate, by_partition: bool
+    hive_server: HiveMetastore, hive_estate: HiveEstate, by_partition: bool
 ) -> None:
     source = Path(__file__).parents[1] / "data/hive/files/major"
     place = "t/p=7" if by_partition else "t"
-    shutil.copytree(source, estate.root / place)
+    shutil.copytree(source, hive_estate.root / place)
     live = cf.open(source)
     kinds = {pa.int64(): "bigint", pa.string(): "string", pa.float64(): "double"}
     columns = [(one.name, kinds[one.type]) for one in live.schema]
-    of_table = estate.storage(columns, ORC, "t")
+    of_table = hive_estate.storage(columns, ORC, "t")
     of_table.numBuckets, of_table.bucketCols = 2, [columns[0][0]]
     keys = [("p", "int")] if by_partition else []
-    estate.table("t", of_table, keys, kind="MANAGED_TABLE", transactional="true")
+    hive_estate.table("t", of_table, keys, kind="MANAGED_TABLE", transactional="true")
     if by_partition:
-        estate.partition("t", ["7"], estate.storage(columns, ORC, place))
+        hive_estate.partition("t", ["7"], hive_estate.storage(columns, ORC, place))
     table = cf.hive_table(f"{hive_server.url}/cold.t")
     assert table.count() == live.count()
     assert table.read(live.schema.names).equals(live.read())

@@ -41,7 +41,10 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `migrate`."""
     parser.add_argument(
-        "src", metavar="SRC", help="directory or URL with the tables; nothing in it is changed"
+        "src",
+        metavar="SRC",
+        help="directory or URL with the tables; or thrift://host:9083/[database[.table]], those of a Hive "
+        "metastore; nothing in it is changed",
     )
     parser.add_argument("dst", metavar="DST", help="new or empty directory or URL, or that of an earlier run")
     parser.add_argument(
@@ -155,6 +158,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "locations and formats that it has",
     )
     parser.add_argument(
+        "--tables",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="where SRC is a metastore: database.table of the tables meant, with * and ?; repeatable",
+    )
+    parser.add_argument(
+        "--location",
+        action="append",
+        default=[],
+        metavar="OLD=NEW",
+        help="where SRC is a metastore: a prefix of locations, and where its files are now; repeatable",
+    )
+    parser.add_argument(
         "--dry-run", action="store_true", help="say what would be done and refused, and write nothing"
     )
     for end in ("source", "target"):
@@ -239,6 +256,8 @@ def _migrate(arguments: argparse.Namespace) -> Report:
             include=arguments.include,
             exclude=arguments.exclude,
             metastore=arguments.metastore,
+            only=arguments.tables,
+            locations=pairs(arguments.location, "--location"),
             untyped=arguments.untyped,
             timestamp_unit=arguments.timestamp_unit,
             split_bytes=arguments.split_bytes,
@@ -287,6 +306,8 @@ def _preview(arguments: argparse.Namespace) -> int:
         compression=arguments.codec,
         fresh=arguments.fresh,
         metastore=arguments.metastore,
+        tables=tuple(arguments.tables),
+        locations=pairs(arguments.location, "--location"),
         selection=select(arguments.include, arguments.exclude),
         **_storage(arguments),
     )

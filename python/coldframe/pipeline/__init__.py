@@ -24,18 +24,21 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from coldframe._coldframe import NotFoundError
 from coldframe.file import renamed
+from coldframe.hive.addresses import is_metastore
+from coldframe.hive.locations import Locations
 from coldframe.pipeline.file_access import StorageOptions, root_of
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.plan_tables import plan_tables
 from coldframe.pipeline.plan.reconcile import compare
 from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.audit import Audit
-from coldframe.pipeline.report.files import write_report
+from coldframe.pipeline.report.files import write_definitions, write_report
 from coldframe.pipeline.report.last_look import look_again, tell_partial, write_safe_list
 from coldframe.pipeline.report.left_out import look_for_left_out
 from coldframe.pipeline.report.metastore import hold, hold_preview
@@ -43,6 +46,7 @@ from coldframe.pipeline.report.model import Report
 from coldframe.pipeline.report.preview import Preview, new_preview
 from coldframe.pipeline.report.progress import NoProgress, Progress
 from coldframe.pipeline.scheduling import InProcess, SparkScheduler
+from coldframe.pipeline.source.defined import DefinedSource, read_defined
 from coldframe.pipeline.source.naming import name_tables
 from coldframe.pipeline.source.registered import Registered, read_registered
 from coldframe.pipeline.source.selection import select
@@ -78,6 +82,8 @@ def migrate(
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
     metastore: str | None = None,
+    only: Sequence[str] = (),
+    locations: Mapping[str, str] | None = None,
     untyped: bool = False,
     timestamp_unit: str = "us",
     split_bytes: int = 128 << 20,
@@ -97,7 +103,8 @@ def migrate(
         spark: the session whose executors do the work (they must see both directories), or a function that
             starts one, which is called if there is work, and again when its JVM has died. `InProcess()` works
             without Spark.
-        src: the source's root: a path, or a URL that can be listed. Nothing in it is changed.
+        src: the source's root: a path, or a URL that can be listed. Or `thrift://host:9083/[database[.table]]`:
+            the tables that a Hive metastore defines. Nothing in it is changed.
         dst: an empty or new directory, or that of an earlier run, which is then resumed: a path, or a URL of
             HDFS, S3, Google or Azure.
         to: `"parquet"`, `"iceberg"`, `"delta"` or `"orc"`.
@@ -122,6 +129,8 @@ def migrate(
         include, exclude: patterns of the files that are meant: see `selection`.
         metastore: `thrift://host:9083` of a Hive metastore: the rows that come from the locations of its
             tables and partitions are held against the numbers that it has of them.
+        only: where `src` is a metastore: patterns `database.table` of the tables that are meant.
+        locations: there also prefixes of locations and what stands for them: `{"hdfs://old/": "/mnt/"}`.
         untyped: columns of binary for tables in formats without types, where no schema is given.
         timestamp_unit: `"us"`, which Spark, Iceberg and Delta have, or `"ns"` to keep nanoseconds in Parquet
             or ORC.
@@ -153,14 +162,17 @@ def migrate(
         verify=verify,
         fresh=fresh,
         metastore=metastore,
+        tables=tuple(only),
+        locations=dict(locations or {}),
         selection=select(include, exclude),
         source_storage_options=source_storage_options,
         target_storage_options=target_storage_options,
     )
     started = time.time()
     target = find_target(options.to, compression=options.compression, unit=options.timestamp_unit)
+    defined, src, tables, options = _defined(src, tables, options)
     source, goal = roots_of(src, dst)
-    registered = _registered(source, options)
+    registered = _registered(source, options, defined)
     scheduler = spark if isinstance(spark, InProcess) else SparkScheduler(spark)
     inventory, found = look(source, tables, options, scheduler)
     destination = open_destination(goal, options.target_storage_options)
@@ -194,6 +206,8 @@ def migrate(
         journal.clear_staging()
         journal.write_manifest()
         write_report(report, destination)
+        if defined is not None:
+            write_definitions(defined.kept, destination)
         journal.compact()
     return report
 
@@ -211,8 +225,9 @@ def dry_run(
     """
     options, progress = options or Options(), progress or NoProgress()
     target = find_target(options.to, compression=options.compression, unit=options.timestamp_unit)
+    defined, src, tables, options = _defined(src, tables, options)
     source, goal = roots_of(src, dst)
-    registered = _registered(source, options)
+    registered = _registered(source, options, defined)
     inventory, found = look(source, tables, options)
     destination = open_destination(goal, options.target_storage_options)
     journal = Journal(destination)
@@ -271,8 +286,36 @@ def audit(
     return result
 
 
-def _registered(source: str, options: Options) -> Registered | None:
+_Tables = str | os.PathLike[str] | Sequence[TableSpec] | None
+
+
+def _defined(
+    src: str | os.PathLike[str], tables: _Tables, options: Options
+) -> tuple[DefinedSource | None, str | os.PathLike[str], _Tables, Options]:
+    """A source that is a metastore, as the directory and the entries of tables.toml that it stands for."""
+    if not is_metastore(src):
+        if options.tables or options.locations:
+            raise ValueError("patterns of tables and locations are for a metastore: thrift://host:9083")
+        return None, src, tables, options
+    if tables is not None:
+        raise ValueError("a metastore as the source takes no tables.toml: it has the definitions itself")
+    if options.metastore is not None:
+        raise ValueError("metastore: the source is one, and is compared with")
+    defined = read_defined(str(src), options.tables, options.locations)
+    places = frozenset(spec.path for spec in defined.specs)
+    selection = replace(options.selection, within=places)
+    options = replace(options, metastore=defined.uris, selection=selection)
+    return defined, defined.root, defined.specs, options
+
+
+def _registered(source: str, options: Options, defined: DefinedSource | None) -> Registered | None:
     """What a metastore has below the source, where one is named: before anything is done."""
     if options.metastore is None:
         return None
-    return read_registered(options.metastore, source, options.selection)
+    if defined is None:
+        return read_registered(options.metastore, source, options.selection)
+    locations = Locations(options.locations)
+    found = read_registered(options.metastore, source, options.selection, defined.selected, locations)
+    for finding in defined.left_out:
+        found.report.findings.add(finding)
+    return found

@@ -61,6 +61,10 @@ class Options:
     fresh: bool = False
     metastore: str | None = None
     """The Hive metastore that the source is held against."""
+    tables: tuple[str, ...] = ()
+    """Where the source is a metastore: patterns `database.table` of the tables that are meant;"""
+    locations: Mapping[str, str] = field(default_factory=dict)
+    """and prefixes of locations, and what stands for them."""
     selection: Selection = field(default_factory=Selection)
     source_storage_options: StorageOptions = field(default=None, repr=False)
     target_storage_options: StorageOptions = field(default=None, repr=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.report.figures import rows_lost_text
@@ -35,6 +36,11 @@ def write_report(report: Report, destination: Destination) -> None:
     for found in list(destination.list(PAGES)):
         if found.name not in pages:
             destination.delete(found.name)
+
+
+def write_definitions(tables: Sequence[Json], destination: Destination) -> None:
+    """Writes the metastore's definitions that a run went by: a line of JSON a table."""
+    destination.write(f"{HOME}/definitions.jsonl", "".join(f"{json.dumps(one)}\n" for one in tables).encode())
 
 
 def _earlier_runs(destination: Destination) -> list[Json]:

@@ -190,7 +190,7 @@ class _Holding:
         self._registered, self._report = registered, registered.report
         self._inventory, self._options = inventory, options
         self._tallies, self._findings, self._counts = tallies, findings, counts
-        self._asked = bool(inventory.excluded)
+        self._asked = bool(inventory.excluded) and options.selection.has_patterns
         """Whether files were left out as asked: a lack of rows is no fault then."""
         self._unread = {one.relative for one in inventory.unread}
         self._open: set[str] = set()

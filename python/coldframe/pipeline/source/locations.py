@@ -14,6 +14,7 @@ import os
 import re
 from dataclasses import dataclass
 
+from coldframe.hive.locations import Locations
 from coldframe.pipeline.file_access import with_one_name
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(?://([^/]*))?(?=/|\Z)")
@@ -53,8 +54,9 @@ class Location:
 class Root:
     """The root of the source."""
 
-    def __init__(self, root: str) -> None:
-        """`root`: as `file_access.root_of` returns it."""
+    def __init__(self, root: str, locations: Locations | None = None) -> None:
+        """`root`: as `file_access.root_of` returns it. `locations`: where places have moved to."""
+        self._locations = locations or Locations()
         found = Location.of(root)
         self._root = found if found.scheme else Location("file", "", found.names)
 
@@ -62,7 +64,7 @@ class Root:
         """The path below the root, "" for the root itself; None for a location elsewhere."""
         if not location:
             return None
-        place = Location.of(location)
+        place = Location.of(self._locations.readable(location) if self._locations.moved else location)
         if not place.is_on(self._root):
             return None
         found = self._below(place.names)

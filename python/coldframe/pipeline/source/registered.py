@@ -15,8 +15,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from coldframe._coldframe import formats
+from coldframe.hive.addresses import Selected
 from coldframe.hive.defined import connect
 from coldframe.hive.facts import PROVIDER, declared_format, partitions_are_registered, stated_rows
+from coldframe.hive.locations import Locations
 from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
 from coldframe.pipeline.source.findings import Finding, MetastoreReport
 from coldframe.pipeline.source.locations import Root
@@ -79,11 +81,27 @@ def _rows(scratch: Scratch) -> Rows[Place]:
     )
 
 
-def read_registered(uris: str, source: str, selection: Selection) -> Registered:
-    """Reads from a metastore all selected locations below a root, as `file_access.root_of` returns it."""
+def read_registered(
+    uris: str,
+    source: str,
+    selection: Selection,
+    selected: Selected | None = None,
+    locations: Locations | None = None,
+) -> Registered:
+    """Reads from a metastore all selected locations below a root, as `file_access.root_of` returns it.
+
+    Only tables that are `selected` count. `locations`: where places have moved to.
+    """
     with connect(uris) as metastore:
-        tables = (table for database in metastore.databases() for table in metastore.tables(database))
-        return collect(metastore.uri, source, tables, metastore.partitions, selection)
+        meant = selected or Selected(uris)
+        databases = [name for name in metastore.databases() if meant.takes_database(name)]
+        tables = (
+            table
+            for database in databases
+            for table in metastore.tables(database)
+            if isinstance(table, Refused) or meant.takes(database, table.name)
+        )
+        return collect(metastore.uri, source, tables, metastore.partitions, selection, locations)
 
 
 def collect(
@@ -92,11 +110,12 @@ def collect(
     tables: Iterable[HiveTable | Refused],
     partitions: Callable[[HiveTable], Iterable[HivePartition]],
     selection: Selection | None = None,
+    locations: Locations | None = None,
 ) -> Registered:
     """The locations of selected tables below the source."""
     scratch = Scratch()
     found = Registered(MetastoreReport(uri), _rows(scratch), _rows(scratch))
-    collector = _Collector(found, Root(source), partitions, selection or Selection())
+    collector = _Collector(found, Root(source, locations), partitions, selection or Selection())
     others, other = 0, ""
     for table in tables:
         if isinstance(table, Refused):

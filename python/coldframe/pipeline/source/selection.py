@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 
@@ -22,21 +22,46 @@ class Selection:
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    within: frozenset[str] = frozenset()
+    """Directories that alone are examined; none for all."""
+
+    @property
+    def has_patterns(self) -> bool:
+        """Whether files of a table may be left out as asked."""
+        return bool(self.include or self.exclude)
+
+    @functools.cached_property
+    def _above(self) -> frozenset[str]:
+        """The directories that hold one of `within`."""
+        return frozenset(above for place in self.within for above in _prefixes(place))
+
+    def _is_within(self, relative: str) -> bool:
+        return not self.within or any(place in self.within for place in _prefixes(relative))
 
     def takes(self, relative: str) -> bool:
         """Whether a file is selected, by its path relative to the source's root."""
+        if not self._is_within(relative):
+            return False
         if self.include and not any(_matches(pattern, relative) for pattern in self.include):
             return False
         return not any(_matches(pattern, relative) for pattern in self.exclude)
 
     def enters(self, relative: str) -> bool:
         """Whether a directory must be examined."""
+        if not (self._is_within(relative) or relative in self._above):
+            return not relative
         return not relative or not any(_matches(pattern, relative) for pattern in self.exclude)
 
 
 def select(include: Sequence[str], exclude: Sequence[str]) -> Selection:
     """Builds the selection."""
     return Selection(tuple(one.strip("/") for one in include), tuple(one.strip("/") for one in exclude))
+
+
+def _prefixes(relative: str) -> Iterator[str]:
+    """A path, and its parent directories."""
+    names = relative.split("/")
+    return ("/".join(names[:depth]) for depth in range(1, len(names) + 1))
 
 
 def _matches(pattern: str, relative: str) -> bool:

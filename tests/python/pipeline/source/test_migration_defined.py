@@ -1,0 +1,187 @@
+"""A migration of what a Hive metastore defines, without a tables.toml."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as pads
+import pytest
+from hive_estate import ORC, RC_BINARY, RC_TEXT, TEXT, HiveEstate, mixed
+from servers import HiveMetastore
+
+from coldframe.cli import main
+from coldframe.errors import UnsupportedError
+from coldframe.pipeline import dry_run, migrate
+from coldframe.pipeline.options import Options
+from coldframe.pipeline.report import safe_list
+from coldframe.pipeline.report.model import Report
+from coldframe.pipeline.report.summary import summary
+from coldframe.pipeline.scheduling import InProcess
+from coldframe.pipeline.source.selection import Selection
+
+PIPES = {"field.delim": "|"}
+
+
+def orders(estate: HiveEstate) -> None:
+    """RCFile text with a delimiter of its own; the first partition is older than a column."""
+    now = [("id", "int"), ("what", "string")]
+    estate.table("orders", estate.storage(now, RC_TEXT, "orders", **PIPES), [("dt", "date"), ("r", "string")])
+    for day, rows in ((1, {"id": [1, 2]}), (2, {"id": [3], "what": ["x"]})):
+        place = f"orders/dt=2014-01-0{day}/r=a%2Fb"
+        types = pa.schema([("id", pa.int32()), ("what", pa.string())][: len(rows)])
+        estate.file(f"{place}/000000_0", rows, types, format="rcfile", serde="text", serde_properties=PIPES)
+        storage = estate.storage(now[: len(rows)], RC_TEXT, place, **PIPES)
+        estate.partition("orders", [f"2014-01-0{day}", "a/b"], storage, numRows=str(len(rows["id"])))
+
+
+def plain(estate: HiveEstate) -> None:
+    estate.file("plain/000000_0", {"a": [1, 2, 3]}, format="orc")
+    estate.table("plain", estate.storage([("a", "bigint")], ORC, "plain"), numRows="3")
+
+
+def run(server: HiveMetastore, target: Path, what: str = "/cold", **options: Any) -> Report:
+    return migrate(InProcess(2), f"{server.url}{what}", target, **options)
+
+
+def read(target: Path, table: str) -> list[dict[str, Any]]:
+    return pads.dataset(target / table, format="parquet", partitioning="hive").to_table().to_pylist()
+
+
+def told(report: Any) -> list[str]:
+    assert report.metastore is not None
+    return sorted(str(one) for one in report.metastore.findings)
+
+
+def test_definitions_are_all_it_needs(
+    hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
+) -> None:
+    orders(hive_estate)
+    plain(hive_estate)
+    hive_estate.file("nobody/000000_0", {"a": [9]}, format="orc")
+    target = tmp_path / "dst"
+    for _ in range(2):
+        report = run(hive_server, target)
+        assert report.exit_code == 0, summary(report)
+        assert report.verified
+        assert report.metastore is not None
+        assert (report.metastore.compared, report.metastore.agreed) == (3, 3)
+        assert [table.name for table in report.tables] == ["cold.orders", "cold.plain"]
+    found = sorted((row["id"], row["what"], str(row["dt"]), row["r"]) for row in read(target, "orders"))
+    assert found == [
+        (1, None, "2014-01-01", "a/b"),
+        (2, None, "2014-01-01", "a/b"),
+        (3, "x", "2014-01-02", "a/b"),
+    ]
+    assert len(read(target, "plain")) == 3
+    listed = safe_list.read(str(target / "_coldframe/safe-to-delete.txt"))
+    assert len(listed.lines) == 3
+    kept = [json.loads(line) for line in (target / "_coldframe/definitions.jsonl").read_text().splitlines()]
+    assert [one["name"] for one in kept] == ["orders", "plain"]
+    assert [len(part["storage"]["columns"]) for part in kept[0]["partitions"]] == [1, 0]
+    assert kept[0]["storage"]["serde_properties"] == PIPES
+
+
+def test_what_one_entry_cannot_say_is_left_out(
+    hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
+) -> None:
+    plain(hive_estate)
+    mixed(hive_estate)
+    storage = hive_estate.storage
+    hive_estate.table("notes", storage([("a", "int")], TEXT, "notes"))
+    hive_estate.table("a_view", storage([("a", "int")], TEXT, None), kind="VIRTUAL_VIEW")
+    hive_estate.table("one", storage([("a", "bigint")], ORC, "shared"))
+    hive_estate.table("two", storage([("a", "bigint")], ORC, "shared/two"))
+    hive_estate.file("shared/000000_0", {"a": [1]}, format="orc")
+    hive_estate.table("serdes", storage([("a", "int")], RC_BINARY, "serdes"), [("p", "int")])
+    for number, classes in enumerate((RC_TEXT, RC_BINARY)):
+        place = f"serdes/p={number}"
+        hive_estate.partition("serdes", [str(number)], storage([("a", "int")], classes, place))
+    hive_estate.table("renamed", storage([("a", "int")], ORC, "renamed"), [("p", "int")])
+    hive_estate.partition("renamed", ["1"], storage([("b", "int")], ORC, "renamed/p=1"))
+    report = run(hive_server, tmp_path / "dst")
+    assert report.exit_code == 1
+    assert not report.verified
+    root = hive_estate.root
+    assert told(report) == [
+        "cold.a_view: left out: a view: it has no rows of its own",
+        "cold.notes: left out: files of TextInputFormat are not read",
+        f"cold.one: left out: its files at {root}/shared may be those of cold.two",
+        "cold.renamed: left out: its partition p=1 has columns that are not the table's first ones",
+        f"cold.sales: left out: its partition dt=2014-01-01/region=asia/pacific lies at {root}/sales/a, "
+        "which is not a folder of the table that names its values",
+        "cold.serdes: left out: its partition p=1 has another SerDe, or other properties of it, than others",
+        f"cold.two: left out: its files at {root}/shared/two may be those of cold.one",
+    ]
+    assert [table.name for table in report.tables] == ["cold.plain"]
+    assert "cold.notes: left out: files of TextInputFormat are not read" in summary(report)
+    found = dry_run(f"{hive_server.url}/cold", tmp_path / "other")
+    assert found.exit_code == 1
+    assert told(found) == told(report)
+    with pytest.raises(UnsupportedError, match=r"none of its tables: cold\.notes: left out: files of Text"):
+        run(hive_server, tmp_path / "third", "/cold.notes")
+
+
+def test_missing_unregistered_and_differing(
+    hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
+) -> None:
+    orders(hive_estate)
+    plain(hive_estate)
+    gone = hive_estate.storage(
+        [("id", "int"), ("what", "string")], RC_TEXT, "orders/dt=2014-01-03/r=c", **PIPES
+    )
+    hive_estate.partition("orders", ["2014-01-03", "c"], gone, numRows="4")
+    (hive_estate.root / "orders/dt=2014-01-03/r=c").rmdir()
+    hive_estate.file(
+        "orders/dt=2014-01-09/r=z/000000_0",
+        {"id": [7]},
+        pa.schema([("id", pa.int32())]),
+        format="rcfile",
+        serde="text",
+        serde_properties=PIPES,
+    )
+    hive_estate.file("plain/000001_0", {"a": [4]}, format="orc")
+    target = tmp_path / "dst"
+    report = run(hive_server, target)
+    assert report.exit_code == 1
+    text = summary(report)
+    for line in (
+        f"there is no {hive_estate.root}/orders/dt=2014-01-03/r=c",
+        "in no registered partition, such as orders/dt=2014-01-09/r=z/000000_0",
+        "cold.plain: 3 rows by the metastore, 4 migrated from plain",
+    ):
+        assert line in text
+    assert not safe_list.read(str(target / "_coldframe/safe-to-delete.txt")).lines
+
+
+def test_patterns_and_places(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path) -> None:
+    orders(hive_estate)
+    plain(hive_estate)
+    (tmp_path / "wh").rename(tmp_path / "copy")
+    options = ["--location", f"file:{tmp_path}/wh={tmp_path}/copy", "--tables", "cold.pl*"]
+    assert main(["migrate", hive_server.url, str(tmp_path / "dst"), *options]) == 0
+    assert len(read(tmp_path / "dst", "plain")) == 3
+    assert not (tmp_path / "dst/orders").exists()
+    with pytest.raises(ValueError, match="for a metastore"):
+        dry_run(tmp_path, tmp_path / "other", Options(tables=("cold.*",)))
+    with pytest.raises(ValueError, match=r"takes no tables\.toml"):
+        dry_run(hive_server.url, tmp_path / "other", tables="x.toml")
+    with pytest.raises(ValueError, match="metastore: the source is one"):
+        run(hive_server, tmp_path / "other", metastore=hive_server.url)
+
+
+@pytest.mark.parametrize(
+    ("path", "enters", "takes"),
+    [
+        ("", True, False),
+        ("a", True, False),
+        ("a/b", True, True),
+        ("a/b/c", True, True),
+        ("a/c", False, False),
+    ],
+)
+def test_only_some_directories(path: str, enters: bool, takes: bool) -> None:
+    selection = Selection(within=frozenset(["a/b"]))
+    assert (selection.enters(path), selection.takes(path)) == (enters, takes)
