@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from hive_estate import ORC, RC_TEXT, TEXT, HiveEstate, mixed
-from servers import HiveMetastore
+from servers import S3, HiveMetastore
 
 import coldframe as cf
 from coldframe.cli import main
@@ -285,6 +285,24 @@ def test_files_that_were_copied(sales: str, hive_estate: HiveEstate, tmp_path: P
     (tmp_path / "wh").rename(tmp_path / "copy")
     table = cf.hive_table(sales, location={f"file:{tmp_path}/wh/": f"{tmp_path}/copy"})
     assert rows(table.read()) == ALL
+
+
+def test_files_that_were_copied_to_a_store(sales: str, hive_estate: HiveEstate, tmp_path: Path) -> None:
+    server = S3(tmp_path / "s3")
+    try:
+        shutil.copytree(hive_estate.root, server.root / "wh")
+        shutil.rmtree(hive_estate.root)
+        table = cf.hive_table(
+            sales,
+            location={f"file:{hive_estate.root}": "s3a://data/wh"},
+            storage_options=server.options,
+        )
+        # A directory without files is none in a store, and has no rows.
+        assert rows(table.read()) == ALL
+        assert rows(table.read(filter="region = 'asia/pacific'")) == ALL[:2]
+        assert all(path.startswith("s3a://data/wh/") for path in table.files)
+    finally:
+        server.stop()
 
 
 def test_engines_read_it(sales: str) -> None:

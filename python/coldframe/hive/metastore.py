@@ -114,13 +114,13 @@ class Metastore:
     ) -> Iterator[PartitionDefinition]:
         """The partitions of a table, all or those of these names, requested in groups."""
         wanted = self.partition_names(table) if names is None else names
+        columns = _Columns()
         for at in range(0, len(wanted), PARTITIONS_AT_ONCE):
             some = wanted[at : at + PARTITIONS_AT_ONCE]
             request = messages.PartitionsRequest(database=table.database, table=table.name, names=some)
             found = self._partitions(
                 request, messages.GET_PARTITION_DEFINITIONS_REQ, messages.GET_PARTITION_DEFINITIONS
             )
-            columns = _Columns()
             for one in self._list(found, messages.PartitionDefinition):
                 storage = _storage(one.storage, columns)
                 yield PartitionDefinition(tuple(one.values or ()), storage, one.parameters or {})
