@@ -1,8 +1,9 @@
 """Partitions of one format, SerDe and list of columns: their files are read alike.
 
-table       id, price, channel
-partition   id, cost                 cost is price, as Hive takes a partition's columns by position
-file        _col0, _col1             of Hive before 2.0: these by position, too; else by name
+table             id, price, channel
+partition         id, cost             cost is price: a partition's columns are the table's by position
+file with names   price, id            by the table's names, whatever the partition calls them
+without           _col0, _col1         by position: RCFile, and ORC of Hive before 2.0
 """
 
 from __future__ import annotations
@@ -77,6 +78,9 @@ class Group:
         arguments = reading.arguments(self.format, self.storage)
         files = self._files(keys.names, reading.storage_options)
         own = [one.name for one in self.storage.columns[: len(table)]]
+        if "schema" not in arguments.options:
+            # Hive's readers ask files that have names for all of the table's.
+            own = table.names
         for names, some in self._by_names(files, arguments, own):
             columns = [kind.with_name(name) for name, kind in zip(names, table, strict=False)]
             schema = pa.schema([*columns, *keys])
