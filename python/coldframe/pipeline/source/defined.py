@@ -23,7 +23,7 @@ from coldframe.hive.addresses import Selected
 from coldframe.hive.defined import READ, common_root, connect, definitions
 from coldframe.hive.definition import Column, Definition, PartitionDefinition, in_hive
 from coldframe.hive.locations import Locations
-from coldframe.hive.tables import MetastoreRefusal, Refused
+from coldframe.hive.tables import HiveTable, MetastoreRefusal, Refused
 from coldframe.pipeline.file_access import root_of
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.source.findings import Finding
@@ -72,15 +72,12 @@ def read_defined(
     selected, locations = Selected.of(uri), Locations(moved or {})
     taken: list[_Taken] = []
     left_out: list[Finding] = []
-    # Of all tables, also of those that are left out.
-    places: dict[str, list[str]] = {}
     with connect(selected.uris) as metastore:
+        places = _places(metastore, locations)
         for one in definitions(metastore, selected):
             name = f"{one.database}.{one.name}"
             if patterns and not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
                 continue
-            if isinstance(one, Definition) and one.location:
-                places.setdefault(locations.readable(one.location), []).append(name)
             try:
                 taken.append(_taken(metastore, one, locations))
             except (_LeftOut, MetastoreRefusal, SchemaError) as reason:
@@ -96,6 +93,16 @@ def read_defined(
     specs = tuple(_spec(one, root) for one in taken)
     kept = tuple(_kept(one) for one in taken)
     return DefinedSource(selected.uris, selected, root_of(root), specs, tuple(left_out), kept)
+
+
+def _places(metastore: Metastore, locations: Locations) -> dict[str, list[str]]:
+    """The tables of each directory, of all databases: one that nobody selected may use the same files."""
+    places: dict[str, list[str]] = {}
+    for database in metastore.databases():
+        for one in metastore.tables(database):
+            if isinstance(one, HiveTable) and one.location:
+                places.setdefault(locations.readable(one.location), []).append(f"{database}.{one.name}")
+    return places
 
 
 def _finding(table: str, reason: str) -> Finding:
