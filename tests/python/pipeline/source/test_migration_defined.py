@@ -185,3 +185,15 @@ def test_patterns_and_places(hive_server: HiveMetastore, hive_estate: HiveEstate
 def test_only_some_directories(path: str, enters: bool, takes: bool) -> None:
     selection = Selection(within=frozenset(["a/b"]))
     assert (selection.enters(path), selection.takes(path)) == (enters, takes)
+
+
+def test_a_table_that_nobody_selected_uses_the_same_files(
+    hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
+) -> None:
+    plain(hive_estate)
+    hive_estate.file("both/000000_0", {"a": [1]}, format="orc")
+    for name in ("mine", "theirs"):
+        hive_estate.table(name, hive_estate.storage([("a", "bigint")], ORC, "both"))
+    report = run(hive_server, tmp_path / "out", only=["cold.plain", "cold.mine"])
+    assert any("cold.mine: left out" in line and "cold.theirs" in line for line in told(report))
+    assert not (tmp_path / "out" / "mine").exists()
