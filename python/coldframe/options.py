@@ -8,7 +8,10 @@ from typing import Any
 
 from coldframe._coldframe import formats
 
-__all__ = ["choices_of", "declared", "options_of_kind"]
+__all__ = ["TYPELESS", "choices_of", "declared", "options_of_kind"]
+
+TYPELESS = frozenset(name for name, about in formats().items() if about["capabilities"]["needs_schema"])
+"""Formats that know nothing of their columns but how many there are."""
 
 
 @cache

@@ -13,12 +13,17 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from coldframe._coldframe import formats
-from coldframe.hive.facts import PROVIDER, declared_format, partitions_are_registered, stated_rows
+from coldframe.hive.facts import (
+    PROVIDER,
+    declared_format,
+    location_of_files,
+    partitions_are_registered,
+    stated_rows,
+)
+from coldframe.options import TYPELESS
 
-__all__ = ["Column", "Definition", "PartitionDefinition", "Storage"]
+__all__ = ["Column", "Definition", "PartitionDefinition", "Storage", "in_hive", "toml_lines"]
 
-_TYPELESS = frozenset(name for name, about in formats().items() if about["capabilities"]["needs_schema"])
 VIEWS = ("VIRTUAL_VIEW", "MATERIALIZED_VIEW")
 
 
@@ -63,7 +68,7 @@ class Storage:
 
         Only formats whose files do not know their columns need any.
         """
-        if format not in _TYPELESS:
+        if format not in TYPELESS:
             return {}
         found: dict[str, object] = {"schema": self.schema}
         if self.serde:
@@ -115,7 +120,7 @@ class Definition:
 
     @property
     def is_view(self) -> bool:
-        """Whether it has no rows of its own."""
+        """Whether a query defines its rows."""
         return self.kind in VIEWS
 
     @property
@@ -131,12 +136,9 @@ class Definition:
     @property
     def location(self) -> str | None:
         """Where its files are; None where it has none of its own."""
-        if self.is_view or self.storage_handler is not None:
-            return None
-        if PROVIDER in self.parameters:
-            # Spark gives tables that Hive cannot read a placeholder for a location.
-            return self.storage.serde_properties.get("path", self.storage.location)
-        return self.storage.location
+        return location_of_files(
+            self.kind, self.storage.location, self.parameters, self.storage.serde_properties
+        )
 
     @property
     def has_partitions(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from coldframe._coldframe import formats
 
-__all__ = ["PROVIDER", "declared_format", "partitions_are_registered", "stated_rows"]
+__all__ = ["PROVIDER", "declared_format", "location_of_files", "partitions_are_registered", "stated_rows"]
 
 PROVIDER = "spark.sql.sources.provider"
 """The property that a table of Spark's own has: its format."""
@@ -14,6 +14,18 @@ _ROWS = ("numRows", "spark.sql.statistics.numRows")
 _FORMATS = tuple(
     (ending, name) for name, about in formats().items() for ending in about["capabilities"]["input_formats"]
 )
+
+
+def location_of_files(
+    kind: str, location: str | None, parameters: Mapping[str, str], serde_properties: Mapping[str, str]
+) -> str | None:
+    """Where a table's files are; None if it has none of its own: views, HBase tables and the like."""
+    if kind == "VIRTUAL_VIEW" or parameters.get("storage_handler"):
+        return None
+    if PROVIDER in parameters:
+        # For tables that Hive cannot read, Spark sets a placeholder as the location.
+        return serde_properties.get("path", location)
+    return location
 
 
 def partitions_are_registered(parameters: Mapping[str, str]) -> bool:

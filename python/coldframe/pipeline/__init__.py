@@ -129,8 +129,9 @@ def migrate(
         include, exclude: patterns of the files that are meant: see `selection`.
         metastore: `thrift://host:9083` of a Hive metastore: the rows that come from the locations of its
             tables and partitions are held against the numbers that it has of them.
-        only: where `src` is a metastore: patterns `database.table` of the tables that are meant.
-        locations: there also prefixes of locations and what stands for them: `{"hdfs://old/": "/mnt/"}`.
+        only: where `src` is a metastore: patterns `database.table` of the tables to migrate.
+        locations: where `src` is a metastore: prefixes of locations and their replacements, for files that
+            were copied: `{"hdfs://old/": "/mnt/"}`.
         untyped: columns of binary for tables in formats without types, where no schema is given.
         timestamp_unit: `"us"`, which Spark, Iceberg and Delta have, or `"ns"` to keep nanoseconds in Parquet
             or ORC.
@@ -292,7 +293,7 @@ _Tables = str | os.PathLike[str] | Sequence[TableSpec] | None
 def _defined(
     src: str | os.PathLike[str], tables: _Tables, options: Options
 ) -> tuple[DefinedSource | None, str | os.PathLike[str], _Tables, Options]:
-    """A source that is a metastore, as the directory and the entries of tables.toml that it stands for."""
+    """Turns a metastore as the source into a directory and the entries of a tables.toml."""
     if not is_metastore(src):
         if options.tables or options.locations:
             raise ValueError("patterns of tables and locations are for a metastore: thrift://host:9083")
@@ -300,7 +301,7 @@ def _defined(
     if tables is not None:
         raise ValueError("a metastore as the source takes no tables.toml: it has the definitions itself")
     if options.metastore is not None:
-        raise ValueError("metastore: the source is one, and is compared with")
+        raise ValueError("metastore: the source is one already, and the run is compared with it")
     defined = read_defined(str(src), options.tables, options.locations)
     places = frozenset(spec.path for spec in defined.specs)
     selection = replace(options.selection, within=places)

@@ -62,9 +62,9 @@ class Options:
     metastore: str | None = None
     """The Hive metastore that the source is held against."""
     tables: tuple[str, ...] = ()
-    """Where the source is a metastore: patterns `database.table` of the tables that are meant;"""
+    """Where the source is a metastore: patterns `database.table` of the tables to migrate."""
     locations: Mapping[str, str] = field(default_factory=dict)
-    """and prefixes of locations, and what stands for them."""
+    """Where the source is a metastore: prefixes of locations and their replacements."""
     selection: Selection = field(default_factory=Selection)
     source_storage_options: StorageOptions = field(default=None, repr=False)
     target_storage_options: StorageOptions = field(default=None, repr=False)

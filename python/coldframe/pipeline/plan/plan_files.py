@@ -20,6 +20,7 @@ from coldframe._coldframe import ColdframeError, SchemaError, UnsupportedError, 
 from coldframe.choices import FormatName
 from coldframe.errors import PartialTableWarning
 from coldframe.file import OpenArguments, Split, has_masked_columns
+from coldframe.options import TYPELESS
 from coldframe.pipeline.file_access import StorageOptions
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.table_work import Due, Fail, TableWork
@@ -28,7 +29,7 @@ from coldframe.pipeline.report.progress import Progress
 from coldframe.pipeline.scheduling import Scheduler, Threads
 from coldframe.pipeline.source.directory_logs import SharedByTables
 from coldframe.pipeline.source.identity import CHANGED, is_unchanged
-from coldframe.pipeline.source.tables import TYPELESS, OpenOptions, Table
+from coldframe.pipeline.source.tables import OpenOptions, Table
 from coldframe.pipeline.state.scratch import Rows
 from coldframe.sources import is_remote
 from coldframe.spark.types import plain_schema

@@ -39,7 +39,7 @@ def write_report(report: Report, destination: Destination) -> None:
 
 
 def write_definitions(tables: Sequence[Json], destination: Destination) -> None:
-    """Writes the metastore's definitions that a run went by: a line of JSON a table."""
+    """Writes the definitions that a run took from a metastore: one line of JSON for each table."""
     destination.write(f"{HOME}/definitions.jsonl", "".join(f"{json.dumps(one)}\n" for one in tables).encode())
 
 

@@ -23,7 +23,7 @@ from coldframe.hive.addresses import Selected
 from coldframe.hive.defined import READ, common_root, connect, definitions
 from coldframe.hive.definition import Column, Definition, PartitionDefinition, in_hive
 from coldframe.hive.locations import Locations
-from coldframe.hive.tables import HiveTable, MetastoreRefusal, Refused
+from coldframe.hive.tables import MetastoreRefusal, Refused
 from coldframe.pipeline.file_access import root_of
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.source.findings import Finding
@@ -37,7 +37,7 @@ __all__ = ["DefinedSource", "read_defined"]
 
 @dataclass(frozen=True)
 class DefinedSource:
-    """What the metastore says of the tables that are meant."""
+    """What the metastore says of the selected tables."""
 
     uris: str
     selected: Selected
@@ -65,18 +65,21 @@ class _LeftOut(Exception):
 def read_defined(
     uri: str, patterns: Sequence[str] = (), moved: Mapping[str, str] | None = None
 ) -> DefinedSource:
-    """Reads the tables that are meant: those of the address and, if there are any, of a pattern `db.table`.
+    """Reads the tables of the address; where there are patterns `db.table`, those that match one.
 
     Raises UnsupportedError where no table can be taken, or no directory holds all of them.
     """
     selected, locations = Selected.of(uri), Locations(moved or {})
     taken: list[_Taken] = []
     left_out: list[Finding] = []
+    places: dict[str, list[str]] = {}
     with connect(selected.uris) as metastore:
-        places = _places(metastore, locations)
-        for one in definitions(metastore, selected):
+        # All of them: a table that nobody selected may use the same files.
+        for one in definitions(metastore, Selected(selected.uris)):
             name = f"{one.database}.{one.name}"
-            if patterns and not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
+            if isinstance(one, Definition) and one.location:
+                places.setdefault(locations.readable(one.location), []).append(name)
+            if not _is_meant(one, name, selected, patterns):
                 continue
             try:
                 taken.append(_taken(metastore, one, locations))
@@ -95,14 +98,13 @@ def read_defined(
     return DefinedSource(selected.uris, selected, root_of(root), specs, tuple(left_out), kept)
 
 
-def _places(metastore: Metastore, locations: Locations) -> dict[str, list[str]]:
-    """The tables of each directory, of all databases: one that nobody selected may use the same files."""
-    places: dict[str, list[str]] = {}
-    for database in metastore.databases():
-        for one in metastore.tables(database):
-            if isinstance(one, HiveTable) and one.location:
-                places.setdefault(locations.readable(one.location), []).append(f"{database}.{one.name}")
-    return places
+def _is_meant(one: Definition | Refused, name: str, selected: Selected, patterns: Sequence[str]) -> bool:
+    if patterns and not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
+        return False
+    if isinstance(one, Refused) and (one.name == "*" or not selected.is_one):
+        # The server refuses a whole database, or a table that the pattern may mean.
+        return selected.takes_database(one.database)
+    return selected.takes(one.database, one.name)
 
 
 def _finding(table: str, reason: str) -> Finding:
@@ -125,7 +127,7 @@ def _taken(metastore: Metastore, one: Definition | Refused, locations: Locations
         if (reason := _unlike(one, partition, format, partitions[0])) is not None:
             raise _LeftOut(f"its partition {one.name_of(partition)} {reason}")
         _demand_place(one, partition, location, locations)
-    # A type that is not ours is told now, and not by each file.
+    # Report an unsupported type once, here, rather than for each file.
     parse_columns(in_hive(one.storage.columns))
     parse_columns(in_hive(one.keys), partitions=True)
     return _Taken(one, format, location, partitions)
@@ -134,7 +136,7 @@ def _taken(metastore: Metastore, one: Definition | Refused, locations: Locations
 def _unlike(
     table: Definition, partition: PartitionDefinition, format: str, first: PartitionDefinition
 ) -> str | None:
-    """What of a partition an entry of the table would not say."""
+    """What sets a partition apart from the others, so that one entry cannot describe all; None if nothing."""
     storage, other = partition.storage, first.storage
     found = table.format_of(storage)
     if found != format:
@@ -169,7 +171,7 @@ def _demand_place(
 def _apart(
     taken: Sequence[_Taken], places: Mapping[str, Sequence[str]], left_out: list[Finding]
 ) -> Iterator[_Taken]:
-    """Those whose directory holds no other table's and lies in none: whose the files are would be unknown."""
+    """The tables whose directory no other table shares, holds or lies in: those files are theirs alone."""
     below = {above: names[0] for place, names in places.items() for above in _above(place)}
     for one in taken:
         name = one.definition.full_name

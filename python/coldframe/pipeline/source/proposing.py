@@ -10,8 +10,9 @@ from typing import Any
 
 import coldframe
 from coldframe._coldframe import ColdframeError, SchemaError
+from coldframe.options import TYPELESS
 from coldframe.pipeline.records import Json, SourceFile
-from coldframe.pipeline.source.tables import TYPELESS, Table
+from coldframe.pipeline.source.tables import Table
 
 _SERDES = ("text", "binary")
 _ROWS = 1000

@@ -17,7 +17,12 @@ from dataclasses import dataclass, field
 from coldframe._coldframe import formats
 from coldframe.hive.addresses import Selected
 from coldframe.hive.defined import connect
-from coldframe.hive.facts import PROVIDER, declared_format, partitions_are_registered, stated_rows
+from coldframe.hive.facts import (
+    declared_format,
+    location_of_files,
+    partitions_are_registered,
+    stated_rows,
+)
 from coldframe.hive.locations import Locations
 from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
 from coldframe.pipeline.source.findings import Finding, MetastoreReport
@@ -198,13 +203,7 @@ def _tell_refused(found: Registered, table: str, reason: str) -> None:
 
 
 def _location(table: HiveTable) -> str | None:
-    """The location of a table's files; None if it has none: views, HBase tables and the like."""
-    if table.kind == "VIRTUAL_VIEW" or table.parameters.get("storage_handler"):
-        return None
-    if PROVIDER in table.parameters:
-        # For tables that Hive cannot read, Spark sets a placeholder as the location.
-        return table.serde_parameters.get("path", table.location)
-    return table.location
+    return location_of_files(table.kind, table.location, table.parameters, table.serde_parameters)
 
 
 def _has_partitions(table: HiveTable) -> bool:

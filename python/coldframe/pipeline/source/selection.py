@@ -23,11 +23,11 @@ class Selection:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     within: frozenset[str] = frozenset()
-    """Directories that alone are examined; none for all."""
+    """The only directories to examine; all where it is empty."""
 
     @property
     def has_patterns(self) -> bool:
-        """Whether files of a table may be left out as asked."""
+        """Whether the user's patterns may leave out files of a table."""
         return bool(self.include or self.exclude)
 
     @functools.cached_property
@@ -48,9 +48,11 @@ class Selection:
 
     def enters(self, relative: str) -> bool:
         """Whether a directory must be examined."""
+        if not relative:
+            return True
         if not (self._is_within(relative) or relative in self._above):
-            return not relative
-        return not relative or not any(_matches(pattern, relative) for pattern in self.exclude)
+            return False
+        return not any(_matches(pattern, relative) for pattern in self.exclude)
 
 
 def select(include: Sequence[str], exclude: Sequence[str]) -> Selection:

@@ -29,7 +29,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from coldframe._coldframe import ColdframeError, SchemaError, formats, parse_columns
+from coldframe._coldframe import ColdframeError, SchemaError, parse_columns
 from coldframe._coldframe import tables as tables_held
 from coldframe.pipeline.file_access import StorageOptions, pieces
 from coldframe.pipeline.records import SourceFile, is_partition
@@ -39,10 +39,6 @@ from coldframe.sources import text_options
 
 # Part of Python since 3.11.
 tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-
-TYPELESS = frozenset(name for name, about in formats().items() if about["capabilities"]["needs_schema"])
-"""Formats that know nothing of their columns but how many there are."""
-
 
 _OWN_KEYS = frozenset({"path", "partitions", "format"})
 

@@ -197,3 +197,16 @@ def test_a_table_that_nobody_selected_uses_the_same_files(
     report = run(hive_server, tmp_path / "out", only=["cold.plain", "cold.mine"])
     assert any("cold.mine: left out" in line and "cold.theirs" in line for line in told(report))
     assert not (tmp_path / "out" / "mine").exists()
+
+
+def test_a_table_of_sparks_uses_the_same_files(
+    hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
+) -> None:
+    plain(hive_estate)
+    hive_estate.file("both/000000_0", {"a": [1]}, format="orc")
+    hive_estate.table("mine", hive_estate.storage([("a", "bigint")], ORC, "both"))
+    # Spark keeps the directory in a property, and a placeholder as the location.
+    spark = hive_estate.storage([("a", "bigint")], ORC, "placeholder", path=f"file:{hive_estate.root}/both")
+    hive_estate.table("sparks", spark, **{"spark.sql.sources.provider": "orc"})
+    report = run(hive_server, tmp_path / "out", only=["cold.plain", "cold.mine"])
+    assert any("cold.mine: left out" in line and "cold.sparks" in line for line in told(report))
