@@ -26,6 +26,7 @@ from coldframe.file import (
 )
 from coldframe.filters import Bound, Condition, Filter, bind, keep, mentioned, parse
 from coldframe.glance import glance
+from coldframe.prunable import Prunable, expression_of
 from coldframe.reading import AsTables
 from coldframe.sources import Known, Source
 
@@ -64,7 +65,7 @@ class Dataset(AsTables):
         self._types, self._partitioned, self._unify = partition_types, partitioned, unify
         self._schema: Any = schema
         self._damage: Damage = []
-        self._prunable: Any = None
+        self._prunable: Prunable | None = None
         raw = [_raw_source(one, arguments) for one in sources]
         self._raw = RawDataset(
             arguments.raw, raw, partitioned=partitioned, types=partition_types, unify=unify, schema=schema
@@ -224,11 +225,11 @@ class Dataset(AsTables):
         """
         kept: list[int] = list(range(len(self._raw)))
         if filter is not None and self.partition_columns and not isinstance(filter, Condition):
-            kept = [int(fragment.path) for fragment in self._partitions().get_fragments(filter)]
+            kept = self._partitions().kept(filter)
         paths, found = self.files, self._raw.found()
         for at in kept:
             row = pa.record_batch(self._raw.constants(at))
-            yield paths[at], self._part(self._objects.get(at, found[at])), _expression(row)
+            yield paths[at], self._part(self._objects.get(at, found[at])), expression_of(row)
 
     def _part(self, source: Any) -> Dataset:
         schema = Dataset.schema.__get__(self)
@@ -282,21 +283,12 @@ class Dataset(AsTables):
         """The files that can have rows which pass what only pyarrow evaluates; None for all."""
         if bound.exact or not self.partition_columns:
             return None
-        return [int(fragment.path) for fragment in self._partitions().get_fragments(bound.residual)]
+        return self._partitions().kept(bound.residual)
 
-    def _partitions(self) -> Any:
-        """Pyarrow's own pruning by partition: fragments that are never opened, named by their position."""
+    def _partitions(self) -> Prunable:
         if self._prunable is None:
-            import pyarrow.dataset as pads
-            import pyarrow.fs
-
-            format, filesystem = pads.ParquetFileFormat(), pyarrow.fs.LocalFileSystem()
-            values = (pa.record_batch(self._raw.constants(at)) for at in range(len(self._raw)))
-            fragments = [
-                format.make_fragment(str(at), filesystem, partition_expression=_expression(row))
-                for at, row in enumerate(values)
-            ]
-            self._prunable = pads.FileSystemDataset(fragments, self.schema, format, filesystem)
+            rows = (pa.record_batch(self._raw.constants(at)) for at in range(len(self._raw)))
+            self._prunable = Prunable(rows, self.schema)
         return self._prunable
 
 
@@ -446,14 +438,3 @@ def _raw_source(given: Any, arguments: OpenArguments) -> object:
         return given._raw
     source = Source(given, arguments.storage_options)
     return source.handle(), repr(source)
-
-
-def _expression(values: Any) -> Any:
-    import pyarrow.compute as pc
-
-    whole = pc.scalar(True)
-    for name, column in zip(values.schema.names, values.columns, strict=True):
-        value = column[0]
-        part = pc.field(name) == pc.scalar(value) if value.is_valid else pc.field(name).is_null()
-        whole = whole & part
-    return whole

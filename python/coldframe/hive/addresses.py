@@ -20,13 +20,13 @@ _SCHEME = "thrift://"
 
 @dataclass(frozen=True)
 class Selected:
-    """A metastore, and which of its tables are meant."""
+    """A metastore, and a selection of its tables."""
 
     uris: str
     database: str = "*"
-    """A pattern;"""
+    """A name, or a pattern of names."""
     table: str = "*"
-    """and another."""
+    """As `database`."""
 
     @staticmethod
     def of(uri: str) -> Selected:
@@ -48,11 +48,11 @@ class Selected:
         return not any(letter in self.database + self.table for letter in "*?[")
 
     def takes_database(self, name: str) -> bool:
-        """Whether tables of this database may be meant."""
+        """Whether the address covers tables of this database."""
         return fnmatch.fnmatchcase(name.lower(), self.database)
 
     def takes(self, database: str, table: str) -> bool:
-        """Whether a table is meant."""
+        """Whether the address covers a table."""
         return self.takes_database(database) and fnmatch.fnmatchcase(table.lower(), self.table)
 
 

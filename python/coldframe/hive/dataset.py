@@ -56,12 +56,12 @@ def hive_table(
     Args:
         uri: `thrift://host:9083/database.table`.
         filter: the rows that it has. Partitions are pruned by it, and by the filters of its methods.
-        location: prefixes of locations and what stands for them, for files that were copied:
+        location: for files that were copied, prefixes of locations and their replacements:
             `{"hdfs://old/": "/mnt/copy/"}`.
 
-    The other arguments are those of `open`; `options` go before what the metastore states. Columns have
-    the metastore's types, to which a file's values are widened; what does not fit is a SchemaError. A
-    partition of a format that is not read is an UnsupportedError unless a filter rules it out.
+    The other arguments are those of `open`; `options` override what the metastore states. Columns have the
+    metastore's types: a file's values are widened to them, or raise SchemaError where they do not fit. A
+    partition in an unsupported format raises UnsupportedError unless a filter rules it out.
     """
     selected = Selected.of(uri)
     if not selected.is_one or selected.table == "*":
@@ -88,7 +88,7 @@ class HiveDataset(Dataset):
         reading: Reading,
         filter: Filter | None = None,
     ) -> None:
-        # Not that of Dataset: which files there are depends on the filter of each pass.
+        # Dataset.__init__ is not called: each pass finds its own files, by its filter.
         self.definition = definition
         self._given = filter
         self._uris, self._locations, self._reading = uris, locations, reading
@@ -109,11 +109,6 @@ class HiveDataset(Dataset):
     def partition_columns(self) -> list[str]:
         """The columns whose values the metastore has for each partition."""
         return list(self._keys.names)
-
-    @property
-    def damage(self) -> Damage:
-        """What the last tolerant pass lost: as `File.damage`, with the file's path."""
-        return [dict(lost) for lost in self._damage]
 
     def partitions(self, filter: Filter | None = None) -> list[PartitionDefinition]:
         """The partitions that can have rows which pass; of a table without partitions, the table as one."""
@@ -164,22 +159,6 @@ class HiveDataset(Dataset):
                     on_damage(self.damage)
 
         return pa.RecordBatchReader.from_batches(wanted, batches())
-
-    def to_table(
-        self,
-        columns: Sequence[str] | None = None,
-        *,
-        filter: Filter | None = None,
-        limit: int | None = None,
-        on_error: OnError = "raise",
-        use_threads: bool = True,
-    ) -> pa.Table:
-        """The rows as a pyarrow.Table."""
-        return self.to_batches(
-            columns, filter=filter, limit=limit, on_error=on_error, use_threads=use_threads
-        ).read_all()
-
-    read = to_table
 
     def count(self, filter: Filter | None = None) -> int:
         """The number of rows, or of those that pass the filter."""
@@ -317,7 +296,7 @@ class HiveDataset(Dataset):
             for batch in dataset.to_batches(names, filter=test, limit=limit, **ways):
                 yield _arranged(batch, own, wanted)
             return
-        # The filter is of columns that are called something else here, or are missing.
+        # Some of the filter's columns have other names in these files, or are missing: filter afterwards.
         asked = bind(test, self._schema).test
         needed = list(dict.fromkeys([*wanted.names, *mentioned(asked, self._schema)]))
         whole = projected(self._schema, needed)

@@ -1,4 +1,4 @@
-"""The tables that a metastore defines, with what their partitions have in common and what not."""
+"""The tables that a metastore defines, each with a summary of its partitions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from coldframe.hive.tables import Refused
 if TYPE_CHECKING:
     from coldframe.hive.metastore import Metastore
 
-__all__ = ["READ", "DefinedTable", "connect", "defined_tables", "definitions"]
+__all__ = ["READ", "DefinedTable", "common_root", "connect", "defined_tables", "definitions"]
 
 READ = frozenset(name for name, about in formats().items() if about["capabilities"]["input_formats"])
 """Formats of files that Hive's own classes read, and we do."""
@@ -29,7 +29,7 @@ class DefinedTable:
 
     definition: Definition
     partitions: int | None = None
-    """None where it has none, or nobody asked."""
+    """How many; None where it has none, or they were not asked for."""
     formats: tuple[str, ...] = ()
     """Those that the table or, where there are any, its partitions are declared to have."""
     rows: int | None = None
@@ -56,7 +56,7 @@ def connect(uris: str) -> Metastore:
 
 
 def definitions(metastore: Metastore, selected: Selected) -> Iterator[Definition | Refused]:
-    """The tables that are meant, by database and name."""
+    """The selected tables, by database and name."""
     if selected.is_one:
         yield metastore.definition(selected.database, selected.table)
         return
@@ -70,7 +70,7 @@ def definitions(metastore: Metastore, selected: Selected) -> Iterator[Definition
 def defined_tables(
     metastore: Metastore, selected: Selected, *, partitions: bool = True
 ) -> Iterator[DefinedTable | Refused]:
-    """The tables that are meant. Without `partitions`, nothing is asked about theirs."""
+    """The selected tables. Without `partitions`, the metastore is not asked for partitions."""
     for one in definitions(metastore, selected):
         if isinstance(one, Refused):
             yield one

@@ -24,7 +24,7 @@ from coldframe.listing import is_flat
 from coldframe.scanning import Dataset
 from coldframe.sources import is_remote, open_store
 
-__all__ = ["Group", "Reading", "columns_of", "keys_of"]
+__all__ = ["Group", "Reading", "columns_of", "grouped", "keys_of"]
 
 _LISTED_AT_ONCE = 8
 _UNIT = "timestamp_unit"
@@ -32,7 +32,7 @@ _UNIT = "timestamp_unit"
 
 @dataclass(frozen=True)
 class Reading:
-    """How all files of a table are opened; `options` go before those that the metastore states."""
+    """How all files of a table are opened; `options` override those that the metastore states."""
 
     storage_options: Mapping[str, Any] | None = None
     verify_checksums: bool = True
@@ -77,10 +77,9 @@ class Group:
         """
         arguments = reading.arguments(self.format, self.storage)
         files = self._files(keys.names, reading.storage_options)
-        own = [one.name for one in self.storage.columns[: len(table)]]
-        if "schema" not in arguments.options:
-            # Hive's readers ask files that have names for all of the table's.
-            own = table.names
+        # Hive's readers look up the table's names in files that have names.
+        is_named = "schema" not in arguments.options
+        own = table.names if is_named else [one.name for one in self.storage.columns[: len(table)]]
         for names, some in self._by_names(files, arguments, own):
             columns = [kind.with_name(name) for name, kind in zip(names, table, strict=False)]
             schema = pa.schema([*columns, *keys])
@@ -102,9 +101,11 @@ class Group:
         files: Sequence[Found], arguments: OpenArguments, own: Sequence[str]
     ) -> Iterator[tuple[Sequence[str], list[Found]]]:
         """The files whose columns have the partition's names, and those that have only `_col0`, `_col1`."""
-        if not files or "schema" in arguments.options:
+        if not files:
+            return
+        if "schema" in arguments.options:
             # They have no names of their own.
-            yield from [(own, list(files))] if files else []
+            yield own, list(files)
             return
         apart = Dataset(files, arguments, partitioned=False)
         nameless = [apart.open_file(at)._raw.has_placeholder_names for at in range(len(files))]
@@ -119,7 +120,7 @@ def _listed(location: str, storage_options: Mapping[str, Any] | None, is_whole: 
     try:
         return discover([location], storage_options, partitioned=False, whole_directories=is_whole)
     except NotFoundError:
-        # Object stores have no directories: there nothing is all that an empty one is.
+        # Object stores have no directories: an empty and a missing one look the same.
         if is_remote(location) and is_flat(location):
             return []
         if open_store(location, storage_options).stat() is None:

@@ -21,7 +21,7 @@ class Locations:
     """How locations of a metastore become paths and URLs that can be opened."""
 
     moved: Mapping[str, str] = field(default_factory=dict)
-    """Prefixes and what stands for them; the longest that fits counts. They end with a whole name."""
+    """Prefixes and their replacements. The longest prefix counts; it matches whole names of a path."""
 
     def readable(self, location: str) -> str:
         """The path or URL of a location."""

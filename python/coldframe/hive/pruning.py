@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from coldframe._coldframe import HIVE_NULL
 from coldframe.filters import Condition, given
+from coldframe.prunable import Prunable
 
 __all__ = ["kept", "values_of"]
 
@@ -22,7 +23,7 @@ def values_of(name: str) -> tuple[str, ...]:
 def kept(values: Sequence[tuple[str, ...]], keys: pa.Schema, filter: Any, schema: pa.Schema) -> list[int]:
     """The partitions, by number, that a parsed filter does not rule out. `schema`: all columns of the table.
 
-    Values that are not of a key's type rule nothing out.
+    A key with a value that its type cannot hold prunes nothing.
     """
     if filter is None or not len(keys):
         return list(range(len(values)))
@@ -39,23 +40,5 @@ def kept(values: Sequence[tuple[str, ...]], keys: pa.Schema, filter: Any, schema
             for at in range(len(values))
             if not given(filter, schema, {name: column[at] for name, column in typed.items()}).never_true
         ]
-    return _kept_by_expression(len(values), typed, filter, schema)
-
-
-def _kept_by_expression(count: int, typed: dict[str, Any], filter: Any, schema: pa.Schema) -> list[int]:
-    import pyarrow.compute as pc
-    import pyarrow.dataset as pads
-    import pyarrow.fs
-
-    def stated(at: int) -> Any:
-        whole = pc.scalar(True)
-        for name, column in typed.items():
-            value, column_of = column[at], pc.field(name)
-            whole = whole & (column_of == value if value.is_valid else column_of.is_null())
-        return whole
-
-    # Fragments that are never opened, named by their numbers.
-    format, files = pads.ParquetFileFormat(), pyarrow.fs.LocalFileSystem()
-    fragments = [format.make_fragment(str(at), files, partition_expression=stated(at)) for at in range(count)]
-    found = pads.FileSystemDataset(fragments, schema, format, files).get_fragments(filter)
-    return [int(fragment.path) for fragment in found]
+    known = pa.RecordBatch.from_arrays(list(typed.values()), names=list(typed))
+    return Prunable((known.slice(at, 1) for at in range(len(values))), schema).kept(filter)
