@@ -1,4 +1,4 @@
-"""An estate that a Hive metastore defines: registered over Thrift, read back by nobody but the tests."""
+"""An estate that a Hive metastore defines, registered over Thrift."""
 
 from __future__ import annotations
 
@@ -37,17 +37,18 @@ def hive_client(hive: Any, port: int) -> Iterator[Any]:
     transport = importlib.import_module("thrift.transport.TTransport")
     connection = transport.TBufferedTransport(socket.TSocket("127.0.0.1", port))
     connection.open()
-    yield hive.Client(protocol.TBinaryProtocol(connection))
-    connection.close()
+    try:
+        yield hive.Client(protocol.TBinaryProtocol(connection))
+    finally:
+        connection.close()
 
 
-class HiveEstate:
-    """A database `cold`, and the directory in which its files are."""
+class HiveRecords:
+    """Makes Hive's own records of the tables and partitions of a database, and registers none."""
 
-    def __init__(self, client: Any, root: Path) -> None:
+    def __init__(self, database: str) -> None:
         self.types = importlib.import_module("hive_metastore.ttypes")
-        self.client, self.root = client, root
-        client.create_database(self.types.Database(name="cold", locationUri=f"file:{root}/cold"))
+        self.database = database
 
     def columns(self, columns: Columns) -> list[Any]:
         return [self.types.FieldSchema(name, kind, f"the {name}") for name, kind in columns]
@@ -58,7 +59,7 @@ class HiveEstate:
         input_format, output_format, serde = classes
         return self.types.StorageDescriptor(
             cols=self.columns(columns),
-            location=location if location is None or ":" in location else f"file:{self.root}/{location}",
+            location=location,
             inputFormat=input_format,
             outputFormat=output_format,
             compressed=False,
@@ -72,11 +73,10 @@ class HiveEstate:
     def table(
         self, name: str, storage: Any, keys: Columns = (), kind: str = "EXTERNAL_TABLE", **parameters: str
     ) -> Any:
-        """Registers a table."""
         external = {"EXTERNAL": "TRUE"} if kind == "EXTERNAL_TABLE" else {}
-        table = self.types.Table(
+        return self.types.Table(
             tableName=name,
-            dbName="cold",
+            dbName=self.database,
             owner="olga",
             createTime=0,
             lastAccessTime=0,
@@ -86,6 +86,39 @@ class HiveEstate:
             parameters={**external, **parameters},
             tableType=kind,
         )
+
+    def partition(self, table: str, values: list[str], storage: Any, **parameters: str) -> Any:
+        return self.types.Partition(
+            values=values,
+            dbName=self.database,
+            tableName=table,
+            createTime=0,
+            lastAccessTime=0,
+            sd=storage,
+            parameters=parameters,
+        )
+
+
+class HiveEstate:
+    """A database `cold`, and the directory in which its files are."""
+
+    def __init__(self, client: Any, root: Path) -> None:
+        self.records = HiveRecords("cold")
+        self.client, self.root = client, root
+        client.create_database(self.records.types.Database(name="cold", locationUri=f"file:{root}/cold"))
+
+    def storage(
+        self, columns: Columns, classes: tuple[str | None, ...], location: str | None, **properties: str
+    ) -> Any:
+        """`location`: a URL, or a path below the root."""
+        place = location if location is None or ":" in location else f"file:{self.root}/{location}"
+        return self.records.storage(columns, classes, place, **properties)
+
+    def table(
+        self, name: str, storage: Any, keys: Columns = (), kind: str = "EXTERNAL_TABLE", **parameters: str
+    ) -> Any:
+        """Registers a table."""
+        table = self.records.table(name, storage, keys, kind, **parameters)
         if kind == "VIRTUAL_VIEW":
             table.viewOriginalText = table.viewExpandedText = "select 1"
         self.client.create_table(table)
@@ -93,17 +126,7 @@ class HiveEstate:
 
     def partition(self, table: str, values: list[str], storage: Any, **parameters: str) -> None:
         """Registers a partition."""
-        self.client.add_partition(
-            self.types.Partition(
-                values=values,
-                dbName="cold",
-                tableName=table,
-                createTime=0,
-                lastAccessTime=0,
-                sd=storage,
-                parameters=parameters,
-            )
-        )
+        self.client.add_partition(self.records.partition(table, values, storage, **parameters))
 
     def file(self, name: str, rows: dict[str, Any], schema: Any = None, **options: Any) -> Path:
         """Writes a file below the root."""

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 from estates import Estate
+from hive_estate import ORC as ORC_CLASSES
+from hive_estate import HiveRecords, hive_client
 from servers import HiveMetastore, free_port
 
 from coldframe.errors import ColdframeError, UnsupportedError
@@ -32,58 +34,28 @@ hive = pytest.importorskip("hive_metastore.ThriftHiveMetastore")
 types = importlib.import_module("hive_metastore.ttypes")
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol  # noqa: E402
-from thrift.transport.TSocket import TServerSocket, TSocket  # noqa: E402
+from thrift.transport.TSocket import TServerSocket  # noqa: E402
 from thrift.transport.TTransport import TBufferedTransport  # noqa: E402
 
 from coldframe.hive import metastore as reader  # noqa: E402
 from coldframe.hive.metastore import Metastore  # noqa: E402
 
-ORC = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
+ORC = ORC_CLASSES[0]
 RC = "org.apache.hadoop.hive.ql.io.RCFileInputFormat"
 
 
+records = HiveRecords("default")
+new_partition = records.partition
+
+
 def storage(location: str | None, input_format: str | None = ORC, **parameters: str) -> Any:
-    return types.StorageDescriptor(
-        cols=[types.FieldSchema("a", "bigint", "")],
-        location=location,
-        inputFormat=input_format,
-        outputFormat="org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat",
-        compressed=False,
-        numBuckets=-1,
-        serdeInfo=types.SerDeInfo(None, "org.apache.hadoop.hive.ql.io.orc.OrcSerde", parameters),
-        bucketCols=[],
-        sortCols=[],
-        parameters={},
-    )
+    return records.storage([("a", "bigint")], (input_format, *ORC_CLASSES[1:]), location, **parameters)
 
 
 def new_table(
     name: str, sd: Any, keys: tuple[str, ...] = (), kind: str = "EXTERNAL_TABLE", **parameters: str
 ) -> Any:
-    return types.Table(
-        tableName=name,
-        dbName="default",
-        owner="tester",
-        createTime=0,
-        lastAccessTime=0,
-        retention=0,
-        sd=sd,
-        partitionKeys=[types.FieldSchema(key, "string", "") for key in keys],
-        parameters={"EXTERNAL": "TRUE", **parameters} if kind == "EXTERNAL_TABLE" else parameters,
-        tableType=kind,
-    )
-
-
-def new_partition(table: str, values: list[str], sd: Any, **parameters: str) -> Any:
-    return types.Partition(
-        values=values,
-        dbName="default",
-        tableName=table,
-        createTime=0,
-        lastAccessTime=0,
-        sd=sd,
-        parameters=parameters,
-    )
+    return records.table(name, sd, [(key, "string") for key in keys], kind, **parameters)
 
 
 # Servers that are almost a metastore, or not at all.
@@ -344,13 +316,10 @@ def test_the_command_line_does_not_load_it() -> None:
 @pytest.fixture
 def writer(hive_server: HiveMetastore) -> Iterator[Any]:
     """A client that registers tables; they are gone with the test."""
-    transport = TBufferedTransport(TSocket("127.0.0.1", hive_server.port))
-    client = hive.Client(TBinaryProtocol(transport))
-    transport.open()
-    yield client
-    for name in client.get_all_tables("default"):
-        client.drop_table("default", name, False)
-    transport.close()
+    with hive_client(hive, hive_server.port) as client:
+        yield client
+        for name in client.get_all_tables("default"):
+            client.drop_table("default", name, False)
 
 
 def fill(estate: Estate, writer: Any, wrong: int = 0) -> None:
