@@ -162,7 +162,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PATTERN",
-        help="where SRC is a metastore: database.table of the tables meant, with * and ?; repeatable",
+        help="where SRC is a metastore: the tables to migrate, database.table with * and ?; repeatable",
     )
     parser.add_argument(
         "--location",
