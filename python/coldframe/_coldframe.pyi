@@ -566,7 +566,9 @@ class RawFingerprint:
         """What `written` has differently, in words; empty where both are of the same rows."""
 
     def to_json(self) -> dict[str, Any]:
-        """{"rows": n, "row_checksum": hex, "columns": {name: {"nulls", "min", "max", "checksum"}}}"""
+        """{"rows": n, "row_checksum": hex, "columns": {name: {"nulls", "min", "max", "checksum"}}};
+        columns of floats have "nans" too.
+        """
 
 @final
 class RawObserved:

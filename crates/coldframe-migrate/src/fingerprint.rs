@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! value    -> h, 64 bits: of the value as the *target's* type holds it; null has a hash of its own
-//! column   -> nulls, smallest, largest, sum of wide(h)      wide(h) = h in the low half, splitmix64(h) in the high half
+//! column   -> nulls, NaNs, smallest, largest, sum of wide(h)      wide(h) = h in the low half, splitmix64(h) in the high half
 //! row      -> r: the hashes of its columns, folded in their order
 //! table    -> rows, sum of wide(r)                          ties the values of a row together
 //! ```
@@ -30,7 +30,7 @@ mod words;
 use std::collections::BTreeSet;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, Schema, SchemaRef};
+use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
 use coldframe_core::{Error, Result};
 
 pub use extremes::{Ends, Extreme};
@@ -41,6 +41,8 @@ use words::Sum;
 pub struct ColumnPrint {
     /// The number of nulls.
     pub nulls: u64,
+    /// The number of NaNs; `None` for types without, and where columns get no fingerprints.
+    pub nans: Option<u64>,
     /// The smallest and the largest value; `None` for nested types, and if all values are null.
     pub extremes: Ends,
     sum: Sum,
@@ -104,7 +106,11 @@ pub fn row_hashes(batch: &RecordBatch, target: &Schema) -> Result<Vec<u64>> {
 impl Fingerprint {
     /// The fingerprint of no rows. `target` are the columns as written.
     pub fn new(target: SchemaRef) -> Self {
-        let columns = vec![ColumnPrint::default(); target.fields().len()];
+        let column = |field: &FieldRef| ColumnPrint {
+            nans: field.data_type().is_floating().then_some(0),
+            ..ColumnPrint::default()
+        };
+        let columns = target.fields().iter().map(column).collect();
         Self {
             target,
             rows: 0,
@@ -119,7 +125,8 @@ impl Fingerprint {
     /// A fingerprint of rows only, which takes two thirds of the time. If the sums of the rows agree, so do those of
     /// the columns.
     pub fn of_rows(target: SchemaRef) -> Self {
-        Self { has_columns: false, ..Self::new(target) }
+        let columns = vec![ColumnPrint::default(); target.fields().len()];
+        Self { columns, has_columns: false, ..Self::new(target) }
     }
 
     /// Adds the rows of a batch. Its columns are the target's, in the same order, each in the target's type or one that
@@ -140,6 +147,9 @@ impl Fingerprint {
                     column.sum.join(words::fold(hashes, rows));
                     let found = extremes::extremes(&values, field.data_type()).map_err(within)?;
                     column.extremes = extremes::merged(column.extremes.take(), found);
+                    if let Some(nans) = &mut column.nans {
+                        *nans += extremes::nans(&values).map_err(within)?;
+                    }
                 } else {
                     words::fold_only(hashes, rows);
                 }
@@ -157,6 +167,7 @@ impl Fingerprint {
         }
         for (column, more) in self.columns.iter_mut().zip(&other.columns) {
             column.nulls += more.nulls;
+            column.nans = column.nans.zip(more.nans).map(|(mine, theirs)| mine + theirs);
             column.sum.join(more.sum);
             column.extremes = extremes::merged(column.extremes.take(), more.extremes.clone());
         }

@@ -9,7 +9,7 @@ use arrow_array::{
     ArrayRef, Decimal128Array, DictionaryArray, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch,
     RunArray, StringArray,
 };
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use coldframe_migrate::{Fingerprint, row_hashes};
 
 fn one(array: ArrayRef) -> RecordBatch {
@@ -121,6 +121,30 @@ fn pieces_of_a_column_add_up() {
     assert_eq!(decimals.nulls, 3_334);
     let (low, high) = decimals.extremes.clone().unwrap();
     assert_eq!([low.to_string(), high.to_string()], ["5".to_owned(), (9_994i128 << 64).to_string()]);
+}
+
+#[test]
+fn nans_are_counted_in_columns_of_floats() {
+    let values = [Some(f64::NAN), None, Some(-f64::NAN), Some(1.0)];
+    let plain: ArrayRef = Arc::new(values.into_iter().collect::<Float64Array>());
+    let entries = Float64Array::from(vec![f64::NAN, 1.0]);
+    let keys = [Some(0), None, Some(0), Some(1)].into_iter().collect::<Int32Array>();
+    let dictionary: ArrayRef = Arc::new(DictionaryArray::new(keys, Arc::new(entries.clone())));
+    let runs: ArrayRef = Arc::new(RunArray::try_new(&Int32Array::from(vec![2, 4]), &entries).unwrap());
+    let whole: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
+    let nans = |array: &ArrayRef, mut print: Fingerprint| {
+        print.add(&one(array.clone())).unwrap();
+        print.columns().next().unwrap().1.nans
+    };
+    for (array, count) in [(&plain, 2), (&dictionary, 2), (&runs, 2), (&whole, 0)] {
+        let target: SchemaRef = Arc::new(target(DataType::Float64));
+        assert_eq!(nans(array, Fingerprint::new(target.clone())), Some(count), "{}", array.data_type());
+        assert_eq!(nans(array, Fingerprint::of_rows(target)), None);
+    }
+    assert_eq!(nans(&whole, Fingerprint::new(Arc::new(target(DataType::Int64)))), None);
+    let mut both = print(&[one(plain.clone())]);
+    both.join(&print(&[one(plain)])).unwrap();
+    assert_eq!(both.columns().next().unwrap().1.nans, Some(4));
 }
 
 #[test]

@@ -155,6 +155,9 @@ fn described<'py>(py: Python<'py>, column: &ColumnPrint) -> PyResult<Bound<'py, 
     let dict = PyDict::new(py);
     let (smallest, largest) = column.extremes.as_ref().map(|(low, high)| (low, high)).unzip();
     dict.set_item("nulls", column.nulls)?;
+    if let Some(nans) = column.nans {
+        dict.set_item("nans", nans)?;
+    }
     dict.set_item("min", smallest.map(|end| json(py, end)).transpose()?)?;
     dict.set_item("max", largest.map(|end| json(py, end)).transpose()?)?;
     dict.set_item("checksum", column.checksum())?;

@@ -51,6 +51,8 @@ class ColumnCheck(TypedDict, total=False):
     """The fingerprint of a column."""
 
     nulls: int
+    nans: int
+    """Of columns of floats. Absent where an early version wrote the journal."""
     min: str | None
     max: str | None
     checksum: str

@@ -72,11 +72,7 @@ pub(crate) fn extremes(array: &ArrayRef, target: &DataType) -> Result<Ends> {
             );
         }
         DataType::RunEndEncoded(ends, _) => {
-            let plain = match ends.data_type() {
-                DataType::Int16 => unrolled::<Int16Type>(array)?,
-                DataType::Int32 => unrolled::<Int32Type>(array)?,
-                _ => unrolled::<Int64Type>(array)?,
-            };
+            let plain = unrolled_by(ends.data_type(), array)?;
             return plain.map_or(Ok(None), |plain| extremes(&plain, target));
         }
         DataType::Boolean => {
@@ -104,6 +100,41 @@ pub(crate) fn extremes(array: &ArrayRef, target: &DataType) -> Result<Ends> {
         DataType::Float64 => floats::<Float64Type>(array, |v| v),
         _ => whole(array, target),
     })
+}
+
+/// The number of NaNs in a column of floats.
+pub(crate) fn nans(array: &ArrayRef) -> Result<u64> {
+    fn of<T: ArrowNumericType>(array: &ArrayRef, is_nan: impl Fn(&T::Native) -> bool) -> u64 {
+        let array = array.as_primitive::<T>();
+        let found = match array.null_count() {
+            0 => array.values().iter().filter(|value| is_nan(value)).count(),
+            // The value below a null may be anything.
+            _ => array.iter().flatten().filter(is_nan).count(),
+        };
+        found as u64
+    }
+    Ok(match array.data_type() {
+        DataType::Float16 => of::<Float16Type>(array, |value| value.is_nan()),
+        DataType::Float32 => of::<Float32Type>(array, |value| value.is_nan()),
+        DataType::Float64 => of::<Float64Type>(array, |value| value.is_nan()),
+        DataType::Dictionary(_, _) => {
+            let dictionary = array.as_any_dictionary();
+            nans(&take(dictionary.values(), dictionary.keys(), None).map_err(arrow_error)?)?
+        }
+        DataType::RunEndEncoded(ends, _) => {
+            unrolled_by(ends.data_type(), array)?.map_or(Ok(0), |plain| nans(&plain))?
+        }
+        _ => 0,
+    })
+}
+
+/// Expands a run-end encoded array whose runs end at numbers of this type.
+fn unrolled_by(ends: &DataType, array: &ArrayRef) -> Result<Option<ArrayRef>> {
+    match ends {
+        DataType::Int16 => unrolled::<Int16Type>(array),
+        DataType::Int32 => unrolled::<Int32Type>(array),
+        _ => unrolled::<Int64Type>(array),
+    }
 }
 
 /// Expands a run-end encoded array.

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 
 from coldframe._coldframe import ColdframeError
-from coldframe.pipeline.records import Committed, is_partition
+from coldframe.pipeline.records import ColumnCheck, Committed, is_partition
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 Counts = Mapping[tuple[Any, ...], int]
 """Rows by the values of the partition columns."""
+
+
+Ends = tuple[float, float] | None
+"""The smallest and the largest value; None where there are none."""
 
 
 @dataclass
@@ -27,6 +31,8 @@ class DataFile:
     bytes: int
     nulls: dict[str, int]
     """By column."""
+    floats: dict[str, Ends] = field(default_factory=dict)
+    """The smallest and the largest value of columns of floats, of which it is known that they have no NaN."""
 
 
 @dataclass(frozen=True)
@@ -57,16 +63,21 @@ class CommittedTable:
         for part in (part for entry in self.entries for part in entry.parts):
             columns = part.checks.get("columns", {})
             nulls = {name: int(check["nulls"]) for name, check in columns.items()}
+            # Of floats, readers of a footer do not see these.
+            floats = {name: _ends(check) for name, check in columns.items() if check.get("nans") == 0}
             if not part.of:
-                yield DataFile(part.final, part.rows, part.bytes, nulls)
+                yield DataFile(part.final, part.rows, part.bytes, nulls, floats)
                 continue
             before = shared.get(part.final)
             if before is None:
-                shared[part.final] = DataFile(part.final, part.rows, part.bytes, nulls)
+                shared[part.final] = DataFile(part.final, part.rows, part.bytes, nulls, floats)
                 continue
             before.rows += part.rows
             for name, count in nulls.items():
                 before.nulls[name] = before.nulls.get(name, 0) + count
+            # Where it is unknown of one part, it is unknown of the file.
+            known = before.floats.keys() & floats.keys()
+            before.floats = {name: _joined(before.floats[name], floats[name]) for name in known}
         yield from shared.values()
 
     @property
@@ -104,6 +115,16 @@ def partition_texts(final: str) -> dict[str, str | None]:
             key, _, value = folder.partition("=")
             values[unquote(key)] = None if value == HIVE_NULL else unquote(value)
     return values
+
+
+def _ends(check: ColumnCheck) -> Ends:
+    low, high = check.get("min"), check.get("max")
+    # Infinity is a text.
+    return None if low is None or high is None else (float(low), float(high))
+
+
+def _joined(a: Ends, b: Ends) -> Ends:
+    return (min(a[0], b[0]), max(a[1], b[1])) if a and b else a or b
 
 
 def _value(text: str | None, kind: pa.DataType) -> Any:

@@ -8,7 +8,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -23,6 +23,7 @@ from coldframe.pipeline.scheduling import in_threads
 from coldframe.pipeline.target import delta_protocol as protocol
 from coldframe.pipeline.target.committed import CommittedTable, DataFile, partition_texts
 from coldframe.pipeline.target.delta_log import LOG, add_actions, hidden_rows, live_files, open_table
+from coldframe.pipeline.target.delta_statistics import indexed_columns, statistics
 from coldframe.pipeline.target.delta_store import delta_options
 from coldframe.pipeline.target.destination import Destination
 from coldframe.sources import is_remote
@@ -52,12 +53,13 @@ def register(destination: Destination, table: CommittedTable, foreign: str = "re
     exists = DeltaTable.is_deltatable(uri, options)
     if table.schema is None and not exists:
         return {}
-    actions = _actions(destination, table)
+    # In the form of the file system: the library itself writes them as URLs.
+    files = {os.path.relpath(file.final, table.path).replace(os.sep, "/"): file for file in table.files}
     if not exists:
-        return _create(destination, table, actions)
+        return _create(destination, table, files)
     existing = DeltaTable(uri, storage_options=options)
     schema = existing.schema() if table.schema is None else _schema(table)
-    digest = _digest(actions, schema)
+    digest = _digest(files, schema)
     prefix = f"{table.path}/"
     present = _present(existing)
     known = {path.removeprefix(prefix) for path in table.known}
@@ -66,7 +68,7 @@ def register(destination: Destination, table: CommittedTable, foreign: str = "re
     before = set(present)
     if others:
         last = next((one for one in history if MARK in one), None)
-        if known == set(actions) or (last is not None and last[MARK] == digest):
+        if known == set(files) or (last is not None and last[MARK] == digest):
             return {"delta version": existing.version(), "changed by others": others}
         if foreign != "append" or not table.known:
             raise SchemaError(
@@ -75,17 +77,19 @@ def register(destination: Destination, table: CommittedTable, foreign: str = "re
                 "'append'"
             )
         before = known
-        _demand_present(before - set(actions), present, table.name)
+        _demand_present(before - set(files), present, table.name)
+    new = {path: file for path, file in files.items() if path not in before and path not in present}
+    configuration = existing.metadata().configuration
     change = _Change(
         existing,
         table,
         schema,
-        [one for path, one in actions.items() if path not in before and path not in present],
-        {path for path in before if path not in actions},
+        _actions(destination, table, new, configuration),
+        {path for path in before if path not in files},
         present,
         digest,
     )
-    if not others and change.added and not present.keys() & actions.keys() and _retypes(existing, schema):
+    if not others and change.added and not present.keys() & files.keys() and _retypes(existing, schema):
         # Every earlier file is replaced, so the table may have other types from this version on.
         change.commit(anew=True)
     else:
@@ -93,19 +97,19 @@ def register(destination: Destination, table: CommittedTable, foreign: str = "re
     if others:
         now_there = DeltaTable(uri, storage_options=options)
         listed = _present(now_there)
-        lost = [one.path for one in change.added if one.path not in listed]
+        lost = [one.action.path for one in change.added if one.action.path not in listed]
         if lost:
             raise SchemaError(f"table {table.name}: files that were added are not in it: {lost[:3]}")
         return {"delta version": now_there.version(), "changed by others": others}
-    return _read_back(destination, table, [one.path for one in change.added])
+    return _read_back(destination, table, change.added)
 
 
-def _create(destination: Destination, table: CommittedTable, actions: Mapping[str, Any]) -> Json:
+def _create(destination: Destination, table: CommittedTable, files: Mapping[str, DataFile]) -> Json:
     """The first version of a table."""
     from deltalake.transaction import create_table_with_add_actions
 
     prefix = f"{table.path}/"
-    if any(prefix + path in table.known for path in actions):
+    if any(prefix + path in table.known for path in files):
         # Rows that someone deleted through its log would come back.
         raise SchemaError(
             f"table {table.name}: its log is gone, which said what of these files is the table. Put {LOG} in "
@@ -114,6 +118,7 @@ def _create(destination: Destination, table: CommittedTable, actions: Mapping[st
     schema, partitions = _schema(table), [field.name for field in table.partitions]
     told = json.loads(schema.to_json())
     features = _features(told)
+    added = _actions(destination, table, files, {})
     protocol.demand(
         protocol.Commit(
             schema=told,
@@ -125,25 +130,36 @@ def _create(destination: Destination, table: CommittedTable, actions: Mapping[st
             configuration={},
             before=None,
             present={},
-            adds=[_adding(one) for one in actions.values()],
+            adds=[one.told for one in added],
             removes=(),
         ),
         table.name,
     )
     # A log that is gone leaves nothing.
-    table.announce((prefix + path for path in actions), table.known)
+    table.announce((prefix + path for path in files), table.known)
     create_table_with_add_actions(
         destination.path(table.path),
         schema,
-        list(actions.values()),
+        [one.action for one in added],
         mode="error",
         partition_by=partitions,
         name=table.name,
         storage_options=delta_options(destination),
-        commit_properties=_properties(table, _digest(actions, schema), last=True),
+        commit_properties=_properties(table, _digest(files, schema), last=True),
     )
     table.committed()
-    return _read_back(destination, table, list(actions))
+    return _read_back(destination, table, added)
+
+
+@dataclass(frozen=True)
+class _Added:
+    """A file that a version adds."""
+
+    action: Any
+    """As the library takes it."""
+    told: protocol.Adding
+    rows: int
+    """By its footer."""
 
 
 @dataclass
@@ -153,7 +169,7 @@ class _Change:
     existing: Any
     table: CommittedTable
     schema: Any
-    added: list[Any]
+    added: list[_Added]
     gone: set[str]
     present: Mapping[str, int]
     digest: str
@@ -176,10 +192,11 @@ class _Change:
         removed = [
             RemoveAction(path, True, now, None, partition_texts(prefix + path)) for path in sorted(self.gone)
         ]
-        self.table.announce((prefix + one.path for one in self.added), (prefix + path for path in self.gone))
+        adds = [one.action for one in self.added]
+        self.table.announce((prefix + one.path for one in adds), (prefix + path for path in self.gone))
         self.existing.create_write_transaction(
             # The library itself removes overwritten files.
-            self.added if anew else [*self.added, *removed],
+            adds if anew else [*adds, *removed],
             "overwrite" if anew else "append",
             self.schema,
             self.existing.metadata().partition_columns,
@@ -219,7 +236,7 @@ class _Change:
                 configuration={key: str(value) for key, value in metadata.configuration.items()},
                 before=before,
                 present=self.present,
-                adds=[_adding(one) for one in self.added],
+                adds=[one.told for one in self.added],
                 removes=self.gone,
             ),
             self.table.name,
@@ -256,12 +273,12 @@ def runs(destination: Destination, name: str, path: str) -> set[str]:
     return set() if table is None else {str(one[RUN]) for one in table.history() if RUN in one}
 
 
-def _read_back(destination: Destination, table: CommittedTable, added: Sequence[str]) -> Json:
+def _read_back(destination: Destination, table: CommittedTable, added: Iterable[_Added]) -> Json:
     """Counts rows as a reader of the table does: from its log, and the footers of added files."""
     found = open_table(destination, table.path)
     if table.schema is not None:
         names = [field.name for field in table.partitions]
-        rows = dict(_footers(destination, [f"{table.path}/{path}" for path in added]))
+        rows = {f"{table.path}/{one.action.path}": one.rows for one in added}
         counts: Counter[tuple[Any, ...]] = Counter()
         for file in live_files(found, table.path):
             counts[tuple(file.values.get(name) for name in names)] += rows.get(file.path, file.rows or 0)
@@ -269,30 +286,30 @@ def _read_back(destination: Destination, table: CommittedTable, added: Sequence[
     return {"delta version": found.version()}
 
 
-def _footers(destination: Destination, names: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """How many rows files have."""
-
-    def look(name: str) -> tuple[str, int]:
-        file = reading(destination.path(name), destination.storage_options)
-        return name, int(pq.read_metadata(file).num_rows)
-
-    return in_threads((functools.partial(look, name) for name in names), destination.at_once)
-
-
-def _actions(destination: Destination, table: CommittedTable) -> Mapping[str, Any]:
-    from deltalake.transaction import AddAction
-
+def _actions(
+    destination: Destination,
+    table: CommittedTable,
+    files: Mapping[str, DataFile],
+    configuration: Mapping[str, str | None],
+) -> list[_Added]:
+    """What the log says of files that are new in it: the footer of each is read."""
     # Files that others removed from the table and deleted are not added again.
-    modified = {found.name: found.modified for found in destination.list(table.path)}
-    actions: dict[str, AddAction] = {}
-    for file in table.files:
-        # In the form of the file system: the library itself writes it as a URL.
-        path = os.path.relpath(file.final, table.path).replace(os.sep, "/")
-        statistics = _statistics(file, table.schema)
-        values = partition_texts(file.final)
-        changed = modified.get(file.final, 0)
-        actions[path] = AddAction(path, file.bytes, values, changed, True, statistics)
-    return actions
+    modified = {found.name: found.modified for found in destination.list(table.path)} if files else {}
+    indexed = indexed_columns(table.schema or (), configuration)
+
+    def look(path: str, file: DataFile) -> _Added:
+        from deltalake.transaction import AddAction
+
+        footer = pq.read_metadata(reading(destination.path(file.final), destination.storage_options))
+        values, changed = partition_texts(file.final), modified.get(file.final, 0)
+        told = statistics(footer, file, indexed)
+        action = AddAction(path, file.bytes, values, changed, True, told)
+        return _Added(
+            action, protocol.Adding(path, file.bytes, values, file.rows, file.nulls), footer.num_rows
+        )
+
+    looks = (functools.partial(look, path, file) for path, file in files.items())
+    return list(in_threads(looks, destination.at_once))
 
 
 def _properties(table: CommittedTable, digest: str, *, last: bool = False) -> Any:
@@ -354,13 +371,6 @@ def _features(schema: Mapping[str, Any]) -> set[str]:
     return {protocol.NTZ} if protocol.has_type(schema, "timestamp_ntz") else set()
 
 
-def _adding(action: Any) -> protocol.Adding:
-    told = json.loads(action.stats)
-    return protocol.Adding(
-        action.path, action.size, action.partition_values, told["numRecords"], told["nullCount"]
-    )
-
-
 def _present(table: Any) -> dict[str, int]:
     """The files of a version, and how many rows of each are hidden.
 
@@ -370,10 +380,3 @@ def _present(table: Any) -> dict[str, int]:
     names = (unquote(str(path)) for path in add_actions(table).column("path").to_pylist())
     # If it is unknown what is hidden, something may be.
     return {name: 1 if hidden is None else hidden.get(name, 0) for name in names}
-
-
-def _statistics(file: DataFile, schema: pa.Schema | None) -> str:
-    """Rows and nulls. Without minimum and maximum: Delta has its own text form for each type."""
-    flat = {field.name for field in schema or () if not pa.types.is_nested(field.type)}
-    nulls = {name: count for name, count in file.nulls.items() if name in flat}
-    return json.dumps({"numRecords": file.rows, "nullCount": nulls})
