@@ -22,7 +22,7 @@ from coldframe._coldframe import HIVE_NULL, Store
 from coldframe.errors import SchemaError, unsupported
 from coldframe.publishing import begin
 
-__all__ = ["write_partitioned"]
+__all__ = ["escaped", "write_partitioned"]
 
 # Files written at once. If rows are not sorted by partition, a partition may get several files.
 MOST_OPEN = 32
@@ -95,7 +95,7 @@ def _divided(batch: Any, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
     kept = batch.drop_columns(list(names))
     for group in sorted(groups.to_pylist(), key=lambda group: min(group["at_list"])):
         values = [group[str(i)] for i in range(len(names))]
-        folder = "/".join(f"{_escape(n)}={_value(n, v)}" for n, v in zip(names, values, strict=True))
+        folder = "/".join(f"{escaped(n)}={_value(n, v)}" for n, v in zip(names, values, strict=True))
         if len(group["at_list"]) == batch.num_rows:
             yield folder, kept
         else:
@@ -113,10 +113,11 @@ def _value(name: str, text: str | None) -> str:
         return HIVE_NULL
     if not text or text == HIVE_NULL:
         raise SchemaError(f"partitioning: {name}={text!r}: this text would be read back as null")
-    return _escape(text)
+    return escaped(text)
 
 
-def _escape(text: str) -> str:
+def escaped(text: str) -> str:
+    """A name or value as Hive writes it in the name of a directory."""
     return "".join(f"%{ord(c):02X}" if c in _ESCAPED or ord(c) < 0x20 else c for c in text)
 
 

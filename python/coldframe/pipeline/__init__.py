@@ -25,13 +25,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from coldframe._coldframe import NotFoundError
 from coldframe.file import renamed
 from coldframe.hive.addresses import is_metastore
-from coldframe.hive.locations import Locations
 from coldframe.pipeline.file_access import StorageOptions, root_of
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.plan_tables import plan_tables
@@ -45,12 +43,13 @@ from coldframe.pipeline.report.metastore import hold, hold_preview
 from coldframe.pipeline.report.model import Report
 from coldframe.pipeline.report.preview import Preview, new_preview
 from coldframe.pipeline.report.progress import NoProgress, Progress
-from coldframe.pipeline.scheduling import InProcess, SparkScheduler
+from coldframe.pipeline.scheduling import InProcess, Scheduler, SparkScheduler
 from coldframe.pipeline.source.defined import DefinedSource, read_defined
+from coldframe.pipeline.source.defined_files import demand_apart, look_at_defined
 from coldframe.pipeline.source.naming import name_tables
-from coldframe.pipeline.source.registered import Registered, read_registered
+from coldframe.pipeline.source.registered import read_registered, registered_of
 from coldframe.pipeline.source.selection import select
-from coldframe.pipeline.source.survey import look, roots_of
+from coldframe.pipeline.source.survey import Survey, look, roots_of
 from coldframe.pipeline.source.tables import TableSpec
 from coldframe.pipeline.source.unmatched import unmatched
 from coldframe.pipeline.state.journal import Journal, read_state
@@ -171,11 +170,9 @@ def migrate(
     )
     started = time.time()
     target = find_target(options.to, compression=options.compression, unit=options.timestamp_unit)
-    defined, src, tables, options = _defined(src, tables, options)
-    source, goal = roots_of(src, dst)
-    registered = _registered(source, options, defined)
     scheduler = spark if isinstance(spark, InProcess) else SparkScheduler(spark)
-    inventory, found = look(source, tables, options, scheduler)
+    survey = _survey(src, dst, tables, options, scheduler)
+    source, goal, inventory, found = survey.source, survey.goal, survey.inventory, survey.tables
     destination = open_destination(goal, options.target_storage_options)
     report = Report(source, goal, target.name, options.on_error, [], on_vanished=options.on_vanished)
     # Delta and Iceberg know which files are a table's; of plain directories all are.
@@ -196,19 +193,19 @@ def migrate(
         register(works, journal, target, options)
         look_again(works, journal, target, options)
         tell_partial(works, options.timestamp_unit)
-        if registered is not None:
-            report.metastore = hold(registered, works, inventory, options)
+        if survey.registered is not None:
+            report.metastore = hold(survey.registered, works, inventory, options)
         report.timeline = run.timeline.to_json()
         left_out = look_for_left_out(works, options)
         report.left_out = [one for found in left_out.values() for one in found]
-        report.safe_to_delete = write_safe_list(works, destination, source, left_out, options)
+        report.safe_to_delete = write_safe_list(works, destination, source, left_out, options, survey.places)
         report.started, report.seconds = started, round(time.time() - started, 3)
         journal.end()
         journal.clear_staging()
         journal.write_manifest()
         write_report(report, destination)
-        if defined is not None:
-            write_definitions(defined.kept, destination)
+        if survey.defined is not None:
+            write_definitions(survey.defined.kept, destination)
         journal.compact()
     return report
 
@@ -226,10 +223,8 @@ def dry_run(
     """
     options, progress = options or Options(), progress or NoProgress()
     target = find_target(options.to, compression=options.compression, unit=options.timestamp_unit)
-    defined, src, tables, options = _defined(src, tables, options)
-    source, goal = roots_of(src, dst)
-    registered = _registered(source, options, defined)
-    inventory, found = look(source, tables, options)
+    survey = _survey(src, dst, tables, options)
+    goal, inventory, found = survey.goal, survey.inventory, survey.tables
     destination = open_destination(goal, options.target_storage_options)
     journal = Journal(destination)
     journal.state, _ = read_state(destination)
@@ -246,8 +241,8 @@ def dry_run(
     plan_tables(works, journal.state, target, options, fail=preview.refuse, progress=progress)
     preview.describe(works, options, journal.done)
     preview.unmatched = unmatched(inventory, found, journal.state)
-    if registered is not None:
-        preview.metastore = hold_preview(registered, found, inventory, options, preview.findings)
+    if survey.registered is not None:
+        preview.metastore = hold_preview(survey.registered, found, inventory, options, preview.findings)
     return preview
 
 
@@ -290,33 +285,36 @@ def audit(
 _Tables = str | os.PathLike[str] | Sequence[TableSpec] | None
 
 
-def _defined(
-    src: str | os.PathLike[str], tables: _Tables, options: Options
-) -> tuple[DefinedSource | None, str | os.PathLike[str], _Tables, Options]:
-    """Turns a metastore as the source into a directory and the entries of a tables.toml."""
+def _defined(src: str | os.PathLike[str], tables: _Tables, options: Options) -> DefinedSource | None:
+    """The definitions of a metastore that is the source; None of a directory."""
     if not is_metastore(src):
         if options.tables or options.locations:
             raise ValueError("patterns of tables and locations are for a metastore: thrift://host:9083")
-        return None, src, tables, options
+        return None
     if tables is not None:
         raise ValueError("a metastore as the source takes no tables.toml: it has the definitions itself")
     if options.metastore is not None:
         raise ValueError("metastore: the source is one already, and the run is compared with it")
-    defined = read_defined(str(src), options.tables, options.locations)
-    places = frozenset(spec.path for spec in defined.specs)
-    selection = replace(options.selection, within=places)
-    options = replace(options, metastore=defined.uris, selection=selection)
-    return defined, defined.root, defined.specs, options
+    return read_defined(str(src), options.tables, options.locations)
 
 
-def _registered(source: str, options: Options, defined: DefinedSource | None) -> Registered | None:
-    """What a metastore has below the source, where one is named: before anything is done."""
-    if options.metastore is None:
-        return None
-    if defined is None:
-        return read_registered(options.metastore, source, options.selection)
-    locations = Locations(options.locations)
-    found = read_registered(options.metastore, source, options.selection, defined.selected, locations)
-    for finding in defined.left_out:
-        found.report.findings.add(finding)
-    return found
+def _survey(
+    src: str | os.PathLike[str],
+    dst: str | os.PathLike[str],
+    tables: _Tables,
+    options: Options,
+    scheduler: Scheduler | None = None,
+) -> Survey:
+    """What lies in the source, and what a metastore says of it: before anything is done."""
+    defined = _defined(src, tables, options)
+    if defined is not None:
+        goal = root_of(dst)
+        demand_apart(defined, goal)
+        inventory, found, told = look_at_defined(defined, options, scheduler)
+        return Survey(defined.uri, goal, inventory, found, registered_of(defined, told), defined)
+    source, goal = roots_of(src, dst)
+    registered = None
+    if options.metastore is not None:
+        registered = read_registered(options.metastore, source, options.selection)
+    inventory, found = look(source, tables, options, scheduler)
+    return Survey(source, goal, inventory, found, registered)

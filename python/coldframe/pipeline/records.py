@@ -87,6 +87,8 @@ class SourceFile:
     """How its store is reached. They hold secrets, and are in no JSON."""
     tables: int = 1
     """How many tables a directory holds, of which this is one."""
+    reading: int = 0
+    """Which of its table's readings is its own: see `Table.readings`."""
 
     @property
     def share(self) -> int:
@@ -125,6 +127,10 @@ def _split_key(folder: str) -> tuple[str, str]:
 _OF_FILE = tuple(name for name in SourceFile.__dataclass_fields__ if name != "storage_options")
 
 
+MOST_HIDDEN = 1000
+"""Names that were passed over and are named; of more it is known how many."""
+
+
 @dataclass
 class Listing:
     """The direct contents of some directories. Grows while they are examined."""
@@ -142,6 +148,18 @@ class Listing:
             self.unread.append(file)
         else:
             self.files.append(file)
+
+    def hide(self, names: Sequence[str]) -> None:
+        """Adds skipped names."""
+        self.hidden += len(names)
+        self.hidden_names += names[: MOST_HIDDEN - len(self.hidden_names)]
+
+    def drained(self) -> Listing:
+        """All of it; nothing is left here."""
+        found = Listing(**vars(self))
+        self.files, self.folders, self.unread, self.left_out = [], [], [], []
+        self.hidden, self.hidden_names = 0, []
+        return found
 
     def to_json(self) -> Json:
         """How a store is reached stays here."""

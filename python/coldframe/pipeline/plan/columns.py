@@ -20,8 +20,9 @@ from coldframe.pipeline.plan.table_work import Due, Fail, TableWork, due_of
 from coldframe.pipeline.state.journal import State
 from coldframe.pipeline.state.scratch import Rows
 from coldframe.pipeline.target.targets import Target
-from coldframe.widening import shape_of
+from coldframe.widening import shape_of, unified
 
+_METASTORE = "the metastore's definition"
 Planner = Callable[[TableWork, Rows[Due]], None]
 """Plans files of a table: those that can be opened are `planned` from then on."""
 
@@ -34,8 +35,11 @@ def settle_columns(work: TableWork, state: State, target: Target, planner: Plann
     if not (work.planned or work.done or work.held):
         return
     _demand_partitions(work, fail)
+    _demand_declared(work, fail)
     _keep_failed(work, state)
     schemas: dict[str, tuple[str, pa.Schema]] = {}
+    if work.table.declared is not None:
+        schemas[""] = (_METASTORE, work.table.declared)
     for dues in (work.done, work.held, work.stays):
         for due in dues:
             if due.schema not in schemas:
@@ -57,6 +61,28 @@ def settle_columns(work: TableWork, state: State, target: Target, planner: Plann
         return
     work.is_outdated = outdated.has
     _rewrite(work, outdated, planner)
+
+
+def _demand_declared(work: TableWork, fail: Fail) -> None:
+    """Fails files with types that do not fit those that a metastore states for the table."""
+    declared = work.table.declared
+    if declared is None:
+        return
+    wrong: dict[str, str] = {}
+    for one in work.planned:
+        if one.schema not in wrong:
+            wrong[one.schema] = _misfit(declared, one.file.relative, work.schemas[one.schema])
+        if wrong[one.schema]:
+            fail(work, one.file, wrong[one.schema])
+            work.planned.discard(one.file.relative)
+
+
+def _misfit(declared: pa.Schema, file: str, schema: pa.Schema) -> str:
+    try:
+        unified([(_METASTORE, declared), (file, schema)])
+    except SchemaError as error:
+        return f"SchemaError: {error}"
+    return ""
 
 
 def _keep_failed(work: TableWork, state: State) -> None:

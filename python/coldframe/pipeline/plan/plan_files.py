@@ -29,6 +29,7 @@ from coldframe.pipeline.report.progress import Progress
 from coldframe.pipeline.scheduling import Scheduler, Threads
 from coldframe.pipeline.source.directory_logs import SharedByTables
 from coldframe.pipeline.source.identity import CHANGED, is_unchanged
+from coldframe.pipeline.source.reading import Reading
 from coldframe.pipeline.source.tables import OpenOptions, Table
 from coldframe.pipeline.state.scratch import Rows
 from coldframe.sources import is_remote
@@ -42,12 +43,15 @@ _WITH_TABLE = frozenset(name for name, about in formats().items() if "schema_of"
 
 def key_maker(table: Table, settings: Mapping[str, str]) -> Callable[[SourceFile], str]:
     """Gives the identity of a piece of work: the same file, unchanged, into the same target: one key."""
-    options, made, place = (
-        json.dumps(one, sort_keys=True, default=str) for one in (dict(table.options), settings, table.path)
-    )
+    made, place = (json.dumps(one, sort_keys=True, default=str) for one in (settings, table.path))
+    readings = [
+        json.dumps(dict(one.identity), sort_keys=True, default=str)
+        for one in table.readings or (Reading(table.format, table.options),)
+    ]
 
     def key(file: SourceFile) -> str:
         # As json.dumps with sorted keys would write them; what all files share is written once.
+        options = readings[file.reading]
         # Where the store names the content, its time says less than that.
         etag = f'"etag": {json.dumps(file.etag)}, ' if file.etag else ""
         text = (
@@ -79,9 +83,7 @@ class PlanTask:
 
     files: tuple[tuple[str, str, str, bool], ...]
     """Path, path relative to the source, identity."""
-    format: str
-    given: Mapping[str, Any]
-    """The table's options."""
+    reading: Reading
     split_bytes: int
     unit: str
     storage_options: StorageOptions = field(default=None, repr=False)
@@ -114,9 +116,12 @@ class PlanTask:
         return found
 
     def _look(self, path: str, relative: str, columns: _Columns) -> OpenedFile:
+        if self.reading.refusal:
+            raise UnsupportedError(f"{relative}: {self.reading.refusal}")
         opened = self._open(path)
         schema = opened.schema
-        names = _names_for(opened, self.given)
+        names = _names_for(opened, self.reading)
+        self._demand_all(path, schema)
         name = columns.keep(schema, names)
         splits = opened.splits(self.split_bytes)
         return OpenedFile(
@@ -129,16 +134,26 @@ class PlanTask:
             has_masked_columns(opened),
         )
 
+    def _demand_all(self, path: str, schema: pa.Schema) -> None:
+        """Raises SchemaError for a file with columns that no definition names: they would be lost."""
+        format = self.reading.format
+        if format not in TYPELESS or "schema" not in self.reading.options:
+            return
+        there = len(_arguments(format, self.storage_options, {}).open(path).schema)
+        if there > len(schema):
+            raise SchemaError(f"the file has {there} columns, the table's definition names {len(schema)}")
+
     def _open(self, path: str) -> coldframe.File:
-        options = open_options(self.format, self.given, self.unit)
+        format = self.reading.format
+        options = open_options(format, self.reading.options, self.unit)
         try:
-            arguments = _arguments(self.format, self.storage_options, options)
+            arguments = _arguments(format, self.storage_options, options)
             return arguments.open(path, self.recorded or None)
         except (TypeError, ValueError) as error:
             if isinstance(error, ColdframeError):
                 raise
             raise SchemaError(
-                f"the table's entry has options that are none of {self.format}: {error}; 'format' in the "
+                f"the table's entry has options that are none of {format}: {error}; 'format' in the "
                 "entry says which files it is for"
             ) from error
 
@@ -179,25 +194,32 @@ def plan_tasks(
     shared: SharedByTables | None = None,
 ) -> Iterator[PlanTask]:
     """The tasks for files (and their keys). `shared`: by the tables of a directory."""
-    waiting = iter(work)
-    while some := [file for file, _ in itertools.islice(waiting, files_a_task)]:
+    for some in _alike(work, files_a_task):
         files = tuple((file.path, file.relative, file.identity, file.is_folder) for file in some)
-        given = dict(table.options)
-        task = PlanTask(files, table.format, given, split_bytes, unit, some[0].storage_options)
+        reading = table.reading_of(some[0])
+        task = PlanTask(files, reading, split_bytes, unit, some[0].storage_options)
         if shared is not None and some[0].is_folder:
             # Such a directory is the only source of each of its tables.
             task = replace(task, recorded=shared.of(some[0], table))
         yield task
 
 
+def _alike(work: Iterable[tuple[SourceFile, str]], count: int) -> Iterator[list[SourceFile]]:
+    """Files that are read alike, some at a time."""
+    for _, files in itertools.groupby((file for file, _ in work), lambda file: file.reading):
+        while some := list(itertools.islice(files, count)):
+            yield some
+
+
 def splits_of(planned: PlannedFile, table: Table, unit: str) -> Iterator[Split]:
     """What `File.splits` gave. They carry no footer: whoever reads one opens the file again."""
-    options = open_options(table.format, table.options, unit)
-    arguments = _arguments(table.format, planned.file.storage_options, options)
+    reading = table.reading_of(planned.file)
+    options = open_options(reading.format, reading.options, unit)
+    arguments = _arguments(reading.format, planned.file.storage_options, options)
     known: Any = None if planned.known is None else tuple(planned.known)
     for part, start, stop, rows, own in planned.parts:
         place = (part, start, stop, rows)
-        yield Split(planned.file.path, table.format, *place, arguments, known=known, own=own)
+        yield Split(planned.file.path, reading.format, *place, arguments, known=known, own=own)
 
 
 def _arguments(format: str, storage_options: StorageOptions, options: Mapping[str, Any]) -> OpenArguments:
@@ -270,15 +292,24 @@ def _demand_text(file: SourceFile) -> None:
             raise SchemaError(f"the name of folder {shown} is not UTF-8") from None
 
 
-def _names_for(opened: coldframe.File, options: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Where a file calls its columns by their places, their real names stand in tables.toml."""
-    given = options.get("schema")
+def _names_for(opened: coldframe.File, reading: Reading) -> tuple[str, ...] | None:
+    """The table's names for a file's columns, where these are others: tables.toml or a metastore has them for
+    a file that calls its columns by their places.
+    """
+    given = reading.options.get("schema")
     if not isinstance(given, str) or not opened._raw.has_placeholder_names:
-        return None
+        return _in_case_of(opened.schema.names, reading.names)
     names, own = parse_columns(given).names, opened.schema.names
     if len(names) < len(own):
-        raise SchemaError(f"the file has {len(own)} columns, the schema in tables.toml names {len(names)}")
+        raise SchemaError(f"the file has {len(own)} columns, the table's definition names {len(names)}")
     return tuple(names[: len(own)])
+
+
+def _in_case_of(own: Sequence[str], names: Sequence[str]) -> tuple[str, ...] | None:
+    """A file's names as the table writes them; None if all are the same."""
+    of_table = {name.lower(): name for name in names}
+    found = tuple(name if name in names else of_table.get(name.lower(), name) for name in own)
+    return None if found == tuple(own) else found
 
 
 def _demand_distinct(schema: pa.Schema) -> None:
@@ -348,10 +379,11 @@ def lacking(table: Table, files: Iterable[SourceFile], unit: str) -> list[str]:
             warnings.simplefilter("always", PartialTableWarning)
             # Whether it can be opened, others tell.
             with contextlib.suppress(ColdframeError, OSError, TypeError, ValueError):
-                options = open_options(table.format, table.options, unit)
+                reading = table.reading_of(file)
+                options = open_options(reading.format, reading.options, unit)
                 coldframe.open(
                     file.path,
-                    format=cast(FormatName, table.format),
+                    format=cast(FormatName, reading.format),
                     storage_options=file.storage_options,
                     **options,
                 )

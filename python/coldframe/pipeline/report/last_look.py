@@ -47,8 +47,12 @@ def write_safe_list(
     source: str,
     left_out: Mapping[str, Sequence[LeftOut]],
     options: Options,
+    places: Sequence[tuple[str, str]] = (),
 ) -> int:
-    """Lists the unchanged sources that the verdict lets be listed. Returns their number."""
+    """Lists the unchanged sources that the verdict lets be listed. Returns their number.
+
+    `places`: of a source that is a metastore, its locations and where their files stand.
+    """
     verdicts = [work.report.verdict for work in works]
 
     def digest_of(work: TableWork, verdict: Verdict, file: SourceFile) -> str:
@@ -88,5 +92,6 @@ def write_safe_list(
         "allow_loss": list(options.allow_loss),
         "include": list(options.selection.include),
         "exclude": list(options.selection.exclude),
+        **({"places": places} if places else {}),
     }
     return safe_list.write(destination, about, sources())

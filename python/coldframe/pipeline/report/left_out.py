@@ -109,10 +109,11 @@ def _of_directory(
 
 
 def _contents(work: TableWork, file: SourceFile, options: Options) -> list[Content]:
-    given = open_options(work.table.format, work.table.options, options.timestamp_unit)
+    reading = work.table.reading_of(file)
+    given = open_options(reading.format, reading.options, options.timestamp_unit)
     found: list[Any] = _coldframe.contents(
         file.path,
-        format=work.table.format,
+        format=reading.format,
         storage_options=text_options(file.storage_options),
         verify_checksums=given.pop("verify_checksums", True),
         keys=given.pop("keys", None),

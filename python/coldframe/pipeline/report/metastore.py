@@ -141,7 +141,8 @@ def hold(
         for file in work.files:
             tallies.add(file.source, _of_report(file, work.table))
     reports = {work.table.path: work.report.metastore for work in works}
-    return _Holding(registered, inventory, options, tallies, reports, counts=True).run()
+    holding = _Holding(registered, inventory, options, tallies, reports, counts=True)
+    return holding.run([work.table for work in works])
 
 
 def hold_preview(
@@ -158,9 +159,18 @@ def hold_preview(
     tallies = Tallies(registered.each())
     for table in tables:
         for file in table.files:
-            found = Tally(files=1, formats=(table.format,), tables=(table.path,), example=file.relative)
+            formats = (table.reading_of(file).format,)
+            found = Tally(files=1, formats=formats, tables=(table.path,), example=file.relative)
             tallies.add(file.relative, found)
-    return _Holding(registered, inventory, options, tallies, findings, counts=False).run()
+    return _Holding(registered, inventory, options, tallies, findings, counts=False).run(tables)
+
+
+def _format_of(table: Table, source: str) -> str:
+    """The format of a file, or that of its table for one that is gone."""
+    if not table.readings or isinstance(table.files, list):
+        return table.format
+    file = table.files.get(source)
+    return "" if file is None else table.reading_of(file).format
 
 
 def _of_report(file: FileReport, table: Table) -> Tally:
@@ -171,7 +181,9 @@ def _of_report(file: FileReport, table: Table) -> Tally:
         return replace(found, is_unsure=True)
     lost = file.rows_lost
     is_unsure = lost is None or file.status == "held"
-    return replace(found, rows=file.rows, lost=lost or 0, is_unsure=is_unsure, formats=(table.format,))
+    format = _format_of(table, file.source)
+    formats = (format,) if format else ()
+    return replace(found, rows=file.rows, lost=lost or 0, is_unsure=is_unsure, formats=formats)
 
 
 class _Holding:
@@ -193,10 +205,17 @@ class _Holding:
         self._asked = bool(inventory.excluded) and options.selection.has_patterns
         """Whether files were left out as asked: a lack of rows is no fault then."""
         self._unread = {one.relative for one in inventory.unread}
+        self._by_name: dict[str, Findings] = {}
+        """Those of tables that the metastore defines, by its names."""
         self._open: set[str] = set()
         """Tables of which a partition states no number of rows."""
 
-    def run(self) -> MetastoreReport:
+    def run(self, tables: Sequence[Table]) -> MetastoreReport:
+        """`tables`: those of the source."""
+        self._by_name = {one.called: self._findings[one.path] for one in tables if one.declared is not None}
+        for name, told in self._registered.told.items():
+            for finding in told:
+                self._by_name[name].add(finding)
         for file in self._inventory.unknown:
             self._tallies.add(file.relative, Tally(strange=1))
         for file in self._inventory.empty:
@@ -230,7 +249,7 @@ class _Holding:
         if tally.has_files:
             return True
         matters = place.is_ours or not place.format
-        where = f"{self._inventory.root}/{place.path}".rstrip("/")
+        where = place.location or f"{self._inventory.root}/{place.path}".rstrip("/")
         if not is_flat(where) and not _exists(where, self._options):
             self._tell(place, tally, "missing", f"there is no {where}", is_wrong=matters)
         elif matters and place.rows:
@@ -299,6 +318,8 @@ class _Holding:
     ) -> None:
         finding = Finding(kind, place.table, text, place.partition, place.path, stated, migrated, is_wrong)
         known = [self._findings[path] for path in tally.tables if path in self._findings]
+        if place.table in self._by_name:
+            known = [self._by_name[place.table]]
         for findings in known or [self._report.findings]:
             findings.add(finding)
 

@@ -24,6 +24,7 @@ from coldframe._coldframe import ColdframeError, SchemaError
 from coldframe.pipeline.file_access import StorageOptions, pieces
 from coldframe.pipeline.records import Committed, Json, SourceFile
 from coldframe.pipeline.scheduling import SIDE_BY_SIDE, in_threads
+from coldframe.pipeline.source.defined_files import place_in
 from coldframe.pipeline.source.identity import digest_now, identity_of, is_proof
 from coldframe.pipeline.state.journal import State
 from coldframe.pipeline.target.destination import HOME, Destination
@@ -134,7 +135,7 @@ def check(
     listed: SafeList, state: State, storage_options: StorageOptions = None
 ) -> Iterator[tuple[Line, str]]:
     """The lines that no longer hold, with reasons: from the source as it is now, or from the journal."""
-    root = str(listed.about.get("source", ""))
+    sources = _Sources(listed)
     trees = {
         entry.details.digest
         for entry in state.done.each()
@@ -144,7 +145,7 @@ def check(
     def looks() -> Iterator[Callable[[], tuple[Line, str | None]]]:
         for line in listed.lines:
             # Collected here: only one thread at a time may query the state.
-            entry = state.done.look_up(line.path.removeprefix(root).lstrip("/"))
+            entry = state.done.look_up(sources.of(line.path))
             told = _told(line, entry, trees)
             if told is not None:
                 yield functools.partial(_as_told, line, told)
@@ -155,6 +156,26 @@ def check(
     for line, why in in_threads(looks(), _THREADS):
         if why is not None:
             yield line, why
+
+
+class _Sources:
+    """What the journal calls the files of a list."""
+
+    def __init__(self, listed: SafeList) -> None:
+        self._root = str(listed.about.get("source", ""))
+        # Where the source is a metastore: the locations of its partitions.
+        given: Any = listed.about.get("places", [])
+        self._places: dict[str, str] = dict(given)
+
+    def of(self, path: str) -> str:
+        """The relative path of a source."""
+        if not self._places:
+            return path.removeprefix(self._root).lstrip("/")
+        location, below = path, ""
+        while location not in self._places and "/" in location:
+            location, _, name = location.rpartition("/")
+            below = f"{name}/{below}" if below else name
+        return place_in(self._places.get(location, location), below)
 
 
 def _as_told(line: Line, why: str) -> tuple[Line, str | None]:

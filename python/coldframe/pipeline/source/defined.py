@@ -1,61 +1,103 @@
-"""A Hive metastore as the source: its definitions take the place of a tables.toml.
+"""A Hive metastore as the source: what it says of the tables that are to be migrated.
 
-    root        the directory that holds all tables that are taken
-    an entry    for each: its columns, SerDe, partition keys and place below the root
-    left out    tables that one entry cannot describe, with the reason: nothing of them is migrated
+    sales.orders                              a table, and its place among the sources: sales/orders
+      dt=2014-01-01   hdfs://nn/wh/o/1        a partition: sales/orders/dt=2014-01-01/.., wherever it lies
+      dt=2014-01-02   s3://cold/x9
 
-An entry says one thing of all files of its table, and folders name the values of partitions. So each
-partition must lie in a `key=value` folder of its table and be declared as the table is; it may lack the last
-columns.
+Files are known by these places: definitions make them, whatever directories are called. Each partition has a
+format, a SerDe, columns and a location of its own. Nothing is migrated of a table whose files may be those of
+another, and of a partition that cannot be read: both are told.
 """
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from coldframe._coldframe import parse_columns
 from coldframe.errors import SchemaError, unsupported
 from coldframe.hive.addresses import Selected
-from coldframe.hive.defined import READ, common_root, connect, definitions
-from coldframe.hive.definition import Column, Definition, PartitionDefinition, in_hive
+from coldframe.hive.defined import connect, definitions
+from coldframe.hive.definition import Definition, PartitionDefinition, in_hive
+from coldframe.hive.facts import stated_rows
 from coldframe.hive.locations import Locations
 from coldframe.hive.tables import MetastoreRefusal, Refused
-from coldframe.pipeline.file_access import root_of
+from coldframe.partitions import escaped
 from coldframe.pipeline.records import Json
+from coldframe.pipeline.source.claims import Claims
+from coldframe.pipeline.source.defined_readings import Readings, why_not_read
 from coldframe.pipeline.source.findings import Finding
-from coldframe.pipeline.source.tables import TableSpec
+from coldframe.pipeline.source.reading import Reading
 
 if TYPE_CHECKING:
     from coldframe.hive.metastore import Metastore
 
-__all__ = ["DefinedSource", "read_defined"]
+__all__ = ["DefinedSource", "Part", "TakenTable", "read_defined"]
 
 
 @dataclass(frozen=True)
+class Part:
+    """A partition, or a table without such: files that are read alike."""
+
+    place: str
+    """Where its files stand among the sources: `sales/orders/dt=2014-01-01`."""
+    location: str
+    """A readable path or URL."""
+    name: str
+    """The partition's, for people; empty of a table without partitions."""
+    format: str
+    """By the metastore: one of ours, or the name of a class."""
+    rows: tuple[int, ...] = ()
+    """The numbers of rows that the metastore states."""
+    readings: Mapping[str, int] = field(default_factory=dict)
+    """How its files are read, by the format that their bytes have. Empty where nothing of it is taken."""
+
+
+@dataclass(frozen=True)
+class TakenTable:
+    """A table that is migrated."""
+
+    definition: Definition
+    parts: tuple[Part, ...] = field(repr=False)
+    readings: tuple[Reading, ...]
+    findings: tuple[Finding, ...] = ()
+    """What is not taken of it."""
+    location: str | None = None
+    """Its own, readable."""
+
+    @property
+    def name(self) -> str:
+        """`database.table`."""
+        return self.definition.full_name
+
+    @property
+    def place(self) -> str:
+        """Where its files stand among the sources."""
+        return place_of(self.definition.database, self.definition.name)
+
+
+@dataclass
 class DefinedSource:
     """What the metastore says of the selected tables."""
 
+    uri: str
+    """As the user wrote it,"""
     uris: str
-    selected: Selected
-    root: str
-    specs: tuple[TableSpec, ...]
-    left_out: tuple[Finding, ...]
-    kept: tuple[Json, ...]
+    """and the metastore alone."""
+    tables: list[TakenTable] = field(default_factory=list)
+    left_out: list[Finding] = field(default_factory=list)
+    claims: Claims = field(default_factory=Claims)
+    not_meant: set[str] = field(default_factory=set)
+    """The places of tables that are not taken."""
+    kept: list[Json] = field(default_factory=list)
     """The definitions that were used, as they are written down in the destination."""
 
 
-@dataclass(frozen=True)
-class _Taken:
-    """A table that is taken."""
-
-    definition: Definition
-    format: str
-    location: str
-    partitions: tuple[PartitionDefinition, ...] = field(default=(), repr=False)
+def place_of(database: str, table: str = "") -> str:
+    """Where the files of a table, or of all of a database, stand among the sources."""
+    return "/".join(escaped(name) for name in (database, table) if name)
 
 
 class _LeftOut(Exception):
@@ -67,144 +109,168 @@ def read_defined(
 ) -> DefinedSource:
     """Reads the tables of the address; where there are patterns `db.table`, those that match one.
 
-    Raises UnsupportedError where no table can be taken, or no directory holds all of them.
+    Raises UnsupportedError where no table can be taken.
     """
-    selected, locations = Selected.of(uri), Locations(moved or {})
-    taken: list[_Taken] = []
-    left_out: list[Finding] = []
-    places: dict[str, list[str]] = {}
+    selected = Selected.of(uri)
+    found = DefinedSource(uri, selected.uris)
     with connect(selected.uris) as metastore:
-        # All of them: a table that nobody selected may use the same files.
-        for one in definitions(metastore, Selected(selected.uris)):
-            name = f"{one.database}.{one.name}"
-            if isinstance(one, Definition) and one.location:
-                places.setdefault(locations.readable(one.location), []).append(name)
-            if not _is_meant(one, name, selected, patterns):
-                continue
-            try:
-                taken.append(_taken(metastore, one, locations))
-            except (_LeftOut, MetastoreRefusal, SchemaError) as reason:
-                left_out.append(_finding(name, str(reason)))
-    taken = list(_apart(taken, places, left_out))
-    if not taken:
-        reasons = "; ".join(map(str, left_out[:3])) or "no such tables"
+        _Reader(metastore, found, Locations(moved or {}), selected, patterns).read()
+    if not found.tables:
+        reasons = "; ".join(map(str, found.left_out[:3])) or "no such tables"
         raise unsupported(f"{uri}: a migration of none of its tables: {reasons}")
-    root = common_root([one.location for one in taken])
-    if not root:
-        some = ", ".join(sorted(one.location for one in taken)[:3])
-        raise unsupported(f"{uri}: tables that no directory holds ({some}); name fewer at once")
-    specs = tuple(_spec(one, root) for one in taken)
-    kept = tuple(_kept(one) for one in taken)
-    return DefinedSource(selected.uris, selected, root_of(root), specs, tuple(left_out), kept)
+    return found
 
 
-def _is_meant(one: Definition | Refused, name: str, selected: Selected, patterns: Sequence[str]) -> bool:
-    if patterns and not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
-        return False
-    if isinstance(one, Refused) and (one.name == "*" or not selected.is_one):
-        # The server refuses a whole database, or a table that the pattern may mean.
-        return selected.takes_database(one.database)
-    return selected.takes(one.database, one.name)
+@dataclass
+class _Reader:
+    """Reads all definitions: a table that nobody selected may use the same files."""
+
+    metastore: Metastore
+    found: DefinedSource
+    locations: Locations
+    selected: Selected
+    patterns: Sequence[str]
+    matched: set[str] = field(default_factory=set)
+
+    def read(self) -> None:
+        taken: list[tuple[TakenTable, Json]] = []
+        for one in definitions(self.metastore, Selected(self.selected.uris)):
+            name = f"{one.database}.{one.name}"
+            is_meant = self._is_meant(one, name)
+            try:
+                if isinstance(one, Refused):
+                    raise _LeftOut(one.reason)
+                partitions = self._partitions(one, is_meant)
+                if is_meant:
+                    taken.append(self._taken(one, partitions))
+            except (_LeftOut, MetastoreRefusal, SchemaError) as reason:
+                self._leave_out(one, str(reason), is_meant=is_meant)
+            if not is_meant:
+                self.found.not_meant.add(_place_of(one))
+        for table, kept in taken:
+            shared = self._shared(table)
+            if shared is None:
+                self.found.tables.append(table)
+                self.found.kept.append(kept)
+            else:
+                self._leave_out(table.definition, shared, is_meant=True)
+        for pattern in self.patterns:
+            if pattern not in self.matched:
+                self.found.left_out.append(Finding("nothing", pattern, "no table of the metastore matches"))
+
+    def _leave_out(self, one: Definition | Refused, reason: str, *, is_meant: bool) -> None:
+        """`is_meant`: otherwise it is only told, as nobody knows which files it uses."""
+        text = f"left out: {reason}" if is_meant else f"where its files lie is not known: {reason}"
+        database, table = one.database, one.name
+        is_wrong = is_meant and not (isinstance(one, Definition) and one.is_view)
+        finding = Finding("left out", f"{database}.{table}", text, is_wrong=is_wrong)
+        self.found.left_out.append(finding)
+        self.found.not_meant.add(place_of(database, "" if table == "*" else table))
+
+    def _is_meant(self, one: Definition | Refused, name: str) -> bool:
+        # Hive's names are the same in any case.
+        matching = [pattern for pattern in self.patterns if fnmatchcase(name.lower(), pattern.lower())]
+        self.matched.update(matching)
+        if self.patterns and not matching:
+            return False
+        if isinstance(one, Refused) and (one.name == "*" or not self.selected.is_one):
+            # The server refuses a whole database, or a table that the pattern may mean.
+            return self.selected.takes_database(one.database)
+        return self.selected.takes(one.database, one.name)
+
+    def _partitions(self, table: Definition, is_meant: bool) -> list[PartitionDefinition]:
+        """The partitions of a table that is meant. The places of all files of a table are claimed."""
+        if not table.has_partitions:
+            for location in _own_locations(table):
+                self.found.claims.add(self.locations.readable(location), table.full_name)
+            return []
+        if not is_meant:
+            for brief in self.metastore.partitions(table):
+                if brief.location:
+                    self.found.claims.add(self.locations.readable(brief.location), table.full_name)
+            return []
+        found = list(self.metastore.partition_definitions(table))
+        for one in found:
+            if one.storage.location:
+                self.found.claims.add(self.locations.readable(one.storage.location), table.full_name)
+        return found
+
+    def _taken(self, table: Definition, partitions: Sequence[PartitionDefinition]) -> tuple[TakenTable, Json]:
+        """Raises _LeftOut or SchemaError where nothing of a table can be taken."""
+        if table.left_out is not None:
+            raise _LeftOut(table.left_out)
+        if table.keys and not table.has_partitions:
+            raise _LeftOut("its partitions are not in the metastore")
+        # Report an unsupported type once, here, rather than for each file.
+        parse_columns(in_hive(table.storage.columns))
+        parse_columns(in_hive(table.keys), partitions=True)
+        readings = Readings(table)
+        findings: list[Finding] = []
+        parts = list(self._parts(table, partitions, readings, findings))
+        own = self.locations.readable(table.location) if table.location else None
+        if findings and not any(part.readings for part in parts):
+            raise _LeftOut(findings[0].text.removeprefix("left out: "))
+        made = TakenTable(table, tuple(parts), tuple(readings.all), tuple(findings), own)
+        return made, _kept(table, partitions)
+
+    def _parts(
+        self,
+        table: Definition,
+        partitions: Sequence[PartitionDefinition],
+        readings: Readings,
+        findings: list[Finding],
+    ) -> Iterator[Part]:
+        """What is told of a part that cannot be taken goes to `findings`."""
+        place = place_of(table.database, table.name)
+        whole = [] if table.has_partitions else [PartitionDefinition((), table.storage, table.parameters)]
+        for one in [*whole, *partitions]:
+            name, location = table.name_of(one), table.location if whole else one.storage.location
+            if len(one.values) != len(table.keys):
+                raise _LeftOut(f"its partition {one.values} has not one value for each of its keys")
+            where = self.locations.readable(location or "")
+            format = table.format_of(one.storage)
+            reason = why_not_read(table, one, format) if location else "it has no location"
+            if reason is not None:
+                findings.append(
+                    Finding("left out", table.full_name, f"left out: {reason}", name, location=where)
+                )
+                of_it = {}
+            else:
+                of_it = readings.of(one.storage, format)
+            pairs = zip(table.keys, one.values, strict=True)
+            folders = (f"{escaped(key.name)}={escaped(value)}" for key, value in pairs)
+            yield Part("/".join((place, *folders)), where, name, format, stated_rows(one.parameters), of_it)
+
+    def _shared(self, table: TakenTable) -> str | None:
+        """Why its files may not be its own alone; None if they are."""
+        for part in table.parts:
+            others = self.found.claims.others(part.location, table.name) if part.location else iter(())
+            # A table without partitions may have claimed several places.
+            other = next((name for name in others if name != table.name or part.name), None)
+            if other == table.name:
+                return f"the files of its partition {part.name} at {part.location} may be those of another"
+            if other is not None:
+                whose = f"those of its partition {part.name}" if part.name else "its files"
+                return f"{whose} at {part.location} may be those of {other}"
+        return None
 
 
-def _finding(table: str, reason: str) -> Finding:
-    return Finding("left out", table, f"left out: {reason}")
+def _place_of(one: Definition | Refused) -> str:
+    return place_of(one.database, "" if one.name == "*" else one.name)
 
 
-def _taken(metastore: Metastore, one: Definition | Refused, locations: Locations) -> _Taken:
-    if isinstance(one, Refused):
-        raise _LeftOut(one.reason)
-    if one.left_out is not None:
-        raise _LeftOut(one.left_out)
-    if one.keys and not one.has_partitions:
-        raise _LeftOut("its partitions are not in the metastore")
-    location = locations.readable(one.location or "")
-    partitions = tuple(metastore.partition_definitions(one)) if one.has_partitions else ()
-    format = one.format_of(partitions[0].storage) if partitions else one.format
-    if format not in READ:
-        raise _LeftOut(f"files of {format or 'no stated format'} are not read")
-    for partition in partitions:
-        if (reason := _unlike(one, partition, format, partitions[0])) is not None:
-            raise _LeftOut(f"its partition {one.name_of(partition)} {reason}")
-        _demand_place(one, partition, location, locations)
-    # Report an unsupported type once, here, rather than for each file.
-    parse_columns(in_hive(one.storage.columns))
-    parse_columns(in_hive(one.keys), partitions=True)
-    return _Taken(one, format, location, partitions)
+def _own_locations(table: Definition) -> set[str]:
+    """Where a table without registered partitions has, or may have, files."""
+    # Whatever a storage handler or Spark makes of it, the location is that of the table.
+    return {one for one in (table.location, table.storage.location) if one and not table.is_view}
 
 
-def _unlike(
-    table: Definition, partition: PartitionDefinition, format: str, first: PartitionDefinition
-) -> str | None:
-    """What sets a partition apart from the others, so that one entry cannot describe all; None if nothing."""
-    storage, other = partition.storage, first.storage
-    found = table.format_of(storage)
-    if found != format:
-        return f"is {found or 'of no stated format'}, others are {format}"
-    if storage.options(format) and (storage.serde, storage.serde_properties) != (
-        other.serde,
-        other.serde_properties,
-    ):
-        return "has another SerDe, or other properties of it, than others"
-    if _types(storage.columns) != _types(table.storage.columns)[: len(storage.columns)]:
-        return "has columns that are not the table's first ones"
-    return None
-
-
-def _types(columns: Sequence[Column]) -> list[tuple[str, str]]:
-    return [(one.name.lower(), one.type.lower()) for one in columns]
-
-
-def _demand_place(
-    table: Definition, partition: PartitionDefinition, location: str, locations: Locations
-) -> None:
-    """Raises unless the folders below the table name the partition's values."""
-    place = locations.readable(partition.storage.location or "")
-    folders = place[len(location) :].strip("/").split("/") if place.startswith(f"{location}/") else []
-    found = [tuple(map(unquote, folder.split("=", 1))) for folder in folders]
-    wanted = list(zip([key.name for key in table.keys], partition.values, strict=False))
-    if found != wanted:
-        text = "which is not a folder of the table that names its values"
-        raise _LeftOut(f"its partition {table.name_of(partition)} lies at {place}, {text}")
-
-
-def _apart(
-    taken: Sequence[_Taken], places: Mapping[str, Sequence[str]], left_out: list[Finding]
-) -> Iterator[_Taken]:
-    """The tables whose directory no other table shares, holds or lies in: those files are theirs alone."""
-    below = {above: names[0] for place, names in places.items() for above in _above(place)}
-    for one in taken:
-        name = one.definition.full_name
-        others = [other for other in places.get(one.location, ()) if other != name]
-        others += [below[one.location]] if one.location in below else []
-        others += [places[above][0] for above in _above(one.location) if above in places]
-        if others:
-            left_out.append(_finding(name, f"its files at {one.location} may be those of {others[0]}"))
-        else:
-            yield one
-
-
-def _above(place: str) -> Iterator[str]:
-    while "/" in place:
-        place = place.rpartition("/")[0]
-        yield place
-
-
-def _spec(one: _Taken, root: str) -> TableSpec:
-    table = one.definition
-    storage = one.partitions[0].storage if one.partitions else table.storage
-    options = replace(storage, columns=table.storage.columns).options(one.format)
-    keys = parse_columns(in_hive(table.keys), partitions=True) if table.keys else ()
-    partitions = tuple((key.name, key.type) for key in keys)
-    return TableSpec(table.full_name, one.location[len(root) :].strip("/"), None, partitions, options)
-
-
-def _kept(one: _Taken) -> Json:
+def _kept(table: Definition, partitions: Sequence[PartitionDefinition]) -> Json:
     """A definition as it is written down; a partition repeats no columns that are the table's."""
-    columns = one.definition.storage.columns
+    columns = table.storage.columns
 
     def short(part: PartitionDefinition) -> PartitionDefinition:
         same = part.storage.columns == columns
         return replace(part, storage=replace(part.storage, columns=())) if same else part
 
-    return {**asdict(one.definition), "partitions": [asdict(short(part)) for part in one.partitions]}
+    return {**asdict(table), "partitions": [asdict(short(part)) for part in partitions]}

@@ -12,25 +12,23 @@ from __future__ import annotations
 import functools
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import coldframe
 from coldframe._coldframe import ColdframeError, NotFoundError, formats
 from coldframe.pipeline.file_access import StorageOptions
-from coldframe.pipeline.records import Listing, SourceFile, Unread
+from coldframe.pipeline.records import MOST_HIDDEN, Listing, SourceFile, Unread
 from coldframe.pipeline.scheduling import Scheduler, Threads
 from coldframe.pipeline.source.identity import identity_of, identity_of_file
-from coldframe.pipeline.source.selection import Selection
+from coldframe.pipeline.source.selection import Selecting, Selection
 from coldframe.pipeline.state.scratch import Rows, Scratch, names
 
 TABLES_FILE = "tables.toml"
 ROOT = "."
 """The relative path of the source's root itself, where that is the data of one server or of several."""
 LEFTOVERS = ("._COPYING_", ".inprogress", ".tmp")
-MOST_HIDDEN = 1000
-"""Names that were passed over and are named; of more it is known how many."""
 THREADS = 8
 FOLDERS_HERE = 1000
 """Directories of one level that the driver looks into by itself; of more the scheduler does;"""
@@ -64,6 +62,8 @@ class Inventory:
     """Those of `unknown` that lie outside of every table."""
     unmatched: list[str] = field(default_factory=list)
     """Paths of entries of tables.toml that no file belongs to."""
+    not_meant: frozenset[str] = frozenset()
+    """Where the source is a metastore: its tables that this run does not take, as paths."""
 
     @property
     def excluded(self) -> int:
@@ -72,7 +72,7 @@ class Inventory:
 
     def leaves_out(self, source: str) -> bool:
         """Whether an unlisted source may exist: because it was excluded, or could not be read."""
-        if lies_below(source, self._unread_places):
+        if lies_below(source, self._unread_places) or lies_below(source, self.not_meant):
             return True
         return len(self.left_out) > 0 and any(
             self.left_out.get(place) is not None for place in _above(source)
@@ -92,6 +92,15 @@ class Inventory:
         self.hidden += len(names) if count is None else count
         self.hidden_names += names[: MOST_HIDDEN - len(self.hidden_names)]
 
+    def take(self, found: Listing) -> None:
+        """Adds the contents of some directories."""
+        for file in found.files:
+            self.add(file)
+        self.unread += found.unread
+        self.hide(found.hidden_names, found.hidden)
+        for place in found.left_out:
+            self.left_out.append(place)
+
     def add(self, file: SourceFile | Unread) -> None:
         """Adds an item that was examined."""
         if isinstance(file, Unread):
@@ -101,7 +110,7 @@ class Inventory:
         kind.append(file)
 
 
-def lies_below(source: str, places: set[str]) -> bool:
+def lies_below(source: str, places: Set[str]) -> bool:
     """Whether a path is one of the places or lies below one; "." is the root."""
     return bool(places) and ("." in places or any(one in places for one in _above(source)))
 
@@ -123,8 +132,9 @@ def packing(
 
     def unpack(row: Sequence[Any]) -> SourceFile:
         path, *rest = row
-        *rest, tables = rest
-        of_it: Any = (path if path is not None else _path(root, rest[0]), *rest, storage_options, tables)
+        *rest, tables, reading = rest
+        where = path if path is not None else _path(root, rest[0])
+        of_it: Any = (where, *rest, storage_options, tables, reading)
         return SourceFile(*of_it)
 
     return pack, unpack
@@ -141,6 +151,7 @@ def _plain(file: SourceFile) -> tuple[Any, ...]:
         file.is_folder,
         file.etag,
         file.tables,
+        file.reading,
     )
 
 
@@ -178,27 +189,32 @@ def take_inventory(
         whole = _look(root, ROOT, True)
         inventory.add(whole if isinstance(whole, Unread) else replace(whole, format=several))
         return inventory
+    for found in walked(root, selection or Selection(), scheduler):
+        inventory.take(found)
+    inventory.unread.sort(key=lambda one: one.relative)
+    return inventory
+
+
+def walked(root: str, selection: Selecting, scheduler: Scheduler | None = None) -> Iterator[Listing]:
+    """What lies at and below a directory, level by level. `scheduler` examines levels of many directories."""
     folders = [ROOT]
-    # Level by level.
     while folders:
         size = 1
         doer: Scheduler = Threads(THREADS)
         if scheduler is not None and len(folders) > FOLDERS_HERE:
             size, doer = FOLDERS_A_TASK, scheduler
         starts = range(0, len(folders), size)
-        tasks = (FolderTask(root, tuple(folders[at : at + size]), selection or Selection()) for at in starts)
+        tasks = (FolderTask(root, tuple(folders[at : at + size]), selection) for at in starts)
         below_them: list[str] = []
         for found in doer.run(tasks):
-            for file in found.files:
-                inventory.add(file)
-            inventory.unread += found.unread
-            inventory.hide(found.hidden_names, found.hidden)
-            for place in found.left_out:
-                inventory.left_out.append(place)
+            yield found
             below_them += found.folders
         folders = sorted(below_them)
-    inventory.unread.sort(key=lambda one: one.relative)
-    return inventory
+
+
+def whole_folder(root: str) -> SourceFile | Unread | None:
+    """A directory that is one table by itself; None if it is a plain one."""
+    return _look(root, ROOT, True) if _is_table(root) else None
 
 
 def _several_tables(root: str) -> str | None:
@@ -234,7 +250,7 @@ class FolderTask:
     root: str
     folders: tuple[str, ...]
     """Relative to the root."""
-    selection: Selection
+    selection: Selecting
     bytes: int = 16 << 20
 
     def run(self) -> Listing:
@@ -249,7 +265,7 @@ class FolderTask:
         return Listing(unread=[Unread(folder, reason) for folder in self.folders])
 
 
-def _list(root: str, folder: str, selection: Selection, found: Listing) -> None:
+def _list(root: str, folder: str, selection: Selecting, found: Listing) -> None:
     path = _path(root, folder)
     if folder != ROOT and _is_table(path):
         if selection.takes(folder):
@@ -269,9 +285,7 @@ def _list(root: str, folder: str, selection: Selection, found: Listing) -> None:
             continue
         relative = name if folder == ROOT else f"{folder}/{name}"
         if leftover:
-            found.hidden += 1
-            if len(found.hidden_names) < MOST_HIDDEN:
-                found.hidden_names.append(f"{relative}/" if is_folder else relative)
+            found.hide([f"{relative}/" if is_folder else relative])
             continue
         if not (selection.enters(relative) if is_folder else selection.takes(relative)):
             found.left_out.append(relative)

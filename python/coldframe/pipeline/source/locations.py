@@ -14,7 +14,6 @@ import os
 import re
 from dataclasses import dataclass
 
-from coldframe.hive.locations import Locations
 from coldframe.pipeline.file_access import with_one_name
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(?://([^/]*))?(?=/|\Z)")
@@ -40,6 +39,18 @@ class Location:
             return Location("", "", _names(text))
         return Location(match.group(1).lower(), match.group(2) or "", _names(text[match.end() :]))
 
+    @property
+    def is_local(self) -> bool:
+        """Whether it is on this machine."""
+        return self.scheme in ("", "file")
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Equal for all ways to write a location. Hosts are not in it: `is_on` compares them."""
+        if self.is_local:
+            return ("file", "", *self.names)
+        return (self.scheme, "" if self.scheme in _HOSTS else self.authority, *self.names)
+
     def is_on(self, other: Location) -> bool:
         """Whether both may be on the same file system."""
         scheme, another = self.scheme or other.scheme, other.scheme or self.scheme
@@ -54,9 +65,8 @@ class Location:
 class Root:
     """The root of the source."""
 
-    def __init__(self, root: str, locations: Locations | None = None) -> None:
-        """`root`: as `file_access.root_of` returns it. `locations`: where places have moved to."""
-        self._locations = locations or Locations()
+    def __init__(self, root: str) -> None:
+        """`root`: as `file_access.root_of` returns it."""
         found = Location.of(root)
         self._root = found if found.scheme else Location("file", "", found.names)
 
@@ -64,7 +74,7 @@ class Root:
         """The path below the root, "" for the root itself; None for a location elsewhere."""
         if not location:
             return None
-        place = Location.of(self._locations.readable(location) if self._locations.moved else location)
+        place = Location.of(location)
         if not place.is_on(self._root):
             return None
         found = self._below(place.names)

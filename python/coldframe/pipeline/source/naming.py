@@ -32,7 +32,7 @@ def name_tables(
     """
     known = {} if state is None else dict(_remembered(tables, state))
     for table in tables:
-        table.path, table.name = known.get((table.place, table.format), ("", ""))
+        table.path, table.name = known.get((table.place, table.known_as), ("", ""))
     paths = {table.path for table in tables if table.path}
     names = {table.name for table in tables if table.name}
     if state is not None:
@@ -64,7 +64,7 @@ def _remembered(tables: Sequence[Table], state: State) -> Iterator[tuple[tuple[s
             if before is not None and before.table in nameless:
                 nameless.discard(before.table)
                 name = state.tables[before.table].name
-                yield (table.place, table.format), (before.table, name)
+                yield (table.place, table.known_as), (before.table, name)
                 break
 
 

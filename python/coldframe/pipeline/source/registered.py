@@ -11,11 +11,10 @@ numbers, and is right with either.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from coldframe._coldframe import formats
-from coldframe.hive.addresses import Selected
 from coldframe.hive.defined import connect
 from coldframe.hive.facts import (
     declared_format,
@@ -23,8 +22,8 @@ from coldframe.hive.facts import (
     partitions_are_registered,
     stated_rows,
 )
-from coldframe.hive.locations import Locations
 from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
+from coldframe.pipeline.source.defined import DefinedSource
 from coldframe.pipeline.source.findings import Finding, MetastoreReport
 from coldframe.pipeline.source.locations import Root
 from coldframe.pipeline.source.selection import Selection
@@ -45,6 +44,8 @@ class Place:
     """The numbers that are stated; none where nothing is known."""
     format: str = ""
     """By its input format: one of ours, or the name of the class; empty where none is said."""
+    location: str = ""
+    """Where it is, if that is not below the source's root."""
 
     @property
     def is_ours(self) -> bool:
@@ -63,6 +64,8 @@ class Registered:
     """Tables with partitions."""
     scattered: set[str] = field(default_factory=set)
     """Of the latter those of which a partition lies outside of the table's own directory."""
+    told: Mapping[str, Sequence[Finding]] = field(default_factory=dict)
+    """What is known already of tables, by their names in the metastore."""
 
     @staticmethod
     def empty(uri: str) -> Registered:
@@ -86,27 +89,33 @@ def _rows(scratch: Scratch) -> Rows[Place]:
     )
 
 
-def read_registered(
-    uris: str,
-    source: str,
-    selection: Selection,
-    selected: Selected | None = None,
-    locations: Locations | None = None,
-) -> Registered:
-    """Reads from a metastore all selected locations below a root, as `file_access.root_of` returns it.
+def registered_of(source: DefinedSource, told: Mapping[str, Sequence[Finding]]) -> Registered:
+    """The locations of the tables of a source that is a metastore, and what is `told` of these."""
+    found = Registered.empty(source.uris)
+    found.told = told
+    for finding in source.left_out:
+        found.report.findings.add(finding)
+    for table in source.tables:
+        found.report.tables += 1
+        definition = table.definition
+        if definition.has_partitions:
+            rows = stated_rows(definition.parameters)
+            whole = Place(table.place, table.name, "", rows, definition.format, table.location or "")
+            found.wholes.append(whole)
+        for part in table.parts:
+            found.report.partitions += bool(part.name)
+            if part.readings:
+                found.places.append(
+                    Place(part.place, table.name, part.name, part.rows, part.format, part.location)
+                )
+    return found
 
-    Only tables that are `selected` count. `locations`: where places have moved to.
-    """
+
+def read_registered(uris: str, source: str, selection: Selection) -> Registered:
+    """Reads from a metastore all selected locations below a root, as `file_access.root_of` returns it."""
     with connect(uris) as metastore:
-        meant = selected or Selected(uris)
-        databases = [name for name in metastore.databases() if meant.takes_database(name)]
-        tables = (
-            table
-            for database in databases
-            for table in metastore.tables(database)
-            if isinstance(table, Refused) or meant.takes(database, table.name)
-        )
-        return collect(metastore.uri, source, tables, metastore.partitions, selection, locations)
+        tables = (table for database in metastore.databases() for table in metastore.tables(database))
+        return collect(metastore.uri, source, tables, metastore.partitions, selection)
 
 
 def collect(
@@ -115,12 +124,11 @@ def collect(
     tables: Iterable[HiveTable | Refused],
     partitions: Callable[[HiveTable], Iterable[HivePartition]],
     selection: Selection | None = None,
-    locations: Locations | None = None,
 ) -> Registered:
     """The locations of selected tables below the source."""
     scratch = Scratch()
     found = Registered(MetastoreReport(uri), _rows(scratch), _rows(scratch))
-    collector = _Collector(found, Root(source, locations), partitions, selection or Selection())
+    collector = _Collector(found, Root(source), partitions, selection or Selection())
     others, other = 0, ""
     for table in tables:
         if isinstance(table, Refused):

@@ -12,8 +12,19 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
+
+
+class Selecting(Protocol):
+    """What decides where a walk goes."""
+
+    def takes(self, relative: str) -> bool:
+        """Whether a file is meant, by its path relative to the root of the walk."""
+
+    def enters(self, relative: str) -> bool:
+        """Whether a directory must be examined."""
 
 
 @dataclass(frozen=True)
@@ -22,48 +33,26 @@ class Selection:
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
-    within: frozenset[str] = frozenset()
-    """The only directories to examine; all where it is empty."""
 
     @property
     def has_patterns(self) -> bool:
         """Whether the user's patterns may leave out files of a table."""
         return bool(self.include or self.exclude)
 
-    @functools.cached_property
-    def _above(self) -> frozenset[str]:
-        """The directories that hold one of `within`."""
-        return frozenset(above for place in self.within for above in _prefixes(place))
-
-    def _is_within(self, relative: str) -> bool:
-        return not self.within or any(place in self.within for place in _prefixes(relative))
-
     def takes(self, relative: str) -> bool:
         """Whether a file is selected, by its path relative to the source's root."""
-        if not self._is_within(relative):
-            return False
         if self.include and not any(_matches(pattern, relative) for pattern in self.include):
             return False
         return not any(_matches(pattern, relative) for pattern in self.exclude)
 
     def enters(self, relative: str) -> bool:
         """Whether a directory must be examined."""
-        if not relative:
-            return True
-        if not (self._is_within(relative) or relative in self._above):
-            return False
-        return not any(_matches(pattern, relative) for pattern in self.exclude)
+        return not relative or not any(_matches(pattern, relative) for pattern in self.exclude)
 
 
 def select(include: Sequence[str], exclude: Sequence[str]) -> Selection:
     """Builds the selection."""
     return Selection(tuple(one.strip("/") for one in include), tuple(one.strip("/") for one in exclude))
-
-
-def _prefixes(relative: str) -> Iterator[str]:
-    """A path, and its parent directories."""
-    names = relative.split("/")
-    return ("/".join(names[:depth]) for depth in range(1, len(names) + 1))
 
 
 def _matches(pattern: str, relative: str) -> bool:

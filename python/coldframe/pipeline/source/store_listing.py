@@ -33,7 +33,7 @@ from coldframe.pipeline.source.inventory import (
     new_inventory,
     side_by_side,
 )
-from coldframe.pipeline.source.selection import Selection
+from coldframe.pipeline.source.selection import Selecting, Selection
 from coldframe.pipeline.source.store_entries import FolderFiles, Shelf
 from coldframe.sources import Source, open_store
 
@@ -109,26 +109,65 @@ def take_listed(
         inventory.files.append(replace(found, relative=".", format=one))
         return inventory
 
+    for examined in _examined(tree, selection, storage_options, scheduler):
+        inventory.take(examined)
+    inventory.unread.sort(key=lambda one: one.relative)
+    return inventory
+
+
+def walked_in_store(
+    root: str,
+    selection: Selecting,
+    storage_options: StorageOptions,
+    scheduler: Scheduler | None = None,
+    *,
+    is_whole: bool = False,
+) -> Iterator[Listing]:
+    """What lies at and below a folder of a store.
+
+    `is_whole`: where it is one table by itself, it is given as such, with the relative path `.`.
+
+    NotFoundError where there is no such folder, which an object store cannot tell from an empty one.
+    """
+    store = open_store(root, storage_options)
+    if is_flat(root):
+        tree = _list_flat(store)
+    else:
+        about = store.stat()
+        if about is None or not about.is_folder:
+            raise NotFoundError(f"{root}: no such directory")
+        tree = _list_folders(store, selection)
+    yield Listing(unread=tree.unread)
+    if is_whole and tree.detect("") is not None:
+        yield Listing([replace(_look_at_folder(tree, "", storage_options), relative=".")])
+        return
+    yield from _examined(tree, selection, storage_options, scheduler)
+
+
+def _examined(
+    tree: _Tree, selection: Selecting, storage_options: StorageOptions, scheduler: Scheduler | None
+) -> Iterator[Listing]:
+    """The contents of a tree, each selected file examined."""
     doer: Scheduler = Threads(THREADS)
     size = 1
     if scheduler is not None and tree.count > FILES_HERE:
         doer, size = scheduler, FILES_A_TASK
+    passed = Listing()
 
     def files() -> Iterator[tuple[str, FileEntry]]:
-        for path, entry in _walk(tree, inventory, selection):
+        for path, entry in _walk(tree, passed, selection):
             if entry is None:
-                inventory.add(_look_at_folder(tree, path, storage_options))
+                passed.add(_look_at_folder(tree, path, storage_options))
             else:
                 yield tree.store.url_of(path), entry
 
     walked = files()
     for outcome in doer.run(LookTask(some, storage_options) for some in _together(walked, size)):
-        for file in outcome.files:
-            # Executors return it without these options, which hold secrets.
-            inventory.add(replace(file, storage_options=storage_options))
-        inventory.unread += outcome.unread
-    inventory.unread.sort(key=lambda one: one.relative)
-    return inventory
+        # Executors return them without these options, which hold secrets.
+        files_of_it = [replace(file, storage_options=storage_options) for file in outcome.files]
+        yield Listing(files_of_it, unread=outcome.unread)
+        yield passed.drained()
+    yield passed.drained()
 
 
 def _together(files: Iterator[_T], size: int) -> Iterator[tuple[_T, ...]]:
@@ -144,7 +183,7 @@ def _list_flat(store: Store) -> _Tree:
     return tree
 
 
-def _list_folders(store: Store, selection: Selection) -> _Tree:
+def _list_folders(store: Store, selection: Selecting) -> _Tree:
     tree = _Tree(store)
 
     def listed(path: str) -> list[StoreEntry]:
@@ -181,7 +220,7 @@ def _one_source(tree: _Tree) -> str | None:
     return side_by_side({tree.detect(name) for name in folders})
 
 
-def _walk(tree: _Tree, inventory: Inventory, selection: Selection) -> Iterator[tuple[str, FileEntry | None]]:
+def _walk(tree: _Tree, passed: Listing, selection: Selecting) -> Iterator[tuple[str, FileEntry | None]]:
     """Files, and folders that are one table (without an entry), by their relative paths."""
     waiting = [""]
     while waiting:
@@ -190,25 +229,25 @@ def _walk(tree: _Tree, inventory: Inventory, selection: Selection) -> Iterator[t
             if selection.takes(at):
                 yield at, None
             else:
-                inventory.left_out.append(at)
+                passed.left_out.append(at)
             continue
         folder = tree.folders[at]
-        inventory.hide([f"{_join(at, name)}/" for name in sorted(folder.folders) if is_hidden(name)])
+        passed.hide([f"{_join(at, name)}/" for name in sorted(folder.folders) if is_hidden(name)])
         shown = [_join(at, name) for name in sorted(folder.folders) if not is_hidden(name)]
         entered = [path for path in shown if selection.enters(path)]
         for path in shown:
             if not selection.enters(path):
-                inventory.left_out.append(path)
+                passed.left_out.append(path)
         waiting.extend(reversed(entered))
         for name, entry in folder.files.items():
             if not at and name == TABLES_FILE:
                 continue
             if is_hidden(name) or name.endswith(LEFTOVERS):
-                inventory.hide([entry.path])
+                passed.hide([entry.path])
             elif selection.takes(entry.path):
                 yield entry.path, entry
             else:
-                inventory.left_out.append(entry.path)
+                passed.left_out.append(entry.path)
 
 
 def _look(url: str, entry: FileEntry, storage_options: StorageOptions) -> SourceFile | Unread:

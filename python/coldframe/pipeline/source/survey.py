@@ -4,16 +4,46 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from coldframe._coldframe import SchemaError
 from coldframe.pipeline.file_access import StorageOptions, exists, root_of, with_one_name
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.scheduling import Scheduler
+from coldframe.pipeline.source.defined import DefinedSource
 from coldframe.pipeline.source.inventory import TABLES_FILE, Inventory, take_inventory
 from coldframe.pipeline.source.proposing import demand_schemas
+from coldframe.pipeline.source.registered import Registered
 from coldframe.pipeline.source.store_listing import take_listed
 from coldframe.pipeline.source.tables import Table, TableSpec, find_tables, load_tables
 from coldframe.sources import is_remote
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What is known before anything is done."""
+
+    source: str
+    goal: str
+    """The target's root."""
+    inventory: Inventory
+    tables: list[Table]
+    registered: Registered | None = None
+    """What a metastore says of the source, where one is asked."""
+    defined: DefinedSource | None = None
+    """The source, where that is a metastore."""
+
+    @property
+    def places(self) -> list[tuple[str, str]]:
+        """Locations of a metastore, and where their files stand among the sources."""
+        if self.defined is None:
+            return []
+        return [
+            (part.location, part.place)
+            for table in self.defined.tables
+            for part in table.parts
+            if part.readings
+        ]
 
 
 def roots_of(src: str | os.PathLike[str], dst: str | os.PathLike[str]) -> tuple[str, str]:

@@ -35,11 +35,14 @@ from coldframe.pipeline.file_access import StorageOptions, pieces
 from coldframe.pipeline.records import SourceFile, is_partition
 from coldframe.pipeline.source.inventory import ROOT, SEVERAL, Files, Inventory
 from coldframe.pipeline.source.naming import folder_name, name_tables
+from coldframe.pipeline.source.reading import Reading
 from coldframe.sources import text_options
 
 # Part of Python since 3.11.
 tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
+DEFINED = "defined"
+"""The format, in the journal, of tables that a metastore defines."""
 _OWN_KEYS = frozenset({"path", "partitions", "format"})
 
 
@@ -78,11 +81,19 @@ class Table:
     place: str = ""
     """Where it lies below the source's root, and its name there: `naming` makes path and name of them."""
     called: str = ""
+    readings: tuple[Reading, ...] = ()
+    """How its files are read where a metastore says it of each: a file has the number of one."""
+    declared: pa.Schema | None = None
+    """The columns that a metastore says it has, without those of partitions; files may have others, too."""
 
     def add(self, file: SourceFile) -> None:
         """Adds a file, and the partition columns in its directories."""
         self.files.append(file)
         self._keys.update(dict.fromkeys(key for key, _ in file.keys))
+
+    def have_keys(self, names: Iterable[str]) -> None:
+        """Sets the partition columns, whatever files there are."""
+        self._keys = dict.fromkeys(names)
 
     def know_only(self, files: Iterable[SourceFile]) -> None:
         """Restricts the table to files that are in the target, or will be after this run."""
@@ -94,6 +105,15 @@ class Table:
     def options(self) -> Mapping[str, Any]:
         """The options of `coldframe.open`."""
         return {} if self.spec is None else self.spec.options
+
+    def reading_of(self, file: SourceFile) -> Reading:
+        """How a file of it is read."""
+        return self.readings[file.reading] if self.readings else Reading(self.format, self.options)
+
+    @property
+    def known_as(self) -> str:
+        """What the journal calls its format: that of a metastore's table may change from run to run."""
+        return DEFINED if self.declared is not None else self.format
 
     @property
     def partition_fields(self) -> list[pa.Field]:

@@ -59,7 +59,7 @@ class Run:
 
     def _known(self, table: Table) -> KnownTable:
         unit = self.options.timestamp_unit
-        return KnownTable(table.path, table.name, self.target.name, unit, table.place, table.format)
+        return KnownTable(table.path, table.name, self.target.name, unit, table.place, table.known_as)
 
     def _report_unreadable(self, work: TableWork) -> None:
         for file in work.table.empty:

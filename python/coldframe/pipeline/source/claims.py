@@ -1,0 +1,73 @@
+"""Whose files lie where: the locations of all tables and partitions of a metastore.
+
+    sales.orders   /wh/orders/dt=1        a partition: the files below it are its own
+    sales.returns  /wh/orders/dt=1/old    so these may be the rows of both
+
+A location is known by its file system and the names of its path, whatever a scheme is called and whether a
+port is named. Locations of partitioned tables are claimed by their partitions alone.
+"""
+
+from __future__ import annotations
+
+import bisect
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from coldframe.pipeline.source.locations import Location
+
+__all__ = ["Claims", "key_of"]
+
+Key = tuple[str, ...]
+"""Scheme, authority where it is not that of a host, and the names of a path."""
+
+
+def key_of(location: str) -> Key:
+    """By what a readable location is known; links of this machine are followed."""
+    found = Location.of(location)
+    if found.is_local:
+        found = Location.of(os.path.realpath("/" + "/".join(found.names)))
+    return found.key
+
+
+@dataclass
+class Claims:
+    """Locations, by table."""
+
+    _sorted: list[tuple[Key, str, Location]] = field(default_factory=list)
+    _at: dict[Key, list[tuple[str, Location]]] = field(default_factory=dict)
+
+    def add(self, location: str, table: str) -> None:
+        """Notes that a table has files at and below a readable location."""
+        one = table, Location.of(location)
+        self._at.setdefault(key_of(location), []).append(one)
+        self._sorted.clear()
+
+    def others(self, location: str, table: str) -> Iterator[str]:
+        """Tables with files at, below or above a location: others, or the same for another partition."""
+        key, place = key_of(location), Location.of(location)
+        mine = 0
+        for name, other in self._at.get(key, ()):
+            if name == table and not mine:
+                mine = 1
+            elif other.is_on(place):
+                yield name
+        for depth in range(1, len(key)):
+            yield from (name for name, other in self._at.get(key[:depth], ()) if other.is_on(place))
+        yield from self._below(key, place)
+
+    def _below(self, key: Key, place: Location) -> Iterator[str]:
+        if not self._sorted:
+            self._sorted = sorted(
+                ((key, name, one) for key, some in self._at.items() for name, one in some),
+                key=lambda one: one[:2],
+            )
+        at = bisect.bisect_left(self._sorted, (key, ""), key=lambda one: one[:2])
+        while at < len(self._sorted) and (found := self._sorted[at])[0][: len(key)] == key:
+            if found[0] != key and found[2].is_on(place):
+                yield found[1]
+            at += 1
+
+    def at(self, key: Key) -> list[str]:
+        """The tables that have files at exactly this place."""
+        return [name for name, _ in self._at.get(key, ())]

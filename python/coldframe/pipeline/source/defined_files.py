@@ -1,0 +1,270 @@
+"""The files of the tables that a metastore defines, wherever they lie.
+
+    walked        the directory of each table, and partitions that lie elsewhere
+    a file        belongs to the partition whose location it lies in, and stands at the place of that one
+    unregistered  files in a table's directory and in no partition: told, and not migrated, as Hive reads none
+
+Directories of other tables are not entered.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from coldframe._coldframe import ColdframeError, NotFoundError, SchemaError, parse_columns
+from coldframe.hive.definition import in_hive
+from coldframe.hive.group import columns_of
+from coldframe.pipeline.file_access import root_of, with_one_name
+from coldframe.pipeline.options import Options
+from coldframe.pipeline.records import Listing, SourceFile, Unread
+from coldframe.pipeline.scheduling import Scheduler, in_threads
+from coldframe.pipeline.source.claims import Claims, Key, key_of
+from coldframe.pipeline.source.defined import DefinedSource, Part, TakenTable
+from coldframe.pipeline.source.findings import Finding
+from coldframe.pipeline.source.inventory import (
+    ROOT,
+    Inventory,
+    is_hidden,
+    new_inventory,
+    walked,
+    whole_folder,
+)
+from coldframe.pipeline.source.locations import Location
+from coldframe.pipeline.source.reading import Reading
+from coldframe.pipeline.source.selection import Selection
+from coldframe.pipeline.source.store_listing import walked_in_store
+from coldframe.pipeline.source.tables import Table, TableSpec
+from coldframe.sources import is_remote
+from coldframe.spark.types import plain_schema
+
+__all__ = ["demand_apart", "look_at_defined", "place_in"]
+
+WHOLE = "directory"
+"""The name, at its partition's place, of a directory that is read as one."""
+_AT_ONCE = 16
+"""Partitions that lie elsewhere, walked side by side."""
+
+
+def demand_apart(source: DefinedSource, goal: str) -> None:
+    """Raises SchemaError where the target and a location of the source contain each other."""
+    target = with_one_name(goal) + "/"
+    for table in source.tables:
+        for location in {table.location or "", *(part.location for part in table.parts)} - {""}:
+            one = with_one_name(root_of(location)) + "/"
+            if one.startswith(target) or target.startswith(one):
+                raise SchemaError(f"{table.name} at {location} and target {goal} must not contain each other")
+
+
+def look_at_defined(
+    source: DefinedSource, options: Options, scheduler: Scheduler | None = None
+) -> tuple[Inventory, list[Table], dict[str, list[Finding]]]:
+    """The files, their tables, and what is told of these by their names in the metastore."""
+    inventory = new_inventory(source.uri, options.source_storage_options)
+    untaken = (part.place for table in source.tables for part in table.parts if not part.readings)
+    inventory.not_meant = frozenset(source.not_meant).union(untaken)
+    looks = [_Look(table, source.claims, options, inventory) for table in source.tables]
+    for look in looks:
+        look.run(scheduler)
+    inventory.unread.sort(key=lambda one: one.relative)
+    findings = {look.table.name: list(look.findings) for look in looks}
+    return inventory, sorted((look.made for look in looks), key=lambda one: one.name), findings
+
+
+def place_in(place: str, below: str) -> str:
+    """The place of a file, by its path below its partition's location: no folder there names a value."""
+    *folders, name = below.split("/")
+    return "/".join((place, *(one.replace("%", "%25").replace("=", "%3D") for one in folders), name))
+
+
+@dataclass
+class _Around:
+    """A directory that is walked: whose are the files below it?"""
+
+    root: str
+    parts: dict[Key, list[Part]]
+    table: str
+    claims: Claims
+    selection: Selection
+    _key: Key = ()
+
+    def __post_init__(self) -> None:
+        self._key, self._on = key_of(self.root), Location.of(self.root)
+
+    def find(self, relative: str) -> tuple[Part | None, str, bool]:
+        """The partition that a path belongs to, its path in there, and whether it is another table's."""
+        names = () if relative == ROOT else tuple(relative.split("/"))
+        for depth in range(len(names), -1, -1):
+            key = (*self._key, *names[:depth])
+            for part in self.parts.get(key, ()):
+                if Location.of(part.location).is_on(self._on):
+                    return part, "/".join(names[depth:]), False
+            if any(other != self.table for other in self.claims.at(key)):
+                return None, "", True
+        return None, "", False
+
+    def takes(self, relative: str) -> bool:
+        """Whether a file is migrated."""
+        part, below, _ = self.find(relative)
+        return part is not None and bool(part.readings) and self.selection.takes(place_in(part.place, below))
+
+    def enters(self, relative: str) -> bool:
+        """Whether a directory may have files to migrate, or some that nobody knows."""
+        part, below, is_foreign = self.find(relative)
+        if part is None:
+            return not is_foreign
+        return bool(part.readings) and self.selection.enters(_folder_in(part.place, below))
+
+
+def _folder_in(place: str, below: str) -> str:
+    return place_in(place, f"{below}/x").rpartition("/")[0] if below else place
+
+
+class _Look:
+    """Finds the files of one table."""
+
+    def __init__(self, table: TakenTable, claims: Claims, options: Options, inventory: Inventory) -> None:
+        self.table, self._claims, self._options, self._inventory = table, claims, options, inventory
+        self.made = _new_table(table, inventory, options.timestamp_unit)
+        self._readings = list(table.readings)
+        self._parts: dict[Key, list[Part]] = {}
+        for part in table.parts:
+            if part.location:
+                self._parts.setdefault(key_of(part.location), []).append(part)
+        self._unread: list[str] = []
+        self._strange: list[str] = []
+        self._count = 0
+
+    def run(self, scheduler: Scheduler | None) -> None:
+        """Walks the table's directory, and partitions that are not found there."""
+        own, elsewhere = self._roots()
+        for around in own:
+            for found in self._walked(around, scheduler):
+                self._take(around, found)
+
+        def listings(around: _Around) -> tuple[_Around, list[Listing]]:
+            return around, list(self._walked(around, None))
+
+        calls = ((lambda one=one: listings(one)) for one in elsewhere)
+        for around, some in in_threads(calls, _AT_ONCE):
+            for found in some:
+                self._take(around, found)
+        self.made.readings = tuple(self._readings)
+        formats = {self._readings[file.reading].format for file in self.made.files}
+        self.made.format = ", ".join(sorted(formats or {part.format for part in self.table.parts}))
+
+    def _roots(self) -> tuple[list[_Around], list[_Around]]:
+        """The table's directory, and those of partitions that lie elsewhere, or hidden in it."""
+        own = self.table.location
+        above = None if own is None else self._around(own)
+        elsewhere = []
+        for some in self._parts.values():
+            for part in some:
+                if part.readings and not (above is not None and _sees(above.root, part.location)):
+                    elsewhere.append(self._around(part.location))
+        return ([] if above is None else [above]), elsewhere
+
+    def _around(self, root: str) -> _Around:
+        return _Around(root, self._parts, self.table.name, self._claims, self._options.selection)
+
+    def _walked(self, around: _Around, scheduler: Scheduler | None) -> Iterator[Listing]:
+        location, options = around.root, self._options.source_storage_options
+        is_whole = around.find(ROOT)[0] is not None
+        try:
+            if is_remote(location):
+                yield from walked_in_store(location, around, options, scheduler, is_whole=is_whole)
+            elif not os.path.lexists(location):
+                # The comparison with the metastore tells it.
+                return
+            elif is_whole and (whole := whole_folder(location)) is not None:
+                found = Listing()
+                found.add(whole)
+                yield found
+            else:
+                yield from walked(location, around)
+        except NotFoundError:
+            return
+        except (ColdframeError, OSError) as error:
+            yield Listing(unread=[Unread(ROOT, str(error))])
+
+    def _take(self, around: _Around, found: Listing) -> None:
+        inventory = self._inventory
+        inventory.hide([f"{around.root}/{name}" for name in found.hidden_names], found.hidden)
+        for unread in found.unread:
+            part, below, is_foreign = around.find(unread.relative)
+            where = around.root if unread.relative == ROOT else f"{around.root}/{unread.relative}"
+            # A link that is not followed may be the location of a partition, which is walked by itself.
+            is_link = part is None and key_of(where) in self._parts
+            if not (is_foreign or is_link):
+                # What lies above partitions may hold files of any of them.
+                place = self.table.place if part is None else _folder_in(part.place, below)
+                inventory.unread.append(Unread(place, f"{where}: {unread.reason}"))
+                self._unread.append(where)
+        for relative in found.left_out:
+            part, below, is_foreign = around.find(relative)
+            if part is None and not is_foreign:
+                self._count += 1
+                self._strange = self._strange or [f"{around.root}/{relative}"]
+            elif part is not None and part.readings:
+                inventory.left_out.append(_folder_in(part.place, below))
+        for file in found.files:
+            part, below, _ = around.find(file.relative)
+            if part is not None:
+                self._add(part, below, file)
+
+    def _add(self, part: Part, below: str, file: SourceFile) -> None:
+        place = place_in(part.place, f"{below}/{WHOLE}".lstrip("/") if file.is_folder else below)
+        file = replace(file, relative=place, reading=self._reading_of(part, file))
+        self._inventory.add(file)
+        if file.format:
+            self.made.files.append(file)
+        elif file.size:
+            self.made.damaged.append(file)
+        else:
+            self.made.empty.append(file)
+
+    def _reading_of(self, part: Part, file: SourceFile) -> int:
+        if file.format is None:
+            return 0
+        number = part.readings.get(file.format)
+        if number is not None and (self.table.definition.is_transactional or not file.is_folder):
+            return number
+        what = "a directory of a transactional table" if file.is_folder else f"{file.format} by its bytes"
+        reason = f"{what}, where the metastore has {part.format}"
+        refused = Reading(file.format, refusal=reason, is_only=False)
+        if refused not in self._readings:
+            self._readings.append(refused)
+        return self._readings.index(refused)
+
+    @property
+    def findings(self) -> Iterator[Finding]:
+        """What keeps all of the table from being safe to delete."""
+        name, place = self.table.name, self.table.location or ""
+        yield from self.table.findings
+        if self._count:
+            text = f"{self._count:,} files in no registered partition, such as {self._strange[0]}"
+            yield Finding("unregistered", name, text, location=place)
+        if self._unread:
+            text = f"{len(self._unread):,} places could not be looked at, such as {self._unread[0]}"
+            yield Finding("unread", name, text, location=self._unread[0])
+
+
+def _sees(root: str, location: str) -> bool:
+    """Whether a walk of the root comes to a location."""
+    above, below = key_of(root), key_of(location)
+    is_below = below[: len(above)] == above and Location.of(root).is_on(Location.of(location))
+    return is_below and not any(is_hidden(name) for name in below[len(above) :])
+
+
+def _new_table(table: TakenTable, inventory: Inventory, unit: str) -> Table:
+    definition = table.definition
+    keys = parse_columns(in_hive(definition.keys), partitions=True) if definition.keys else ()
+    spec = TableSpec(table.name, table.place, None, tuple((key.name, key.type) for key in keys))
+    files, damaged, empty = (inventory.new_files() for _ in range(3))
+    made = Table(
+        table.name, table.place, "", spec, files, damaged, empty, place=table.place, called=table.name
+    )
+    made.declared = plain_schema(columns_of(definition.storage.columns, unit), timestamp_unit=unit)
+    made.have_keys(key.name for key in definition.keys)
+    return made

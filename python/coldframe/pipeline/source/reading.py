@@ -1,0 +1,31 @@
+"""How files of a table are read: of one of tables.toml, all by its entry; of one that a metastore defines, by
+the format, SerDe and columns of their partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Reading"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A format and its options."""
+
+    format: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Of `coldframe.open`."""
+    names: tuple[str, ...] = ()
+    """The table's columns: those that a file has in another case get these names."""
+    refusal: str = ""
+    """Why such files cannot be read as a part of the table."""
+    is_only: bool = True
+    """Whether all files of the table are read so."""
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What makes two readings of one file different."""
+        return self.options if self.is_only else {**self.options, "format": self.format}
