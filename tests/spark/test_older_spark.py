@@ -1,4 +1,4 @@
-"""The migration on an older Spark, in an environment of its own: `make` builds it where it can."""
+"""The migration and the connector on an older Spark, in an environment of its own, which `make` builds."""
 
 from __future__ import annotations
 
@@ -59,4 +59,13 @@ def test_the_data_source_says_what_it_needs() -> None:
     done = run("-c", "import coldframe.spark; coldframe.spark.register(None)")
     assert done.returncode != 0
     assert "UnsupportedError" in done.stderr
-    assert "it needs 4.1 or later; `coldframe migrate` runs on this one too" in done.stderr
+    assert "it needs 4.1 or later. The connector for the JVM" in done.stderr
+
+
+def test_the_connector_reads_there_too() -> None:
+    done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", Path(__file__).with_name("test_connector.py"))
+    if "No module named pytest" in done.stderr:
+        pytest.skip("no pytest beside the PySpark 3.5 here")
+    assert done.returncode == 0, done.stdout[-3000:]
+    if "skipped" in done.stdout and "passed" not in done.stdout:
+        pytest.skip("no jar of the connector here (make jar)")

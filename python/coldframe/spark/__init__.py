@@ -48,6 +48,10 @@ def register(spark: SparkSession) -> None:
     for source in SOURCES:
         if not (in_jvm and source.name() == "coldframe"):
             spark.dataSource.register(source)
+    _hide_secrets(spark)
+
+
+def _hide_secrets(spark: SparkSession) -> None:
     hidden = spark.conf.get(_HIDING) or ""
     if _HIDDEN not in hidden:
         spark.conf.set(_HIDING, f"{hidden}|{_HIDDEN}" if hidden else _HIDDEN)
@@ -63,8 +67,8 @@ def _demand_data_sources() -> None:
     if found < OLDEST_PYSPARK:
         wanted = ".".join(map(str, OLDEST_PYSPARK))
         raise unsupported(
-            f"the data source in PySpark {pyspark.__version__}: it needs {wanted} or later; "
-            "`coldframe migrate` runs on this one too"
+            f"the Python data source in PySpark {pyspark.__version__}: it needs {wanted} or later. "
+            "The connector for the JVM (`coldframe.spark.session()`) and `coldframe migrate` run on this one"
         )
 
 
@@ -86,7 +90,10 @@ def read(
         **options: those of the Spark format (`mode`, `damage`, `split_bytes`, `batch_rows`) and of the file
             format (`schema`, `serde` and so on). Values that are not text are passed as JSON.
     """
-    register(spark)
+    if is_loaded(spark):
+        _hide_secrets(spark)  # the JVM's needs no registration, nor a PySpark that has Python data sources
+    else:
+        register(spark)
     reader = spark.read.format("coldframe")
     for name, value in options.items():
         if value is not None:

@@ -7,7 +7,6 @@ import org.apache.spark.sql.connector.expressions.aggregate.AggregateFunc;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
 import org.apache.spark.sql.connector.expressions.aggregate.CountStar;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
-import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
 import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
@@ -88,7 +87,7 @@ final class ColdframeScanBuilder
   }
 
   @Override
-  public Scan build() {
+  public ColdframeScan build() {
     return new ColdframeScan(table, schema, options, required, filters, taken, limit, count);
   }
 }

@@ -5,15 +5,21 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import org.apache.spark.sql.SQLContext;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableProvider;
 import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.DataSourceRegister;
+import org.apache.spark.sql.sources.RelationProvider;
+import org.apache.spark.sql.sources.SchemaRelationProvider;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Tuple2;
 
 /** {@code spark.read.format("coldframe")}: the format of the files is found in their bytes. */
-public class ColdframeSource implements TableProvider, DataSourceRegister {
+public class ColdframeSource
+    implements TableProvider, DataSourceRegister, RelationProvider, SchemaRelationProvider {
   /** What stands before the options of a table in what Spark's catalog says of it. */
   private static final String OPTION = "option.";
 
@@ -52,6 +58,25 @@ public class ColdframeSource implements TableProvider, DataSourceRegister {
       return new ColdframeTable(inferred, schema, options);
     }
     return new ColdframeTable(options, schema);
+  }
+
+  /** What a statement {@code CREATE TABLE .. USING coldframe} has made, where the catalog is Spark 3's. */
+  @Override
+  public BaseRelation createRelation(
+      SQLContext context, scala.collection.immutable.Map<String, String> parameters) {
+    return createRelation(context, parameters, null);
+  }
+
+  @Override
+  public BaseRelation createRelation(
+      SQLContext context, scala.collection.immutable.Map<String, String> parameters, StructType schema) {
+    NativeLibrary.demandSpark();
+    Map<String, String> given = new HashMap<>();
+    for (scala.collection.Iterator<Tuple2<String, String>> all = parameters.iterator(); all.hasNext(); ) {
+      Tuple2<String, String> one = all.next();
+      given.put(one._1(), one._2());
+    }
+    return new ColdframeRelation(context, ofTable(given), schema);
   }
 
   static Map<String, String> lower(Map<String, String> given) {

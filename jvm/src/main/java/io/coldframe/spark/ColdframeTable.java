@@ -74,12 +74,25 @@ final class ColdframeTable implements SupportsRead, SupportsWrite {
   /** The Python source writes. */
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-    Option<TableProvider> python = DataSource.lookupDataSourceV2(PYTHON, SQLConf.get());
-    if (python.isEmpty()) {
-      throw new UnsupportedError(
-          "writing without the Python source: its package is to be installed in the driver's Python, and Spark 4.1 or later");
-    }
-    Table table = python.get().getTable(info.schema(), new Transform[0], options);
+    Table table = pythonSource().getTable(info.schema(), new Transform[0], options);
     return ((SupportsWrite) table).newWriteBuilder(info);
+  }
+
+  private static TableProvider pythonSource() {
+    Option<TableProvider> found;
+    try {
+      found = DataSource.lookupDataSourceV2(PYTHON, SQLConf.get());
+    } catch (Exception e) {
+      // Scala declares no exceptions, so the compiler knows of none.
+      if (!(e instanceof ClassNotFoundException)) {
+        throw e;
+      }
+      found = Option.empty();
+    }
+    if (found.isEmpty()) {
+      throw new UnsupportedError(
+          "writing without the Python source: it needs Spark 4.1 or later, and the package in the driver's Python");
+    }
+    return found.get();
   }
 }

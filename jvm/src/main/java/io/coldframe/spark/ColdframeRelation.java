@@ -1,0 +1,102 @@
+package io.coldframe.spark;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SQLContext;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.sources.BaseRelation;
+import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.sources.PrunedFilteredScan;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * A table of the session's catalog as Spark 3 reads it: by version 1 of its interfaces, which has columns and filters only, and
+ * takes rows. Spark 4 reads the same table as a {@link ColdframeTable}.
+ */
+final class ColdframeRelation extends BaseRelation implements PrunedFilteredScan {
+  private final SQLContext context;
+  private final OpenTable table;
+  private final StructType schema;
+  private final Map<String, String> options;
+
+  /** {@code user}: the columns of the statement that made the table, or null. */
+  ColdframeRelation(SQLContext context, Map<String, String> options, StructType user) {
+    this.context = context;
+    this.options = options;
+    table = new OpenTable(options, user);
+    schema = user != null ? user : table.schema();
+  }
+
+  @Override
+  public SQLContext sqlContext() {
+    return context;
+  }
+
+  @Override
+  public StructType schema() {
+    return schema;
+  }
+
+  @Override
+  public long sizeInBytes() {
+    OptionalLong known = builder().build().estimateStatistics().sizeInBytes();
+    return known.isPresent() ? known.getAsLong() : super.sizeInBytes();
+  }
+
+  /** Rows are Spark's own. */
+  @Override
+  public boolean needConversion() {
+    return false;
+  }
+
+  private ColdframeScanBuilder builder() {
+    return new ColdframeScanBuilder(table, schema, options);
+  }
+
+  private static Predicate[] predicates(Filter[] filters) {
+    return Arrays.stream(filters).map(Filter::toV2).toArray(Predicate[]::new);
+  }
+
+  @Override
+  public Filter[] unhandledFilters(Filter[] filters) {
+    List<Predicate> left = Arrays.asList(builder().pushPredicates(predicates(filters)));
+    return Arrays.stream(filters).filter(filter -> left.contains(filter.toV2())).toArray(Filter[]::new);
+  }
+
+  @Override
+  public RDD<Row> buildScan(String[] columns, Filter[] filters) {
+    ColdframeScanBuilder use = builder();
+    use.pushPredicates(predicates(filters));
+    StructType required = new StructType();
+    for (String column : columns) {
+      required = required.add(schema.apply(column));
+    }
+    use.pruneColumns(required);
+    Batch batch = use.build().toBatch();
+    List<InputPartition> tasks = new ArrayList<>(Arrays.asList(batch.planInputPartitions()));
+    PartitionReaderFactory factory = batch.createReaderFactory();
+    return rows(JavaSparkContext.fromSparkContext(context.sparkContext()), tasks, factory);
+  }
+
+  /** One task for each. Spark knows from {@link #needConversion} what the rows are. */
+  @SuppressWarnings("unchecked")
+  private static RDD<Row> rows(JavaSparkContext spark, List<InputPartition> tasks, PartitionReaderFactory factory) {
+    RDD<InternalRow> rows =
+        spark
+            .parallelize(tasks, Math.max(1, tasks.size()))
+            .flatMap(task -> (Iterator<InternalRow>) new BatchRows(factory.createColumnarReader(task)))
+            .rdd();
+    return (RDD<Row>) (RDD<?>) rows;
+  }
+}
