@@ -55,6 +55,15 @@ def parse_option(name: str, text: str, *, format: str | None = None, write: bool
     An option that no format has stays text. What cannot be its value raises ValueError.
     """
 
+def load_options(given: Mapping[str, str], format: str | None = None) -> dict[str, Any]:
+    """What the options of Spark's `load()` ask for, by the names of `coldframe.spark.options.ReadOptions`.
+
+    `format` is the one in the name of the source, such as `coldframe_orc`.
+    """
+
+def save_options(given: Mapping[str, str], format: str | None = None) -> dict[str, Any]:
+    """What the options of Spark's `save()` ask for, by the names of `spark.options.WriteOptions`."""
+
 def local_path(path: str) -> str | None:
     """The local path that a path or a `file://` URL names; None for a URL of another store."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from coldframe._coldframe import formats
 
-__all__ = ["TYPELESS", "choices_of", "declared", "options_of_kind"]
+__all__ = ["TYPELESS", "choices_of", "declared"]
 
 TYPELESS = frozenset(name for name, about in formats().items() if about["capabilities"]["needs_schema"])
 """Formats that know nothing of their columns but how many there are."""
@@ -22,13 +22,6 @@ def declared(*, write: bool = False) -> Mapping[str, list[Mapping[str, Any]]]:
         for name, option in about["write" if write else "open"].items():
             found.setdefault(name, []).append(option)
     return found
-
-
-def options_of_kind(kind: str, *, write: bool = False) -> list[str]:
-    """The names of the options that take such values."""
-    return [
-        name for name, options in declared(write=write).items() if any(one["kind"] == kind for one in options)
-    ]
 
 
 def choices_of(name: str, *, write: bool = False) -> list[str]:

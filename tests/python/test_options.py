@@ -11,7 +11,7 @@ from truth import same
 
 import coldframe as cf
 from coldframe._coldframe import formats, parse_option
-from coldframe.options import choices_of, declared, options_of_kind
+from coldframe.options import choices_of, declared
 
 FORMATS = formats()
 WRITTEN = [name for name, about in FORMATS.items() if about["capabilities"]["written"]]
@@ -63,7 +63,6 @@ def test_text_means_what_the_format_declares() -> None:
 
 
 def test_options_of_all_formats_by_name() -> None:
-    assert {"serde_properties", "pivot", "columns"} == set(options_of_kind("map"))
     assert choices_of("recover") == ["true", "false"]
     assert choices_of("view") == ["cells", "kv", "latest", "versions", "raw", "pivot"]
     assert len(declared()["timestamp_unit"]) == 2

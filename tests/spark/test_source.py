@@ -225,9 +225,9 @@ def test_options_become_what_the_reader_takes() -> None:
         },
         "rcfile",
     )
-    assert options.columns == ("a,b", "c")
+    assert options.columns == ["a,b", "c"]
     assert options.batch_rows == 8192
-    assert options.keys == {"k": "00ff"}
+    assert options.keys == {"k": b"\x00\xff"}
     assert options.options == {
         "schema": "a int",
         "hive_version": "3.1",

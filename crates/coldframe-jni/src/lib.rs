@@ -5,15 +5,14 @@
 //! executor   ColdframeReader ──read──▶ reader::Reader ──next──▶ addresses of a batch's buffers, until it is released
 //! ```
 //!
-//! No rule of a format and no rule of planning is here: [`plan`] asks `coldframe::dataset`. What is here is Spark's: its types, its
-//! filters, its options, its words for damage.
+//! No rule of a format and no rule of planning is here: [`plan`] asks `coldframe::dataset`, and `coldframe::load` reads the options.
+//! What is here is Spark's: its types, its filters, its words for damage.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `entry` | the native methods of `io.coldframe.spark.Native`; no panic leaves them |
 //! | `failure` | errors as Java exceptions |
 //! | `handles` | what Java holds by number |
-//! | [`options`] | the options of a `load()` |
 //! | [`types`] | Spark's types for Arrow's, and its JSON |
 //! | [`filter`] | Spark's predicates as ours, where both mean the same rows |
 //! | [`plan`] | a table, and its plan |
@@ -29,7 +28,6 @@ mod failure;
 pub mod filter;
 mod handles;
 pub mod layout;
-pub mod options;
 pub mod plan;
 pub mod reader;
 pub mod task;

@@ -9,12 +9,12 @@ use coldframe::dataset::storage::os_path;
 use coldframe::dataset::{
     Dataset, Given, Opening, Part, Plan, ScanBuilder, Split, Stores, TableOptions, pack,
 };
+use coldframe::load::LoadOptions;
 use coldframe::predicate::Condition;
 use coldframe::{Error, Result, SchemaSpec, format_named};
 use serde_json::Value as Json;
 
 use crate::filter::{self, Columns};
-use crate::options::ReadOptions;
 use crate::task::Task;
 use crate::types;
 
@@ -22,7 +22,7 @@ use crate::types;
 #[derive(Clone, Debug)]
 pub struct Table {
     dataset: Dataset,
-    options: ReadOptions,
+    options: LoadOptions,
     /// The columns as Spark has them.
     spark: SchemaRef,
     /// The same by the names that the files have.
@@ -70,11 +70,11 @@ impl Table {
             given.filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned()))).collect();
         let user =
             said.get("schema").filter(|schema| !schema.is_null()).map(types::from_spark).transpose()?;
-        Self::new(ReadOptions::parse(&given)?, user)
+        Self::new(LoadOptions::parse(&given, None)?, user)
     }
 
     /// The table that some options ask for, with the columns of the user.
-    pub fn new(mut options: ReadOptions, user: Option<Schema>) -> Result<Self> {
+    pub fn new(mut options: LoadOptions, user: Option<Schema>) -> Result<Self> {
         let mut dataset = dataset(&options)?;
         if let Some(typed) =
             user.as_ref().map(|user| typed_by_user(&dataset, &options, user)).transpose()?.flatten()
@@ -212,7 +212,7 @@ impl Table {
     }
 }
 
-fn dataset(options: &ReadOptions) -> Result<Dataset> {
+fn dataset(options: &LoadOptions) -> Result<Dataset> {
     let opening = Opening {
         format: options.format.clone(),
         options: options.open.clone(),
@@ -232,7 +232,7 @@ fn local(path: &str) -> OsString {
 
 /// The types that the user has for files which know none: `.schema()` lists the columns of the file. `None` where they are told
 /// otherwise, or where the user only picks columns by the names that such files have.
-fn typed_by_user(dataset: &Dataset, options: &ReadOptions, user: &Schema) -> Result<Option<SchemaRef>> {
+fn typed_by_user(dataset: &Dataset, options: &LoadOptions, user: &Schema) -> Result<Option<SchemaRef>> {
     if options.open.schema.is_some()
         || !format_named(dataset.lead()?.1.table.format())?.capabilities().needs_schema
     {

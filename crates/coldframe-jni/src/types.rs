@@ -8,91 +8,26 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Fields, IntervalUnit, Schema, TimeUnit};
-use coldframe::types::MAX_PRECISION;
+use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
+use coldframe::types::{Consumer, MAX_PRECISION};
 use coldframe::{Error, Result};
 use serde_json::{Map, Value as Json, json};
 
+/// Spark, as what becomes of a file's types for it: [`coldframe::types`] says.
+const SPARK: Consumer = Consumer::spark(TimeUnit::Microsecond);
+
 /// The columns as Spark has them.
 pub fn plain_schema(schema: &Schema) -> Result<Schema> {
-    Ok(Schema::new(plain_fields(schema.fields())?))
-}
-
-fn plain_fields(fields: &Fields) -> Result<Vec<Field>> {
-    fields.iter().map(|field| Ok(Field::new(field.name(), plain_type(field.data_type())?, true))).collect()
+    SPARK.schema(schema)
 }
 
 /// The type that Spark has for the values of another.
 pub fn plain_type(found: &DataType) -> Result<DataType> {
-    Ok(match found {
-        DataType::Dictionary(_, values) => plain_type(values)?,
-        DataType::RunEndEncoded(_, values) => plain_type(values.data_type())?,
-        DataType::Null
-        | DataType::Boolean
-        | DataType::Int8
-        | DataType::Int16
-        | DataType::Int32
-        | DataType::Int64
-        | DataType::Float32
-        | DataType::Float64 => found.clone(),
-        DataType::UInt8 => DataType::Int16,
-        DataType::UInt16 => DataType::Int32,
-        DataType::UInt32 => DataType::Int64,
-        DataType::UInt64 => DataType::Decimal128(20, 0),
-        DataType::Float16 => DataType::Float32,
-        DataType::Decimal32(precision, scale)
-        | DataType::Decimal64(precision, scale)
-        | DataType::Decimal128(precision, scale)
-        | DataType::Decimal256(precision, scale) => plain_decimal(found, *precision, *scale)?,
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
-            DataType::Binary
-        }
-        DataType::Date32 | DataType::Date64 => DataType::Date32,
-        DataType::Timestamp(_, zone) => {
-            DataType::Timestamp(TimeUnit::Microsecond, zone.as_ref().map(|_| "UTC".into()))
-        }
-        DataType::Time32(_) | DataType::Time64(_) => DataType::Time64(TimeUnit::Nanosecond),
-        DataType::Duration(_) => DataType::Duration(TimeUnit::Microsecond),
-        DataType::Map(entries, _) => map_of(entries)?,
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item) => list_of(plain_type(item.data_type())?),
-        DataType::Struct(fields) => DataType::Struct(plain_fields(fields)?.into()),
-        DataType::Union(branches, _) => {
-            let mut fields = vec![Field::new("tag", DataType::Int32, true)];
-            for (at, (_, branch)) in branches.iter().enumerate() {
-                fields.push(Field::new(format!("f{at}"), plain_type(branch.data_type())?, true));
-            }
-            DataType::Struct(fields.into())
-        }
-        DataType::Interval(IntervalUnit::YearMonth | IntervalUnit::DayTime | IntervalUnit::MonthDayNano) => {
-            return Err(no_type(found));
-        }
-    })
+    SPARK.plain(found)
 }
 
 fn no_type(found: &DataType) -> Error {
     Error::unsupported(format!("Spark has no type for Arrow's {}", coldframe::types::name(found)))
-}
-
-fn plain_decimal(found: &DataType, precision: u8, scale: i8) -> Result<DataType> {
-    let (mut precision, mut scale) = (i16::from(precision), i16::from(scale));
-    if scale < 0 {
-        (precision, scale) = (precision - scale, 0);
-    }
-    let most = i16::from(MAX_PRECISION);
-    match (u8::try_from(precision.max(scale)), i8::try_from(scale)) {
-        (Ok(precision), Ok(scale)) if i16::from(precision) <= most => {
-            Ok(DataType::Decimal128(precision, scale))
-        }
-        _ => Err(Error::unsupported(format!(
-            "Spark has no type for Arrow's {}: its decimals have {most} digits",
-            coldframe::types::name(found)
-        ))),
-    }
 }
 
 fn list_of(item: DataType) -> DataType {
@@ -102,16 +37,6 @@ fn list_of(item: DataType) -> DataType {
 fn map_between(key: DataType, value: DataType) -> DataType {
     let pair = vec![Field::new("key", key, false), Field::new("value", value, true)];
     DataType::Map(Arc::new(Field::new("entries", DataType::Struct(pair.into()), false)), false)
-}
-
-fn map_of(entries: &Field) -> Result<DataType> {
-    match entries.data_type() {
-        DataType::Struct(pair) => match &**pair {
-            [key, value] => Ok(map_between(plain_type(key.data_type())?, plain_type(value.data_type())?)),
-            _ => Err(no_type(entries.data_type())),
-        },
-        other => Err(no_type(other)),
-    }
 }
 
 /// A plain schema as Spark's JSON.
@@ -252,7 +177,7 @@ fn unknown(name: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use arrow_schema::{UnionFields, UnionMode};
+    use arrow_schema::{IntervalUnit, UnionFields, UnionMode};
 
     use super::*;
 

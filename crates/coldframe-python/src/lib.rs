@@ -13,6 +13,7 @@ mod folder;
 mod hfile;
 mod keys;
 mod literal;
+mod load;
 mod lookups;
 mod opening;
 mod options;
@@ -109,6 +110,8 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(dataset::find_files, module)?)?;
     module.add_function(wrap_pyfunction!(dataset::stop_reading, module)?)?;
     module.add_function(wrap_pyfunction!(options::parse_option, module)?)?;
+    module.add_function(wrap_pyfunction!(load::load_options, module)?)?;
+    module.add_function(wrap_pyfunction!(load::save_options, module)?)?;
     module.add_function(wrap_pyfunction!(file::open_file, module)?)?;
     module.add_function(wrap_pyfunction!(split::splits_of, module)?)?;
     module.add_function(wrap_pyfunction!(split::plan_to_bytes, module)?)?;

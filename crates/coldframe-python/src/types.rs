@@ -15,7 +15,12 @@ fn spark(timestamp_unit: &str) -> Consumer {
     Consumer::spark(if timestamp_unit == "ns" { TimeUnit::Nanosecond } else { TimeUnit::Microsecond })
 }
 
-fn pyarrow<'py>(py: Python<'py>, class: &str, capsule: Bound<'py, PyCapsule>) -> PyResult<Bound<'py, PyAny>> {
+/// What pyarrow makes of a capsule.
+pub(crate) fn pyarrow<'py>(
+    py: Python<'py>,
+    class: &str,
+    capsule: Bound<'py, PyCapsule>,
+) -> PyResult<Bound<'py, PyAny>> {
     py.import("pyarrow")?.getattr(class)?.call_method1(intern!(py, "_import_from_c_capsule"), (capsule,))
 }
 

@@ -94,6 +94,7 @@
 pub mod dataset;
 #[cfg(feature = "rcfile")]
 pub mod ddl;
+pub mod load;
 mod open;
 mod opened;
 mod option_text;

@@ -14,7 +14,7 @@ pub enum Side {
 }
 
 impl Side {
-    fn specs(self, format: &dyn coldframe_core::Format) -> &'static [OptionSpec] {
+    pub(crate) fn specs(self, format: &dyn coldframe_core::Format) -> &'static [OptionSpec] {
         match self {
             Self::Open => format.open_options(),
             Self::Write => format.write_options(),

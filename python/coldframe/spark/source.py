@@ -16,10 +16,10 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWrite
 from pyspark.sql.types import StructType
 
 from coldframe._coldframe import formats
-from coldframe.spark.options import ReadOptions, read_options
+from coldframe.spark.options import ReadOptions, read_options, write_options
 from coldframe.spark.reader import ColdframeReader, open_dataset, resolve
 from coldframe.spark.types import arrow_schema_for, to_spark_schema
-from coldframe.spark.writer import ColdframeWriter, write_options
+from coldframe.spark.writer import ColdframeWriter
 
 
 class ColdframeSource(DataSource):

@@ -12,43 +12,19 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, cast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 import coldframe
-from coldframe._coldframe import ColdframeError, SchemaError, Store, formats
+from coldframe._coldframe import ColdframeError, Store, formats
 from coldframe.choices import WrittenFormat
 from coldframe.sources import open_store
-from coldframe.spark.options import format_options, storage_options
-
-_OURS = frozenset({"path", "as", "mode"})
-
-
-@dataclass(frozen=True)
-class WriteOptions:
-    """The request of a `save()`."""
-
-    path: str
-    format: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    storage_options: Mapping[str, str] | None = field(default=None, repr=False)
-
-
-def write_options(options: Mapping[str, str], format: str | None) -> WriteOptions:
-    """Parses a writer's options. `format` is the one in the Spark format's name; None for `coldframe`."""
-    given = {key.lower(): value for key, value in options.items()}
-    wanted = format or given.get("as")
-    if wanted is None:
-        raise SchemaError('option as: give the format to write, such as .option("as", "rcfile")')
-    if "path" not in given:
-        raise SchemaError("no path: give one to save()")
-    options = format_options(given, _OURS, wanted, write=True)
-    return WriteOptions(given["path"], wanted, options, storage_options(given))
+from coldframe.spark.options import WriteOptions
 
 
 @dataclass

@@ -1,12 +1,28 @@
-//! The options of a `load()`: text under names in lower case, with the meaning that they have for the Python source.
+//! The options of Spark's `load()` and `save()`: text under names that are the same in any case. Both sources of Spark, Python's and
+//! the JVM's, read them here.
+//!
+//! ```
+//! use std::collections::BTreeMap;
+//! use coldframe::load::LoadOptions;
+//!
+//! let given = [("path", "/data/sales"), ("serde_properties.field.delim", "|"), ("split_bytes", "64m")];
+//! let given: BTreeMap<_, _> = given.map(|(name, text)| (name.to_owned(), text.to_owned())).into();
+//! let options = LoadOptions::parse(&given, Some("rcfile"))?;
+//! assert_eq!(options.split_bytes, 64 << 20);
+//! assert!(options.open.extra.contains_key("serde_properties"));
+//! # Ok::<(), coldframe::Error>(())
+//! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use coldframe::{Error, OnError, OpenOptions, Result, SchemaSpec, Side, Value, parse_option};
+use coldframe_core::options::Kind;
+use coldframe_core::{Error, OnError, OpenOptions, Result, SchemaSpec, Value};
 use serde_json::Value as Json;
+
+use crate::{Side, formats, parse_option};
 
 /// Rows of a batch.
 const BATCH_ROWS: u64 = 16 * 1024;
@@ -15,8 +31,8 @@ const SPLIT_BYTES: u64 = 128 << 20;
 /// What stands before a schema of Arrow's, in Base64.
 const ARROW: &str = "arrow:";
 
-/// Options of ours, which are none of a format's.
-const OURS: &[&str] = &[
+/// Options of a `load()` that are none of a format's.
+const OF_LOAD: &[&str] = &[
     "path",
     "paths",
     "columns",
@@ -30,11 +46,17 @@ const OURS: &[&str] = &[
     "unify",
     "mergeschema",
 ];
-/// Options that are mappings: as JSON, or key by key as `serde_properties.field.delim`.
-const NESTED: &[&str] = &["storage_options", "keys", "serde_properties"];
+/// Options of a `save()` that are none of a format's.
+const OF_SAVE: &[&str] = &["path", "as", "mode"];
+/// Mappings that all formats have: as JSON, or key by key as `storage_options.region`. Those of a format are declared by it.
+const NESTED: &[&str] = &["storage_options", "keys"];
+
+/// Texts by names in lower case.
+type Given<'a> = BTreeMap<String, &'a str>;
+
 /// What a `load()` asks for.
 #[derive(Clone, Debug)]
-pub struct ReadOptions {
+pub struct LoadOptions {
     /// Files, folders, patterns, URLs.
     pub paths: Vec<String>,
     /// The format's name; `None` where the bytes say it.
@@ -59,22 +81,22 @@ pub struct ReadOptions {
     pub open: OpenOptions,
 }
 
-impl ReadOptions {
-    /// Parses the options of a reader.
-    pub fn parse(given: &BTreeMap<String, String>) -> Result<Self> {
-        let given: BTreeMap<String, &str> =
-            given.iter().map(|(name, text)| (name.to_lowercase(), text.as_str())).collect();
+impl LoadOptions {
+    /// Parses the options of a reader. `format`: that of the source's name (`coldframe_orc`), if it has one.
+    pub fn parse(given: &BTreeMap<String, String>, format: Option<&str>) -> Result<Self> {
+        let given = in_lower_case(given);
         let get = |name: &str| given.get(name).copied();
         let on_error = on_error(get("mode").unwrap_or("FAILFAST"))?;
         if get("damage").is_some() && on_error == OnError::Raise {
             let what = "option damage goes with mode DROPMALFORMED: FAILFAST stops at the first damage";
             return Err(Error::unsupported(what));
         }
+        let format = format.or(get("format"));
         let batch_rows = size("batch_rows", get("batch_rows"), BATCH_ROWS)?;
         let unify = get("unify").or(get("mergeschema")).unwrap_or("false");
         Ok(Self {
             paths: paths(&given)?,
-            format: get("format").map(str::to_owned),
+            format: format.map(str::to_owned),
             columns: get("columns").map(names).transpose()?,
             filter: get("filter").map(str::to_owned),
             on_error,
@@ -83,7 +105,7 @@ impl ReadOptions {
             batch_rows: usize::try_from(batch_rows).unwrap_or(usize::MAX),
             unify: truth("unify", unify)?,
             storage: nested(&given, "storage_options")?,
-            open: open_options(&given)?,
+            open: open_options(&given, format)?,
         })
     }
 }
@@ -96,19 +118,85 @@ fn on_error(mode: &str) -> Result<OnError> {
     }
 }
 
-fn open_options(given: &BTreeMap<String, &str>) -> Result<OpenOptions> {
-    let (mut extra, format) = (BTreeMap::new(), given.get("format").copied());
+fn in_lower_case(given: &BTreeMap<String, String>) -> Given<'_> {
+    given.iter().map(|(name, text)| (name.to_lowercase(), text.as_str())).collect()
+}
+
+/// What a `save()` asks for.
+#[derive(Clone, Debug)]
+pub struct SaveOptions {
+    /// The folder.
+    pub path: String,
+    /// The format's name.
+    pub format: String,
+    /// The options of the store.
+    pub storage: BTreeMap<String, String>,
+    /// The options of the format.
+    pub extra: BTreeMap<String, Value>,
+    /// The columns and types of the file, where they are told.
+    pub schema: Option<SchemaSpec>,
+}
+
+impl SaveOptions {
+    /// Parses the options of a writer. `format`: that of the source's name (`coldframe_orc`), if it has one.
+    pub fn parse(given: &BTreeMap<String, String>, format: Option<&str>) -> Result<Self> {
+        let given = in_lower_case(given);
+        let get = |name: &str| given.get(name).copied();
+        let no_format =
+            || Error::schema("option as: give the format to write, such as .option(\"as\", \"rcfile\")");
+        let format = format.or(get("as")).ok_or_else(no_format)?;
+        let path = get("path").ok_or_else(|| Error::schema("no path: give one to save()"))?;
+        Ok(Self {
+            path: path.to_owned(),
+            format: format.to_owned(),
+            storage: nested(&given, "storage_options")?,
+            extra: format_options(&given, OF_SAVE, Some(format), Side::Write)?,
+            schema: get("schema").map(schema).transpose()?,
+        })
+    }
+}
+
+/// The options that are a format's own. Mappings are JSON, or come key by key as `serde_properties.field.delim`.
+fn format_options(
+    given: &Given<'_>,
+    ours: &[&str],
+    format: Option<&str>,
+    side: Side,
+) -> Result<BTreeMap<String, Value>> {
+    let (mut extra, maps) = (BTreeMap::new(), mappings(side));
     for (name, text) in given {
-        let first = name.split('.').next().unwrap_or_default();
-        if !OURS.contains(&name.as_str()) && !NESTED.contains(&first) && name != "schema" {
-            extra.insert(name.clone(), parse_option(format, Side::Open, name, text)?);
+        let (whole, key) =
+            name.split_once('.').map_or((name.as_str(), None), |(whole, key)| (whole, Some(key)));
+        if ours.contains(&name.as_str()) || NESTED.contains(&whole) || name == "schema" {
+            continue;
+        }
+        // Names sort so that what is given as a whole comes before what is given key by key.
+        match key.filter(|_| maps.contains(whole)) {
+            Some(key) => put(&mut extra, whole, key, text),
+            None => drop(extra.insert(name.clone(), parse_option(format, side, name, text)?)),
         }
     }
-    let properties = nested(given, "serde_properties")?;
-    if !properties.is_empty() {
-        let properties = properties.into_iter().map(|(key, value)| (key, Value::Str(value)));
-        extra.insert("serde_properties".to_owned(), Value::map(properties));
+    Ok(extra)
+}
+
+/// Sets one key of a mapping.
+fn put(extra: &mut BTreeMap<String, Value>, name: &str, key: &str, text: &str) {
+    let whole = extra.entry(name.to_owned()).or_insert_with(|| Value::Map(Vec::new()));
+    if let Value::Map(pairs) = whole {
+        pairs.retain(|(known, _)| known != key);
+        pairs.push((key.to_owned(), Value::from(text)));
     }
+}
+
+/// The names of the options that formats declare to be mappings.
+fn mappings(side: Side) -> BTreeSet<&'static str> {
+    let formats = formats();
+    let specs = formats.iter().flat_map(|format| side.specs(format.as_ref()));
+    let maps = specs.filter(|spec| matches!(spec.kind, Kind::Map { .. }));
+    maps.flat_map(|spec| std::iter::once(spec.name).chain(spec.aliases.iter().copied())).collect()
+}
+
+fn open_options(given: &Given<'_>, format: Option<&str>) -> Result<OpenOptions> {
     let verify = truth("verify_checksums", given.get("verify_checksums").copied().unwrap_or("true"))?;
     let keys = nested(given, "keys")?.into_iter().map(|(name, hex)| Ok((name.clone(), key(&name, &hex)?)));
     Ok(OpenOptions {
@@ -117,12 +205,12 @@ fn open_options(given: &BTreeMap<String, &str>) -> Result<OpenOptions> {
         keys: keys.collect::<Result<_>>()?,
         // Spark knows nothing finer, and nanoseconds do not reach the years 1 and 9999 that tables are full of.
         microseconds: true,
-        extra,
+        extra: format_options(given, OF_LOAD, format, Side::Open)?,
         ..OpenOptions::default()
     })
 }
 
-fn paths(given: &BTreeMap<String, &str>) -> Result<Vec<String>> {
+fn paths(given: &Given<'_>) -> Result<Vec<String>> {
     if let Some(text) = given.get("paths") {
         let expected =
             || Error::schema(format!("option paths: expected a JSON list of texts, found '{text}'"));
@@ -148,7 +236,7 @@ fn names(text: &str) -> Result<Vec<String>> {
     }
 }
 
-fn nested(given: &BTreeMap<String, &str>, name: &str) -> Result<BTreeMap<String, String>> {
+fn nested(given: &Given<'_>, name: &str) -> Result<BTreeMap<String, String>> {
     let mut found = BTreeMap::new();
     if let Some(text) = given.get(name) {
         let Json::Object(whole) = json(name, text)? else {
@@ -243,9 +331,12 @@ fn key(name: &str, hex: &str) -> Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn parse(given: &[(&str, &str)]) -> Result<ReadOptions> {
-        let given = given.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
-        ReadOptions::parse(&given.collect())
+    fn texts(given: &[(&str, &str)]) -> BTreeMap<String, String> {
+        given.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+    }
+
+    fn parse(given: &[(&str, &str)]) -> Result<LoadOptions> {
+        LoadOptions::parse(&texts(given), None)
     }
 
     #[test]
