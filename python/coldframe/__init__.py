@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from coldframe.found_tables import FoundTable, tables
     from coldframe.hive.dataset import HiveDataset, hive_table
     from coldframe.hudi import HudiMetadata, open_hudi_metadata
+    from coldframe.iceberg.dataset import IcebergDataset
+    from coldframe.iceberg.tables import iceberg_table
     from coldframe.scanning import Dataset
     from coldframe.scans import scan
     from coldframe.writing import detect, read_schema, read_table, write
@@ -50,6 +52,7 @@ __all__ = [
     "FoundTable",
     "HiveDataset",
     "HudiMetadata",
+    "IcebergDataset",
     "KeyUnavailableError",
     "NotFoundError",
     "PartialTableWarning",
@@ -59,6 +62,7 @@ __all__ = [
     "__version__",
     "detect",
     "hive_table",
+    "iceberg_table",
     "open",
     "open_hudi_metadata",
     "read_schema",
@@ -77,9 +81,11 @@ _MODULES = {
     "FoundTable": "found_tables",
     "HiveDataset": "hive.dataset",
     "HudiMetadata": "hudi",
+    "IcebergDataset": "iceberg.dataset",
     "Split": "file",
     "detect": "writing",
     "hive_table": "hive.dataset",
+    "iceberg_table": "iceberg.tables",
     "open": "file",
     "open_hudi_metadata": "hudi",
     "read_schema": "writing",

@@ -358,8 +358,13 @@ class RawDataset:
         types: ArrowSchemaExportable | None = None,
         unify: bool = True,
         schema: ArrowSchemaExportable | None = None,
+        ids: str | None = None,
     ) -> RawDataset:
-        """sources: paths, RawFile, what `found` gives, or (handle, name) of an object."""
+        """sources: paths, RawFile, what `found` gives, or (handle, name) of an object. What `found` gives may
+        end in a batch of one row: values of columns that the file may lack.
+
+        ids: columns are those of the same id, which fields have in their metadata under this key.
+        """
     def __len__(self) -> int: ...
     def __arrow_c_schema__(self) -> object: ...
     @property
@@ -458,6 +463,11 @@ class Predicate:
     def from_substrait(message: bytes, schema: ArrowSchemaExportable) -> Predicate | None:
         """From pyarrow's `Expression.to_substrait(schema)`; None where it is not understood."""
     def columns(self) -> list[str]: ...
+    def tree(self) -> tuple[Any, ...]:
+        """("and", nodes), ("or", nodes), or (kind, column, operand, whether negated).
+
+        The kind is a comparison, "in", "null" or "like"; the operand a batch of a column, a pattern or None.
+        """
     def evaluate(self, batch: ArrowArrayExportable) -> RawBatch:
         """A truth value or null for each row of a record batch: a batch of one column."""
 

@@ -16,9 +16,9 @@ from typing import Any
 import pyarrow as pa
 
 from coldframe._coldframe import Condition, Predicate
-from coldframe.errors import SchemaError
+from coldframe.errors import SchemaError, unsupported
 
-__all__ = ["Bound", "Condition", "Filter", "bind", "given", "keep", "mentioned", "parse"]
+__all__ = ["Bound", "Condition", "Filter", "bind", "both", "given", "keep", "mentioned", "parse"]
 
 
 # A column of row numbers, by a name that no file has.
@@ -83,6 +83,17 @@ def bind(filter: Any, schema: Any) -> Bound:
             if predicate is not None:
                 return Bound(predicate, expression=filter)
     return Bound(None, filter)
+
+
+def both(first: Any, second: Any) -> Any:
+    """Two parsed filters as one; None stands for all rows."""
+    if first is None or second is None:
+        return second if first is None else first
+    if isinstance(first, Condition) and isinstance(second, Condition):
+        return Condition.all_of([first, second])
+    if isinstance(first, Condition) or isinstance(second, Condition):
+        raise unsupported("a filter of lists or SQL together with a pyarrow expression")
+    return first & second
 
 
 def given(condition: Condition, schema: Any, values: Mapping[str, Any]) -> Condition:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,10 +15,15 @@ from coldframe.errors import unsupported
 from coldframe.file import Keys, OpenArguments
 from coldframe.hive.addresses import is_metastore
 from coldframe.hive.dataset import hive_table
+from coldframe.iceberg.places import metadata_file
+from coldframe.iceberg.tables import iceberg_table
 from coldframe.scanning import Dataset, LocatedDataset
 from coldframe.sources import through
 
 __all__ = ["scan"]
+
+_MAGIC = re.compile(r"[*?\[]")
+"""What makes a path a pattern."""
 
 
 def scan(
@@ -38,7 +45,8 @@ def scan(
     Args:
         sources: a path, a glob, a directory, a URL, whatever `open` takes, or a list of such. Files and
             directories whose names start with `.` or `_` are left out. `thrift://host:9083/database.table` is
-            a table as a Hive metastore defines it: see `hive_table`.
+            a table as a Hive metastore defines it: see `hive_table`. The directory of an Iceberg table, or
+            one of its metadata files, is that table: see `iceberg_table`.
         partitioning: `"hive"` makes `key=value` directories below the root columns, typed as integer, date or
             string by all their values; a pyarrow.Schema types them; None leaves them alone.
         unify: the columns are those of all files, the first one's first, in types as wide as needed; for
@@ -67,6 +75,18 @@ def scan(
             **options,
         )
     storage_options = through(storage_options, filesystem)
+    if format is None and isinstance(sources, (str, os.PathLike)):
+        place = os.fsdecode(sources)
+        if not _MAGIC.search(place) and (metadata := metadata_file(place, storage_options)) is not None:
+            if file_path is not None or row_index is not None or partitioning != "hive":
+                raise unsupported("file_path, row_index and partitioning with an Iceberg table")
+            return iceberg_table(
+                metadata,
+                storage_options=storage_options,
+                verify_checksums=verify_checksums,
+                keys=keys,
+                **options,
+            )
     arguments = OpenArguments(format, storage_options, verify_checksums, keys, options)
     types = partitioning if isinstance(partitioning, pa.Schema) else None
     if types is None and partitioning not in ("hive", None):

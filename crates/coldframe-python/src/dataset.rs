@@ -4,9 +4,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Once;
 
+use arrow_array::{ArrayRef, RecordBatch};
 use coldframe::dataset::storage::os_path;
 use coldframe::dataset::table::Given;
-use coldframe::dataset::{Dataset, Found, Plan, ScanBuilder, TableOptions, discover, discovery};
+use coldframe::dataset::{ColumnsBy, Dataset, Found, Plan, ScanBuilder, TableOptions, discover, discovery};
 use coldframe::store::{Identity, to_text};
 use coldframe::{Predicate, Scan};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -38,7 +39,7 @@ fn found_from_python((path, pairs, known): (PathBuf, Vec<(String, String)>, Opti
     Found { path: to_text(path.as_os_str()), pairs, known }
 }
 
-/// Converts an element of the sources: a path, a listed file (3-tuple), an open file, or (handle, name) of an object.
+/// Converts an element of the sources: a path, a listed file (3-tuple; 4 with defaults for what it may lack), an open file, or (handle, name) of an object.
 fn given(source: &Bound<'_, PyAny>, opening: &RawOpening) -> PyResult<Given> {
     if source.is_instance_of::<PyString>() {
         return Ok(Given::Path(source.extract::<PathBuf>()?.into_os_string()));
@@ -47,12 +48,22 @@ fn given(source: &Bound<'_, PyAny>, opening: &RawOpening) -> PyResult<Given> {
         return Ok(Given::File(file.get().0.clone()));
     }
     let tuple = source.cast::<PyTuple>().map_err(|_| PyTypeError::new_err("expected a source"))?;
+    if tuple.len() == 4 {
+        let found = found_from_python(tuple.get_slice(0, 3).extract()?);
+        return Ok(Given::FoundWith(found, columns_of(&import_batch(&tuple.get_item(3)?)?)));
+    }
     if tuple.len() == 3 {
         return Ok(Given::Found(found_from_python(tuple.extract()?)));
     }
     let (handle, name): (Bound<'_, PyAny>, String) = tuple.extract()?;
     let options = texts(&opening.opening, &name);
     Ok(Given::Source(source::from_python(&handle, &options, None)?, name))
+}
+
+/// The columns of a batch of one row.
+fn columns_of(row: &RecordBatch) -> Vec<(String, ArrayRef)> {
+    let names = row.schema_ref().fields().iter().map(|field| field.name().clone());
+    names.zip(row.columns().iter().cloned()).collect()
 }
 
 /// Makes the reading threads stop before the interpreter exits: they may be running Python code.
@@ -134,7 +145,8 @@ fn splits_of(plan: Plan) -> Vec<RawSplit> {
 #[pymethods]
 impl RawDataset {
     #[new]
-    #[pyo3(signature = (opening, sources, *, partitioned=true, types=None, unify=true, schema=None))]
+    #[pyo3(signature = (opening, sources, *, partitioned=true, types=None, unify=true, schema=None, ids=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
     fn new(
         py: Python<'_>,
         opening: &RawOpening,
@@ -143,8 +155,10 @@ impl RawDataset {
         types: Option<&Bound<'_, PyAny>>,
         unify: bool,
         schema: Option<&Bound<'_, PyAny>>,
+        ids: Option<String>,
     ) -> PyResult<Self> {
         let options = TableOptions {
+            by: ids.map_or_else(ColumnsBy::default, ColumnsBy::Id),
             without_partitions: !partitioned,
             partition_types: types.map(import_schema).transpose()?,
             first_only: !unify,

@@ -217,6 +217,12 @@ impl PyPredicate {
         names.into_iter().map(str::to_owned).collect()
     }
 
+    /// Its nodes, for those who translate it: `("and", nodes)`, `("or", nodes)`, or a test of a column: its kind, the
+    /// column, what it is compared with, whether the result is negated.
+    fn tree<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        tree(py, &self.0)
+    }
+
     /// A boolean or null for each row of a record batch, as a batch of one column.
     fn evaluate(&self, py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<RawBatch> {
         let columns = import_array(batch)?;
@@ -235,4 +241,28 @@ impl PyPredicate {
     fn __repr__(&self) -> String {
         format!("{:?}", self.0)
     }
+}
+
+fn tree<'py>(py: Python<'py>, predicate: &Predicate) -> PyResult<Bound<'py, PyTuple>> {
+    let all = |parts: &[Predicate]| parts.iter().map(|part| tree(py, part)).collect::<PyResult<Vec<_>>>();
+    let values = |values: &ArrayRef| one_column("value", values.clone());
+    match predicate {
+        Predicate::And(parts) => ("and", all(parts)?).into_pyobject(py),
+        Predicate::Or(parts) => ("or", all(parts)?).into_pyobject(py),
+        Predicate::Compare { column, op, value, negated } => {
+            (op.to_string(), column, values(value)?, *negated).into_pyobject(py)
+        }
+        Predicate::In { column, values: members, negated } => {
+            ("in", column, values(members)?, *negated).into_pyobject(py)
+        }
+        Predicate::Null { column, negated } => ("null", column, py.None(), *negated).into_pyobject(py),
+        Predicate::Like { column, pattern, negated } => {
+            ("like", column, pattern.as_str(), *negated).into_pyobject(py)
+        }
+    }
+}
+
+fn one_column(name: &str, values: ArrayRef) -> PyResult<RawBatch> {
+    let batch = RecordBatch::try_from_iter_with_nullable([(name, values, true)]);
+    batch.map(RawBatch).map_err(|e| to_python(coldframe::arrow_error(e)))
 }

@@ -26,7 +26,7 @@ from coldframe.file import (
     filtered,
     projected,
 )
-from coldframe.filters import Condition, Filter, bind, mentioned, parse
+from coldframe.filters import Filter, bind, both, mentioned, parse
 from coldframe.glance import glance
 from coldframe.hive.addresses import Selected
 from coldframe.hive.defined import READ, connect
@@ -229,14 +229,7 @@ class HiveDataset(Dataset):
 
     def _both(self, filter: Filter | None) -> Any:
         """Its own filter and another."""
-        other = parse(filter)
-        if other is None or self._filter is None:
-            return self._filter if other is None else other
-        if isinstance(other, Condition) and isinstance(self._filter, Condition):
-            return Condition.all_of([self._filter, other])
-        if isinstance(other, Condition) or isinstance(self._filter, Condition):
-            raise unsupported("a filter of lists or SQL together with a pyarrow expression")
-        return self._filter & other
+        return both(self._filter, parse(filter))
 
     def _partitions_of(self, test: Any) -> list[PartitionDefinition]:
         table = self.definition

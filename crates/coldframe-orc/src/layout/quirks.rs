@@ -51,10 +51,11 @@ impl Quirks {
         let java = writer == JAVA;
         Self {
             hybrid: match footer.calendar() {
-                1 => true,
+                // Iceberg stores proleptic days with Java's writer, which states its own default.
+                1 => !is_of_iceberg(footer),
                 2 => false,
                 // Without it Java's files are hybrid, those of other writers proleptic.
-                _ => java,
+                _ => java && !is_of_iceberg(footer),
             },
             short_decimals: matches!(postscript.version.as_slice(), [1, 9999, ..]),
             merged_statistics: !java || version >= 1,
@@ -67,6 +68,11 @@ impl Quirks {
     }
 }
 
+/// Whether columns have the ids that Iceberg gives them.
+fn is_of_iceberg(footer: &Footer) -> bool {
+    footer.types.iter().flat_map(|of| &of.attributes).any(|pair| pair.key() == "iceberg.id")
+}
+
 /// Whether this version of the C++ writer wrote correct bloom filters.
 fn has_right_blooms(software_version: Option<&str>) -> bool {
     let release = software_version.map(|version| version.split('-').next().unwrap_or(version));
@@ -75,6 +81,7 @@ fn has_right_blooms(software_version: Option<&str>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::proto::{StringPair, Type};
     use super::*;
 
     #[test]
@@ -102,5 +109,13 @@ mod tests {
         };
         assert!(hybrid(JAVA, None) && hybrid(CPP, Some(1)));
         assert!(!hybrid(CPP, None) && !hybrid(JAVA, Some(2)));
+    }
+
+    #[test]
+    fn days_of_iceberg_are_proleptic_whatever_the_footer_says() {
+        let pair = StringPair { key: Some("iceberg.id".to_owned()), value: Some("1".to_owned()) };
+        let day = Type { attributes: vec![pair], ..Type::default() };
+        let footer = Footer { calendar: Some(1), types: vec![day], ..Footer::default() };
+        assert!(!Quirks::new(&footer, &PostScript::default()).hybrid);
     }
 }

@@ -4,8 +4,10 @@
 //! by name       table id, name      file NAME, id          as Spark: in any case where that is unambiguous
 //! by position   table id, name      file _col0, _col1      as Hive, for files whose columns have no names of their own
 //! by field id   table id #1, nm #2  file name #2, id #1    as Iceberg: columns keep their ids when they are renamed
+//!               table nm #2 [name]  file name              no ids in the file: the names that each column may have
 //! ```
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use arrow_array::{Array, ArrayRef, make_array};
@@ -21,9 +23,14 @@ pub enum ColumnsBy {
     /// By position among the table's columns that come from files.
     Position,
     /// By the ids that fields have in their metadata under this key, such as `PARQUET:field_id`; also for fields of
-    /// structs.
+    /// structs. A file without any id is matched by the names that the table's fields have under [`NAMES`].
     Id(String),
 }
+
+/// The key of a table's field under which it has its names in files without ids, separated by [`BETWEEN_NAMES`].
+pub const NAMES: &str = "coldframe.names";
+/// Separates these names: no format has it in a name.
+pub const BETWEEN_NAMES: char = '\0';
 
 impl ColumnsBy {
     /// For each of the table's columns the index of the file's own; `None` if the file has none. `of_files`: whether a
@@ -44,7 +51,8 @@ impl ColumnsBy {
                 table.fields().iter().map(|field| if of_files(field) { at.next() } else { None }).collect()
             }
             Self::Id(key) => {
-                let fields = file.fields().iter().enumerate();
+                let file = identified(file.fields(), table.fields(), key);
+                let fields = file.iter().enumerate();
                 let ids: HashMap<&String, usize> =
                     fields.rev().filter_map(|(at, field)| Some((field.metadata().get(key)?, at))).collect();
                 let place = |field: &FieldRef| ids.get(field.metadata().get(key)?).copied();
@@ -53,10 +61,12 @@ impl ColumnsBy {
         }
     }
 
-    /// A file's column with the table's names for its nested fields: only ids can match different names.
+    /// A file's column with the table's names for its nested fields: only ids can match different names. A time of day
+    /// that the file has as an integer, which is how Iceberg writes it to ORC, becomes a time.
     pub fn renamed(&self, array: &ArrayRef, own: &Field, table: &Field) -> Result<ArrayRef> {
         let Self::Id(key) = self else { return Ok(array.clone()) };
-        let wanted = kind(own.data_type(), table.data_type(), key);
+        let known = if has_id(own, key) { own.data_type().clone() } else { with_ids(own, table, key) };
+        let wanted = kind(&known, table.data_type(), key);
         if wanted == *array.data_type() { Ok(array.clone()) } else { retyped(array, &wanted) }
     }
 }
@@ -81,6 +91,65 @@ impl<'a> Names<'a> {
     fn place(&self, name: &str) -> Option<usize> {
         let folded = || self.folded.get(&name.to_lowercase()).copied().flatten();
         self.exact.get(name).copied().or_else(folded)
+    }
+}
+
+/// Whether a field or one within it has an id.
+fn has_id(field: &Field, key: &str) -> bool {
+    let inside = |fields: &Fields| fields.iter().any(|field| has_id(field, key));
+    field.metadata().contains_key(key)
+        || match field.data_type() {
+            DataType::Struct(fields) => inside(fields),
+            DataType::List(item) | DataType::LargeList(item) | DataType::Map(item, _) => has_id(item, key),
+            _ => false,
+        }
+}
+
+/// A file's fields with ids: its own, or if it has none those of the table's fields whose names they have.
+fn identified<'a>(file: &'a Fields, table: &Fields, key: &str) -> Cow<'a, Fields> {
+    if file.iter().any(|field| has_id(field, key)) {
+        return Cow::Borrowed(file);
+    }
+    Cow::Owned(named(file, table, key))
+}
+
+/// Fields with the ids of those of the table that have their names.
+fn named(file: &Fields, table: &Fields, key: &str) -> Fields {
+    let is_name = |wanted: &Field, name: &str| {
+        let names = wanted.metadata().get(NAMES);
+        names.is_some_and(|names| names.split(BETWEEN_NAMES).any(|one| one == name))
+    };
+    let of = |field: &FieldRef| {
+        let Some(wanted) = table.iter().find(|wanted| is_name(wanted, field.name())) else {
+            return field.clone();
+        };
+        let mut metadata = field.metadata().clone();
+        metadata.extend(wanted.metadata().get(key).map(|id| (key.to_owned(), id.clone())));
+        let known = with_ids(field, wanted, key);
+        FieldRef::new(field.as_ref().clone().with_data_type(known).with_metadata(metadata))
+    };
+    file.iter().map(of).collect()
+}
+
+/// The type of a field whose fields have no ids, with those of a field of the table.
+fn with_ids(field: &Field, table: &Field, key: &str) -> DataType {
+    let item = |own: &FieldRef, wanted: &FieldRef| {
+        FieldRef::new(own.as_ref().clone().with_data_type(with_ids(own, wanted, key)))
+    };
+    match (field.data_type(), table.data_type()) {
+        (DataType::Struct(own), DataType::Struct(wanted)) => DataType::Struct(named(own, wanted, key)),
+        (DataType::List(own), DataType::List(wanted)) => DataType::List(item(own, wanted)),
+        (DataType::LargeList(own), DataType::LargeList(wanted)) => DataType::LargeList(item(own, wanted)),
+        (DataType::Map(own, sorted), DataType::Map(wanted, _)) => {
+            let (DataType::Struct(pair), DataType::Struct(others)) = (own.data_type(), wanted.data_type())
+            else {
+                return field.data_type().clone();
+            };
+            let pair: Fields = pair.iter().zip(others).map(|(one, other)| item(one, other)).collect();
+            let entries = own.as_ref().clone().with_data_type(DataType::Struct(pair));
+            DataType::Map(FieldRef::new(entries), *sorted)
+        }
+        (own, _) => own.clone(),
     }
 }
 
@@ -119,15 +188,17 @@ fn kind(own: &DataType, table: &DataType, key: &str) -> DataType {
             };
             DataType::Map(entries, *sorted)
         }
+        (DataType::Int64, DataType::Time64(_)) => table.clone(),
         _ => own.clone(),
     }
 }
 
-/// The same values as a type that differs only in the names of fields.
+/// The same values as a type that differs only in the names of fields, and in what its integers count.
 fn retyped(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
     let children: Vec<&FieldRef> = match wanted {
         DataType::Struct(fields) => fields.iter().collect(),
         DataType::List(item) | DataType::LargeList(item) | DataType::Map(item, _) => vec![item],
+        DataType::Time64(_) if array.data_type() == &DataType::Int64 => vec![],
         _ => return Ok(array.clone()),
     };
     let data = array.to_data();
@@ -191,5 +262,46 @@ mod tests {
         let array: ArrayRef = Arc::new(StructArray::new(own, vec![ints.clone(), ints], None));
         let renamed = by.renamed(&array, file.field(0), table.field(1)).unwrap();
         assert_eq!(renamed.as_struct().column_names(), ["b", "\0gone"]);
+    }
+
+    #[test]
+    fn by_names_where_a_file_has_no_ids() {
+        let with_names = |name: &str, kind: DataType, id: u32, names: &str| {
+            let mut metadata = with_id(name, kind.clone(), id).metadata().clone();
+            metadata.insert(NAMES.to_owned(), names.to_owned());
+            Field::new(name, kind, true).with_metadata(metadata)
+        };
+        let inside =
+            vec![with_names("b2", DataType::Int32, 4, "b"), with_names("c", DataType::Int32, 5, "x")];
+        let table = Schema::new(vec![
+            with_names("id2", DataType::Int32, 1, "key\0id"),
+            with_names("s2", DataType::Struct(inside.into()), 2, "s"),
+            with_id("id", DataType::Int32, 3), // came after the files, or is not mapped
+        ]);
+        let own: Fields =
+            vec![Field::new("c", DataType::Int32, true), Field::new("b", DataType::Int32, true)].into();
+        let file = Schema::new(vec![
+            Field::new("s", DataType::Struct(own.clone()), true),
+            Field::new("id", DataType::Int32, true),
+        ]);
+        let by = ColumnsBy::Id("id".to_owned());
+        assert_eq!(by.places(&table, &file, |_| true), [Some(1), Some(0), None]);
+        let ints: ArrayRef = Arc::new(Int32Array::from(vec![7]));
+        let array: ArrayRef = Arc::new(StructArray::new(own, vec![ints.clone(), ints], None));
+        let renamed = by.renamed(&array, file.field(0), table.field(1)).unwrap();
+        assert_eq!(renamed.as_struct().column_names(), ["\0c", "b2"]);
+        // One id anywhere in a file, and names count for nothing.
+        let file = Schema::new(vec![file.field(1).clone(), with_id("other", DataType::Int32, 9)]);
+        assert_eq!(by.places(&table, &file, |_| true), [None, None, None]);
+    }
+
+    #[test]
+    fn a_time_of_day_may_be_an_integer() {
+        let by = ColumnsBy::Id("id".to_owned());
+        let time = DataType::Time64(arrow_schema::TimeUnit::Microsecond);
+        let array: ArrayRef = Arc::new(arrow_array::Int64Array::from(vec![Some(1), None]));
+        let made =
+            by.renamed(&array, &with_id("t", DataType::Int64, 1), &with_id("t", time.clone(), 1)).unwrap();
+        assert_eq!((made.data_type(), made.null_count()), (&time, 1));
     }
 }

@@ -30,6 +30,8 @@ pub enum Given {
     Path(OsString),
     /// A file that was already found.
     Found(Found),
+    /// The same, with default values of its own for columns that it may lack: arrays of one value.
+    FoundWith(Found, Vec<(String, arrow_array::ArrayRef)>),
     /// A file that is already open.
     File(File),
     /// An object of this process that can be opened repeatedly, and its name.
@@ -50,7 +52,8 @@ pub struct TableOptions {
     pub schema: Option<SchemaRef>,
     /// How the columns of files are matched.
     pub by: ColumnsBy,
-    /// Default values for columns that a file lacks, as arrays of one value; null if there is none here.
+    /// Default values for columns that a file lacks, as arrays of one value; null if there is none here. A file's own
+    /// ones ([`Given::FoundWith`]) replace these.
     pub defaults: Vec<(String, arrow_array::ArrayRef)>,
 }
 
@@ -60,6 +63,8 @@ pub(super) struct Entry {
     pub(super) found: Found,
     pub(super) file: Option<File>,
     pub(super) source: Option<Source>,
+    /// Default values of this file.
+    defaults: Vec<(String, arrow_array::ArrayRef)>,
 }
 
 /// Many files as one table.
@@ -86,11 +91,15 @@ impl Dataset {
     pub fn new(given: Vec<Given>, opening: Opening, options: TableOptions) -> Result<Self> {
         let whole = folders_are_tables(&opening)?;
         let shown = shown(&given);
-        let (mut found, mut others) = (Vec::new(), HashMap::new());
+        let (mut found, mut others, mut defaults) = (Vec::new(), HashMap::new(), HashMap::new());
         for one in given {
             match one {
                 Given::Path(path) => found.extend(discover(opening.storage.as_ref(), &path, whole)?),
                 Given::Found(one) => found.push(one),
+                Given::FoundWith(one, own) => {
+                    defaults.insert(found.len(), own);
+                    found.push(one);
+                }
                 Given::File(file) => {
                     others.insert(found.len(), (Some(file.clone()), None));
                     found.push(Found { path: file.path.to_string(), ..Found::default() });
@@ -103,7 +112,7 @@ impl Dataset {
         }
         let numbered = found.into_iter().enumerate().map(|(at, one)| {
             let (file, source) = others.remove(&at).unwrap_or_default();
-            Entry { found: one, file, source }
+            Entry { found: one, file, source, defaults: defaults.remove(&at).unwrap_or_default() }
         });
         let mut entries: Vec<Entry> = numbered.collect();
         if options.without_partitions {
@@ -285,9 +294,12 @@ impl Dataset {
 
     /// A file's role in the table.
     pub fn fragment(&self, at: usize) -> Result<Fragment> {
+        let own = &self.entry(at)?.defaults;
+        let of_all = self.0.options.defaults.iter();
+        let of_all = of_all.filter(|(name, _)| own.iter().all(|(known, _)| known != name));
         Ok(Fragment {
             constants: self.constants(at).to_vec(),
-            defaults: self.0.options.defaults.clone(),
+            defaults: own.iter().chain(of_all).cloned().collect(),
             by: self.0.options.by.clone(),
             complete: self.0.options.first_only,
             ..Fragment::new(self.schema()?)
@@ -382,7 +394,7 @@ fn folders_are_tables(opening: &Opening) -> Result<bool> {
 fn shown(given: &[Given]) -> String {
     let name = |one: &Given| match one {
         Given::Path(path) => coldframe_store::shown(&OsStr::to_string_lossy(path)),
-        Given::Found(found) => shown_path(&found.path),
+        Given::Found(found) | Given::FoundWith(found, _) => shown_path(&found.path),
         Given::File(file) => shown_path(&file.path),
         Given::Source(_, name) => name.clone(),
     };

@@ -1,0 +1,1 @@
+"""Iceberg tables: planned by PyIceberg, their ORC files read by coldframe."""

@@ -1,0 +1,188 @@
+"""An Iceberg table as a Dataset.
+
+filter -> PyIceberg's expression -> files that may have rows, with their deletes   (`planning`)
+runs of files without deletes  ->  read side by side, with the filter pushed down  (`reading`)
+a file with deletes            ->  read in its order, deletes applied, then filtered  (`deletes`)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from coldframe.choices import OnError
+from coldframe.errors import unsupported
+from coldframe.file import DEFAULT_BATCH_SIZE, DEFAULT_SPLIT_BYTES, Damage, File, Keys, Split, projected
+from coldframe.filters import Bound, Filter, bind, both, parse
+from coldframe.glance import glance
+from coldframe.iceberg.filters import translated
+from coldframe.iceberg.planning import PlannedFile, Planner
+from coldframe.iceberg.reading import Reading, Scan
+from coldframe.iceberg.rows import TableRows
+from coldframe.iceberg.table import Address, IcebergTable
+from coldframe.scanning import Dataset
+
+__all__ = ["IcebergDataset"]
+
+
+class IcebergDataset(Dataset):
+    """One snapshot of an Iceberg table. Made by `coldframe.iceberg_table` and `coldframe.scan`.
+
+    Anything that takes Arrow streams takes it. It stays at its snapshot, also in other processes.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        storage_options: Mapping[str, Any] | None = None,
+        verify_checksums: bool = True,
+        keys: Keys | None = None,
+        options: Mapping[str, Any] | None = None,
+        filter: Filter | None = None,
+    ) -> None:
+        # Dataset.__init__ is not called: each pass plans its own files, by its filter.
+        self._address, self._given = address, filter
+        self._opening = (storage_options, verify_checksums, keys, options)
+        self._table = IcebergTable(address, storage_options)
+        self._reading = Reading(
+            self._table.files,
+            storage_options,
+            verify_checksums,
+            keys,
+            dict(options or {}),
+            self._table.metadata.name_mapping() is not None,
+        )
+        self._rows = TableRows(self._table, self._reading)
+        self._schema = self._rows.schema
+        self._damage: Damage = []
+        self._filter = parse(filter)
+        if self._filter is not None:
+            bind(self._filter, self._schema)
+        metadata = self._table.metadata
+        self._planner = Planner(metadata, self._table.snapshot, self._table.schema, self._table.files)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The pyarrow.Schema: the columns of the snapshot. Their ids are in their metadata."""
+        return self._schema
+
+    @property
+    def snapshot_id(self) -> int | None:
+        """The snapshot that is read; None of a table that never had rows."""
+        return None if self._table.snapshot is None else int(self._table.snapshot.snapshot_id)
+
+    @property
+    def partition_columns(self) -> list[str]:
+        """The columns that its files are partitioned by, also by a part or a function of their values."""
+        names = (self._table.schema.find_column_name(part.source_id) for part in self._table.spec.fields)
+        return list(dict.fromkeys(name for name in names if name is not None))
+
+    @property
+    def files(self) -> list[str]:
+        """Its data files that a filter of its own does not rule out."""
+        return [self._reading.files.readable(one.path) for one in self._plan(self._bound(None))]
+
+    @cached_property
+    def format(self) -> str:
+        """The format of its first data file; without files, the one that it states for new ones."""
+        for one in self._plan(Bound(None)):
+            return one.format
+        return str(self._table.metadata.properties.get("write.format.default", "parquet")).lower()
+
+    @property
+    def num_rows(self) -> int | None:
+        """The number of rows, None where deletes or a filter of its own make it unknown without a scan."""
+        files = self._plan(Bound(None)) if self._filter is None else []
+        whole = all(one.is_whole for one in files)
+        return sum(one.rows for one in files) if whole and self._filter is None else None
+
+    def to_batches(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        filter: Filter | None = None,
+        batch_size: int = DEFAULT_BATCH_SIZE,
+        limit: int | None = None,
+        on_error: OnError = "raise",
+        on_damage: Callable[[Damage], None] | None = None,
+        use_threads: bool = True,
+    ) -> pa.RecordBatchReader:
+        """The rows as a pyarrow.RecordBatchReader, in the order of the snapshot's files."""
+        wanted = projected(self._schema, columns)
+        bound = self._bound(filter)
+        scan = Scan(wanted.names, None, limit, batch_size, on_error, use_threads)
+
+        def batches() -> Iterator[Any]:
+            damage: Damage = []
+            left = limit
+            for run in self._rows.runs(self._plan(bound)) if limit != 0 else ():
+                for batch in self._rows.of(run, wanted, bound, scan, damage):
+                    part = batch if left is None else batch.slice(0, left)
+                    left = left if left is None else left - part.num_rows
+                    if part.num_rows:
+                        yield part
+                    if left == 0:
+                        break
+                if left == 0:
+                    break
+            if on_error != "raise":
+                self._damage = damage
+                if on_damage is not None:
+                    on_damage(self.damage)
+
+        return pa.RecordBatchReader.from_batches(wanted, batches())
+
+    def count(self, filter: Filter | None = None) -> int:
+        """The number of rows, or of those that pass the filter."""
+        bound = self._bound(filter)
+        return sum(self._rows.count(run, bound) for run in self._rows.runs(self._plan(bound)))
+
+    count_rows = count
+
+    def splits(
+        self,
+        split_bytes: int = DEFAULT_SPLIT_BYTES,
+        *,
+        filter: Filter | None = None,
+        target_bytes: int | None = None,
+    ) -> list[Split]:
+        """Not done: a split does not know the deletes of its file."""
+        raise unsupported("splits of an Iceberg table")
+
+    def planned(self, split_bytes: int, *, filter: Filter | None = None) -> list[Split]:
+        """Not done: see `splits`."""
+        raise unsupported("splits of an Iceberg table")
+
+    @property
+    def found(self) -> list[Any]:
+        """Not done: a file is read with its ids, defaults and deletes."""
+        raise unsupported("the files of an Iceberg table as found: files has their paths")
+
+    def open_file(self, number: int) -> File:
+        """Not done: a file is read with its ids, defaults and deletes."""
+        raise unsupported("opening a file of an Iceberg table: coldframe.open opens one by its path")
+
+    def parts(self, filter: Any = None) -> Iterator[tuple[str, Dataset, Any]]:
+        """Not done: a file is read with its ids, defaults and deletes."""
+        raise unsupported("fragments of an Iceberg table")
+
+    def _repr_html_(self) -> str:
+        facts = [("snapshot", self.snapshot_id), ("format", self.format)]
+        return glance(self._table.name, facts, self._schema, self._damage)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return IcebergDataset, (self._address, *self._opening, self._given)
+
+    def __repr__(self) -> str:
+        return f"<coldframe.IcebergDataset {self._table.name}: {', '.join(self._schema.names[:8])}>"
+
+    def _bound(self, filter: Filter | None) -> Bound:
+        """Its own filter and another."""
+        test = both(self._filter, parse(filter))
+        return Bound(None) if test is None else bind(test, self._schema)
+
+    def _plan(self, bound: Bound) -> list[PlannedFile]:
+        return self._planner.plan(translated(bound.predicate, self._table.schema, self._schema))

@@ -1,0 +1,47 @@
+"""Rows that are deleted by their values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["DeletedValues"]
+
+
+class DeletedValues:
+    """Combinations of values: a row that has one is deleted. Null is equal to null, NaN to NaN.
+
+    Each column's value becomes its number among the deleted ones, and two columns' numbers become the number
+    of their pair: what is left is one number, or null.
+    """
+
+    def __init__(self, columns: Sequence[pa.ChunkedArray]) -> None:
+        self._steps: list[tuple[pa.Array, pa.Array]] = []
+        numbers: pa.ChunkedArray | None = None
+        for column in columns:
+            values = column.unique()
+            found = _number(column, values)
+            pairs = found if numbers is None else _paired(numbers, found, len(values))
+            known = pairs.unique()
+            numbers = _number(pairs, known)
+            self._steps.append((values, known))
+
+    def kept(self, batch: pa.RecordBatch, columns: Sequence[pa.Array]) -> pa.RecordBatch:
+        """The rows of a batch that are left, judged by these columns of it."""
+        numbers: pa.Array | None = None
+        for column, (values, known) in zip(columns, self._steps, strict=True):
+            found = _number(column, values)
+            pairs = found if numbers is None else _paired(numbers, found, len(values))
+            numbers = pc.index_in(pairs, value_set=known).cast(pa.int64())
+        return batch if numbers is None else batch.filter(pc.is_null(numbers))
+
+
+def _number(column: pa.Array, values: pa.Array) -> pa.Array:
+    return pc.index_in(column, value_set=values).cast(pa.int64())
+
+
+def _paired(first: pa.Array, second: pa.Array, size: int) -> pa.Array:
+    """A number for each pair; both are below 2^31."""
+    return pc.add(pc.multiply(first, size), second)

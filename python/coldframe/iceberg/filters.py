@@ -1,0 +1,108 @@
+"""Our filters as PyIceberg's, to leave out manifests and files.
+
+The result may let more rows pass, never fewer: what cannot be said in both languages alike becomes "always".
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.expressions import (
+    AlwaysTrue,
+    And,
+    BooleanExpression,
+    EqualTo,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNull,
+    LessThan,
+    LessThanOrEqual,
+    NotEqualTo,
+    NotNull,
+    Or,
+    StartsWith,
+)
+from pyiceberg.expressions.visitors import bind
+from pyiceberg.schema import Schema
+
+from coldframe._coldframe import Predicate
+
+__all__ = ["translated"]
+
+# mypy takes the arguments of these classes for those of pydantic's models.
+_is_null: Any = IsNull
+_not_null: Any = NotNull
+_starts_with: Any = StartsWith
+_in: Any = In
+_COMPARISONS: dict[str, Any] = {
+    "=": EqualTo,
+    "!=": NotEqualTo,
+    "<": LessThan,
+    "<=": LessThanOrEqual,
+    ">": GreaterThan,
+    ">=": GreaterThanOrEqual,
+}
+_OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+
+def translated(predicate: Predicate | None, schema: Schema, columns: pa.Schema) -> BooleanExpression:
+    """An expression that holds for all rows that pass; `columns`: those of `schema` in Arrow."""
+    if predicate is None:
+        return AlwaysTrue()
+    return _node(predicate.tree(), schema, columns)
+
+
+def _node(node: tuple[Any, ...], schema: Schema, columns: pa.Schema) -> BooleanExpression:
+    kind = node[0]
+    if kind in ("and", "or"):
+        parts = [_node(part, schema, columns) for part in node[1]]
+        if len(parts) < 2:
+            return parts[0] if parts else AlwaysTrue()
+        return And(*parts) if kind == "and" else Or(*parts)
+    try:
+        made = _leaf(node, columns)
+        if made is None:
+            return AlwaysTrue()
+        bind(schema, made, case_sensitive=True)
+    except Exception:  # PyIceberg has no one class of errors for values that it does not take
+        return AlwaysTrue()
+    return made
+
+
+def _leaf(node: tuple[Any, ...], columns: pa.Schema) -> BooleanExpression | None:
+    kind, column, operand, negated = node
+    if kind == "null":
+        return _expression(_not_null(column) if negated else _is_null(column))
+    if kind == "like":
+        prefix = _prefix(operand)
+        return _expression(_starts_with(column, prefix)) if prefix and not negated else None
+    values = pa.record_batch(operand).column(0)
+    if column not in columns.names or values.type != columns.field(column).type:
+        return None
+    if pa.types.is_floating(values.type) and (negated or any(map(_is_odd, values.to_pylist()))):
+        return None  # NaN and zeros are compared in other ways
+    if kind == "in":
+        found = [one for one in values.to_pylist() if one is not None]
+        return _expression(_in(column, found)) if found and not negated else None
+    value = values[0].as_py()
+    if value is None:
+        return None
+    return _expression(_COMPARISONS[_OPPOSITE[kind] if negated else kind](column, value))
+
+
+def _expression(made: Any) -> BooleanExpression:
+    assert isinstance(made, BooleanExpression)
+    return made
+
+
+def _is_odd(value: float | None) -> bool:
+    return value is not None and (math.isnan(value) or value == 0)
+
+
+def _prefix(pattern: str) -> str:
+    """The text that all matches of a pattern begin with."""
+    ends = [at for at in map(pattern.find, "%_\\") if at >= 0]
+    return pattern[: min(ends, default=len(pattern))]

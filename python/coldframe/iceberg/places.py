@@ -1,0 +1,84 @@
+"""Which metadata file is an Iceberg table's newest. None of this needs PyIceberg.
+
+sales/orders/                          a directory that is a table
+    metadata/version-hint.text         of tables without a catalog: the number, or a name, of the newest file
+    metadata/v3.metadata.json          named by their number
+    metadata/00003-<uuid>.metadata.json        named by catalogs: of two with one number, only one counts
+    data/..
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from coldframe.errors import NotFoundError, unsupported
+from coldframe.sources import open_store, shown
+
+__all__ = ["directory_of", "is_metadata_file", "metadata_file"]
+
+FOLDER = "metadata"
+HINT = f"{FOLDER}/version-hint.text"
+_ENDINGS = (".metadata.json", ".metadata.json.gz")
+# v3.metadata.json, v3.gz.metadata.json, 00003-<uuid>.metadata.json
+_NUMBERED = re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
+
+
+def is_metadata_file(place: str) -> bool:
+    """Whether a path or URL is that of a table's metadata file."""
+    return place.endswith(_ENDINGS)
+
+
+def directory_of(metadata: str) -> str:
+    """The table's directory, by the path of its metadata file."""
+    folder, _, _ = metadata.rpartition("/")
+    above, _, name = folder.rpartition("/")
+    return above if name == FOLDER else folder
+
+
+def metadata_file(place: str, storage_options: Mapping[str, Any] | None = None) -> str | None:
+    """The newest metadata file of the table in a directory; None where no table is."""
+    place = place.rstrip("/") or place
+    if is_metadata_file(place):
+        return place
+    if "://" not in place and not os.path.isdir(os.path.join(place, FOLDER)):
+        return None
+    store = open_store(place, storage_options)
+    try:
+        names = [
+            entry.path.rpartition("/")[2]
+            for page in store.list(FOLDER)
+            for entry in page
+            if not entry.is_folder
+        ]
+    except (NotFoundError, NotADirectoryError):
+        return None
+    numbered = [(int(found[1]), name) for name in names if (found := _NUMBERED.fullmatch(name))]
+    if not numbered:
+        return None
+    hint = HINT.rpartition("/")[2] in names
+    name = _newest(place, numbered, store.read(HINT).decode("utf-8", "replace").strip() if hint else None)
+    return f"{place}/{FOLDER}/{name}"
+
+
+def _newest(place: str, numbered: list[tuple[int, str]], hint: str | None) -> str:
+    by_name = {name: number for number, name in numbered}
+    if hint is not None:
+        for name in (hint, *(f"{hint}{ending}" for ending in _ENDINGS)):
+            if name in by_name:
+                return name
+        # A writer makes the next file first and the hint after it: files of higher numbers count.
+        numbered = [(number, name) for number, name in numbered if name.startswith("v")]
+    newest = max((number for number, _ in numbered), default=None)
+    names = sorted(name for number, name in numbered if number == newest)
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise NotFoundError(f"{shown(place)}: {HINT} says {hint!r}, which no metadata file is")
+    # One of them is that of a commit which lost; only the catalog knows which.
+    raise unsupported(
+        f"{shown(place)}: an Iceberg table with {len(names)} metadata files of number {newest}: "
+        f"give the path of the right one ({', '.join(names[:3])}), or the catalog"
+    )

@@ -1,0 +1,268 @@
+"""Which files a snapshot has, and which deletes apply to each of them.
+
+    snapshot -> manifest list -> manifests of data, pruned by their partitions' ranges
+                                   -> data files, pruned by their partition and by the ranges of their columns
+                              -> manifests of deletes: each delete file applies by the rules below
+
+| deletes | apply to data files | that are |
+|---|---|---|
+| vector | it names | not newer |
+| positions | of the same partition, or that it names; not those that a vector applies to | not newer |
+| equality | of the same partition; all, if its own spec has no partitions | older |
+
+Newer and older go by the sequence numbers of commits. Pruning is PyIceberg's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyiceberg.avro.file import AvroFile
+from pyiceberg.expressions import AlwaysTrue, BooleanExpression
+from pyiceberg.expressions.visitors import (
+    _InclusiveMetricsEvaluator,
+    expression_evaluator,
+    inclusive_projection,
+    manifest_evaluator,
+)
+from pyiceberg.manifest import (
+    MANIFEST_ENTRY_SCHEMAS,
+    DataFile,
+    DataFileContent,
+    FileFormat,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+)
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import IdentityTransform
+
+from coldframe.errors import unsupported
+from coldframe.iceberg.store import TableFiles
+
+__all__ = ["DeleteFile", "PlannedFile", "Planner"]
+
+_THREADS = 8
+"""How many manifests are read at once: most of the time is spent waiting for a store."""
+_VERSION = max(MANIFEST_ENTRY_SCHEMAS)
+_ENTRY = MANIFEST_ENTRY_SCHEMAS[_VERSION]
+_FILE: Any = _ENTRY.find_type(2)
+_PLACES = {one.field_id: at for at, one in enumerate(_FILE.fields)}
+_REFERENCED, _OFFSET, _LENGTH = 143, 144, 145
+"""The ids of what an entry says of a deletion vector: its data file, and where it lies in its own file."""
+_FILE_PATH = 2147483546
+"""The id of the column of position deletes that has the paths of data files."""
+
+
+@dataclass(frozen=True)
+class DeleteFile:
+    """A file, or a part of one, that says which rows are gone."""
+
+    path: str
+    format: str
+    referenced: str | None = None
+    """The data file that it is for, if it says that it is for one alone."""
+    part: tuple[int, int] | None = None
+    """Of a deletion vector: its offset and length."""
+    equality_ids: tuple[int, ...] = ()
+    """Of equality deletes: the ids of the columns that are compared."""
+
+
+@dataclass(frozen=True)
+class PlannedFile:
+    """A data file to be read."""
+
+    path: str
+    """As the metadata has it."""
+    format: str
+    rows: int
+    partition: Mapping[int, Any]
+    """Values by the ids of columns: those of identity partitions, as the manifest stores them."""
+    positions: tuple[DeleteFile, ...] = ()
+    equality: tuple[DeleteFile, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no deletes apply to it."""
+        return not self.positions and not self.equality
+
+
+@dataclass(frozen=True)
+class _Entry:
+    file: DataFile
+    sequence: int
+    spec: int
+
+    @property
+    def partition(self) -> tuple[Any, ...]:
+        return tuple(self.file.partition[at] for at in range(len(self.file.partition)))
+
+
+class Planner:
+    """Plans the scans of one snapshot."""
+
+    def __init__(self, metadata: Any, snapshot: Any, schema: Schema, files: TableFiles) -> None:
+        self._snapshot, self._schema, self._files = snapshot, schema, files
+        self._specs = metadata.specs()
+        self._manifests: list[ManifestFile] | None = None
+
+    def plan(self, expression: BooleanExpression) -> list[PlannedFile]:
+        """The data files that may have rows for which the expression holds, with their deletes."""
+        if self._snapshot is None:
+            return []
+        pruning = _Pruning(self._schema, self._specs, expression)
+        data = [one for one in self._of(ManifestContent.DATA) if pruning.may_have(one)]
+        entries = [one for one in self._entries(data) if pruning.may_match(one)]
+        deletes = _Deletes(self._specs)
+        for entry in self._entries(self._of(ManifestContent.DELETES)) if entries else ():
+            deletes.add(entry)
+        return [self._planned(entry, deletes) for entry in entries]
+
+    def _of(self, content: ManifestContent) -> list[ManifestFile]:
+        if self._manifests is None:
+            self._manifests = list(self._snapshot.manifests(self._files))
+        return [one for one in self._manifests if one.content == content]
+
+    def _entries(self, manifests: Iterable[ManifestFile]) -> Iterator[_Entry]:
+        with ThreadPoolExecutor(_THREADS) as pool:
+            for entries in pool.map(self._read, manifests):
+                yield from entries
+
+    def _read(self, manifest: ManifestFile) -> list[_Entry]:
+        with AvroFile[ManifestEntry](
+            self._files.new_input(manifest.manifest_path),
+            _ENTRY,
+            read_types={-1: ManifestEntry, 2: DataFile},
+            read_enums={0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
+        ) as reader:
+            live = [entry for entry in reader if entry.status != ManifestEntryStatus.DELETED]
+        return [
+            _Entry(entry.data_file, _sequence(entry, manifest), manifest.partition_spec_id) for entry in live
+        ]
+
+    def _planned(self, entry: _Entry, deletes: _Deletes) -> PlannedFile:
+        file = entry.file
+        _demand_plain(file)
+        positions, equality = deletes.of(entry)
+        parts = zip(self._specs[entry.spec].fields, entry.partition, strict=True)
+        partition = {part.source_id: v for part, v in parts if isinstance(part.transform, IdentityTransform)}
+        return PlannedFile(file.file_path, _format(file), file.record_count, partition, positions, equality)
+
+
+def _sequence(entry: ManifestEntry, manifest: ManifestFile) -> int:
+    """The entry's own sequence number, or that of the manifest which added it; 0 in version 1."""
+    own = entry.sequence_number
+    return int(own if own is not None else manifest.sequence_number or 0)
+
+
+def _format(file: DataFile) -> str:
+    return str(file.file_format.value).lower()
+
+
+def _demand_plain(file: DataFile) -> None:
+    if file.key_metadata is not None:
+        raise unsupported(f"{file.file_path}: encryption by Iceberg")
+
+
+class _Pruning:
+    """What an expression rules out."""
+
+    def __init__(self, schema: Schema, specs: Mapping[int, Any], expression: BooleanExpression) -> None:
+        self._all = isinstance(expression, AlwaysTrue)
+        self._schema, self._specs, self._expression = schema, specs, expression
+        self._by_spec: dict[int, tuple[Any, Any]] = {}
+        self._metrics = None if self._all else _InclusiveMetricsEvaluator(schema, expression)
+
+    def may_have(self, manifest: ManifestFile) -> bool:
+        return self._all or bool(self._of(manifest.partition_spec_id)[0](manifest))
+
+    def may_match(self, entry: _Entry) -> bool:
+        if self._all:
+            return True
+        if not self._of(entry.spec)[1](entry.file.partition):
+            return False
+        try:
+            return self._metrics is None or bool(self._metrics.eval(entry.file))
+        except Exception:  # bounds that PyIceberg cannot read: of a type that the column had before
+            return True
+
+    def _of(self, spec_id: int) -> tuple[Any, Any]:
+        if spec_id not in self._by_spec:
+            spec = self._specs[spec_id]
+            projected = inclusive_projection(self._schema, spec)(self._expression)
+            kind = Schema(*spec.partition_type(self._schema).fields)
+            self._by_spec[spec_id] = (
+                manifest_evaluator(spec, self._schema, projected),
+                expression_evaluator(kind, projected, True),
+            )
+        return self._by_spec[spec_id]
+
+
+@dataclass
+class _Deletes:
+    """The delete files of a snapshot, by what they apply to."""
+
+    specs: Mapping[int, Any]
+    vectors: dict[str, list[tuple[int, DeleteFile]]] = field(default_factory=dict)
+    by_path: dict[str, list[tuple[int, DeleteFile]]] = field(default_factory=dict)
+    by_partition: dict[tuple[Any, ...], list[tuple[int, DeleteFile]]] = field(default_factory=dict)
+    equality: dict[tuple[Any, ...], list[tuple[int, DeleteFile]]] = field(default_factory=dict)
+    everywhere: list[tuple[int, DeleteFile]] = field(default_factory=list)
+
+    def add(self, entry: _Entry) -> None:
+        file = entry.file
+        _demand_plain(file)
+        key = (entry.spec, *entry.partition)
+        if file.content == DataFileContent.EQUALITY_DELETES:
+            one = DeleteFile(file.file_path, _format(file), equality_ids=tuple(file.equality_ids or ()))
+            is_global = not self.specs[entry.spec].fields
+            of = self.everywhere if is_global else self.equality.setdefault(key, [])
+            of.append((entry.sequence, one))
+            return
+        referenced = _extra(file, _REFERENCED) or _only_path(file)
+        if file.file_format == FileFormat.PUFFIN:
+            part = (_extra(file, _OFFSET), _extra(file, _LENGTH))
+            if referenced is None or None in part:
+                raise unsupported(f"{file.file_path}: a deletion vector whose entry does not say where it is")
+            vector = DeleteFile(file.file_path, _format(file), referenced, part)
+            self.vectors.setdefault(referenced, []).append((entry.sequence, vector))
+            return
+        one = DeleteFile(file.file_path, _format(file), referenced)
+        of = (
+            self.by_partition.setdefault(key, [])
+            if referenced is None
+            else self.by_path.setdefault(referenced, [])
+        )
+        of.append((entry.sequence, one))
+
+    def of(self, entry: _Entry) -> tuple[tuple[DeleteFile, ...], tuple[DeleteFile, ...]]:
+        """The deletes by position and by equality that apply to a data file."""
+        path, key = entry.file.file_path, (entry.spec, *entry.partition)
+        equal = [*self.everywhere, *self.equality.get(key, ())]
+        equality = tuple(one for number, one in equal if number > entry.sequence)
+        vectors = _since(self.vectors.get(path, ()), entry)
+        if len(vectors) > 1:
+            raise unsupported(f"{path}: {len(vectors)} deletion vectors in one snapshot")
+        if vectors:
+            return vectors, equality
+        return _since([*self.by_path.get(path, ()), *self.by_partition.get(key, ())], entry), equality
+
+
+def _since(deletes: Iterable[tuple[int, DeleteFile]], entry: _Entry) -> tuple[DeleteFile, ...]:
+    return tuple(one for number, one in deletes if number >= entry.sequence)
+
+
+def _extra(file: DataFile, field_id: int) -> Any:
+    """What an entry has under a field's id, None where it has not."""
+    at = _PLACES.get(field_id)
+    return None if at is None or at >= len(file) else file[at]
+
+
+def _only_path(file: DataFile) -> str | None:
+    """The one data file that positions are for, by the range of its paths."""
+    low, high = (file.lower_bounds or {}).get(_FILE_PATH), (file.upper_bounds or {}).get(_FILE_PATH)
+    return low.decode() if low is not None and low == high else None

@@ -1,0 +1,187 @@
+"""Files of a table as batches of its columns, whatever they called them.
+
+Rust matches columns by their ids, fills in what a file lacks, and widens. It opens the formats of ours;
+Parquet is opened by pyarrow, and its batches take the same way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.manifest import FileFormat
+
+from coldframe._coldframe import Predicate, RawDataset, RawSplit, formats
+from coldframe.choices import OnError
+from coldframe.errors import CorruptFileError, unsupported
+from coldframe.file import DEFAULT_BATCH_SIZE, Damage, Keys, OpenArguments, row_count_batch, threads_of
+from coldframe.iceberg.store import TableFiles
+from coldframe.iceberg.types import ID
+
+__all__ = ["Located", "OurFiles", "Reading", "Scan", "batches_of", "is_ours", "one_value"]
+
+_PARQUET = str(FileFormat.PARQUET.value).lower()
+_PARQUET_ID = b"PARQUET:field_id"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How files are reached and opened."""
+
+    files: TableFiles
+    storage_options: Mapping[str, Any] | None = None
+    verify_checksums: bool = True
+    keys: Keys | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    has_mapping: bool = False
+    """Whether the table has a name mapping."""
+
+    def arguments(self, format: str) -> OpenArguments:
+        """Those of `open` for files of a format."""
+        return OpenArguments(
+            format, self.storage_options, self.verify_checksums, self.keys, self.options, microseconds=True
+        )
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What to read of files."""
+
+    names: Sequence[str]
+    """The columns."""
+    predicate: Predicate | None = None
+    limit: int | None = None
+    batch_size: int = DEFAULT_BATCH_SIZE
+    on_error: OnError = "raise"
+    use_threads: bool = True
+
+
+@dataclass(frozen=True)
+class Located:
+    """A file, and values for columns that it may lack: a batch of one row."""
+
+    location: str
+    defaults: pa.RecordBatch | None = None
+
+
+def is_ours(format: str) -> bool:
+    """Whether coldframe reads files of a format by itself."""
+    return format in formats()
+
+
+class OurFiles:
+    """Files of a format of ours."""
+
+    def __init__(self, files: Sequence[Located], format: str, columns: pa.Schema, reading: Reading) -> None:
+        self.arguments = reading.arguments(format)
+        self._raw = _raw(files, columns, reading, self.arguments)
+        self.damage: Damage = []
+
+    def batches(self, scan: Scan) -> Iterator[pa.RecordBatch]:
+        """The rows, in the order of the files."""
+        rows = self._raw.scan(
+            columns=list(scan.names),
+            predicate=scan.predicate,
+            limit=scan.limit,
+            batch_size=scan.batch_size,
+            on_error=scan.on_error,
+            threads=threads_of(self.arguments) if scan.use_threads else 1,
+        )
+        try:
+            for batch in rows:
+                yield pa.record_batch(batch)
+        finally:
+            if scan.on_error != "raise":
+                self.damage = rows.damage()
+            rows.close()
+
+    def count(self, predicate: Predicate | None) -> int:
+        """The number of rows that pass."""
+        return self._raw.count(predicate)
+
+    def splits(self, split_bytes: int, predicate: Predicate | None) -> list[RawSplit]:
+        """Parts that can be read apart."""
+        return self._raw.splits(split_bytes, predicate=predicate)
+
+
+def batches_of(
+    file: Located, format: str, columns: pa.Schema, reading: Reading, scan: Scan, damage: Damage
+) -> Iterator[pa.RecordBatch]:
+    """All rows of one file in their order: `scan` has no predicate and no limit."""
+    if is_ours(format):
+        ours = OurFiles([file], format, columns, reading)
+        with contextlib.closing(ours.batches(scan)) as batches:  # type: ignore[type-var]
+            yield from batches
+        damage += ours.damage
+    elif format == _PARQUET:
+        yield from _parquet(file, columns, reading, scan)
+    else:
+        raise unsupported(f"{file.location}: a file of the format {format} in an Iceberg table")
+
+
+def _raw(
+    files: Sequence[Located], columns: pa.Schema, reading: Reading, arguments: OpenArguments
+) -> RawDataset:
+    none = pa.RecordBatch.from_pylist([{}])
+    sources: list[object] = [
+        (reading.files.readable(one.location), [], None, one.defaults or none) for one in files
+    ]
+    return RawDataset(arguments.raw, sources, partitioned=False, schema=columns, ids=ID)
+
+
+def _parquet(file: Located, columns: pa.Schema, reading: Reading, scan: Scan) -> Iterator[pa.RecordBatch]:
+    import pyarrow.parquet as pq
+
+    raw = _raw([file], columns, reading, reading.arguments(next(iter(formats()))))
+    wanted = {_id(columns.field(name)) for name in scan.names}
+    try:
+        with pq.ParquetFile(reading.files.ranged(file.location)) as parquet:
+            schema = pa.schema([_with_id(one) for one in parquet.schema_arrow])
+            has_ids = any(_id(one) is not None for one in schema)
+            if not has_ids and not reading.has_mapping:
+                what = "a Parquet file without field ids in a table without a name mapping"
+                raise unsupported(f"{file.location}: {what}")
+            names = [one.name for one in schema if not has_ids or _id(one) in wanted]
+            for batch in parquet.iter_batches(scan.batch_size, columns=names, use_threads=scan.use_threads):
+                own = pa.schema([schema.field(name) for name in batch.schema.names])
+                whole = batch.cast(own) if batch.num_columns else row_count_batch(batch.num_rows, own)
+                yield pa.record_batch(raw.adapt(0, whole, list(scan.names)))
+    except pa.ArrowException as reason:
+        raise CorruptFileError(f"{file.location}: {reason}") from reason
+
+
+def _id(field: pa.Field) -> bytes | None:
+    found: bytes | None = (field.metadata or {}).get(ID.encode())
+    return found
+
+
+def _with_id(field: pa.Field) -> pa.Field:
+    """A Parquet field with its id where those of the table have it."""
+    kind = field.type
+    if pa.types.is_struct(kind):
+        kind = pa.struct([_with_id(inner) for inner in kind])
+    elif pa.types.is_map(kind):
+        kind = pa.map_(_with_id(kind.key_field), _with_id(kind.item_field))
+    elif pa.types.is_list(kind):
+        kind = pa.list_(_with_id(kind.value_field))
+    found = (field.metadata or {}).get(_PARQUET_ID)
+    return pa.field(field.name, kind, field.nullable, metadata=None if found is None else {ID: found})
+
+
+def one_value(value: Any, kind: pa.DataType) -> pa.Array:
+    """A value as PyIceberg has it, as an array of one."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        if pa.types.is_date32(kind):
+            return pa.array([value], pa.int32()).view(kind)
+        if pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
+            return pa.array([value], pa.int64()).view(kind)
+    if isinstance(value, uuid.UUID):
+        value = value.bytes
+    if isinstance(value, dt.datetime) and value.tzinfo is None and getattr(kind, "tz", None):
+        value = value.replace(tzinfo=dt.timezone.utc)
+    return pa.array([value], kind)

@@ -1,0 +1,91 @@
+"""`coldframe.iceberg_table`: a table by its directory, its metadata file, or its name in a catalog."""
+
+from __future__ import annotations
+
+import datetime as dt
+import importlib.util
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from coldframe.errors import NotFoundError, unsupported
+from coldframe.file import Keys
+from coldframe.filters import Filter
+from coldframe.iceberg.places import metadata_file
+from coldframe.sources import shown, through
+
+if TYPE_CHECKING:
+    from coldframe.iceberg.dataset import IcebergDataset
+
+__all__ = ["iceberg_table"]
+
+
+def iceberg_table(
+    table: str | os.PathLike[str],
+    *,
+    catalog: Any = None,
+    snapshot_id: int | None = None,
+    as_of: dt.datetime | int | None = None,
+    filter: Filter | None = None,
+    location: Mapping[str, str] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    filesystem: Any = None,
+    verify_checksums: bool = True,
+    keys: Keys | None = None,
+    **options: Any,
+) -> IcebergDataset:
+    """A snapshot of an Iceberg table whose data files are ORC or Parquet.
+
+    Args:
+        table: the path or URL of its directory or of one of its metadata files; its name with `catalog`.
+        catalog: the name of a catalog in PyIceberg's configuration, its properties, or a catalog object.
+        snapshot_id: a snapshot; None for the current one.
+        as_of: a time (a datetime, or milliseconds since 1970): the snapshot that was the current one then.
+        filter: the rows that it has. Manifests and files are pruned by it, and by the filters of its methods.
+        location: for files that were copied, prefixes of locations and their replacements:
+            `{"hdfs://old/": "/mnt/copy/"}`. What lay below the table's own location is looked for in its
+            directory in any case.
+
+    The other arguments are those of `open`. Columns are found by their ids: those that were renamed, moved,
+    widened, dropped or added are read as Iceberg reads them.
+    """
+    if importlib.util.find_spec("pyiceberg") is None:
+        raise unsupported("an Iceberg table without the package pyiceberg; pip install 'coldframe[iceberg]'")
+    from coldframe.iceberg.dataset import IcebergDataset
+    from coldframe.iceberg.table import Address
+
+    if snapshot_id is not None and as_of is not None:
+        raise ValueError("snapshot_id and as_of: a snapshot is given by one of them")
+    storage_options = through(storage_options, filesystem)
+    place = os.fsdecode(table)
+    if catalog is not None:
+        metadata = _in_catalog(catalog, place)
+    else:
+        found = metadata_file(place, storage_options)
+        if found is None:
+            raise NotFoundError(f"{shown(place)}: not the directory or metadata file of an Iceberg table")
+        metadata = found
+    address = Address(metadata, snapshot_id, _milliseconds(as_of), tuple((location or {}).items()))
+    return IcebergDataset(address, storage_options, verify_checksums, keys, options, filter)
+
+
+def _in_catalog(catalog: Any, name: str) -> str:
+    from pyiceberg.catalog import load_catalog
+    from pyiceberg.exceptions import NoSuchTableError
+
+    if isinstance(catalog, str):
+        catalog = load_catalog(catalog)
+    elif isinstance(catalog, Mapping):
+        catalog = load_catalog(**{"name": "catalog", **catalog})
+    try:
+        return str(catalog.load_table(name).metadata_location)
+    except NoSuchTableError as missing:
+        raise NotFoundError(f"{name}: no such table in the catalog {catalog.name}") from missing
+
+
+def _milliseconds(moment: dt.datetime | int | None) -> int | None:
+    if not isinstance(moment, dt.datetime):
+        return moment
+    if moment.tzinfo is None:
+        raise ValueError(f"as_of {moment.isoformat()}: a datetime needs a time zone")
+    return int(moment.timestamp() * 1000)

@@ -1,0 +1,146 @@
+"""Iceberg's columns as Arrow's, with their ids.
+
+A field has its id in its metadata as an ORC file has it (`iceberg.id`). For files that have no ids (migrated
+from Hive) it also has the names by which such a file may call it: those of the table's name mapping, or where
+the table has none its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FixedType,
+    FloatType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestampType,
+    TimestamptzType,
+    TimeType,
+    UUIDType,
+)
+
+from coldframe.errors import unsupported
+
+__all__ = ["ID", "Names", "columns_of", "field_of", "has_defaults_inside", "number_of", "public"]
+
+ID = "iceberg.id"
+"""The key of a field's id, as ORC's columns have it among their attributes."""
+_NAMES = "coldframe.names"
+"""The key of the names that a field has in files without ids, as Rust takes them."""
+
+_PLAIN: dict[type, pa.DataType] = {
+    BooleanType: pa.bool_(),
+    IntegerType: pa.int32(),
+    LongType: pa.int64(),
+    FloatType: pa.float32(),
+    DoubleType: pa.float64(),
+    DateType: pa.date32(),
+    TimeType: pa.time64("us"),
+    TimestampType: pa.timestamp("us"),
+    TimestamptzType: pa.timestamp("us", "UTC"),
+    StringType: pa.string(),
+    BinaryType: pa.binary(),
+    UUIDType: pa.binary(16),
+}
+_LATER = {
+    "timestamp_ns": pa.timestamp("ns"),
+    "timestamptz_ns": pa.timestamp("ns", "UTC"),
+    "unknown": pa.null(),
+}
+"""Types that came after the rest, by their names."""
+
+
+class Names:
+    """The names of fields in files without ids, by id."""
+
+    def __init__(self, mapping: Any) -> None:
+        """`mapping`: the table's name mapping, or None."""
+        self._known: dict[int, list[str]] | None = None if mapping is None else dict(_mapped(mapping.root))
+
+    def of(self, field: NestedField) -> list[str]:
+        """The names that a field may have there."""
+        return [field.name] if self._known is None else self._known.get(field.field_id, [])
+
+
+def _mapped(fields: Iterable[Any]) -> Iterable[tuple[int, list[str]]]:
+    for field in fields:
+        if field.field_id is not None:
+            yield field.field_id, list(field.names)
+        yield from _mapped(field.fields)
+
+
+def columns_of(fields: Iterable[NestedField], names: Names) -> pa.Schema:
+    """The Arrow columns of Iceberg's."""
+    return pa.schema([field_of(field, names) for field in fields])
+
+
+def field_of(field: NestedField, names: Names, called: str | None = None) -> pa.Field:
+    """The Arrow field of one of Iceberg's; `called`: its name, if it is to have another."""
+    metadata = {ID: str(field.field_id), _NAMES: "\0".join(names.of(field))}
+    return pa.field(called or field.name, _type(field.field_type, names, field.name), metadata=metadata)
+
+
+def _type(kind: Any, names: Names, column: str) -> pa.DataType:
+    if isinstance(kind, StructType):
+        return pa.struct([field_of(field, names) for field in kind.fields])
+    if isinstance(kind, ListType):
+        return pa.list_(field_of(kind.element_field, names, "item"))
+    if isinstance(kind, MapType):
+        key = field_of(kind.key_field, names, "key").with_nullable(False)
+        return pa.map_(key, field_of(kind.value_field, names, "value"))
+    if isinstance(kind, DecimalType):
+        return pa.decimal128(kind.precision, kind.scale)
+    if isinstance(kind, FixedType):
+        return pa.binary(len(kind))
+    found = _PLAIN.get(type(kind), _LATER.get(str(kind)))
+    if found is None:
+        raise unsupported(f"column {column} of Iceberg's type {kind}")
+    return found
+
+
+def number_of(field: pa.Field) -> int:
+    """The id of an Arrow field that `field_of` made."""
+    return int(field.metadata[ID.encode()])
+
+
+def has_defaults_inside(kind: Any) -> bool:
+    """Whether a type has fields whose value is not null in files that lack them."""
+    if isinstance(kind, StructType):
+        inner = kind.fields
+    elif isinstance(kind, ListType):
+        inner = (kind.element_field,)
+    elif isinstance(kind, MapType):
+        inner = (kind.key_field, kind.value_field)
+    else:
+        return False
+    return any(one.initial_default is not None or has_defaults_inside(one.field_type) for one in inner)
+
+
+def public(schema: pa.Schema) -> pa.Schema:
+    """A schema without what only the readers need."""
+    return pa.schema([_without_names(field) for field in schema])
+
+
+def _without_names(field: pa.Field) -> pa.Field:
+    kind = field.type
+    if pa.types.is_struct(kind):
+        kind = pa.struct([_without_names(inner) for inner in kind])
+    elif pa.types.is_map(kind):
+        kind = pa.map_(_without_names(kind.key_field), _without_names(kind.item_field))
+    elif pa.types.is_list(kind):
+        kind = pa.list_(_without_names(kind.value_field))
+    found = {name: text for name, text in (field.metadata or {}).items() if name != _NAMES.encode()}
+    return pa.field(field.name, kind, field.nullable, metadata=found or None)

@@ -1,0 +1,270 @@
+"""Iceberg tables: what Spark and Iceberg's Java library wrote is read as they read it.
+
+`tests/reference/iceberg` makes the tables and the truth: the rows that Spark reads from each snapshot.
+"""
+
+import base64
+import datetime as dt
+import decimal
+import hashlib
+import json
+import math
+import pickle
+import shutil
+import tarfile
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import coldframe as cf
+
+pytest.importorskip("pyiceberg")
+
+DATA = Path(__file__).parents[1] / "data" / "iceberg"
+TRUTH = json.loads((DATA / "truth.json").read_text())
+WROTE = "/tmp/coldframe-iceberg"
+"""Where the tables were when they were made."""
+SNAPSHOTS = [(table, number) for table, found in TRUTH.items() for number in found if number != "current"]
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("iceberg")
+    with tarfile.open(DATA / "tables.tar.gz") as tar:
+        tar.extractall(folder, filter="data")
+    return folder
+
+
+def table(made, name, **options):
+    return cf.iceberg_table(made / "warehouse" / "t" / name, location={WROTE: str(made)}, **options)
+
+
+def known(value):
+    """A value as the truth has it."""
+    if isinstance(value, dict):
+        return {key: known(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [known(one) for one in value]
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"
+    if isinstance(value, (decimal.Decimal, dt.date, dt.time)):
+        return str(value)
+    return value
+
+
+def rows(found):
+    if found.num_rows > 10000:
+        found = found.group_by("v").aggregate([("id", "sum"), ("id", "count")]).sort_by("v")
+    made = sorted((known(row) for row in found.to_pylist()), key=json.dumps)
+    return made if len(made) < 100 else [len(made), hashlib.sha256(json.dumps(made).encode()).hexdigest()]
+
+
+@pytest.mark.parametrize("name", [*TRUTH, "defaults_orc"])
+def test_a_table_is_what_spark_reads(made, name):
+    found = table(made, name)
+    # Iceberg's Java library reads no default values from ORC: what it reads from Parquet is right.
+    expected = TRUTH["defaults" if name == "defaults_orc" else name]["current"]
+    whole = found.to_table()
+    if name == "generic":  # Java's text of a uuid
+        expected = [{**row, "uuid": uuid_bytes(row["uuid"])} for row in expected]
+    assert rows(whole) == expected
+    assert found.count() == whole.num_rows
+    assert whole.schema.equals(found.schema)
+
+
+def uuid_bytes(text):
+    return text and base64.b64encode(bytes.fromhex(text.replace("-", ""))).decode()
+
+
+@pytest.mark.parametrize(("name", "number"), SNAPSHOTS)
+def test_a_snapshot_is_what_spark_reads_by_its_number_and_by_its_time(made, name, number):
+    expected = TRUTH[name][number]
+    found = table(made, name, snapshot_id=int(number))
+    assert found.snapshot_id == int(number)
+    assert rows(found.to_table()) == expected["rows"]
+    later = [one["at"] for key, one in TRUTH[name].items() if key != "current" and one["at"] > expected["at"]]
+    for time in (expected["at"], min(later, default=expected["at"] + 2) - 1):
+        assert table(made, name, as_of=time).snapshot_id == int(number)
+    moment = dt.datetime.fromtimestamp(expected["at"] / 1000, dt.timezone.utc)
+    assert table(made, name, as_of=moment).snapshot_id == int(number)
+
+
+FILTERS = {
+    "evolved": [
+        "id > 2147483647",
+        "title is null",
+        "score > 1",
+        "score = 1.5",
+        "price = 1.25",
+        "name = 'again'",
+        "name is null and id < 4",
+        "day < '1500-01-01'",
+        "at >= '2020-02-29 12:00:00.123456'",
+        "s.gone = 'text'",
+        "s.first = 1 or flag = true",
+        "old in (44, 45)",
+        "raw = ''",
+        "title like 'th%'",
+        [("id", "in", [1, 4]), ("score", "<", 1)],
+        pc.field("id") + 1 == 2,
+        (pc.field("title") == "one") | (pc.field("big") == 1),
+    ],
+    "partitions": [
+        "region = 'eu/1'",
+        "region is null",
+        "region = ''",
+        "at < '1970-01-01'",
+        "at >= '2012-03-12'",
+        "n = 99",
+        "n in (7, -5)",
+        "word = 'alpha0'",
+        "word like 'al%'",
+        "word > 'b' or at is null",
+        "not (region = 'eu/1')",
+        pc.field("at") == pa.scalar(dt.datetime(2013, 4, 13, 3, 30, tzinfo=dt.timezone.utc)),
+        pc.field("n") == 1,
+    ],
+    "imported": ["id >= 2", "kind = 'even'", "kind is null", "name = 'n3'", "title = 'nine'", "s.bb = 'y'"],
+    "positions": ["id = 0", "id < 10", "v = -2", "part is null", "part = 'b' and id > 2990", "id = 3"],
+    "equality": ["value = 0", "id = 1", "k = 'b'", "k = 'c' or id = 5"],
+    "mixed": ["id = 4", "w = 'a'", "w in ('b', 'f')", "id > 1"],
+    "defaults_orc": ["n = 42", "n = 1", "t = 'text'", "t is null", "d > '2020-01-01'", "id = 2 and n > 40"],
+    "generic": ["id = 1", "time is null", "time is not null"],
+}
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_a_filter_is_exact_whatever_was_pruned_by_it(made, name):
+    found = table(made, name)
+    whole = found.to_table()
+    for filter in FILTERS[name]:
+        bound = cf.filters.bind(cf.filters.parse(filter), found.schema).test
+        expected = pa.Table.from_batches([cf.filters.keep(one, bound) for one in whole.to_batches()])
+        assert rows(found.to_table(filter=filter)) == rows(expected), filter
+        assert found.count(filter) == expected.num_rows, filter
+        narrow = found.to_table([found.schema.names[-1]], filter=filter)
+        assert narrow.column_names == [found.schema.names[-1]]
+        assert narrow.num_rows == expected.num_rows
+        own = table(made, name, filter=filter)
+        assert own.count() == expected.num_rows
+        assert own.num_rows is None
+
+
+@pytest.mark.parametrize(
+    ("name", "filter", "files"),
+    [
+        ("partitions", "region = 'a=b'", 1),
+        ("partitions", "at < '1971-01-01'", 1),
+        ("partitions", "at >= '2014-01-01'", 1),
+        ("evolved", "id > 2147483647", 1),
+        ("positions", "part = 'b'", 1),
+        ("positions", "id > 100000", 0),
+    ],
+)
+def test_a_filter_leaves_files_out(made, name, filter, files):
+    assert len(table(made, name, filter=filter).files) == files
+    assert len(table(made, name).files) > files
+
+
+def test_limits_heads_and_columns(made):
+    found = table(made, "positions")
+    assert found.head(3).num_rows == 3
+    assert found.head(0).num_rows == 0
+    assert found.to_table(["v"], limit=2000).shape == (2000, 1)
+    assert found.to_table([], filter="id = 8").num_rows == 1
+    assert found.count("id = 3") == 0
+    assert found.num_rows is None
+    assert table(made, "evolved").num_rows == 4
+    assert table(made, "evolved").head(2, filter="id > 1").num_rows == 2
+    batches = list(found.to_batches(["id"], batch_size=100))
+    assert max(one.num_rows for one in batches) <= 100
+
+
+def test_consumers_take_it(made):
+    import duckdb
+    import polars as pl
+
+    found = table(made, "positions")
+    again = pickle.loads(pickle.dumps(found))
+    assert again.snapshot_id == found.snapshot_id
+    assert again.to_table().equals(found.to_table())
+    connection = duckdb.connect()
+    connection.register("data", found.to_dataset())
+    summed = pc.sum(found.to_table(["v"], filter="part = 'a'")["v"]).as_py()
+    answer = connection.sql("select count(*), sum(v) from data where part = 'a'").fetchall()
+    assert answer == [(found.count("part = 'a'"), summed)]
+    assert pl.DataFrame(found).height == found.count()
+    lazy = found.to_polars().filter(pl.col("id") < 10).select("id").collect()
+    assert sorted(lazy["id"]) == sorted(found.to_table(["id"], filter="id < 10")["id"].to_pylist())
+    assert "positions" in repr(found)
+    assert "snapshot" in found._repr_html_()
+
+
+def test_a_metadata_file_is_the_table_of_its_time(made):
+    folder = made / "warehouse" / "t" / "evolved" / "metadata"
+    found = cf.iceberg_table(folder / "v2.metadata.json")
+    assert "name" in found.schema.names
+    assert found.count() == 2
+    assert cf.iceberg_table(folder / "v1.metadata.json").to_table().num_rows == 0
+    assert cf.iceberg_table(folder / "v1.metadata.json").count() == 0
+
+
+def test_the_newest_metadata_file_is_found(made, tmp_path):
+    copy = tmp_path / "evolved"
+    shutil.copytree(made / "warehouse" / "t" / "evolved", copy)
+    metadata = copy / "metadata"
+    newest = max(metadata.glob("v*.metadata.json"), key=lambda path: int(path.name[1:].split(".")[0]))
+    last = int(newest.name[1:].split(".")[0])
+    (metadata / "version-hint.text").write_text(str(last - 1))
+    assert cf.iceberg_table(copy).schema == cf.iceberg_table(metadata / f"v{last - 1}.metadata.json").schema
+    (metadata / "version-hint.text").unlink()
+    assert cf.iceberg_table(f"{copy}/").count() == 4
+    newest.rename(metadata / "00099-one.metadata.json")
+    assert cf.iceberg_table(copy).count() == 4
+    shutil.copy(metadata / "00099-one.metadata.json", metadata / "00099-two.metadata.json")
+    with pytest.raises(cf.UnsupportedError, match="2 metadata files of number 99"):
+        cf.iceberg_table(copy)
+
+
+def test_what_is_no_table_is_refused(made, tmp_path):
+    with pytest.raises(cf.NotFoundError, match="not the directory or metadata file"):
+        cf.iceberg_table(tmp_path)
+    with pytest.raises(cf.NotFoundError, match="no snapshot 1"):
+        table(made, "evolved", snapshot_id=1)
+    with pytest.raises(cf.NotFoundError, match="no snapshot at 1970"):
+        table(made, "evolved", as_of=1)
+    with pytest.raises(ValueError, match="one of them"):
+        table(made, "evolved", as_of=1, snapshot_id=1)
+    with pytest.raises(ValueError, match="needs a time zone"):
+        table(made, "evolved", as_of=dt.datetime(2020, 1, 1))
+    (tmp_path / "x.metadata.json").write_text("{}")
+    with pytest.raises(cf.SchemaError, match="not the metadata of an Iceberg table"):
+        cf.iceberg_table(tmp_path / "x.metadata.json")
+    with pytest.raises(cf.SchemaError, match="no column 'nobody'"):
+        table(made, "evolved").to_table(["nobody"])
+    with pytest.raises(cf.SchemaError):
+        table(made, "evolved", filter="nobody = 1")
+
+
+def test_a_catalog_names_a_table(tmp_path):
+    catalogs = pytest.importorskip("pyiceberg.catalog.sql")
+    catalog = catalogs.SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}")
+    catalog.create_namespace("db")
+    data = pa.table({"id": [1, 2, 3], "name": ["a", None, "c"]})
+    created = catalog.create_table("db.t", data.schema)
+    created.append(data)
+    found = cf.iceberg_table("db.t", catalog=catalog)
+    assert found.to_table().to_pylist() == data.to_pylist()
+    properties = {
+        "name": "c",
+        "type": "sql",
+        "uri": f"sqlite:///{tmp_path}/c.db",
+        "warehouse": f"file://{tmp_path}",
+    }
+    assert cf.iceberg_table("db.t", catalog=properties, filter="id > 1").count() == 2
+    with pytest.raises(cf.NotFoundError, match=r"db\.gone"):
+        cf.iceberg_table("db.gone", catalog=catalog)
