@@ -7,11 +7,11 @@ use coldframe_core::{Error, Limits, Result};
 coldframe_core::options! {
     /// How a CFile is opened.
     pub struct OpenOptions for coldframe_core::OpenOptions {
-        /// true adds the column `ordinal`: the place of each value, from 0
+        /// true adds a column `ordinal`: the number of each value, from 0
         ordinal: bool;
-        /// the values' Arrow type where the file leaves it open: "decimal128(18,5)", "binary", "timestamp[us]"
+        /// Arrow type of the values, if the file does not determine it: "decimal128(18,5)", "binary", "timestamp[us]"
         value_type: Option<String>;
-        /// true gives text and bytes as Arrow dictionaries
+        /// true returns string and binary columns as Arrow dictionaries
         dictionary: bool;
     }
 }

@@ -1,9 +1,9 @@
 //! The narrow waist: a format opens a file; a file plans a split; a plan yields units; a unit decodes.
 //!
-//! The traits ask only what all formats can answer. A file with a footer lists its units from it, one without walks;
-//! a sorted one seeks by the predicate's key range; a table of many single-column files plans over all of them. What
-//! only one format can do (a point look-up, a seek by ordinal) is a method of its own type, reached by
-//! [`TableFile::as_any`].
+//! The traits ask only what every format can answer. A format with a footer lists its units from the footer; one
+//! without walks the file; a sorted one seeks by the key range of the predicate; a table of many single-column files
+//! plans over all of them. What only one format can do (a point look-up, a seek by ordinal) is a method of its own
+//! type, reached through [`TableFile::as_any`].
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -23,66 +23,66 @@ use crate::{Content, Damage, DamageLog, Node, Proof, ReadAt, Scan, Source, State
 /// Batches of one unit, in file order.
 pub type BatchIter = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
-/// The types of a file that does not hold them.
+/// The columns of a file that does not store them.
 #[derive(Clone, Debug)]
 pub enum SchemaSpec {
-    /// As Arrow has them.
+    /// An Arrow schema.
     Arrow(SchemaRef),
     /// A column list in the DDL of the format's engine: `id bigint, tags array<string>`.
     Ddl(String),
 }
 
-/// Something that knows keys of encrypted files, such as a key server's client.
+/// A source of keys for encrypted files, such as the client of a key server.
 pub trait KeySource: Debug + Send + Sync {
-    /// The key of a name, if there is one that may be had.
+    /// The key with this name, or `None` if there is none or access is denied.
     fn key(&self, name: &str) -> Result<Option<Vec<u8>>>;
 }
 
-/// What every format may be told when a file is opened.
+/// Options for opening a file of any format.
 #[derive(Clone, Default)]
 pub struct OpenOptions {
-    /// Names and types where the file does not hold them (RCFile), or other ones than it holds.
+    /// Names and types of the columns, if the file does not store them (RCFile), or to replace those it stores.
     pub schema: Option<SchemaSpec>,
-    /// Whether stored checksums are not to be compared; they are by default.
+    /// Whether to skip the comparison of stored checksums.
     pub skip_checksums: bool,
     /// Keys for encrypted files by name.
     pub keys: BTreeMap<String, Vec<u8>>,
-    /// Who is asked for those that are not in `keys`.
+    /// Asked for keys that are not in `keys`.
     pub key_source: Option<Arc<dyn KeySource>>,
-    /// Bounds for what the file may make the reader allocate.
+    /// Bounds of what the reader allocates on the word of the file.
     pub limits: Limits,
-    /// Most threads at work on a scan; `None` is what the caller has by default.
+    /// Most threads that a scan may use; `None` leaves it to the caller's default.
     pub threads: Option<usize>,
-    /// Whether instants count microseconds unless an option says else ([`Capabilities::unit_option`]): for consumers that know
-    /// nothing finer.
+    /// Whether timestamps are in microseconds unless an option says otherwise ([`Capabilities::unit_option`]): for
+    /// consumers that know no finer unit.
     pub microseconds: bool,
-    /// The format's own options by name; one it does not know is an error.
+    /// The format's own options by name; an unknown one is an error.
     pub extra: BTreeMap<String, Value>,
 }
 
 crate::options! {
-    /// Options that every format takes: the bounds of [`Limits`], and threads.
+    /// Options of every format: the schema, the bounds of [`Limits`], and the number of threads.
     pub struct CommonOptions for OpenOptions {
-        /// names and types of the columns where the file does not hold them, such as "id bigint, tags array<string>"; an Arrow schema
-        /// in Python and Rust
+        /// names and types of the columns, if the file does not store them: "id bigint, tags array<string>", or an
+        /// Arrow schema in Python and Rust
         schema: Option<String>, as Kind::Schema;
-        /// largest block after decompression
+        /// largest size of a decompressed block
         max_block_bytes: u64 = Limits::default().max_block_bytes, as Kind::SIZE;
-        /// most columns of a file
+        /// largest number of columns
         max_columns: u64 = Limits::default().max_columns;
-        /// deepest nesting
+        /// deepest nesting of columns
         max_depth: u64 = Limits::default().max_depth;
-        /// largest header, footer, index or key
+        /// largest size of a header, footer, index or key
         max_metadata_bytes: u64 = Limits::default().max_metadata_bytes, as Kind::SIZE;
-        /// most rows of a row group, stripe or block
+        /// largest number of rows in a row group, stripe or block
         max_unit_rows: u64 = Limits::default().max_unit_rows;
-        /// how many threads may be at work on a read; default all processors, 1 for none but the caller's
+        /// most threads that one read may use; 1 uses only the caller's. Default: one for each processor
         threads: Option<u64>;
     }
 }
 
 impl fmt::Debug for OpenOptions {
-    /// Of keys only the names are shown.
+    /// Shows the names of keys, never the keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OpenOptions")
             .field("schema", &self.schema)
@@ -97,7 +97,7 @@ impl fmt::Debug for OpenOptions {
 }
 
 impl OpenOptions {
-    /// The key of a name: given, or asked for.
+    /// The key with this name, from `keys` or from the key source.
     pub fn key(&self, name: &str) -> Result<Option<Vec<u8>>> {
         match (self.keys.get(name), &self.key_source) {
             (Some(key), _) => Ok(Some(key.clone())),
@@ -130,7 +130,7 @@ impl OpenOptions {
         } = CommonOptions::from_given_or(&self.extra, now)?;
         self.extra.retain(|name, _| !CommonOptions::specs().iter().any(|spec| spec.is_called(name)));
         self.limits = Limits { max_block_bytes, max_columns, max_depth, max_metadata_bytes, max_unit_rows };
-        // 0 is the default in words.
+        // 0 means the default.
         self.threads = threads.and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0);
         if let Some(columns) = schema {
             self.schema = Some(SchemaSpec::Ddl(columns));
@@ -138,54 +138,54 @@ impl OpenOptions {
         Ok(())
     }
 
-    /// Options at their defaults.
+    /// The default options.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Also a format's own options, as the struct that declares them: `coldframe::orc::OpenOptions { .. }`.
+    /// Adds a format's own options, given as its typed struct: `coldframe::orc::OpenOptions { .. }`.
     #[must_use]
     pub fn with(mut self, of_format: impl Into<Self>) -> Self {
         self.extra.extend(of_format.into().extra);
         self
     }
 
-    /// Also one option of the format's own by its name.
+    /// Sets one of the format's own options by name.
     #[must_use]
     pub fn option(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.extra.insert(name.into(), value.into());
         self
     }
 
-    /// Names and types of the columns.
+    /// Sets the names and types of the columns.
     #[must_use]
     pub fn schema(mut self, schema: SchemaRef) -> Self {
         self.schema = Some(SchemaSpec::Arrow(schema));
         self
     }
 
-    /// Names and types of the columns as the format's engine writes them: `id bigint, tags array<string>`.
+    /// Sets the names and types of the columns in the DDL of the format's engine: `id bigint, tags array<string>`.
     #[must_use]
     pub fn schema_ddl(mut self, columns: impl Into<String>) -> Self {
         self.schema = Some(SchemaSpec::Ddl(columns.into()));
         self
     }
 
-    /// Whether stored checksums are compared.
+    /// Sets whether stored checksums are compared.
     #[must_use]
     pub fn verify_checksums(mut self, verify: bool) -> Self {
         self.skip_checksums = !verify;
         self
     }
 
-    /// A key for encrypted files.
+    /// Adds a key for encrypted files.
     #[must_use]
     pub fn with_key(mut self, name: impl Into<String>, key: impl Into<Vec<u8>>) -> Self {
         self.keys.insert(name.into(), key.into());
         self
     }
 
-    /// Most threads at work on a scan.
+    /// Sets the most threads that a scan may use.
     #[must_use]
     pub fn threads(mut self, most: usize) -> Self {
         self.threads = Some(most);
@@ -200,27 +200,27 @@ impl OpenOptions {
     }
 }
 
-/// What a writer may be told. Every option is the format's own.
+/// Options for writing a file. Every option belongs to its format.
 #[derive(Clone, Debug, Default)]
 pub struct WriteOptions {
-    /// Options by name; one the format does not know is an error.
+    /// Options by name; an unknown one is an error.
     pub extra: BTreeMap<String, Value>,
 }
 
 impl WriteOptions {
-    /// Options at their defaults.
+    /// The default options.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Also a format's own options, as the struct that declares them: `coldframe::orc::WriteOptions { .. }`.
+    /// Adds a format's own options, given as its typed struct: `coldframe::orc::WriteOptions { .. }`.
     #[must_use]
     pub fn with(mut self, of_format: impl Into<Self>) -> Self {
         self.extra.extend(of_format.into().extra);
         self
     }
 
-    /// Also one option by its name.
+    /// Sets one option by name.
     #[must_use]
     pub fn option(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.extra.insert(name.into(), value.into());
@@ -228,53 +228,54 @@ impl WriteOptions {
     }
 }
 
-/// What a format has beside scans, and what it needs: as data, so that nobody above has to know formats by their names.
+/// What a format can do besides scans, and what it needs. This is data, so that no layer above has to know formats by
+/// name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Rows are found by their keys (`get`, `get_many`, `scan` of a range).
+    /// Rows can be looked up by key (`get`, `get_many`, `scan` of a range).
     pub keys: bool,
-    /// Rows are found by their number (`seek`).
+    /// Rows can be reached by number (`seek`).
     pub seek: bool,
-    /// Rows are found by a value (`lookup`).
+    /// Rows can be looked up by value (`lookup`).
     pub lookup: bool,
-    /// A filter may say that a key is not there (`might_contain`).
+    /// A bloom filter can rule out a key (`might_contain`).
     pub might_contain: bool,
-    /// The files hold no types: those of the columns are the user's to say.
+    /// Files store no column types: the user must supply them.
     pub needs_schema: bool,
-    /// A folder may be one table.
+    /// A folder can be one table.
     pub folders: bool,
-    /// A folder may be several tables: the option `table` says which, [`Format::tables`] names them.
+    /// A folder can hold several tables: the option `table` selects one, [`Format::tables`] lists them.
     pub tables: bool,
     /// Files can be written.
     pub written: bool,
-    /// How the names of its files end, without the dot; the usual ending first.
+    /// File name extensions without the dot, the usual one first.
     pub endings: &'static [&'static str],
-    /// Whether a file without bytes is one of this format, if its name has one of `endings`.
+    /// Whether an empty file is a valid file of this format, if its name has one of `endings`.
     pub empty_files: bool,
-    /// The file format whose folders are tables of this one: a folder opened under that name is opened under this one.
+    /// The file format whose folders are tables of this format: a folder opened as that format is opened as this one.
     pub tables_of: Option<&'static str>,
-    /// The flag of `open` that says that a folder is one table. Without it, `scan` takes the folder for its files.
+    /// The option of `open` that makes a folder one table. Without it, `scan` reads the files of the folder.
     pub folder_option: Option<&'static str>,
-    /// Whether folders of it that lie side by side are one source: those of servers, which hold replicas of the same rows.
+    /// Whether adjacent folders form one source: those of several servers, which hold replicas of the same rows.
     pub side_by_side: bool,
-    /// Hive's input formats for its files: how the names of their classes end.
+    /// Hive's input formats for these files, as suffixes of class names.
     pub input_formats: &'static [&'static str],
-    /// The option of `open` that sets the unit of timestamps, `"ns"` or `"us"`: for consumers that have only one.
+    /// The option of `open` that sets the unit of timestamps, `"ns"` or `"us"`: for consumers that support only one.
     pub unit_option: Option<&'static str>,
 }
 
-/// A file format: recognises, opens and creates files.
+/// A file format: detects, opens and creates files.
 pub trait Format: Send + Sync {
-    /// Lower-case name, as in `format="orc"`.
+    /// The name in lower case, as in `format="orc"`.
     fn name(&self) -> &'static str;
 
-    /// What it has and needs.
+    /// What the format can do and needs.
     fn capabilities(&self) -> Capabilities {
         Capabilities::default()
     }
 
-    /// Whether a file that begins with `head` and ends with `tail` (at least 64 bytes each, where the file has them)
-    /// is of this format.
+    /// Whether a file that begins with `head` and ends with `tail` is of this format. Each has at least 64 bytes, or
+    /// the whole file if it is shorter.
     fn probe(&self, head: &[u8], tail: &[u8]) -> bool;
 
     /// Whether a folder is one table of this format.
@@ -282,22 +283,22 @@ pub trait Format: Send + Sync {
         Ok(false)
     }
 
-    /// The tables of a folder: what the option `table` takes, and the name of each.
+    /// The tables of a folder: for each, the value for the option `table`, and its name.
     fn tables(&self, _source: &Source, _options: &OpenOptions) -> Result<Vec<(String, String)>> {
         Err(Error::unsupported(format!("several tables in one folder of {}", self.name())))
     }
 
-    /// What could be read from a source, each with whether these options take all of it. Nothing where there is only what
-    /// [`Self::open`] opens. Reads no rows.
+    /// Everything that could be read from a source, each with whether these options read all of it. Empty if there is
+    /// nothing besides what [`Self::open`] opens. Reads no rows.
     fn contents(&self, _source: &Source, _options: &OpenOptions) -> Result<Vec<Content>> {
         Ok(Vec::new())
     }
 
-    /// Reads the metadata.
+    /// Opens a file or folder by reading its metadata.
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>>;
 
-    /// The same of a folder of which others know a part: what [`Self::shared`] gave for the table, or [`TableFile::recorded`] for
-    /// one split, which is then all that can be read.
+    /// Like [`Self::open`], for a folder of which parts were read before: those that [`Self::shared`] returned for the
+    /// table, or [`TableFile::recorded`] for one split. In the second case only that split can be read.
     fn open_recorded(
         &self,
         source: &Source,
@@ -308,14 +309,14 @@ pub trait Format: Send + Sync {
         self.open(source, options)
     }
 
-    /// What opening or reading any of the tables of a folder would read again, read once: by what the option `table` takes.
-    /// Nothing where these options do without it.
+    /// Reads once what opening each table of a folder would otherwise read again, by the value for the option `table`.
+    /// Empty if these options need no such thing.
     fn shared(&self, source: &Source, options: &OpenOptions) -> Result<BTreeMap<String, Vec<Piece>>> {
         let _ = (source, options);
         Ok(BTreeMap::new())
     }
 
-    /// Starts a new file.
+    /// Creates a file.
     fn create(
         &self,
         _sink: Box<dyn Write + Send>,
@@ -325,60 +326,60 @@ pub trait Format: Send + Sync {
         Err(Error::unsupported(format!("writing {}", self.name())))
     }
 
-    /// What [`OpenOptions::extra`] may hold beside [`CommonOptions`].
+    /// The options of [`OpenOptions::extra`] besides [`CommonOptions`].
     fn open_options(&self) -> &'static [OptionSpec] {
         &[]
     }
 
-    /// What [`WriteOptions::extra`] may hold.
+    /// The options of [`WriteOptions::extra`].
     fn write_options(&self) -> &'static [OptionSpec] {
         &[]
     }
 }
 
-/// Bytes that were read to open something, or say what was found in it, for opening it again: by their offset in a file, by
-/// numbers of the format's own in a folder.
+/// Bytes kept from one opening for the next: bytes as stored, or what was found in them. The number is an offset in a
+/// file; in a folder the format chooses it.
 pub type Piece = (u64, Bytes);
 
-/// A part of a table that one task reads. Plain numbers: it is pickled to Spark executors.
+/// The part of a table that one task reads. Plain numbers, so that it can be sent to Spark executors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
-    /// Which of the parts a table consists of; 0 for a single file.
+    /// Which part of the table; 0 for a single file.
     pub part: u32,
-    /// What of the part: bytes for a file (a unit belongs to the split that holds its start, as the format defines
-    /// it), ordinals where the format counts rows.
+    /// The range within the part: bytes of a file (a unit belongs to the split that contains its start, as the format
+    /// defines it), or ordinals if the format counts rows.
     pub range: Range<u64>,
-    /// Rows in it, if known.
+    /// Number of rows, if known.
     pub rows: Option<u64>,
 }
 
 impl Split {
-    /// What [`TableFile::byte_split`] says of a table of many files.
+    /// The error of [`TableFile::byte_split`] for a table of many files.
     pub fn not_of_bytes() -> Error {
         Error::unsupported("a byte range of a table of many files: take one of its `splits()`")
     }
 }
 
-/// What a plan is made from.
+/// The input of a plan.
 #[derive(Clone, Debug)]
 pub struct PlanRequest {
-    /// What the user asked for. Predicates are bound to the file's schema; there is none where nothing may be left out.
+    /// What the user asked for. The predicate is bound to the file's schema; there is none if no row may be left out.
     pub scan: Scan,
-    /// The columns to decode, in this order: those asked for and those the filter needs. Structs may hold only
-    /// some of their children; a format may then decode whole columns, the scan prunes them.
+    /// The columns to decode, in this order: those asked for and those the filter needs. A struct may list only some of
+    /// its children; a format may decode all of them, and the scan prunes.
     pub decode: SchemaRef,
-    /// Where damage is recorded when it is not raised.
+    /// Where damage is recorded if it is not raised.
     pub damage: DamageLog,
 }
 
-/// Something that a user of an open file should hear of, though it is no error.
+/// Something that the user of an open file should know, though it is no error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// The bytes do not tell which of several layouts they are in; one was assumed.
+    /// The bytes fit several layouts; one was assumed.
     AmbiguousDialect(String),
-    /// Columns are encrypted, and read as a mask has left them.
+    /// Columns are encrypted; their masked values are read.
     EncryptedColumns(String),
-    /// Parts of the table are not here, and nothing says that they should be.
+    /// Parts of the table are missing here, and nothing proves that they should be here.
     PartialTable(String),
 }
 
@@ -390,38 +391,38 @@ pub trait TableFile: Send + Sync + Debug {
     /// All columns.
     fn schema(&self) -> &SchemaRef;
 
-    /// Whether its columns are called by their places alone, so that their real names are the user's to say.
+    /// Whether column names are only positions (`_col0`), so that the user must supply the real names.
     fn has_placeholder_names(&self) -> bool {
         false
     }
 
-    /// Rows in the file, where the metadata says so.
+    /// Number of rows, if the metadata states it.
     fn row_count(&self) -> Option<u64>;
 
-    /// Whether [`Self::row_count`] stands in one place of the file, so that nothing but reading shows whether it is true:
-    /// whoever counts rows reads them then.
+    /// Whether only a full read can confirm [`Self::row_count`], since the file states it in one place alone. Counting
+    /// then reads the rows.
     fn counts_by_reading(&self) -> bool {
         false
     }
 
-    /// Everything the file says of itself.
+    /// All metadata of the file.
     fn metadata(&self) -> Result<Value>;
 
-    /// What its user should hear of.
+    /// What the user should know about this table.
     fn notices(&self) -> Result<Vec<Notice>> {
         Ok(Vec::new())
     }
 
-    /// Cuts the table into parts of about `target` bytes that together hold each row once.
+    /// Cuts the table into parts of about `target` bytes; together they contain each row once.
     fn splits(&self, target: u64) -> Result<Vec<Split>>;
 
-    /// What whoever opens the table only for one of these splits need not find again, for [`Format::open_recorded`].
+    /// For each of these splits, what [`Format::open_recorded`] needs so as not to search again.
     fn recorded(&self, splits: &[Split]) -> Result<Vec<Vec<Piece>>> {
         Ok(vec![Vec::new(); splits.len()])
     }
 
-    /// The split that a byte range of the file stands for: ranges that tile the file give each row once. A format whose
-    /// splits are no byte ranges translates, and a table of many files has none.
+    /// The split for a byte range of the file: ranges that tile the file return each row once. A format whose splits
+    /// are not byte ranges translates; a table of many files returns an error.
     fn byte_split(&self, bytes: Range<u64>) -> Result<Split> {
         Ok(Split { part: 0, range: bytes, rows: None })
     }
@@ -429,7 +430,7 @@ pub trait TableFile: Send + Sync + Debug {
     /// Starts a scan of one part.
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>>;
 
-    /// Options of `open` that would show more of it, where those can be guessed from its values: for people to look over.
+    /// Options of `open` that would show more of the table, guessed from its values, for the user to review.
     fn proposal(&self) -> Result<Option<Value>> {
         Ok(None)
     }
@@ -439,48 +440,48 @@ pub trait TableFile: Send + Sync + Debug {
         Ok(Value::Null)
     }
 
-    /// What the file states of the columns of a part, for whoever holds the values that it decoded against that: a list of
-    /// columns as in [`Self::statistics`] for each unit of the part, or one for all of them. `Null` if it states nothing.
+    /// What the file states about the columns of a split, to compare decoded values with: a list of columns as in
+    /// [`Self::statistics`] for each unit of the split, or one list for all units. `Null` if it states nothing.
     fn stated(&self, split: &Split) -> Result<Value> {
         let _ = split;
         Ok(Value::Null)
     }
 
-    /// The same of the columns at the top of its rows, as far as it is certain: for each unit of the part, or once for all of them.
-    /// Nothing if the file states nothing.
+    /// The same for top-level columns, as far as it is certain: for each unit of the split, or once for all units.
+    /// Empty if the file states nothing.
     fn stated_columns(&self, split: &Split) -> Result<Vec<Vec<StatedColumn>>> {
         let _ = split;
         Ok(Vec::new())
     }
 
-    /// The physical layout: each byte belongs to a leaf. Damage is a node, not an error.
+    /// The physical layout as a tree: each byte belongs to one leaf. Damage is a node, not an error.
     fn inspect(&self) -> Result<Node>;
 
-    /// Checks what a scan of all columns does not: checksums of what it skips, agreement of counts, unused bytes.
-    /// Damage is returned.
+    /// Checks what a scan of all columns does not: checksums of parts that it skips, agreement of counts, unused bytes.
+    /// Returns the damage.
     fn verify_structure(&self) -> Result<Vec<Damage>> {
         Ok(Vec::new())
     }
 
-    /// What `verify` compares in this file besides decoding all of it: nothing where a format does not say so.
+    /// What `verify` compares in this file besides decoding all of it. Empty unless the format says otherwise.
     fn proof(&self) -> Proof {
         Proof::default()
     }
 
-    /// The concrete type, for what only this format can do.
+    /// The concrete type, for methods that only this format has.
     fn as_any(&self) -> &dyn Any;
 }
 
-/// Finds the units of a split one after another; prunes here; may read indexes.
+/// Finds the units of a split one after another. This is where pruning happens; it may read indexes.
 ///
-/// With [`crate::OnError::Skip`], a plan records damage in its request's log and goes on behind it; an error it
+/// Under [`crate::OnError::Skip`], a plan records damage in its request's log and continues after it; an error that it
 /// returns ends the scan.
 pub trait Plan: Send {
     /// The next unit that may hold matching rows.
     fn next_unit(&mut self) -> Result<Option<Unit>>;
 }
 
-/// The plan of what has no rows, or none that may match.
+/// The plan for a table without rows, or without rows that may match.
 #[derive(Clone, Copy, Debug)]
 pub struct NoUnits;
 
@@ -490,7 +491,7 @@ impl Plan for NoUnits {
     }
 }
 
-/// A range of one source to fetch.
+/// A byte range of one source to fetch.
 #[derive(Clone, Debug)]
 pub struct Fetch {
     /// The file.
@@ -499,13 +500,13 @@ pub struct Fetch {
     pub range: Range<u64>,
 }
 
-/// What can be decoded without any other unit's bytes: a stripe, a row group, a run of blocks.
+/// What can be decoded without the bytes of any other unit: a stripe, a row group, a run of blocks.
 pub struct Unit {
-    /// To fetch, together.
+    /// The ranges to fetch, together.
     pub fetch: Vec<Fetch>,
-    /// Where it stands in the file: for damage records.
+    /// Its byte range in the file, for damage records.
     pub bytes: Range<u64>,
-    /// Rows it holds, if known before decoding: for damage records.
+    /// Number of rows, if known before decoding, for damage records.
     pub rows: Option<u64>,
     /// Its name: `row group 3`.
     pub structure: String,
@@ -513,9 +514,9 @@ pub struct Unit {
     pub decode: Box<dyn DecodeUnit>,
 }
 
-/// CPU work only: no I/O, no GIL.
+/// Decodes a unit. CPU work only: no I/O, no GIL.
 pub trait DecodeUnit: Send {
-    /// `bytes[i]` are the bytes of the unit's `fetch[i]`. Each batch has the request's decoded columns.
+    /// `bytes[i]` are the bytes of the unit's `fetch[i]`. Each batch has the columns of the request's `decode`.
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter>;
 }
 
@@ -524,18 +525,18 @@ pub trait BatchWriter: Send {
     /// Appends rows.
     fn write(&mut self, batch: &RecordBatch) -> Result<()>;
 
-    /// Writes what comes last and flushes; a file without it is invalid. Returns the file's length in bytes.
+    /// Writes the end of the file and flushes it; without it the file is invalid. Returns the file's length in bytes.
     fn finish(self: Box<Self>) -> Result<u64>;
 }
 
-/// What `verify` found.
+/// The result of `verify`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Rows that decode.
+    /// Rows that could be decoded.
     pub rows: u64,
-    /// Units (stripes, row groups, blocks) that were read.
+    /// Number of units (stripes, row groups, blocks) read.
     pub units: u64,
-    /// What does not.
+    /// The damage found.
     pub damage: Vec<Damage>,
     /// What was compared.
     pub proof: Proof,

@@ -74,7 +74,7 @@ pub use scout::Scouting;
 pub use stated::{StatedColumn, StatedEnd};
 pub use value::Value;
 
-/// An Arrow error as one of ours: only data that breaks Arrow's own rules gets here.
+/// Converts an Arrow error to ours. Only data that violates Arrow's own rules causes one.
 pub fn arrow_error(e: arrow_schema::ArrowError) -> Error {
     match e {
         arrow_schema::ArrowError::ExternalError(inner) => match inner.downcast::<Error>() {

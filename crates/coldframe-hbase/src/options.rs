@@ -28,33 +28,34 @@ coldframe_core::choices! {
 coldframe_core::options! {
     /// How a table of a root directory is opened.
     pub struct OpenOptions for coldframe_core::OpenOptions {
-        /// "namespace:table"; needed where there are several
+        /// the table as "namespace:table"; required if there are several
         table: Option<String>;
-        /// the name of a snapshot: the table as it was when that was taken
+        /// name of a snapshot: reads the table as the snapshot has it
         snapshot: Option<String>;
-        /// "latest" (default): the newest visible version of each column, as a client's scan shows it; "versions": all visible ones;
-        /// "raw": all cells and delete markers that are stored; "pivot": a row for each row key, the columns of `columns` and a map of the
-        /// others
+        /// "latest" (default): the newest visible version of each column, as a client scan returns it; "versions": all
+        /// visible versions; "raw": all stored cells and delete markers; "pivot": one row for each row key, with the
+        /// columns of `columns` and a map of the others
         view: Option<View>;
-        /// {"family:qualifier": type}: the columns of view="pivot"; types are HBase's Bytes: binary, string, long, int, short, float,
-        /// double, boolean, decimal (as text)
+        /// {"family:qualifier": type}: the columns of view="pivot". Types, as HBase's `Bytes` encodes them: binary,
+        /// string, long, int, short, float, double, boolean, decimal (returned as text)
         columns: Vec<(String, String)>;
-        /// of a table that Phoenix wrote its CREATE TABLE statement: the columns of view="pivot", by Phoenix's types, with those of the row
-        /// key
+        /// CREATE TABLE statement of a table that Phoenix wrote: gives view="pivot" its columns, those of the row key
+        /// included, with Phoenix's types
         phoenix: Option<String>;
-        /// the only families to read; default all
+        /// column families to read; default: all
         families: Option<Vec<String>>;
-        /// with view="pivot": whether the column `rest` has all other columns; default true, with `phoenix` false
+        /// for view="pivot": whether to add a column `rest`, a map of all other columns; default: true, but false with
+        /// `phoenix`
         rest: Option<bool>;
-        /// with view="versions" or "raw": most versions of a column
+        /// for view="versions" or "raw": most versions to return of a column
         versions: Option<u32>;
-        /// (from, to): only cells of these timestamps, `to` excluded
+        /// (from, to): only cells with a timestamp in this range; `to` is excluded
         time_range: Option<(Time, Time)>;
-        /// the time by which cells have expired or not, in milliseconds or as text (UTC); default now
+        /// time at which the expiry of cells is judged, in milliseconds or as text (UTC); default: now
         as_of: Option<Time>;
-        /// whether edits that only the write-ahead logs hold count. A snapshot has none
+        /// whether to read edits that only the write-ahead logs hold; a snapshot has none
         wal: bool = true;
-        /// decoded blocks of a file that look-ups keep: tables have many files
+        /// size of the cache of decoded blocks for look-ups, for each file of the table
         block_cache_bytes: u64 = 16 << 20, as Kind::SIZE;
     }
 }

@@ -30,14 +30,14 @@ coldframe_core::choices! {
 coldframe_core::options! {
     /// How an HFile is opened.
     pub struct OpenOptions for coldframe_core::OpenOptions {
-        /// "cells" (HBase) or "kv" (Hudi); default what the file says it is
+        /// "cells" (HBase) or "kv" (Hudi); default: what the file states
         view: Option<View>;
-        /// whether a cell's type is a number or a word
+        /// how the type of a cell is shown: its number or its name
         types: CellTypes;
-        /// {"family:qualifier": type}: one row per row key with the latest visible value of these columns; types are HBase's Bytes: binary,
-        /// string, long, int, short, float, double, boolean
+        /// {"family:qualifier": type}: gives one row for each row key, with the latest visible value of each of these
+        /// columns. Types, as HBase's `Bytes` encodes them: binary, string, long, int, short, float, double, boolean
         pivot: Vec<(String, String)>;
-        /// decoded blocks that look-ups keep
+        /// size of the cache of decoded blocks for look-ups
         block_cache_bytes: u64 = 256 << 20, as Kind::SIZE;
     }
 }

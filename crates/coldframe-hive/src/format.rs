@@ -18,10 +18,11 @@ use crate::table::AcidTable;
 coldframe_core::options! {
     /// How the directory of a transactional table is opened.
     pub struct TableOptions for OpenOptions {
-        /// the directory of a transactional Hive table opens as its live rows; false refuses it, for those who want its files one by one
+        /// true opens the directory of a transactional Hive table as its live rows; false refuses it: open its files
+        /// one by one instead
         acid: bool = true;
-        /// of a transactional table: which writes count, as Hive's ValidReaderWriteIdList has it:
-        /// "table:highest:least open:open,..:aborted,.."; default all
+        /// which writes of a transactional table count, in the form of Hive's ValidReaderWriteIdList:
+        /// "table:highest:least open:open,..:aborted,.."; default: all
         acid_valid_write_ids: Option<String>;
     }
 }

@@ -29,7 +29,7 @@ coldframe_core::choices! {
 coldframe_core::options! {
     /// How the values of Hudi's files are shown.
     pub struct RecordOptions for OpenOptions {
-        /// "avro": Hudi's values also as a struct of the schema that the file holds
+        /// "avro" adds a column with Hudi's values as structs, by the Avro schema stored in the file
         decode: Option<Decode>;
     }
 }

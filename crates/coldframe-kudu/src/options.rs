@@ -9,16 +9,17 @@ use coldframe_core::{Result, Value};
 coldframe_core::options! {
     /// How a data directory is opened.
     pub struct OpenOptions for coldframe_core::OpenOptions {
-        /// the table's name or id; needed where there are several
+        /// name or id of the table; required if there are several
         table: Option<String>;
-        /// the id of the one tablet to read
+        /// id of the only tablet to read
         tablet: Option<String>;
-        /// true demands a tablet for each hash bucket; false says that other servers are known to hold some: without either, those that
-        /// they may hold are a warning
+        /// true requires a tablet for each hash bucket; false states that other servers hold the missing ones. Default:
+        /// missing tablets cause a warning
         complete: Option<bool>;
-        /// whether rows count that only the write-ahead log holds: those that the server had in memory
+        /// whether to read rows that only the write-ahead log holds: those that the server had in memory
         wal: bool = true;
-        /// the table as it was before this time: a datetime (UTC if it has no zone), ISO 8601 text, or a raw hybrid time; default latest
+        /// time before which changes count: a datetime (UTC if it has no zone), ISO 8601 text, or a raw hybrid time.
+        /// Default: all changes
         snapshot: Option<Time>;
     }
 }

@@ -34,19 +34,20 @@ coldframe_core::choices! {
 coldframe_core::options! {
     /// How an ORC file is opened.
     pub struct OpenOptions for coldframe_core::OpenOptions {
-        /// unit of timestamps; us holds years outside 1677..2262, cutting digits off
+        /// unit of timestamps; "us" covers years outside 1677 to 2262 and drops nanoseconds
         timestamp_unit: TimestampUnit;
-        /// true hands out string columns as Arrow dictionaries; the words of a stripe with a dictionary are not repeated
+        /// true returns string columns as Arrow dictionaries
         dictionary: bool;
-        /// "read" gives encrypted columns without a key as their mask left them; "error" refuses them
+        /// encrypted columns without a key: "read" returns their masked values, "error" refuses them
         masked: Masked;
-        /// "file": `schema` names columns of this file. "table": it is the table's; of it the file takes binary for its text and digits
-        /// for decimals that state none, by name, or by position where its columns are called _col0, _col1 ..
+        /// whose columns `schema` describes. "file": this file's. "table": the table's; the file then takes from it
+        /// binary for string and the precision of old decimals, by name, or by position if its columns are called
+        /// _col0, _col1 ..
         schema_of: Declares;
-        /// true finds the stripes of a file without its tail; needs `schema` or `schema_from`. Where nothing is left of the tail that
-        /// proves how many stripes there were, `on_error` must be skip or null
+        /// true finds the stripes of a file that has lost its tail; requires `schema` or `schema_from`. If nothing
+        /// proves how many stripes there were, `on_error` must be "skip" or "null"
         recover: bool;
-        /// with `recover`: the name of the whole file beside it whose types, codec and writer the file has
+        /// for `recover`: name of an intact file in the same directory with the same types, codec and writer
         schema_from: Option<String>;
     }
 }
@@ -68,7 +69,7 @@ impl std::fmt::Debug for Keys {
 }
 
 impl Keys {
-    /// The key of a name, if there is one that may be had.
+    /// The key with this name, or `None` if there is none or access is denied.
     pub(crate) fn get(&self, name: &str) -> Result<Option<Vec<u8>>> {
         match (self.given.get(name), &self.source) {
             (Some(key), _) => Ok(Some(key.clone())),

@@ -54,7 +54,7 @@ use self::schema::{ColumnType, Kind};
 use self::stream::Codec;
 use crate::layout::proto;
 
-/// Rows after which it is looked at whether a stripe is full. Java's `orc.rows.between.memory.checks`.
+/// Number of rows after which the writer checks whether the stripe is full. Java's `orc.rows.between.memory.checks`.
 pub(crate) const ROWS_BETWEEN_LOOKS: usize = 5000;
 
 const MAGIC: &[u8; 3] = b"ORC";
@@ -69,7 +69,7 @@ pub(crate) struct Writer<W> {
     schema: Schema,
     root: Column,
     context: Shared,
-    /// Rows of the stripe begun, of its last row group, and since the last look.
+    /// Rows in the current stripe, in its last row group, and since the last check.
     rows: u64,
     group_rows: usize,
     rows_since_look: usize,
@@ -89,7 +89,7 @@ impl<W> std::fmt::Debug for Writer<W> {
     }
 }
 
-/// The types of a schema as a footer has them.
+/// The ORC types of a schema, as the footer stores them.
 pub(crate) fn types_of(schema: &Schema) -> Result<Vec<proto::Type>> {
     Ok(ColumnType::of(schema, &[])?.all().iter().map(|t| t.to_proto()).collect())
 }
@@ -168,7 +168,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Rows up to the next look, the end of the row group or of the stripe.
+    /// Rows up to the next check, or to the end of the row group or stripe.
     fn rows_at_once(&self) -> usize {
         let in_stripe = usize::try_from(self.options.stripe_rows - self.rows).unwrap_or(usize::MAX);
         let in_group = match self.options.row_index_stride {
@@ -200,7 +200,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes the stripe begun.
+    /// Writes the current stripe.
     fn write_stripe(&mut self) -> Result<()> {
         if self.group_rows > 0 {
             self.root.end_group(&mut self.context.codec)?;
@@ -291,12 +291,12 @@ impl<W: Write + Send> BatchWriter for Writer<W> {
     }
 }
 
-/// Statistics as footers hold them.
+/// Statistics in the form of the footer.
 fn encoded(statistics: &proto::ColumnStatistics) -> Bytes {
     proto::encode(statistics).into()
 }
 
-/// Room for twenty blocks of each column in a stripe, as Java has it.
+/// The block size at which a stripe holds twenty blocks of each column, as in Java.
 fn estimated_block_size(stripe_size: usize, columns: usize) -> usize {
     let size = stripe_size / (20 * columns.max(1));
     size.clamp(4 << 10, 256 << 10).next_power_of_two()

@@ -14,14 +14,16 @@ use crate::serde::{HiveVersion, Serde, SerdeOptions, TimestampUnit};
 coldframe_core::options! {
     /// What Hive's table says, and files do not.
     pub struct TableOptions for coldframe_core::OpenOptions {
-        /// "text" (ColumnarSerDe) or "binary" (LazyBinaryColumnarSerDe, Hive's default since 0.12); the file does not say which
+        /// "text" (ColumnarSerDe) or "binary" (LazyBinaryColumnarSerDe, Hive's default since 0.12); the file does not
+        /// state it
         serde: Option<Serde>;
-        /// table and SerDe properties under Hive's names: field.delim, collection.delim, mapkey.delim, escape.delim,
+        /// table and SerDe properties by Hive's names: field.delim, collection.delim, mapkey.delim, escape.delim,
         /// serialization.null.format, timestamp.formats ...
         serde_properties: Vec<(String, String)>;
-        /// whose lenient parsing and calendar apply
+        /// version of Hive whose lenient parsing and calendar apply
         hive_version: HiveVersion;
-        /// zone of the session that wrote binary timestamps with Hive 2.x or older, such as "America/Los_Angeles"; default UTC
+        /// time zone of the session in which Hive 2.x or older wrote binary timestamps, such as "America/Los_Angeles";
+        /// default: UTC
         timezone: Option<String>;
     }
 }

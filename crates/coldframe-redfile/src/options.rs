@@ -56,16 +56,16 @@ coldframe_core::choices! {
 coldframe_core::options! {
     /// How a Redfile is opened.
     pub struct OpenOptions for coldframe_core::OpenOptions {
-        /// "auto" tells it by the pages; "redelm-a" .. "redelm-f" or "spec" where they cannot
+        /// layout of the pages: "auto" detects it; "redelm-a" .. "redelm-f" or "spec" if it cannot be detected
         dialect: OpenDialect;
-        /// what all byte arrays are; default string where the file calls them UTF8 and their first page is
+        /// type of all byte arrays; default: string if the file calls them UTF8 and their first page is valid UTF-8
         byte_array: Option<ByteArray>;
-        /// what 96-bit values are
+        /// type of 96-bit values
         int96: Int96;
-        /// true reads a file without a whole footer at its end up to the last cumulative footer inside it; where there is none, by its
-        /// pages and the `schema` given
+        /// true reads a file that has lost its footer: up to the last cumulative footer inside it or, if there is none,
+        /// from its pages and the given `schema`
         recover: bool;
-        /// rows of each row group but the last, where `recover` cannot tell from the pages
+        /// for `recover`: rows of each row group but the last, if the pages do not tell
         row_group_rows: Option<u64>;
     }
 }

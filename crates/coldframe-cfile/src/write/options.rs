@@ -8,17 +8,17 @@ use crate::layout::types::{Compression, Encoding, KuduType};
 coldframe_core::options! {
     /// How a CFile is written.
     pub struct Options for coldframe_core::WriteOptions {
-        /// how values become bytes; default Kudu's own for the type
+        /// encoding of the values; default: Kudu's default for the type
         encoding: Option<Encoding>;
-        /// how blocks are compressed
+        /// compression of blocks
         codec: Compression = Compression::None, alias "compression";
-        /// bytes before encoding with which a block ends
+        /// bytes of values, before encoding, after which a block ends
         block_size: usize = 256 << 10, as Kind::Size { least: 512, most: 64 << 20 };
-        /// true writes a value index; values must ascend, without nulls
+        /// true writes a value index; the values must ascend and contain no nulls
         value_index: bool;
-        /// false leaves out the CRC-32C of header, blocks and footer
+        /// false writes no CRC-32C for header, blocks and footer
         checksums: bool = true;
-        /// Kudu's name of the type where Arrow's leaves it open: VARCHAR, INT128, DECIMAL64 ..
+        /// Kudu's type, if the Arrow type does not determine it: VARCHAR, INT128, DECIMAL64 ..
         data_type: Option<KuduType>;
     }
 }

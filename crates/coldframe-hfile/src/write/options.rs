@@ -121,43 +121,43 @@ coldframe_core::choices! {
 coldframe_core::options! {
     /// How an HFile is written.
     pub struct WriteOptions for coldframe_core::WriteOptions {
-        /// "cells" (HBase) or "kv" (Hudi); default "kv" where the columns are key and value
+        /// "cells" (HBase) or "kv" (Hudi); default: "kv" if the columns are `key` and `value`
         view: Option<View>;
-        /// the column family of all cells where there is no column `family`
+        /// the column family of all cells, if there is no column `family`
         family: Option<Bytes>;
-        /// milliseconds, the timestamp of all cells where there is no column `timestamp` or it is null
+        /// timestamp in milliseconds of cells that have none: there is no column `timestamp`, or it is null
         timestamp: Option<i64>;
-        /// whether cells have tags; default whether there is a column `tags`
+        /// whether cells are written with tags; default: whether there is a column `tags`
         tags: Option<bool>;
-        /// compression of blocks; none or gz for Hudi
+        /// compression of blocks; must be none or gz for Hudi
         codec: Codec, alias "compression";
-        /// level of gz, zstd, brotli or bzip2
+        /// compression level of gz, zstd, brotli or bzip2
         compression_level: Option<i32>;
-        /// how cells are encoded; none for Hudi
+        /// encoding of the cells in a block; must be none for Hudi
         encoding: CellEncoding;
-        /// bytes of cells with which a data block ends
+        /// bytes of cells after which a data block ends
         block_size: usize = 64 << 10, as SIZE;
-        /// bytes with which a block of the index ends
+        /// bytes after which an index block ends
         index_block_size: usize = 128 << 10, as SIZE;
-        /// entries below which the root of the index is not cut, whatever its size
+        /// fewest entries of an index block: a block with fewer is not split, whatever its size
         index_min_entries: usize = 16, as Kind::Int { least: 2, most: i32::MAX as u64 };
-        /// what a bloom filter is made of; there is none for Hudi
+        /// what the bloom filter is built from; Hudi files have none
         bloom: BloomKind;
-        /// bytes of a chunk of the bloom filter
+        /// bytes of one chunk of the bloom filter
         bloom_block_size: usize = 128 << 10, as SIZE;
-        /// false positives of the bloom filter
+        /// false positive rate of the bloom filter
         bloom_error_rate: f64 = 0.01, as Kind::SHARE;
-        /// what checks the bytes of a block
+        /// checksum algorithm for blocks
         checksum: Checksum;
-        /// bytes that a checksum covers
+        /// bytes covered by each checksum
         bytes_per_checksum: usize = 16 << 10, as SIZE;
-        /// further entries of the file info: text or bytes by name
+        /// more entries of the file info by name, as text or bytes
         metadata: Vec<(String, Option<Vec<u8>>)>;
-        /// meta blocks: text or bytes by name, such as Hudi's bloomFilter
+        /// meta blocks by name, as text or bytes, such as Hudi's `bloomFilter`
         meta_blocks: Vec<(String, Option<Vec<u8>>)>;
-        /// milliseconds, when the file was made; default now
+        /// creation time in milliseconds; default: now
         create_time: Option<i64>;
-        /// whether the file info says that the file is to be loaded into a table
+        /// whether the file info marks the file for bulk load
         bulk_load: bool = true;
     }
 }

@@ -31,7 +31,7 @@ use super::stream::{Codec, Stream};
 use crate::layout::proto;
 use crate::layout::stripe::StreamKind;
 
-/// A stream of the stripe in its stored form.
+/// A stream of the stripe, as stored.
 #[derive(Debug)]
 pub(super) struct StoredStream {
     pub(super) column: u32,
@@ -39,7 +39,7 @@ pub(super) struct StoredStream {
     pub(super) bytes: Vec<u8>,
 }
 
-/// What a stripe holds.
+/// The finished streams of a stripe, its row indexes and encodings.
 #[derive(Debug, Default)]
 pub(super) struct StripeParts {
     pub(super) index: Vec<StoredStream>,
@@ -75,7 +75,7 @@ pub(super) struct Column {
     bloom: Option<Bloom>,
 }
 
-/// What all columns share while values are written.
+/// State that all columns share while values are written.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) codec: Codec,

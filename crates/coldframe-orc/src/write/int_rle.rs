@@ -230,16 +230,16 @@ impl IntRle {
     }
 }
 
-/// What decides the encoding of a run.
+/// The properties of a run that decide its encoding.
 struct Look {
     min: i64,
     max: i64,
     rising: bool,
     falling: bool,
     fixed_delta: bool,
-    /// Of the first two.
+    /// Difference of the first two values.
     delta: i64,
-    /// The largest absolute one of the others.
+    /// Largest absolute value of the other differences.
     max_delta: i64,
 }
 

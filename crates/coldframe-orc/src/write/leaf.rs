@@ -1,4 +1,4 @@
-//! The streams of a column's own values, and what is counted of them.
+//! The streams of a column's own values.
 //!
 //! | type | streams |
 //! |---|---|
@@ -50,7 +50,7 @@ pub(super) enum Data {
     Lengths(IntStream),
 }
 
-/// What values are written through, and what is told of them.
+/// Where values are written to, and what collects facts about them.
 pub(super) struct Sinks<'a> {
     pub(super) codec: &'a mut Codec,
     pub(super) statistics: &'a mut Statistics,

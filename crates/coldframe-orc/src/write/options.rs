@@ -58,25 +58,25 @@ impl Codec {
 }
 
 coldframe_core::choices! {
-    /// Which widths integers get.
+    /// How bit widths of integers are chosen.
     #[derive(Default)]
     pub enum EncodingStrategy {
-        /// Those that are read fastest.
+        /// Round up to widths that decode fastest.
         #[default]
         Speed = "speed",
-        /// The least.
+        /// Use the smallest width.
         Compression = "compression",
     }
 }
 
 coldframe_core::choices! {
-    /// What becomes of values in the last second before 1970 that have a millisecond or more.
+    /// How to treat values in the last second before 1970 with a fraction of a millisecond or more.
     #[derive(Default)]
     pub enum LastSecond {
-        /// They are refused.
+        /// Refuse them.
         #[default]
         Refuse = "refuse",
-        /// They are stored as C++ does.
+        /// Store them as the C++ writer does.
         Cpp = "cpp",
     }
 }
@@ -84,39 +84,41 @@ coldframe_core::choices! {
 coldframe_core::options! {
     /// How an ORC file is written.
     pub struct WriteOptions for coldframe_core::WriteOptions {
-        /// compression of streams and footers
+        /// compression of streams and metadata
         codec: Codec, alias "compression";
-        /// level of the codec; default the codec's own
+        /// compression level; default: the codec's own
         compression_level: Option<i32>;
-        /// bytes that are compressed together; default 4 KiB to 256 KiB by stripe size and columns, as Java
+        /// bytes of one compression chunk; default: 4 KiB to 256 KiB, by stripe size and number of columns, as the Java
+        /// writer chooses
         compression_block_size: Option<usize>, as Kind::Size { least: 1, most: MAX_BLOCK as u64 };
-        /// bytes of memory with which a stripe ends
+        /// bytes of memory after which a stripe ends
         stripe_size: usize = 64 << 20, as Kind::size_of_at_least(1);
-        /// most rows of a stripe; the default is the most that is read by default
+        /// most rows of a stripe; the default is the reader's default limit
         stripe_rows: u64 = Limits::default().max_unit_rows, as Kind::at_least(1);
-        /// rows of a row group; 0 for no indexes
+        /// rows of a row group; 0 writes no indexes
         row_index_stride: usize = 10_000, as Kind::Int { least: 0, most: i32::MAX as u64 };
-        /// a string column gets dictionaries if at most this part of its first row group's values is distinct; 0 for never, 1 for always
+        /// largest ratio of distinct values, in the first row group, for which a string column is written with
+        /// dictionaries; 0 for never, 1 for always
         dictionary_threshold: f64 = 0.8;
-        /// "speed" rounds the widths of integers up to those that are read fastest, "compression" does not
+        /// "speed" rounds bit widths of integers up to those that decode fastest; "compression" does not
         encoding_strategy: EncodingStrategy;
-        /// columns that get bloom filters: a list, or names with commas between; nested ones as a.b
+        /// columns to write bloom filters for: a list, or names separated by commas; nested columns as a.b
         bloom_filter_columns: Vec<String>;
-        /// part of absent values that a bloom filter lets pass
+        /// false positive rate of bloom filters
         bloom_filter_fpp: f64 = 0.01, as Kind::SHARE;
-        /// "varchar(n)" or "char(n)" by the names of string columns, nested ones as a.b: values are cut to n characters, of char filled up
-        /// with blanks
+        /// {column: "varchar(n)" or "char(n)"} for string columns, nested ones as a.b: values are cut to n characters;
+        /// char is padded with blanks
         types: Vec<(String, String)>;
-        /// times in the last second before 1970 with a millisecond or more, which Java cannot read: "refuse" ends the writing, "cpp"
-        /// stores them for readers in C++
+        /// timestamps in the last second before 1970 with a fraction of a millisecond or more, which the Java reader
+        /// gets wrong: "refuse" raises an error, "cpp" stores them as the C++ reader expects
         last_second: LastSecond;
-        /// the file's user metadata: text or bytes by name
+        /// user metadata by name, as text or bytes
         metadata: Vec<(String, Vec<u8>)>;
     }
 }
 
 impl WriteOptions {
-    /// An error where options do not go together.
+    /// Returns an error if options contradict each other.
     pub(super) fn check(&self) -> Result<()> {
         match (self.compression_level, self.codec.algorithm()) {
             (Some(level), codec) if codec.levels().is_none() => {
@@ -126,12 +128,12 @@ impl WriteOptions {
         }
     }
 
-    /// Whether integers get widths that unpack fast.
+    /// Whether bit widths are rounded up to those that unpack fast.
     pub(super) fn aligned(&self) -> bool {
         self.encoding_strategy == EncodingStrategy::Speed
     }
 
-    /// Columns of text that are varchar or char, by their paths.
+    /// The columns written as varchar or char, by path.
     pub(super) fn lengths(&self) -> Result<Vec<(String, Length)>> {
         self.types.iter().map(|(path, of)| Ok((path.clone(), of.parse()?))).collect()
     }

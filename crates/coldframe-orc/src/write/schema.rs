@@ -20,9 +20,9 @@ use coldframe_encoding::{Error, Limits, Result};
 
 use crate::layout::proto;
 
-/// Hive's bounds.
+/// Hive's limit for varchar.
 const MAX_VARCHAR: u32 = 65_535;
-/// See [`MAX_VARCHAR`].
+/// Hive's limit for char.
 const MAX_CHAR: u32 = 255;
 
 /// Maximum branches of a union: its tag is a signed byte.

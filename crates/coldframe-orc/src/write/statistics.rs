@@ -19,7 +19,7 @@ pub(super) struct Statistics {
     pub(super) values: u64,
     /// Whether there was a null.
     pub(super) has_null: bool,
-    /// Of its streams.
+    /// Bytes of its streams as stored.
     pub(super) bytes_on_disk: u64,
     /// The part that depends on its type.
     pub(super) of_type: OfType,
@@ -54,7 +54,7 @@ pub(super) enum OfType {
 pub(super) type Range<T> = Option<(T, T)>;
 
 impl Statistics {
-    /// Of nothing.
+    /// Statistics of no values.
     pub(super) fn new(of_type: OfType) -> Self {
         Self { values: 0, has_null: false, bytes_on_disk: 0, of_type }
     }

@@ -21,7 +21,7 @@ const EPOCH: i64 = 1_420_070_400;
 const SECOND: i64 = 1_000_000_000;
 const MILLISECOND: i64 = 1_000_000;
 
-/// The second a value is in, and the nanoseconds behind its start.
+/// The second that contains a value, and the nanoseconds since its start.
 fn parts(value: i64, unit: TimeUnit) -> (i64, i64) {
     let in_second = match unit {
         TimeUnit::Second => 1,
@@ -35,7 +35,7 @@ fn parts(value: i64, unit: TimeUnit) -> (i64, i64) {
 /// What is stored for a value.
 pub(super) fn stored(value: i64, unit: TimeUnit, last: LastSecond) -> Result<(i64, i64)> {
     let (mut second, mut nanos) = parts(value, unit);
-    // What is read is microseconds at the coarsest.
+    // The reader's coarsest unit is microseconds.
     let micros = match unit {
         TimeUnit::Second => value.checked_mul(1_000_000),
         TimeUnit::Millisecond => value.checked_mul(1000),
@@ -77,7 +77,7 @@ fn without_zeros(mut nanos: i64) -> i64 {
     nanos << 3 | zeros
 }
 
-/// The millisecond a value is in, and the nanoseconds behind its start: for statistics and bloom filters.
+/// The millisecond that contains a value, and the nanoseconds since its start: for statistics and bloom filters.
 pub(super) fn milliseconds(value: i64, unit: TimeUnit) -> (i64, i32) {
     let (second, nanos) = parts(value, unit);
     let milliseconds = second.saturating_mul(1000).saturating_add(nanos / MILLISECOND);
@@ -124,7 +124,7 @@ mod tests {
         for value in [-1000i64, -1001, -1999, 0, 1] {
             stored(value, TimeUnit::Millisecond, LastSecond::Refuse).unwrap();
         }
-        // Less than a millisecond behind the second is told by Java.
+        // Java distinguishes fractions below a millisecond.
         stored(-999_999_500, TimeUnit::Nanosecond, LastSecond::Refuse).unwrap();
     }
 

@@ -85,22 +85,22 @@ coldframe_core::options! {
     /// How an RCFile is written.
     pub struct WriteOptions for coldframe_core::WriteOptions {
         flatten table: TableOptions;
-        /// Hive column types such as "id bigint, name varchar(20)" where they are not those the Arrow types give
+        /// Hive column types, if they differ from those that follow from the Arrow types: "id bigint, name varchar(20)"
         schema: Option<String>, as Kind::Schema;
-        /// compression of keys and columns: a word (deflate is the same as zlib, under Hadoop's other name), or the class name of a Hadoop
-        /// codec
+        /// compression of keys and columns: one of these words (deflate is Hadoop's other name for zlib), or the class
+        /// name of a Hadoop codec
         codec: Codec, alias "compression";
-        /// level of the codec; default the codec's own
+        /// compression level; default: the codec's own
         compression_level: Option<i32>;
-        /// "RCF1" or "SEQ6" (Hive before 0.9)
+        /// file version: "RCF1", or "SEQ6" (Hive before 0.9)
         header: Header;
         /// bytes of cells after which a row group ends
         row_group_bytes: usize = 4 << 20, as Kind::SIZE;
-        /// most rows of a row group; default no limit
+        /// most rows of a row group; default: no limit
         record_interval: Option<usize>, as Kind::at_least(1);
-        /// further entries of the header's metadata
+        /// more entries of the header's metadata
         metadata: Vec<(String, String)>;
-        /// makes the sync marker, and so the file, reproducible
+        /// seed of the sync marker: makes the file reproducible
         sync_seed: Option<u64>;
     }
 }

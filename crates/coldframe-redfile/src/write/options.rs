@@ -71,30 +71,31 @@ impl Codec {
 coldframe_core::options! {
     /// How a Redfile is written.
     pub struct WriteOptions for coldframe_core::WriteOptions {
-        /// "redelm-f": as the reference's last commit wrote; "spec": as the format's README says
+        /// layout of the pages. "redelm-f": as the last commit of the reference wrote them; "spec": as the README of
+        /// the format says
         dialect: Dialect;
         /// compression of pages
         codec: Codec, alias "compression";
-        /// level of gzip, 0 to 12; default 6
+        /// compression level of gzip, 0 to 12; default: 6
         compression_level: Option<i32>;
-        /// levels and values with more than which a page ends
+        /// bytes of levels and values after which a page ends
         page_bytes: usize = 8 << 10, as Kind::SIZE;
-        /// pages and values with more than which a row group ends
+        /// bytes of pages and values after which a row group ends
         row_group_bytes: u64 = 50 << 20, as Kind::SIZE;
-        /// most rows of a row group; the default is the most that is read by default
+        /// most rows of a row group; the default is the reader's default limit
         row_group_rows: u64 = Limits::default().max_unit_rows;
         /// whether pages get a CRC-32 of their stored bytes
         crc: bool;
-        /// of INT32 and INT64: "plain" or "group_var_int", which the reference cannot read
+        /// encoding of INT32 and INT64: "plain", or "group_var_int", which the reference cannot read
         encoding: Encoding;
-        /// the file's key/value metadata; a value may be None
+        /// key/value metadata of the file; a value may be None
         metadata: Vec<(String, Option<String>)>;
-        /// name of the schema's root
+        /// name of the root of the schema
         schema_name: String = "schema".to_owned();
-        /// row groups after each of which a sync marker and a footer of all so far are written, so that a partly written file can be read;
-        /// default never
+        /// number of row groups after which a sync marker and a cumulative footer are written, so that a partly written
+        /// file can be read; default: never
         footer_every: Option<usize>, as Kind::at_least(1);
-        /// makes the sync marker, and so the file, reproducible
+        /// seed of the sync marker: makes the file reproducible
         sync_seed: Option<u64>;
     }
 }

@@ -12,7 +12,7 @@ use coldframe_encoding::bits::{BitOrder, pack};
 
 use super::{MAX_RUN, PATCHED_BASE, bits_of, closest_width, low_byte, put_header, width_code};
 
-/// Bases of more bits cannot be stored.
+/// The format cannot store a larger base.
 const MAX_BASE: u64 = 1 << 56;
 
 /// Maximum bits of a gap.
