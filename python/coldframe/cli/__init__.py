@@ -137,7 +137,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"coldframe {__version__}")
     parser.add_argument(
-        "--no-pager", action="store_true", help="print to the terminal at once (or set COLDFRAME_PAGER=)"
+        "--no-pager", action="store_true", help="print directly to the terminal (or set COLDFRAME_PAGER=)"
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
     reading.add_parsers(commands)

@@ -14,34 +14,34 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Adds `audit` to the commands."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "audit",
-        help="compare a migrated directory with what its migration wrote down",
-        description="Compares what lies in DST with what was verified: length, checksum and number of rows "
-        "of each file. Changes nothing, and needs no Spark; the source only for --before-delete.",
+        help="compare a migrated directory with the record of its migration",
+        description="Compares DST with what was verified: the length, checksum and number of rows of each file. "
+        "Changes nothing and needs no Spark; needs the source only for --before-delete.",
         epilog="exit codes: 0 all is as it was verified; 1 something is not; 2 no migration has been there",
     )
     parser.add_argument(
-        "dst", metavar="DST", nargs="?", help="directory or URL that was migrated into; a list names its own"
+        "dst", metavar="DST", nargs="?", help="the destination of a migration, a directory or URL; a list names its own"
     )
     parser.add_argument(
         "--storage-option",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="credentials and endpoints of a URL",
+        help="credentials and endpoints for a URL",
     )
     parser.add_argument(
         "--source-storage-option",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="the same of the sources that a list names",
+        help="the same for the sources that a list names",
     )
     parser.add_argument(
         "--before-delete",
         metavar="LIST",
         help="also check a safe-to-delete.txt: each source by its size, time and digest, and by the journal",
     )
-    parser.add_argument("--deep", action="store_true", help="also read every value, and compare fingerprints")
+    parser.add_argument("--deep", action="store_true", help="also read every value and compare fingerprints")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
     return parser

@@ -27,7 +27,7 @@ def add_tables_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tables",
         metavar="FILE",
-        help=f"the {_NAME} that has the names and types of such a file (default: the nearest one above it)",
+        help=f"the {_NAME} with the names and types of the columns (default: the nearest one in a parent directory)",
     )
 
 

@@ -26,7 +26,7 @@ def add_overwrite_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--overwrite",
         action="store_true",
-        help="replace the destination if it exists; what is read from is never replaced",
+        help="replace the destination if it exists; a source is never replaced",
     )
 
 

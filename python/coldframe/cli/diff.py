@@ -36,7 +36,7 @@ def add_parsers(commands: Commands) -> None:
     parser = add_command(
         commands,
         "diff",
-        "tell whether two tables have the same rows, and which differ; exit code 1 if any does",
+        "compare the rows of two tables and show those that differ; exit code 1 if any does",
         """coldframe diff before.orc after.orc
 coldframe diff warehouse/sales lake/sales --by id --schema 'id bigint, s string' --serde text
 coldframe diff 'old/*.orc' new.parquet -c id,amount --where "dt = '2014-01-01'" --json""",
@@ -50,11 +50,11 @@ coldframe diff 'old/*.orc' new.parquet -c id,amount --where "dt = '2014-01-01'" 
     parser.add_argument(
         "--by",
         metavar="A,B,..",
-        help="columns that tell a row (default: none, the tables are compared as sets in which a row may "
+        help="columns that identify a row (default: none, the tables are compared as sets in which a row may "
         "occur several times)",
     )
     parser.add_argument("-c", "--columns", metavar="A,B,..", help="compare only these columns")
-    parser.add_argument("--where", metavar="SQL", help="compare only the rows that pass, of both")
+    parser.add_argument("--where", metavar="SQL", help="compare only the rows of both that match")
     parser.add_argument(
         "-n", "--limit", type=int, default=10, metavar="N", help="show N rows of each side (default 10)"
     )
@@ -64,7 +64,7 @@ coldframe diff 'old/*.orc' new.parquet -c id,amount --where "dt = '2014-01-01'" 
             action="append",
             default=[],
             metavar="KEY=VALUE",
-            help=f"an option of the format for {side.upper()} alone, such as schema=..; may be repeated",
+            help=f"an option of the format for {side.upper()} only, such as schema=..; may be repeated",
         )
     add_open_options(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")

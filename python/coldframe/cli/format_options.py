@@ -19,13 +19,13 @@ def add_parser(commands: Commands) -> None:
     parser = add_command(
         commands,
         "options",
-        "list the options of a format: what they take, and what they do",
+        "list the options of a format, with their values and meaning",
         """coldframe options rcfile
 coldframe options orc --write
 coldframe options --json""",
     )
     parser.add_argument("format", nargs="?", choices=[*formats()], help="the format (default all)")
-    parser.add_argument("--write", action="store_true", help="those of writing, not those of reading")
+    parser.add_argument("--write", action="store_true", help="list options for writing instead of reading")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=_list)
 

@@ -45,7 +45,7 @@ coldframe inspect 000000_0 --json""",
         "--children", type=int, default=20, metavar="N", help="nodes shown on each level (default 20)"
     )
     parser.add_argument(
-        "--at", type=offset, metavar="OFFSET", help="only the nodes that hold this byte: 4139 or 0x102b"
+        "--at", type=offset, metavar="OFFSET", help="only the nodes that contain this byte: 4139 or 0x102b"
     )
     add_open_options(parser)
     parser.add_argument("--json", action="store_true", help="print the whole tree as JSON")
@@ -67,7 +67,7 @@ coldframe layout warehouse/sales -o sales.html        # all files of a directory
         metavar="FILE",
         help="the page to write, or its URL; - is standard output",
     )
-    parser.add_argument("--verify", action="store_true", help="decode everything, to mark what is damaged")
+    parser.add_argument("--verify", action="store_true", help="decode everything and mark damage")
     add_overwrite_option(parser)
     add_open_options(parser)
     parser.set_defaults(run=layout)
@@ -75,7 +75,7 @@ coldframe layout warehouse/sales -o sales.html        # all files of a directory
     parser = add_command(
         commands,
         "verify",
-        "decode everything, compare what the format lets compare, and say what that was",
+        "decode everything, check whatever the format makes checkable, and say what was checked",
         """coldframe verify 000000_0 && echo no damage found
 coldframe verify warehouse/events/*.rc --json > report.json""",
     )

@@ -42,14 +42,14 @@ def _add_get(commands: Commands) -> None:
     parser = add_command(
         commands,
         "get",
-        "show what a file has under some keys, by its index",
+        "look up keys by the file's index",
         r"""coldframe get cf/3f2a77 row-17
 coldframe get cf/3f2a77 row-17 'row-\x00\x12' --format jsonl
 coldframe get 'cf/*' row-17                        # of all files of a family
 coldframe get 0109656425709121 4711                 # the rows of a CFile that hold a value""",
     )
     parser.add_argument("source", help=_ONE_OR_MORE)
-    parser.add_argument("wanted", nargs="+", metavar="KEY", help=_KEY_HELP + "; of a CFile a value")
+    parser.add_argument("wanted", nargs="+", metavar="KEY", help=_KEY_HELP + "; for a CFile, a value")
     add_form_option(parser, "table")
     add_open_options(parser, prints_rows=True)
     parser.set_defaults(run=get)
@@ -69,10 +69,10 @@ coldframe scan 0109656425709121 --from-ordinal 1000000 -n 10""",
     parser.add_argument("source", help=_ONE_OR_MORE)
     group = parser.add_argument_group("range")
     group.add_argument("--start", metavar="KEY", help="the first key; " + _KEY_HELP)
-    group.add_argument("--stop", metavar="KEY", help="the first key behind the range")
-    group.add_argument("--prefix", metavar="KEY", help="what keys begin with")
-    group.add_argument("--reverse", action="store_true", help="the last key first")
-    group.add_argument("--from-ordinal", type=int, metavar="N", help="from a row's number on, of a CFile")
+    group.add_argument("--stop", metavar="KEY", help="the first key after the range")
+    group.add_argument("--prefix", metavar="KEY", help="only keys that begin with this")
+    group.add_argument("--reverse", action="store_true", help="return the last key first")
+    group.add_argument("--from-ordinal", type=int, metavar="N", help="start at this row number of a CFile")
     group = parser.add_argument_group("cells")
     group.add_argument(
         "-c", "--columns", metavar="A,B,..", help="only these families or columns: info or info:name"
@@ -82,7 +82,7 @@ coldframe scan 0109656425709121 --from-ordinal 1000000 -n 10""",
         nargs=2,
         type=int,
         metavar=("FROM", "TO"),
-        help="timestamps from, and up to but not at",
+        help="only timestamps in this range; the end is excluded",
     )
     group.add_argument(
         "--max-versions",
@@ -100,14 +100,14 @@ def _add_keys(commands: Commands) -> None:
     parser = add_command(
         commands,
         "keys",
-        "list the keys of a sorted file, each once, in its order",
+        "list the distinct keys of a sorted file, in order",
         """coldframe keys cf/3f2a77 | head
 coldframe keys cf/3f2a77 --count
 coldframe keys 'cf/*' -n 1                          # the first key of each file""",
     )
     parser.add_argument("source", nargs="+", help="HFiles or CFiles; may be patterns; - is standard input")
     parser.add_argument("-n", "--limit", type=int, metavar="N", help="at most N of each file")
-    parser.add_argument("--count", action="store_true", help="only how many there are")
+    parser.add_argument("--count", action="store_true", help="print only how many there are")
     add_open_options(parser)
     parser.add_argument("--json", action="store_true", help="print JSON: a list for each file")
     parser.set_defaults(run=keys)
@@ -117,7 +117,7 @@ def _add_bloom(commands: Commands) -> None:
     parser = add_command(
         commands,
         "bloom",
-        "ask a file's filters whether it may hold a value; exit code 1 if none may be there",
+        "ask a file's bloom filters whether it may contain a value; exit code 1 if none of the values may be there",
         r"""coldframe bloom cf/3f2a77 --test row-17
 coldframe bloom cf/3f2a77 --test row-17 --qualifier name
 coldframe bloom events.orc -c user_id --test 4711 --test 4712""",
@@ -130,9 +130,9 @@ coldframe bloom events.orc -c user_id --test 4711 --test 4712""",
         "-c",
         "--column",
         metavar="NAME",
-        help="whose values: its statistics, dictionaries and bloom filters are asked (without: the keys')",
+        help="the column whose statistics, dictionaries and bloom filters are asked (default: those of the keys)",
     )
-    parser.add_argument("--qualifier", metavar="KEY", help="of an HFile: the column in the row")
+    parser.add_argument("--qualifier", metavar="KEY", help="for an HFile: the column in the row")
     add_open_options(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=bloom)

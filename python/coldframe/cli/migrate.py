@@ -19,8 +19,8 @@ EPILOG = """\
 exit codes: 0 done; 1 files failed or could not be read, or the target is not what was verified; 2 wrong use,
 such as a missing schema
 
-A run that was stopped goes on where it was when it is started again with the same arguments. Everything about
-it is below DST/_coldframe: report.html, report.json, manifest.jsonl, quarantine/.
+Start a stopped run again with the same arguments, and it continues where it was. Its report and state are in
+DST/_coldframe: report.html, report.json, manifest.jsonl, quarantine/.
 """
 
 
@@ -46,100 +46,104 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="directory or URL with the tables; or thrift://host:9083/[database[.table]], those of a Hive "
         "metastore; nothing in it is changed",
     )
-    parser.add_argument("dst", metavar="DST", help="new or empty directory or URL, or that of an earlier run")
+    parser.add_argument("dst", metavar="DST", help="a new or empty directory or URL, or the destination of an earlier run")
     parser.add_argument(
-        "--to", default="parquet", choices=["parquet", "iceberg", "delta", "orc"], help="target (parquet)"
+        "--to", default="parquet", choices=["parquet", "iceberg", "delta", "orc"], help="format of the target (default: parquet)"
     )
     parser.add_argument(
-        "--schema", metavar="TABLES.TOML", help="schemas of the tables (SRC/tables.toml where it exists)"
+        "--schema", metavar="TABLES.TOML", help="schemas of the tables (default: SRC/tables.toml, if it exists)"
     )
     parser.add_argument(
         "--on-error",
         default="raise",
         choices=["raise", "skip", "quarantine"],
-        help="damaged files: fail them, save what can be saved, or also keep a copy (raise)",
+        help="damaged files: fail, save what can be saved, or save and keep a copy of the file (default: raise)",
     )
     parser.add_argument(
-        "--untyped", action="store_true", help="binary columns _c0.. for RCFiles without a schema"
+        "--untyped", action="store_true", help="read RCFiles without a schema as binary columns _c0 .."
     )
     parser.add_argument(
         "--timestamp-unit",
         "--timestamps",
         default="us",
         choices=["us", "ns"],
-        help="unit of timestamps written (us)",
+        help="unit of the timestamps written (default: us)",
     )
     parser.add_argument(
         "--codec",
         "--compression",
         default="zstd",
         choices=["zstd", "snappy", "gzip", "none"],
-        help="of Parquet (zstd)",
+        help="compression of Parquet (default: zstd)",
     )
     parser.add_argument(
         "--split-bytes",
         type=size_of,
         default=128 << 20,
         metavar="SIZE",
-        help="source bytes for one task (128m)",
+        help="bytes of the source that one task reads (default: 128m)",
     )
     parser.add_argument(
         "--target-file-size",
         type=_size_or_none,
         default=128 << 20,
         metavar="SIZE",
-        help="of a file of the target, at most; small sources of a partition are merged into such files. "
-        "0: at least one file for each source (128m)",
+        help="largest file of the target; small sources of a partition are merged up to this size. "
+        "0: at least one file for each source (default: 128m)",
     )
     parser.add_argument("--split-mb", type=_mebibytes, dest="split_bytes", help=argparse.SUPPRESS)
     parser.add_argument("--no-verify", action="store_true", help="do not read back what was written")
     parser.add_argument(
         "--master",
-        help="Spark master (local[*]; spark-submit's own under spark-submit), or in-process[N]: N threads of "
-        "this process, without Spark (in-process: one a processor; the default without PySpark or Java)",
+        help="Spark master (default: local[*], or that of spark-submit), or in-process[N]: N threads of this "
+        "process, without Spark (in-process: one for each processor; the default without PySpark or Java)",
     )
     parser.add_argument(
         "--on-vanished",
         default="fail",
         choices=["fail", "keep", "remove"],
-        help="sources that are gone since an earlier run: say so and exit with 1, keep their rows, or take "
-        "them out of the target (fail)",
+        help="sources that have disappeared since an earlier run: report them and exit with 1, keep their rows, "
+        "or remove their rows from the target (default: fail)",
     )
     parser.add_argument(
         "--most-vanished",
         type=float,
         default=0.5,
         metavar="SHARE",
-        help="how much of a table --on-vanished remove takes out at once, by the bytes of its sources (0.5)",
+        help="the largest share of a table that --on-vanished remove may remove in one run, by bytes of the "
+        "sources (default: 0.5)",
     )
     parser.add_argument(
         "--dropped",
         action="append",
         default=[],
         metavar="TABLE",
-        help="a table, or a pattern of tables, that --on-vanished remove may take out whole; repeatable",
+        help="a table, or a pattern of tables, that --on-vanished remove may remove entirely; repeatable",
     )
     parser.add_argument(
         "--on-foreign-changes",
         default="refuse",
         choices=["refuse", "append"],
-        help="Delta and Iceberg tables that others have written to: leave them, or add what is new (refuse)",
+        help="Delta and Iceberg tables that others have written to: leave them alone, or append new rows "
+        "(default: refuse)",
     )
     parser.add_argument(
         "--leave-behind",
         action="append",
         default=[],
         metavar="WHAT",
-        help="what of a directory (HBase, Kudu) need not be in DST for it to be listed as safe to delete: "
-        "older-versions, snapshots, tables, .. or one of them, tables=ns:old; with commas, or repeated",
+        help="parts of an HBase or Kudu directory that may be missing from DST when it is listed as safe to "
+        "delete: older-versions, snapshots, tables, .. or a single one: tables=ns:old; separated by commas, or "
+        "repeated",
     )
     parser.add_argument(
         "--allow-loss",
         action="append",
         default=[],
         metavar="HOW",
-        help="changes of values that keep no source off that list: digits-below-microseconds, "
-        "malformed-text, partition-columns, masked-columns; with commas, or repeated",
+        help="changes of values that are accepted when a source is listed as safe to delete: "
+        "digits-below-microseconds, malformed-text, partition-columns, masked-columns; separated by commas, or "
+        "repeated",
     )
     parser.add_argument(
         "--include",
@@ -149,30 +153,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only files that match: a name (*.orc), or a path below SRC (sales/dt=2014*); repeatable",
     )
     parser.add_argument(
-        "--exclude", action="append", default=[], metavar="PATTERN", help="not those that match; repeatable"
+        "--exclude", action="append", default=[], metavar="PATTERN", help="leave out files that match; repeatable"
     )
     parser.add_argument(
         "--metastore",
         metavar="URI",
-        help="thrift://host:9083 of a Hive metastore: compare what is migrated with the numbers of rows, "
-        "locations and formats that it has",
+        help="thrift://host:9083 of a Hive metastore: compare the result with the row counts, locations and "
+        "formats that it states",
     )
     parser.add_argument(
         "--tables",
         action="append",
         default=[],
         metavar="PATTERN",
-        help="where SRC is a metastore: the tables to migrate, database.table with * and ?; repeatable",
+        help="if SRC is a metastore: the tables to migrate, as database.table with * and ?; repeatable",
     )
     parser.add_argument(
         "--location",
         action="append",
         default=[],
         metavar="OLD=NEW",
-        help="where SRC is a metastore: a prefix of locations, and where its files are now; repeatable",
+        help="if SRC is a metastore: a prefix of its locations, and where those files are now; repeatable",
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="say what would be done and refused, and write nothing"
+        "--dry-run", action="store_true", help="show what would be done and what refused; write nothing"
     )
     for end in ("source", "target"):
         parser.add_argument(
@@ -180,11 +184,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             action="append",
             default=[],
             metavar="KEY=VALUE",
-            help=f"credentials and endpoints of the {end}'s URL",
+            help=f"credentials and endpoints for the URL of the {end}",
         )
     again = parser.add_mutually_exclusive_group()
-    again.add_argument("--resume", action="store_true", help="go on with an earlier run (the default)")
-    again.add_argument("--fresh", action="store_true", help="convert again what an earlier run has done")
+    again.add_argument("--resume", action="store_true", help="continue an earlier run (the default)")
+    again.add_argument("--fresh", action="store_true", help="convert everything again, whatever an earlier run has done")
     parser.add_argument("--json", action="store_true", help="print report.json instead of a summary")
 
 

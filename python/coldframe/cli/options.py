@@ -67,21 +67,21 @@ def add_open_options(parser: argparse.ArgumentParser, *, prints_rows: bool = Fal
         dest="input_format",
         choices=[*formats()],
         metavar="NAME",
-        help=f"what the file is ({', '.join(formats())}); by default the bytes tell",
+        help=f"format of the file ({', '.join(formats())}); default: detected from its bytes",
     )
     group.add_argument(
         "--schema",
         metavar="DDL",
-        help="columns of a file that does not name them: 'id bigint, tags array<string>'",
+        help="columns of a file that does not store them: 'id bigint, tags array<string>'",
     )
-    group.add_argument("--serde", choices=choices_of("serde"), help="how an RCFile's cells are written")
+    group.add_argument("--serde", choices=choices_of("serde"), help="how the cells of an RCFile are encoded")
     add_format_option(group, "--option", "any other option of the format")
     group.add_argument(
         "--storage-option",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="credentials and endpoints of a URL",
+        help="credentials and endpoints for a URL",
     )
     group.add_argument(
         "--key", action="append", default=[], metavar="NAME=HEX", help="a key of an encrypted file"
@@ -124,7 +124,7 @@ def add_form_option(parser: argparse.ArgumentParser, default: str) -> None:
         dest="form",
         action="store_const",
         const="vertical",
-        help="one row after the other, with a line for each column",
+        help="print one row after the other, with a line for each column",
     )
 
 
@@ -146,7 +146,7 @@ def add_row_options(
         "--on-error",
         choices=["raise", "skip", "null"],
         default="raise",
-        help="skip: lose the smallest damaged unit; null: keep its rows, as nulls where they are lost",
+        help="skip: drop the smallest damaged unit; null: keep its rows, with nulls for lost values",
     )
 
 
@@ -291,5 +291,5 @@ def add_split_bytes(parser: argparse.ArgumentParser, *old: str) -> None:
         type=size_of,
         default=DEFAULT_SPLIT_BYTES,
         metavar="SIZE",
-        help="about so much in each, such as 64m (default 128m)",
+        help="approximate size of a split, such as 64m (default 128m)",
     )

@@ -55,7 +55,7 @@ def _add_facts(commands: Commands) -> None:
     parser = add_command(
         commands,
         "detect",
-        "tell the format of files from their bytes",
+        "detect the format of files from their bytes",
         "coldframe detect *\ncoldframe detect --json s3://bucket/key",
     )
     parser.add_argument("source", nargs="+", help="paths, URLs or patterns; - is standard input")
@@ -77,7 +77,7 @@ def _add_facts(commands: Commands) -> None:
         dest="form",
         choices=["arrow", "hive", "tables"],
         default="arrow",
-        help="whose names of types; tables: what `File.proposal` guesses, as an entry of tables.toml",
+        help="notation of the types; tables: what `File.proposal` guesses, as an entry of tables.toml",
     )
     add_open_options(parser)
     _json(parser, schema)
@@ -85,7 +85,7 @@ def _add_facts(commands: Commands) -> None:
     parser = add_command(
         commands,
         "meta",
-        "show what a file says of itself",
+        "show the metadata of a file",
         "coldframe meta 000000_0\ncoldframe meta --json 000000_0 | jq .codec",
     )
     parser.add_argument("source", nargs="+", help=EACH)
@@ -153,7 +153,7 @@ curl -s https://host/000000_0 | coldframe cat -""",
         """coldframe count 000000_0\ncoldframe count warehouse/events --where "dt = '2014-01-01'" """,
     )
     parser.add_argument("source", nargs="+", help=MANY)
-    parser.add_argument("--where", metavar="SQL", help="only the rows that pass")
+    parser.add_argument("--where", metavar="SQL", help="count only the rows that match")
     add_open_options(parser)
     _json(parser, count)
 
@@ -173,12 +173,12 @@ coldframe convert rows.csv rows.orc                 # from CSV, JSON lines, Parq
     parser.add_argument(
         "--to",
         choices=[*OTHER_FORMATS, *COLDFRAME_FORMATS],
-        help="its format (default: by the name's ending)",
+        help="its format (default: by the extension)",
     )
     add_format_option(
         parser,
         "--write-option",
-        "an option of the format to write; of Parquet codec, compression_level and row_group_rows",
+        "an option for writing; Parquet has codec, compression_level and row_group_rows",
         write=True,
     )
     add_row_options(parser)

@@ -29,7 +29,7 @@ def add_parsers(commands: Commands) -> None:
     parser = add_command(
         commands,
         "sizes",
-        "show what each column takes in the file and in memory",
+        "show the size of each column in the file and in memory",
         """coldframe sizes events.orc
 coldframe sizes 'events/*.orc' --stored             # without decoding
 coldframe sizes old.rc --schema 'id bigint, s string' --serde text --json""",
@@ -37,7 +37,7 @@ coldframe sizes old.rc --schema 'id bigint, s string' --serde text --json""",
     parser.add_argument("source", nargs="+", help=EACH)
     parser.add_argument("-c", "--columns", metavar="A,B,..", help="only these columns")
     parser.add_argument(
-        "--stored", action="store_true", help="only what is stored: nothing is decoded to measure it"
+        "--stored", action="store_true", help="show only stored sizes, without decoding anything"
     )
     add_open_options(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -46,7 +46,7 @@ coldframe sizes old.rc --schema 'id bigint, s string' --serde text --json""",
     parser = add_command(
         commands,
         "index",
-        "list the units of a file, and those that a filter leaves to be read",
+        "list the units of a file, or those that a filter leaves",
         """coldframe index events.orc
 coldframe index events.orc --where "user_id = 4711" -c user_id,at
 coldframe index cf/3f2a77 --where "row >= 'row-1' and row < 'row-2'" --json""",
@@ -56,7 +56,7 @@ coldframe index cf/3f2a77 --where "row >= 'row-1' and row < 'row-2'" --json""",
     parser.add_argument(
         "--where",
         metavar="SQL",
-        help="only the units that statistics, indexes and bloom filters do not rule out",
+        help="only the units that statistics, indexes and bloom filters cannot rule out",
     )
     add_open_options(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")

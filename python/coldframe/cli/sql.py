@@ -48,20 +48,20 @@ def add_parsers(commands: Commands) -> None:
     parser = add_command(
         commands,
         "sql",
-        "query files and tables with SQL, by DuckDB",
+        "query files and tables with SQL, run by DuckDB",
         """coldframe sql "select channel, count(*) from 'warehouse/sales' group by 1"
 coldframe sql "select * from 'tserver/events' limit 5"      # a table of a Kudu directory or an HBase root
 coldframe sql --in warehouse "select * from sales join customers using (id)" --format csv
 coldframe sql --in hbase/                                   # asks for queries; .tables, .exit""",
     )
-    parser.add_argument("query", nargs="?", help="one or several statements; without, they are asked for")
+    parser.add_argument("query", nargs="?", help="one or several statements; without any, a prompt opens")
     parser.add_argument(
         "--in",
         dest="places",
         action="append",
         default=[],
         metavar="DIR",
-        help="a directory whose tables have their names in queries; may be repeated",
+        help="a directory whose tables can be queried by name; may be repeated",
     )
     parser.add_argument(
         "--format", dest="form", choices=FORMS, default="table", help="the form of the rows (default table)"
@@ -75,7 +75,7 @@ coldframe sql --in hbase/                                   # asks for queries; 
     parser = add_command(
         commands,
         "summarize",
-        "show smallest, largest, distinct and missing values of each column, by DuckDB",
+        "show the minimum, maximum, distinct and missing values of each column, by DuckDB",
         """coldframe summarize events.orc
 coldframe summarize warehouse/sales --json""",
     )
@@ -107,12 +107,12 @@ coldframe tables thrift://metastore:9083/sales.orders --write-tables tables.toml
     parser.add_argument(
         "--write-tables",
         metavar="FILE",
-        help="write entries of tables.toml to this new file, too",
+        help="also write entries of tables.toml to this new file",
     )
     parser.add_argument(
         "--no-rows",
         action="store_true",
-        help="do not open the tables to ask for their rows, nor ask a metastore for their partitions",
+        help="list names only: do not open the tables to count rows, nor ask a metastore for partitions",
     )
     parser.add_argument(
         "--storage-option", action="append", default=[], metavar="KEY=VALUE", help="credentials and endpoints"
