@@ -29,7 +29,7 @@ pub struct Projection {
 impl Projection {
     /// Resolves `columns` (all, if `None`) and the additional columns `also` that only the filter needs.
     pub fn resolve(schema: &SchemaRef, columns: Option<&[String]>, also: &[&str]) -> Result<Self> {
-        let (mut wanted, mut order) = (Wanted::default(), Vec::new());
+        let (mut wanted, mut order) = (RequestedPaths::default(), Vec::new());
         let known = Names::new(schema, columns.is_some() || !also.is_empty());
         match columns {
             None => {
@@ -86,9 +86,9 @@ impl Projection {
 
 /// The paths requested below each top-level column; an empty path is all of it.
 #[derive(Default)]
-struct Wanted(BTreeMap<usize, Vec<Vec<String>>>);
+struct RequestedPaths(BTreeMap<usize, Vec<Vec<String>>>);
 
-impl Wanted {
+impl RequestedPaths {
     fn all(&mut self, indexes: &[usize]) {
         for i in indexes {
             self.0.insert(*i, vec![Vec::new()]);

@@ -33,7 +33,7 @@ struct Current {
     batches: BatchIter,
     /// The rest of a batch that was too long.
     rest: Option<RecordBatch>,
-    place: Place,
+    place: UnitPosition,
     rows_out: u64,
 }
 
@@ -57,7 +57,7 @@ impl Current {
 }
 
 /// The position of a unit, for errors and damage records.
-struct Place {
+struct UnitPosition {
     bytes: Range<u64>,
     rows: Option<u64>,
     structure: String,
@@ -153,7 +153,7 @@ impl ScanReader {
     }
 
     fn start(&mut self, unit: Unit, bytes: Result<Vec<Bytes>>) -> Result<RecordBatch> {
-        let place = Place { bytes: unit.bytes, rows: unit.rows, structure: unit.structure };
+        let place = UnitPosition { bytes: unit.bytes, rows: unit.rows, structure: unit.structure };
         let decode = unit.decode;
         match bytes.and_then(|bytes| decode.decode(bytes)) {
             Ok(batches) => {
@@ -165,7 +165,7 @@ impl ScanReader {
     }
 
     /// Records the rest of a unit as lost, or raises.
-    fn lose(&self, e: Error, place: &Place, rows_out: u64) -> Result<RecordBatch> {
+    fn lose(&self, e: Error, place: &UnitPosition, rows_out: u64) -> Result<RecordBatch> {
         let e = e.within(place.structure.clone()).at(place.bytes.start);
         if self.request.scan.on_error == OnError::Raise || !e.is_damage() {
             return Err(e);

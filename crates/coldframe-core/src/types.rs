@@ -37,7 +37,7 @@ pub use widen::{MAX_PRECISION, Unlike, wider};
 use crate::{Error, Result};
 
 /// The merged column so far.
-struct Known<'a> {
+struct MergedColumn<'a> {
     field: Field,
     /// A file that has this type.
     path: &'a str,
@@ -54,7 +54,7 @@ pub fn unify<'a>(
     table: Option<&str>,
 ) -> Result<Schema> {
     let of = table.map_or_else(String::new, |table| format!("table {table}: "));
-    let mut columns: Vec<Known<'a>> = Vec::new();
+    let mut columns: Vec<MergedColumn<'a>> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut seen: HashSet<&'a [arrow_schema::FieldRef]> = HashSet::new();
     let mut metadata = None;
@@ -73,7 +73,7 @@ pub fn unify<'a>(
                 known.add(field, path).map_err(|why| Error::schema(format!("{of}{why}")))?;
             } else {
                 places.insert(name, columns.len());
-                columns.push(Known { field: field.as_ref().clone(), path, count: 1 });
+                columns.push(MergedColumn { field: field.as_ref().clone(), path, count: 1 });
             }
         }
     }
@@ -85,7 +85,7 @@ pub fn unify<'a>(
     Ok(Schema::new_with_metadata(fields.collect::<Vec<_>>(), metadata.cloned().unwrap_or_default()))
 }
 
-impl<'a> Known<'a> {
+impl<'a> MergedColumn<'a> {
     /// One more file has it. A later conflict names the file that determined the type.
     fn add(&mut self, other: &Field, path: &'a str) -> Result<(), String> {
         self.count += 1;

@@ -10,7 +10,7 @@ use coldframe_core::{Content, ErrorContext, OpenOptions, Result};
 use crate::layout::names::TableName;
 use crate::layout::policy::{self, Family};
 use crate::layout::{messages, proto::TableSchema};
-use crate::open::{Chosen, Found};
+use crate::open::{Chosen, OpenTable};
 use crate::options::{Options, View};
 use crate::root::{Opened, Root, SNAPSHOT_INFO, SNAPSHOTS, join};
 
@@ -18,7 +18,7 @@ use crate::root::{Opened, Root, SNAPSHOT_INFO, SNAPSHOTS, join};
 pub(crate) fn contents(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Result<Vec<Content>> {
     let options = Options::new(options)?;
     let opened = Opened::new(folder)?;
-    let (_, chosen) = Found::choose(&opened, &options)?;
+    let (_, chosen) = OpenTable::choose(&opened, &options)?;
     let mut all = match &opened {
         Opened::Root(root) => {
             let mut all = tables(root, &chosen)?;
@@ -37,7 +37,7 @@ pub(crate) fn contents(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Resul
     };
     match &chosen {
         Chosen::Table(asked) => {
-            let (table, schema) = Found::described(root, asked.as_ref(), &options.files.limits)?;
+            let (table, schema) = OpenTable::described(root, asked.as_ref(), &options.files.limits)?;
             // A table's folder alone does not state its name.
             let of =
                 if all.iter().any(|c| c.of == table.to_string()) { table.to_string() } else { String::new() };
@@ -51,7 +51,7 @@ pub(crate) fn contents(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Resul
             );
         }
         Chosen::Snapshot(name) => {
-            let (_, manifest) = Found::manifest(root, name, &options.files.limits)?;
+            let (_, manifest) = OpenTable::manifest(root, name, &options.files.limits)?;
             all.extend(parts(name, &manifest.schema, &options)?);
         }
         Chosen::None(..) => {}

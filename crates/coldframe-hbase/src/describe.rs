@@ -3,11 +3,11 @@
 use coldframe_core::{Result, Value};
 
 use crate::layout::policy::{Family, attributes};
-use crate::open::Found;
+use crate::open::OpenTable;
 use crate::regions::alive::Region;
 
 /// The contents of descriptors, regions and snapshots.
-pub(crate) fn metadata(found: &Found) -> Result<Value> {
+pub(crate) fn metadata(found: &OpenTable) -> Result<Value> {
     let shared = &found.shared;
     let names = |names: &[String]| Value::List(names.iter().map(|n| n.as_str().into()).collect());
     let tables: Vec<String> = found.tables.iter().map(ToString::to_string).collect();
@@ -40,7 +40,7 @@ pub(crate) fn metadata(found: &Found) -> Result<Value> {
 const COUNTED: u64 = 256 << 20;
 
 /// The logs, and how many cells only they have.
-fn logs(found: &Found) -> Result<Value> {
+fn logs(found: &OpenTable) -> Result<Value> {
     let Some(logs) = found.logs.as_ref().filter(|_| found.snapshot.is_none()) else { return Ok(Value::Null) };
     let servers = logs.of_servers()?;
     let (mut recovered, mut store_files) = (Vec::new(), Vec::new());

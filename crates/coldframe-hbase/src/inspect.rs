@@ -2,10 +2,10 @@
 
 use coldframe_core::{Damage, Fault, Node, Result, TableFile};
 
-use crate::open::Found;
+use crate::open::OpenTable;
 
 /// A node per region, with its store files inside.
-pub(crate) fn table(found: &Found) -> Result<Node> {
+pub(crate) fn table(found: &OpenTable) -> Result<Node> {
     let mut root = Node::new("HBase table", 0..0).with("table", found.shared.table.to_string());
     let mut at = 0;
     for region in &found.regions {

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use coldframe_core::{DamageLog, Error, OnError, Result, arrow_error};
 use coldframe_hfile::{CellSink, Plain, RowOrder, RowQuery};
 
-use crate::open::{Asking, Found};
+use crate::open::{CellRequest, OpenTable};
 use crate::options::{Options, View};
 use crate::regions::alive::Region;
 use crate::regions::files::OpenRegion;
@@ -43,14 +43,14 @@ struct HeldRegion {
 
 impl Lookups {
     /// The visible cells of a row.
-    pub(crate) fn get(&self, found: &Found, schema: &SchemaRef, row: &[u8]) -> Result<Vec<RecordBatch>> {
+    pub(crate) fn get(&self, found: &OpenTable, schema: &SchemaRef, row: &[u8]) -> Result<Vec<RecordBatch>> {
         self.get_many(found, schema, &[row.to_vec()])
     }
 
     /// The visible cells of some rows, each row once, in table order.
     pub(crate) fn get_many(
         &self,
-        found: &Found,
+        found: &OpenTable,
         schema: &SchemaRef,
         rows: &[Vec<u8>],
     ) -> Result<Vec<RecordBatch>> {
@@ -72,7 +72,7 @@ impl Lookups {
             let own = rest.iter().take_while(|row| ends(row)).count().max(1);
             let (here, behind) = rest.split_at_checked(own).unwrap_or((rest, &[]));
             let held = self.held(found, place, region)?;
-            let scanning = found.scanning(Asking {
+            let scanning = found.scanning(CellRequest {
                 columns: schema.clone(),
                 on_error: OnError::Raise,
                 damage: DamageLog::default(),
@@ -89,7 +89,7 @@ impl Lookups {
         Ok(batches)
     }
 
-    fn held(&self, found: &Found, place: usize, region: &Region) -> Result<Arc<HeldRegion>> {
+    fn held(&self, found: &OpenTable, place: usize, region: &Region) -> Result<Arc<HeldRegion>> {
         if let Some(held) = self.open.lock().unwrap_or_else(PoisonError::into_inner).get(&place) {
             return Ok(held.clone());
         }
@@ -113,7 +113,7 @@ impl Lookups {
 }
 
 /// The region that has a row.
-fn region_of<'f>(found: &'f Found, row: &[u8], order: RowOrder) -> Option<(usize, &'f Region)> {
+fn region_of<'f>(found: &'f OpenTable, row: &[u8], order: RowOrder) -> Option<(usize, &'f Region)> {
     let behind = found.regions.partition_point(|r| order.compare(&r.start, row).is_le());
     let place = behind.checked_sub(1)?;
     let region = found.regions.get(place)?;
@@ -148,7 +148,7 @@ fn cells(held: &HeldRegion, rows: &[&[u8]], order: RowOrder) -> Result<Vec<Cells
 
 /// A range of rows.
 pub struct RowScan {
-    found: Arc<Found>,
+    found: Arc<OpenTable>,
     scanning: Arc<Scanning>,
     families: Vec<bool>,
     /// Families, or families with qualifiers; empty is all.
@@ -166,7 +166,7 @@ impl std::fmt::Debug for RowScan {
 }
 
 impl RowScan {
-    pub(crate) fn new(found: &Arc<Found>, schema: &SchemaRef, query: &RowQuery) -> Result<Self> {
+    pub(crate) fn new(found: &Arc<OpenTable>, schema: &SchemaRef, query: &RowQuery) -> Result<Self> {
         if let Some(e) = found.first_missing(OnError::Raise) {
             return Err(e);
         }
@@ -188,7 +188,7 @@ impl RowScan {
                 "`columns` of a scan of a wide table; the option `columns` of `open` names them",
             ));
         }
-        let asking = Asking {
+        let asking = CellRequest {
             columns: schema.clone(),
             on_error: OnError::Raise,
             damage: DamageLog::default(),
@@ -260,7 +260,7 @@ impl Iterator for RowScan {
 }
 
 /// The parts of regions in a range of rows. They are small, since each is in memory at a time.
-fn parts(found: &Found, query: &RowQuery) -> Result<VecDeque<(Arc<Region>, Rows)>> {
+fn parts(found: &OpenTable, query: &RowQuery) -> Result<VecDeque<(Arc<Region>, Rows)>> {
     let order = found.order();
     let (mut start, mut stop) = (query.start.clone().unwrap_or_default(), query.stop.clone());
     if let Some(prefix) = &query.prefix {

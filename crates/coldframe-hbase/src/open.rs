@@ -22,18 +22,18 @@ use crate::root::{Opened, Root, SNAPSHOTS, join};
 use crate::scan::merge::Scanning;
 use crate::scan::mob::MobFiles;
 use crate::scan::plan::{RegionPlan, Rows, Source};
-use crate::scan::sight::Asked;
+use crate::scan::sight::VisibilityRules;
 use crate::wal::edits::Logs;
 
 /// How the live regions are determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Known {
+pub(crate) enum RegionSource {
     Meta,
     Folders,
     Snapshot,
 }
 
-impl Known {
+impl RegionSource {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Meta => "hbase:meta",
@@ -52,7 +52,7 @@ pub(crate) fn cell_schema() -> SchemaRef {
 }
 
 /// The request of a scan.
-pub(crate) struct Asking {
+pub(crate) struct CellRequest {
     pub(crate) columns: SchemaRef,
     pub(crate) on_error: OnError,
     pub(crate) damage: DamageLog,
@@ -61,7 +61,7 @@ pub(crate) struct Asking {
 
 /// A table and its regions.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct OpenTable {
     pub(crate) shared: Arc<Shared>,
     /// The write-ahead logs, whether they count or not.
     pub(crate) logs: Option<Arc<Logs>>,
@@ -76,7 +76,7 @@ pub(crate) struct Found {
     pub(crate) unknown: Vec<String>,
     /// How many of them have files of their own and are not read.
     pub(crate) passed_regions: u64,
-    pub(crate) known: Known,
+    pub(crate) known: RegionSource,
     pub(crate) disabled: Option<bool>,
     pub(crate) snapshot: Option<SnapshotFacts>,
     /// The names of the tables in the directory, and of its snapshots.
@@ -127,7 +127,7 @@ pub(crate) fn tables(folder: &Arc<dyn Folder>) -> Result<Vec<TableName>> {
     Ok(all)
 }
 
-impl Found {
+impl OpenTable {
     /// Opens what the options request in a folder.
     pub(crate) fn open(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Result<Self> {
         let options = Options::new(options)?;
@@ -223,7 +223,7 @@ impl Found {
         let mut found = Self::new(root, table, schema, options)?;
         found.missing = missing_rows(&alive);
         found.regions = alive.into_iter().map(Arc::new).collect();
-        (found.known, found.snapshot) = (Known::Snapshot, Some(facts));
+        (found.known, found.snapshot) = (RegionSource::Snapshot, Some(facts));
         Ok(found)
     }
 
@@ -295,7 +295,7 @@ impl Found {
             missing: Vec::new(),
             unknown: Vec::new(),
             passed_regions: 0,
-            known: Known::Folders,
+            known: RegionSource::Folders,
             disabled: None,
             snapshot: None,
             tables: Vec::new(),
@@ -384,7 +384,7 @@ impl Found {
         let (alive, gone): (Vec<_>, Vec<_>) =
             listed.into_iter().partition(|region| folders.contains(&region.encoded));
         self.missing.extend(gone.iter().map(without_folder));
-        self.known = Known::Meta;
+        self.known = RegionSource::Meta;
         self.regions = alive.into_iter().map(Arc::new).collect();
         Ok(())
     }
@@ -470,16 +470,16 @@ impl Found {
     }
 
     /// What the units of a scan share.
-    pub(crate) fn scanning(&self, asking: Asking) -> Arc<Scanning> {
+    pub(crate) fn scanning(&self, asking: CellRequest) -> Arc<Scanning> {
         self.scanning_by(&self.options, asking)
     }
 
     /// The same with other options.
-    pub(crate) fn scanning_by(&self, options: &Options, asking: Asking) -> Arc<Scanning> {
+    pub(crate) fn scanning_by(&self, options: &Options, asking: CellRequest) -> Arc<Scanning> {
         let shared = &self.shared;
-        let Asking { columns, on_error, damage, batch_rows } = asking;
+        let CellRequest { columns, on_error, damage, batch_rows } = asking;
         Arc::new(Scanning {
-            asked: Asked::new(options, &shared.families),
+            asked: VisibilityRules::new(options, &shared.families),
             families: shared.families.clone().into(),
             mob: self.mob.clone(),
             order: self.order(),
@@ -508,7 +508,7 @@ impl Found {
     /// Plans the rows of hbase:meta (one region) about a table; they are adjacent in its order.
     fn about(&self, table: &TableName) -> Result<RegionPlan> {
         let region = self.regions.first().ok_or_else(|| Error::corrupt("expected a region, found none"))?;
-        let scanning = self.scanning(Asking {
+        let scanning = self.scanning(CellRequest {
             columns: cell_schema(),
             on_error: OnError::Raise,
             damage: DamageLog::default(),

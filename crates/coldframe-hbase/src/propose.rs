@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use arrow_array::{Array, BinaryArray, RecordBatch};
 use coldframe_core::{DamageLog, Error, OnError, Plan, Result, Value};
 
-use crate::open::{Asking, Found, cell_schema};
+use crate::open::{CellRequest, OpenTable, cell_schema};
 use crate::options::{Options, View};
 use crate::scan::plan::{RegionPlan, Rows};
 
@@ -76,12 +76,12 @@ impl ColumnStats {
 }
 
 /// Options for a wide table; `None` if it has no cells to guess from.
-pub(crate) fn proposal(found: &Found) -> Result<Option<Value>> {
+pub(crate) fn proposal(found: &OpenTable) -> Result<Option<Value>> {
     let mut seen: BTreeMap<String, ColumnStats> = BTreeMap::new();
     let options = Options { view: View::Latest, versions: 1, ..found.options.clone() };
     let mut all = 0;
     for region in &found.regions {
-        let asking = Asking {
+        let asking = CellRequest {
             columns: cell_schema(),
             on_error: OnError::Skip,
             damage: DamageLog::default(),

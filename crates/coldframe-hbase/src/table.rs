@@ -14,7 +14,7 @@ use coldframe_hfile::{RowOrder, RowQuery};
 
 use crate::describe;
 use crate::lookup::{Lookups, RowScan};
-use crate::open::{Asking, Found};
+use crate::open::{CellRequest, OpenTable};
 use crate::options::View;
 use crate::regions::alive::Region;
 use crate::scan::plan::{RegionPlan, Rows};
@@ -27,7 +27,7 @@ const LOOKED_AT: usize = 4;
 /// An open table.
 #[derive(Debug)]
 pub struct HBaseTable {
-    found: Arc<Found>,
+    found: Arc<OpenTable>,
     schema: SchemaRef,
     lookups: Lookups,
     /// All that can be read, if it was opened for one of its splits.
@@ -37,7 +37,7 @@ pub struct HBaseTable {
 impl HBaseTable {
     /// Finds the table in `folder`, and its regions.
     pub fn open(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Result<Self> {
-        Ok(Self::of(Found::open(folder, options)?, None))
+        Ok(Self::of(OpenTable::open(folder, options)?, None))
     }
 
     /// The same from recorded data. Then possibly only one split can be read.
@@ -52,12 +52,12 @@ impl HBaseTable {
         }
     }
 
-    fn of(found: Found, only: Option<Only>) -> Self {
+    fn of(found: OpenTable, only: Option<Only>) -> Self {
         Self { schema: found.columns(), found: Arc::new(found), lookups: Lookups::default(), only }
     }
 
     /// The whole table; fails if it was opened for one of its splits.
-    fn whole(&self) -> Result<&Arc<Found>> {
+    fn whole(&self) -> Result<&Arc<OpenTable>> {
         match self.only {
             None => Ok(&self.found),
             Some(_) => Err(Error::invalid("the table was opened for one of its splits: open its directory")),
@@ -214,7 +214,7 @@ impl TableFile for HBaseTable {
         let region = self.region(place)?;
         let predicate = request.scan.predicate.as_ref();
         let Some(rows) = self.rows(region, split, predicate)? else { return Ok(Box::new(NoUnits)) };
-        let scanning = self.found.scanning(Asking {
+        let scanning = self.found.scanning(CellRequest {
             columns: request.decode.clone(),
             on_error: request.scan.on_error,
             damage: request.damage.clone(),

@@ -2,10 +2,10 @@
 
 use coldframe_core::{Damage, Fault, Result, TableFile};
 
-use crate::open::Found;
+use crate::open::OpenTable;
 
 /// Contradictions in the store files. The scan reports missing ones.
-pub(crate) fn structure(found: &Found) -> Result<Vec<Damage>> {
+pub(crate) fn structure(found: &OpenTable) -> Result<Vec<Damage>> {
     let mut all = Vec::new();
     for region in &found.regions {
         let open = found.shared.open(region)?;

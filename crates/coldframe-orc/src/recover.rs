@@ -73,7 +73,7 @@ pub(crate) struct Recovered {
 
 /// The contents of the lost tail, as far as they are known.
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownTail {
     postscript: PostScript,
     footer: Footer,
 }
@@ -89,7 +89,7 @@ pub(crate) fn recover(
     let (schema, limits) = (options.declared.as_ref(), &options.limits);
     if let Some(tail) = inner_tail(source, limits)? {
         let source = source.as_ref();
-        let mut known = Known { postscript: tail.postscript.clone(), footer: tail.footer.clone() };
+        let mut known = KnownTail { postscript: tail.postscript.clone(), footer: tail.footer.clone() };
         if let Some(spec) = schema {
             declared::declare(&mut known.footer.types, spec, options.declares, limits)?;
         }
@@ -119,13 +119,13 @@ pub(crate) fn recover(
     let start = MAGIC.len() as u64;
     match (types, beside) {
         (types, Some(tail)) => {
-            let known = Known { postscript: tail.postscript, footer: cleared(tail.footer, types) };
+            let known = KnownTail { postscript: tail.postscript, footer: cleared(tail.footer, types) };
             search(source, known, Vec::new(), start, limits)
         }
         (Some(types), None) => {
             let footer = cleared(Footer::default(), Some(types));
             let postscript = detect_codec(source, &footer, limits)?;
-            search(source, Known { postscript, footer }, Vec::new(), start, limits)
+            search(source, KnownTail { postscript, footer }, Vec::new(), start, limits)
         }
         (None, None) => Err(unnamed(&[])),
     }
@@ -252,12 +252,12 @@ fn detect_codec(source: &dyn ReadAt, footer: &Footer, limits: &Limits) -> Result
 /// Adds all stripes from `from` on to the known ones.
 fn search(
     source: &dyn ReadAt,
-    known: Known,
+    known: KnownTail,
     mut stripes: Vec<StripeInformation>,
     from: u64,
     limits: &Limits,
 ) -> Result<Recovered> {
-    let Known { postscript, mut footer } = known;
+    let KnownTail { postscript, mut footer } = known;
     let compression = Compression::new(&postscript, limits)?;
     let mut search = Search::new(source, compression, &footer.types, limits);
     let (mut at, mut lost, mut stride) = (from, Vec::new(), footer.row_index_stride.map_or(0, u64::from));
@@ -348,7 +348,7 @@ fn cut_off(end: u64) -> Damage {
 
 /// A stripe that was found.
 #[derive(Clone, Debug)]
-struct Found {
+struct FoundStripe {
     start: u64,
     index_length: u64,
     footer: Range<u64>,
@@ -401,7 +401,7 @@ impl<'a> Search<'a> {
     }
 
     /// The first stripe that begins at or after `from` and whose footer begins in `places`.
-    fn next(&mut self, from: u64, places: Range<u64>) -> Result<Option<Found>> {
+    fn next(&mut self, from: u64, places: Range<u64>) -> Result<Option<FoundStripe>> {
         let mut codec = Decompressor::new();
         let mut message = Vec::new();
         let Range { mut start, end } = places;
@@ -508,7 +508,7 @@ impl<'a> Search<'a> {
         from: u64,
         place: Range<u64>,
         codec: &mut Decompressor,
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<FoundStripe>> {
         if footer.columns.len() != self.columns || footer.streams.is_empty() {
             return Ok(None);
         }
@@ -547,6 +547,6 @@ impl<'a> Search<'a> {
         let Some(counts) = counts.filter(|c| !c.is_empty()) else { return Ok(None) };
         let Some(rows) = counts.iter().try_fold(0u64, |sum, n| sum.checked_add(*n)) else { return Ok(None) };
         let stride = counts.first().copied().unwrap_or(0);
-        Ok(Some(Found { start, index_length, footer: place, rows, stride }))
+        Ok(Some(FoundStripe { start, index_length, footer: place, rows, stride }))
     }
 }

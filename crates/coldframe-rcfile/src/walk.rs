@@ -17,7 +17,7 @@ use coldframe_encoding::codec::Decompressor;
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 
 use self::candidate::Budget;
-use self::sync::Known;
+use self::sync::KnownMarker;
 use crate::layout::key::KeyBuffer;
 use crate::layout::row_group::{FileContext, RecordHeader, RowGroup, SYNC_ESCAPE, SYNC_MARKER_LEN};
 
@@ -37,7 +37,7 @@ pub(crate) struct GroupWalk {
     decompressor: Decompressor,
     budget: Budget,
     /// The last marker found.
-    marker: Option<Known>,
+    marker: Option<KnownMarker>,
 }
 
 impl GroupWalk {

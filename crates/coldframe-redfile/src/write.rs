@@ -176,7 +176,7 @@ impl<W: Write> Writer<W> {
             let shredded = shred::shred(node, array, start);
             leaves.extend(shredded.map_err(|e| e.within(format!("column `{}`", field.name())))?);
         }
-        let mut places = vec![Place::default(); leaves.len()];
+        let mut places = vec![LeafPosition::default(); leaves.len()];
         let mut left = rows;
         while left > 0 {
             let step = self.rows_before_look(&leaves, &places, left);
@@ -196,7 +196,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// How many of the next `left` rows may be appended before the next check.
-    fn rows_before_look(&self, leaves: &[Leaf<'_>], places: &[Place], left: usize) -> usize {
+    fn rows_before_look(&self, leaves: &[Leaf<'_>], places: &[LeafPosition], left: usize) -> usize {
         let most = self.options.row_group_rows.saturating_sub(self.rows).max(1);
         let most = usize::try_from(most).unwrap_or(usize::MAX).min(left);
         if let Some(rows) = self.look.rows_left(self.rows) {
@@ -317,7 +317,7 @@ fn check_names(parent: &str, nodes: &[schema::Node]) -> Result<()> {
 
 /// How far a leaf has been written.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct LeafPosition {
     entry: usize,
     value: usize,
 }
@@ -336,7 +336,7 @@ fn entry_of_row(leaf: &Leaf<'_>, from: usize, rows: usize, all: bool) -> usize {
 }
 
 /// The most that the next `rows` rows can add to the counted size.
-fn at_most(leaves: &[Leaf<'_>], places: &[Place], rows: usize) -> u64 {
+fn at_most(leaves: &[Leaf<'_>], places: &[LeafPosition], rows: usize) -> u64 {
     let leaves = leaves.iter().zip(places).map(|(leaf, place)| {
         let entries = entry_of_row(leaf, place.entry, rows, false) - place.entry;
         let last = (place.value + entries).min(leaf.values.len());

@@ -20,7 +20,7 @@ use crate::layout::names::{FileAt, StoreName, TableName, bulk_sequence_id, is_fi
 use crate::layout::policy::{Family, Tracker};
 use crate::layout::proto::FileList;
 use crate::regions::alive::Region;
-use crate::regions::found::{FilesOfFamilies, FoundFile, Place};
+use crate::regions::found::{FileLocation, FilesOfFamilies, FoundFile};
 use crate::root::{Root, join, name_of};
 
 /// The newest sequence id in a file.
@@ -268,7 +268,7 @@ impl Shared {
         if self.with_logs {
             let own = |(path, len): (String, u64)| {
                 let name = path.rsplit('/').next().unwrap_or_default().to_owned();
-                Ok(FoundFile { name, place: Place::Own(path), half: None, len: Some(len) })
+                Ok(FoundFile { name, place: FileLocation::Own(path), half: None, len: Some(len) })
             };
             all.extend(self.recovered(region, family)?.into_iter().map(own));
         }
@@ -284,15 +284,17 @@ impl Shared {
     ) -> OrLost<FoundFile> {
         let path = join(folder, &name);
         Ok(match parsed {
-            StoreName::Own => FoundFile { name, place: Place::Own(path), half: None, len },
+            StoreName::Own => FoundFile { name, place: FileLocation::Own(path), half: None, len },
             // The entry's length is that of the link itself.
-            StoreName::Link(at) => FoundFile { name, place: Place::Elsewhere(at), half: None, len: None },
+            StoreName::Link(at) => {
+                FoundFile { name, place: FileLocation::Elsewhere(at), half: None, len: None }
+            }
             StoreName::Half(at) => {
                 let bytes = self.root.read(&path, &self.options.limits).map_err(Error::of_named_file)?;
                 let reference = messages::reference(&bytes, &self.options.limits);
                 let half = reference.and_then(|r| r.half().map(|(row, top)| (row.to_vec(), top)));
                 let half = half.within(|| format!("reference {path}"))?;
-                FoundFile { name, place: Place::Elsewhere(at), half: Some(half), len: None }
+                FoundFile { name, place: FileLocation::Elsewhere(at), half: Some(half), len: None }
             }
         })
     }
@@ -324,7 +326,7 @@ impl Shared {
             let half = file.reference.as_ref().map(|r| r.half().map(|(row, top)| (row.to_vec(), top)));
             let half = half.transpose().within(|| "snapshot manifest")?;
             let len = file.size.filter(|_| half.is_none());
-            Ok(FoundFile { name, place: Place::Elsewhere(place), half, len })
+            Ok(FoundFile { name, place: FileLocation::Elsewhere(place), half, len })
         });
         all.collect()
     }
@@ -363,12 +365,12 @@ impl Shared {
         found: &FoundFile,
     ) -> Result<(StoreFile, Option<Error>)> {
         let (path, source): (String, Arc<dyn ReadAt>) = match &found.place {
-            Place::Own(path) => (path.clone(), self.root.open(path).map_err(Error::of_named_file)?),
-            Place::Elsewhere(at) => self.root.open_store_file(at)?,
+            FileLocation::Own(path) => (path.clone(), self.root.open(path).map_err(Error::of_named_file)?),
+            FileLocation::Elsewhere(at) => self.root.open_store_file(at)?,
         };
         let target = match &found.place {
-            Place::Own(_) => &found.name,
-            Place::Elsewhere(at) => &at.file,
+            FileLocation::Own(_) => &found.name,
+            FileLocation::Elsewhere(at) => &at.file,
         };
         let mut hfile = HFile::new(source, self.options.clone())?;
         let damage = hfile.raw().check().err();

@@ -6,7 +6,7 @@ use crate::layout::names::FileAt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FoundFile {
     pub(crate) name: String,
-    pub(crate) place: Place,
+    pub(crate) place: FileLocation,
     /// The row at which it is split, and whether the rows from it on count.
     pub(crate) half: Option<(Vec<u8>, bool)>,
     /// Its length, if a listing states it.
@@ -17,7 +17,7 @@ pub(crate) struct FoundFile {
 pub(crate) type FilesOfFamilies = Vec<Vec<FoundFile>>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum FileLocation {
     /// In the region's own folder.
     Own(String),
     /// In the folder of another region, or in the archive.

@@ -25,14 +25,14 @@ use super::heads::{Ended, Heads};
 use super::lost::{self, LostRows};
 use super::mob::{self, MobFiles};
 use super::pivot::Wide;
-use super::sight::{Asked, Sight};
+use super::sight::{Sight, VisibilityRules};
 use crate::columns::wide::WideTable;
 use crate::layout::policy::Family;
 
 /// What the units of a scan share.
 #[derive(Debug)]
 pub(crate) struct Scanning {
-    pub(crate) asked: Asked,
+    pub(crate) asked: VisibilityRules,
     pub(crate) families: Arc<[Family]>,
     pub(crate) mob: Arc<MobFiles>,
     pub(crate) order: RowOrder,

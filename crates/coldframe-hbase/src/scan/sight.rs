@@ -13,7 +13,7 @@ const TTL_TAG: u8 = 8;
 
 /// The visibility rules of a scan.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct VisibilityRules {
     pub(crate) view: View,
     pub(crate) now: i64,
     /// The policy of each family.
@@ -22,7 +22,7 @@ pub(crate) struct Asked {
     by_writing: Vec<Option<u32>>,
 }
 
-impl Asked {
+impl VisibilityRules {
     pub(crate) fn new(options: &Options, families: &[Family]) -> Self {
         let policy = |f: &Family| {
             let policy = f.policy(options.versions, options.time_range, options.now);
@@ -47,13 +47,13 @@ impl Asked {
 /// Tracks the cells of a merge.
 #[derive(Debug)]
 pub(crate) struct Sight {
-    asked: Asked,
+    asked: VisibilityRules,
     visible: Visibility,
     by_writing: Option<NewVersions>,
 }
 
 impl Sight {
-    pub(crate) fn new(asked: Asked) -> Self {
+    pub(crate) fn new(asked: VisibilityRules) -> Self {
         let by_writing = asked.by_writing.iter().any(Option::is_some).then(NewVersions::default);
         Self { asked, visible: Visibility::default(), by_writing }
     }
@@ -150,7 +150,7 @@ impl Sight {
 #[inline(always)]
 fn judge(
     visible: &mut Visibility,
-    asked: &Asked,
+    asked: &VisibilityRules,
     step: Step,
     cell: &Cell<'_>,
     policy: &Policy,

@@ -17,7 +17,7 @@ use coldframe_core::{Result, Split};
 use coldframe_hfile::{IndexCursor, RawFile};
 
 use self::side_by_side::of_each;
-use crate::open::Found;
+use crate::open::OpenTable;
 use crate::regions::alive::Region;
 use crate::regions::files::Shared;
 use crate::scan::plan::Rows;
@@ -26,7 +26,7 @@ use crate::scan::plan::Rows;
 const WHOLE: u64 = u64::MAX;
 
 /// Splits of about `target` bytes.
-pub(crate) fn of_regions(found: &Found, target: u64) -> Result<Vec<Split>> {
+pub(crate) fn of_regions(found: &OpenTable, target: u64) -> Result<Vec<Split>> {
     let mut splits = Vec::with_capacity(found.regions.len());
     let cuts_of = |region: &Arc<Region>| {
         if is_small(&found.shared, region, target)? {

@@ -16,10 +16,10 @@ use prost::Message;
 
 use crate::layout::names::{FileAt, TableName};
 use crate::layout::proto::TableSchema;
-use crate::open::{Found, SnapshotFacts, tables};
+use crate::open::{OpenTable, SnapshotFacts, tables};
 use crate::options::Options;
 use crate::regions::alive::Region;
-use crate::regions::found::{FilesOfFamilies, FoundFile, Place};
+use crate::regions::found::{FileLocation, FilesOfFamilies, FoundFile};
 use crate::root::{Opened, Root};
 use crate::scan::plan::Rows;
 use crate::splits;
@@ -74,7 +74,7 @@ struct OfRegion {
 }
 
 /// The travelling data of each split.
-pub(crate) fn recorded(found: &Found, splits: &[Split]) -> Result<Vec<Vec<Piece>>> {
+pub(crate) fn recorded(found: &OpenTable, splits: &[Split]) -> Result<Vec<Vec<Piece>>> {
     let place = |split: &Split| usize::try_from(split.part).unwrap_or(usize::MAX);
     let parts: BTreeSet<usize> = splits.iter().map(place).filter(|i| *i < found.regions.len()).collect();
     let parts: Vec<usize> = parts.into_iter().collect();
@@ -112,13 +112,13 @@ pub(crate) fn open(
     folder: &Arc<dyn Folder>,
     options: &OpenOptions,
     recorded: &[Piece],
-) -> Result<Option<(Found, Option<Only>)>> {
+) -> Result<Option<(OpenTable, Option<Only>)>> {
     if let Some(bytes) = piece(recorded, SPLIT) {
         let (found, only) = decoded::<PackedSplit>(bytes)?.open(folder, options)?;
         return Ok(Some((found, Some(only))));
     }
     let Some(bytes) = piece(recorded, LOGS) else { return Ok(None) };
-    let mut found = Found::open(folder, options)?;
+    let mut found = OpenTable::open(folder, options)?;
     if found.snapshot.is_none() {
         let servers = Index::unpack(&found.shared.root, decoded(bytes)?)?;
         let known = KnownLogs { servers, ..KnownLogs::default() };
@@ -212,8 +212,8 @@ struct PackedFile {
 impl PackedFile {
     fn of(family: usize, file: &FoundFile) -> Self {
         let (path, elsewhere) = match &file.place {
-            Place::Own(path) => (Some(path.clone()), Vec::new()),
-            Place::Elsewhere(FileAt { table, region, family, file }) => {
+            FileLocation::Own(path) => (Some(path.clone()), Vec::new()),
+            FileLocation::Elsewhere(FileAt { table, region, family, file }) => {
                 (None, vec![table.to_string(), region.clone(), family.clone(), file.clone()])
             }
         };
@@ -230,9 +230,9 @@ impl PackedFile {
     fn into_file(self) -> Result<FoundFile> {
         let Self { name, path, elsewhere, half, top, .. } = self;
         let place = match (path, <[String; 4]>::try_from(elsewhere)) {
-            (Some(path), _) => Place::Own(path),
+            (Some(path), _) => FileLocation::Own(path),
             (None, Ok([table, region, family, file])) => {
-                Place::Elsewhere(FileAt { table: TableName::parse(&table), region, family, file })
+                FileLocation::Elsewhere(FileAt { table: TableName::parse(&table), region, family, file })
             }
             (None, Err(_)) => {
                 return Err(Error::invalid(format!("a split of HBase without the place of {name}")));
@@ -244,7 +244,7 @@ impl PackedFile {
 
 impl PackedSplit {
     /// What all splits of a table have in common.
-    fn of(found: &Found, lacks_logs: Option<bool>) -> Self {
+    fn of(found: &OpenTable, lacks_logs: Option<bool>) -> Self {
         let (levels, alone) = found.shared.root.place();
         Self {
             table: found.shared.table.to_string(),
@@ -278,17 +278,17 @@ impl PackedSplit {
     }
 
     /// Fills in a split after those of the regions, which stands for a missing part.
-    fn take_missing(&mut self, found: &Found, part: usize) -> Result<()> {
+    fn take_missing(&mut self, found: &OpenTable, part: usize) -> Result<()> {
         let missing = part.checked_sub(found.regions.len()).and_then(|i| found.missing.get(i));
         let missing = missing.ok_or_else(|| Error::invalid(format!("part {part} of a table without it")))?;
         self.missing = Some(PackedFault::of(&Fault::from(missing.clone())));
         Ok(())
     }
 
-    fn open(self, folder: &Arc<dyn Folder>, options: &OpenOptions) -> Result<(Found, Only)> {
+    fn open(self, folder: &Arc<dyn Folder>, options: &OpenOptions) -> Result<(OpenTable, Only)> {
         let options = Options { now: self.now, ..Options::new(options)? };
         let root = Root::found(folder, usize::try_from(self.levels).unwrap_or(0), self.alone)?;
-        let mut found = Found::new(root, TableName::parse(&self.table), self.schema, options)?;
+        let mut found = OpenTable::new(root, TableName::parse(&self.table), self.schema, options)?;
         found.snapshot = self.snapshot.map(|name| SnapshotFacts { name, created: None });
         found.passed_regions = self.passed_regions;
         found.missing = self.missing.map(|fault| fault.into_fault().damage).into_iter().collect();

@@ -20,7 +20,7 @@ const SEARCH: u64 = 1 << 20;
 
 /// The first marker at or after `from` is at `at`, or the end of the file if there is none: each byte of a file is
 /// searched once, however often a walk asks.
-pub(super) struct Known {
+pub(super) struct KnownMarker {
     from: u64,
     at: u64,
 }
@@ -48,7 +48,7 @@ impl GroupWalk {
             return Ok(known.at);
         }
         let at = self.search(from)?.unwrap_or_else(|| self.file_len());
-        self.marker = Some(Known { from, at });
+        self.marker = Some(KnownMarker { from, at });
         Ok(at)
     }
 
