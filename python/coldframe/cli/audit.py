@@ -15,12 +15,15 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "audit",
         help="compare a migrated directory with the record of its migration",
-        description="Compares DST with what was verified: the length, checksum and number of rows of each file. "
-        "Changes nothing and needs no Spark; needs the source only for --before-delete.",
+        description="Compares DST with what was verified: the length, checksum and number of rows of each "
+        "file. Changes nothing and needs no Spark; needs the source only for --before-delete.",
         epilog="exit codes: 0 all is as it was verified; 1 something is not; 2 no migration has been there",
     )
     parser.add_argument(
-        "dst", metavar="DST", nargs="?", help="the destination of a migration, a directory or URL; a list names its own"
+        "dst",
+        metavar="DST",
+        nargs="?",
+        help="the destination of a migration, a directory or URL; a list names its own",
     )
     parser.add_argument(
         "--storage-option",

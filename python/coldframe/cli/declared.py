@@ -27,7 +27,7 @@ def add_tables_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tables",
         metavar="FILE",
-        help=f"the {_NAME} with the names and types of the columns (default: the nearest one in a parent directory)",
+        help=f"the {_NAME} with the names and types of the columns (default: the nearest one above the file)",
     )
 
 

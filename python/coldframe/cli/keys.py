@@ -117,7 +117,7 @@ def _add_bloom(commands: Commands) -> None:
     parser = add_command(
         commands,
         "bloom",
-        "ask a file's bloom filters whether it may contain a value; exit code 1 if none of the values may be there",
+        "ask a file's bloom filters whether it may contain a value; exit code 1 if it contains none",
         r"""coldframe bloom cf/3f2a77 --test row-17
 coldframe bloom cf/3f2a77 --test row-17 --qualifier name
 coldframe bloom events.orc -c user_id --test 4711 --test 4712""",
@@ -130,7 +130,7 @@ coldframe bloom events.orc -c user_id --test 4711 --test 4712""",
         "-c",
         "--column",
         metavar="NAME",
-        help="the column whose statistics, dictionaries and bloom filters are asked (default: those of the keys)",
+        help="the column whose statistics, dictionaries and bloom filters are asked (default: the keys')",
     )
     parser.add_argument("--qualifier", metavar="KEY", help="for an HFile: the column in the row")
     add_open_options(parser)

@@ -46,18 +46,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="directory or URL with the tables; or thrift://host:9083/[database[.table]], those of a Hive "
         "metastore; nothing in it is changed",
     )
-    parser.add_argument("dst", metavar="DST", help="a new or empty directory or URL, or the destination of an earlier run")
     parser.add_argument(
-        "--to", default="parquet", choices=["parquet", "iceberg", "delta", "orc"], help="format of the target (default: parquet)"
+        "dst",
+        metavar="DST",
+        help="a new or empty directory or URL, or the destination of an earlier run",
     )
     parser.add_argument(
-        "--schema", metavar="TABLES.TOML", help="schemas of the tables (default: SRC/tables.toml, if it exists)"
+        "--to",
+        default="parquet",
+        choices=["parquet", "iceberg", "delta", "orc"],
+        help="format of the target (default: parquet)",
+    )
+    parser.add_argument(
+        "--schema", metavar="TABLES.TOML", help="schemas of the tables (default: SRC/tables.toml, if any)"
     )
     parser.add_argument(
         "--on-error",
         default="raise",
         choices=["raise", "skip", "quarantine"],
-        help="damaged files: fail, save what can be saved, or save and keep a copy of the file (default: raise)",
+        help="damaged files: fail, save what can be saved, or also keep a copy of the file (default: raise)",
     )
     parser.add_argument(
         "--untyped", action="store_true", help="read RCFiles without a schema as binary columns _c0 .."
@@ -102,8 +109,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--on-vanished",
         default="fail",
         choices=["fail", "keep", "remove"],
-        help="sources that have disappeared since an earlier run: report them and exit with 1, keep their rows, "
-        "or remove their rows from the target (default: fail)",
+        help="sources that have disappeared since an earlier run: report them and exit with 1, keep their "
+        "rows, or remove their rows from the target (default: fail)",
     )
     parser.add_argument(
         "--most-vanished",
@@ -133,8 +140,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="WHAT",
         help="parts of an HBase or Kudu directory that may be missing from DST when it is listed as safe to "
-        "delete: older-versions, snapshots, tables, .. or a single one: tables=ns:old; separated by commas, or "
-        "repeated",
+        "delete: older-versions, snapshots, tables, .. or a single one: tables=ns:old; separated by commas, "
+        "or repeated",
     )
     parser.add_argument(
         "--allow-loss",
@@ -142,8 +149,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="HOW",
         help="changes of values that are accepted when a source is listed as safe to delete: "
-        "digits-below-microseconds, malformed-text, partition-columns, masked-columns; separated by commas, or "
-        "repeated",
+        "digits-below-microseconds, malformed-text, partition-columns, masked-columns; separated by commas, "
+        "or repeated",
     )
     parser.add_argument(
         "--include",
@@ -153,7 +160,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only files that match: a name (*.orc), or a path below SRC (sales/dt=2014*); repeatable",
     )
     parser.add_argument(
-        "--exclude", action="append", default=[], metavar="PATTERN", help="leave out files that match; repeatable"
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="leave out files that match; repeatable",
     )
     parser.add_argument(
         "--metastore",
@@ -188,7 +199,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
     again = parser.add_mutually_exclusive_group()
     again.add_argument("--resume", action="store_true", help="continue an earlier run (the default)")
-    again.add_argument("--fresh", action="store_true", help="convert everything again, whatever an earlier run has done")
+    again.add_argument("--fresh", action="store_true", help="convert again what an earlier run has converted")
     parser.add_argument("--json", action="store_true", help="print report.json instead of a summary")
 
 

@@ -45,7 +45,7 @@ coldframe salvage cut.orc rescued.parquet           # without its end, by a whol
     parser.add_argument("dest", help="the Parquet file to write, or its URL")
     add_overwrite_option(parser)
     parser.add_argument(
-        "-c", "--columns", metavar="A,B,..", help="only these columns; damage in other columns then costs nothing"
+        "-c", "--columns", metavar="A,B,..", help="only these columns; damage in others then costs nothing"
     )
     parser.add_argument("--report", metavar="FILE", help="write what was lost as JSON")
     add_open_options(parser)
