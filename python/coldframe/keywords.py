@@ -17,236 +17,244 @@ class OpenOptions(TypedDict, total=False):
     """What `open` and `scan` take besides their own arguments."""
 
     acid: bool | None
-    """the directory of a transactional Hive table opens as its live rows; false refuses it, for those who
-    want its files one by one"""
+    """true opens the directory of a transactional Hive table as its live rows; false refuses it: open its
+    files one by one instead"""
     acid_valid_write_ids: str | None
-    """of a transactional table: which writes count, as Hive's ValidReaderWriteIdList has it:
-    "table:highest:least open:open,..:aborted,.."; default all"""
+    """which writes of a transactional table count, in the form of Hive's ValidReaderWriteIdList:
+    "table:highest:least open:open,..:aborted,.."; default: all"""
     as_of: Time | None
-    """the time by which cells have expired or not, in milliseconds or as text (UTC); default now"""
+    """time at which the expiry of cells is judged, in milliseconds or as text (UTC); default: now"""
     block_cache_bytes: int | str | None
-    """decoded blocks that look-ups keep; or: decoded blocks of a file that look-ups keep: tables have
-    many files"""
+    """size of the cache of decoded blocks for look-ups; or: size of the cache of decoded blocks for look-
+    ups, for each file of the table"""
     byte_array: Literal["binary", "string"] | None
-    """what all byte arrays are; default string where the file calls them UTF8 and their first page is"""
+    """type of all byte arrays; default: string if the file calls them UTF8 and their first page is valid
+    UTF-8"""
     columns: Mapping[str, Any] | None
-    """{"family:qualifier": type}: the columns of view="pivot"; types are HBase's Bytes: binary, string,
-    long, int, short, float, double, boolean, decimal (as text)"""
+    """{"family:qualifier": type}: the columns of view="pivot". Types, as HBase's `Bytes` encodes them:
+    binary, string, long, int, short, float, double, boolean, decimal (returned as text)"""
     complete: bool | None
-    """true demands a tablet for each hash bucket; false says that other servers are known to hold some:
-    without either, those that they may hold are a warning"""
+    """true requires a tablet for each hash bucket; false states that other servers hold the missing ones.
+    Default: missing tablets cause a warning"""
     decode: Literal["avro"] | None
-    """"avro": Hudi's values also as a struct of the schema that the file holds"""
+    """"avro" adds a column with Hudi's values as structs, by the Avro schema stored in the file"""
     dialect: Literal[
         "auto", "redelm-a", "redelm-b", "redelm-c", "redelm-d", "redelm-e", "redelm-f", "spec"
     ] | None
-    """"auto" tells it by the pages; "redelm-a" .. "redelm-f" or "spec" where they cannot"""
+    """layout of the pages: "auto" detects it; "redelm-a" .. "redelm-f" or "spec" if it cannot be
+    detected"""
     dictionary: bool | None
-    """true gives text and bytes as Arrow dictionaries; or: true hands out string columns as Arrow
-    dictionaries; the words of a stripe with a dictionary are not repeated"""
+    """true returns string and binary columns as Arrow dictionaries; or: true returns string columns as
+    Arrow dictionaries"""
     families: Sequence[str] | str | None
-    """the only families to read; default all"""
+    """column families to read; default: all"""
     hive_version: str | None
-    """whose lenient parsing and calendar apply"""
+    """version of Hive whose lenient parsing and calendar apply"""
     int96: Literal["binary", "timestamp"] | None
-    """what 96-bit values are"""
+    """type of 96-bit values"""
     masked: Literal["read", "error"] | None
-    """"read" gives encrypted columns without a key as their mask left them; "error" refuses them"""
+    """encrypted columns without a key: "read" returns their masked values, "error" refuses them"""
     max_block_bytes: int | str | None
-    """largest block after decompression"""
+    """largest size of a decompressed block"""
     max_columns: int | None
-    """most columns of a file"""
+    """largest number of columns"""
     max_depth: int | None
-    """deepest nesting"""
+    """deepest nesting of columns"""
     max_metadata_bytes: int | str | None
-    """largest header, footer, index or key"""
+    """largest size of a header, footer, index or key"""
     max_unit_rows: int | None
-    """most rows of a row group, stripe or block"""
+    """largest number of rows in a row group, stripe or block"""
     ordinal: bool | None
-    """true adds the column `ordinal`: the place of each value, from 0"""
+    """true adds a column `ordinal`: the number of each value, from 0"""
     phoenix: str | None
-    """of a table that Phoenix wrote its CREATE TABLE statement: the columns of view="pivot", by Phoenix's
-    types, with those of the row key"""
+    """CREATE TABLE statement of a table that Phoenix wrote: gives view="pivot" its columns, those of the
+    row key included, with Phoenix's types"""
     pivot: Mapping[str, Any] | None
-    """{"family:qualifier": type}: one row per row key with the latest visible value of these columns;
-    types are HBase's Bytes: binary, string, long, int, short, float, double, boolean"""
+    """{"family:qualifier": type}: gives one row for each row key, with the latest visible value of each
+    of these columns. Types, as HBase's `Bytes` encodes them: binary, string, long, int, short, float,
+    double, boolean"""
     recover: bool | None
-    """true finds the stripes of a file without its tail; needs `schema` or `schema_from`. Where nothing
-    is left of the tail that proves how many stripes there were, `on_error` must be skip or null; or: true
-    reads a file without a whole footer at its end up to the last cumulative footer inside it; where there
-    is none, by its pages and the `schema` given"""
+    """true finds the stripes of a file that has lost its tail; requires `schema` or `schema_from`. If
+    nothing proves how many stripes there were, `on_error` must be "skip" or "null"; or: true reads a file
+    that has lost its footer: up to the last cumulative footer inside it or, if there is none, from its
+    pages and the given `schema`"""
     rest: bool | None
-    """with view="pivot": whether the column `rest` has all other columns; default true, with `phoenix`
-    false"""
+    """for view="pivot": whether to add a column `rest`, a map of all other columns; default: true, but
+    false with `phoenix`"""
     row_group_rows: int | None
-    """rows of each row group but the last, where `recover` cannot tell from the pages"""
+    """for `recover`: rows of each row group but the last, if the pages do not tell"""
     schema: Any
-    """names and types of the columns where the file does not hold them, such as "id bigint, tags
-    array<string>"; an Arrow schema in Python and Rust"""
+    """names and types of the columns, if the file does not store them: "id bigint, tags array<string>",
+    or an Arrow schema in Python and Rust"""
     schema_from: str | None
-    """with `recover`: the name of the whole file beside it whose types, codec and writer the file has"""
+    """for `recover`: name of an intact file in the same directory with the same types, codec and
+    writer"""
     schema_of: Literal["file", "table"] | None
-    """"file": `schema` names columns of this file. "table": it is the table's; of it the file takes
-    binary for its text and digits for decimals that state none, by name, or by position where its columns
+    """whose columns `schema` describes. "file": this file's. "table": the table's; the file then takes
+    from it binary for string and the precision of old decimals, by name, or by position if its columns
     are called _col0, _col1 .."""
     serde: Literal["text", "binary"] | None
     """"text" (ColumnarSerDe) or "binary" (LazyBinaryColumnarSerDe, Hive's default since 0.12); the file
-    does not say which"""
+    does not state it"""
     serde_properties: Mapping[str, Any] | None
-    """table and SerDe properties under Hive's names: field.delim, collection.delim, mapkey.delim,
+    """table and SerDe properties by Hive's names: field.delim, collection.delim, mapkey.delim,
     escape.delim, serialization.null.format, timestamp.formats ..."""
     snapshot: Time | str | None
-    """the table as it was before this time: a datetime (UTC if it has no zone), ISO 8601 text, or a raw
-    hybrid time; default latest; or: the name of a snapshot: the table as it was when that was taken"""
+    """time before which changes count: a datetime (UTC if it has no zone), ISO 8601 text, or a raw hybrid
+    time. Default: all changes; or: name of a snapshot: reads the table as the snapshot has it"""
     table: str | None
-    """the table's name or id; needed where there are several; or: "namespace:table"; needed where there
-    are several"""
+    """name or id of the table; required if there are several; or: the table as "namespace:table";
+    required if there are several"""
     tablet: str | None
-    """the id of the one tablet to read"""
+    """id of the only tablet to read"""
     threads: int | None
-    """how many threads may be at work on a read; default all processors, 1 for none but the caller's"""
+    """most threads that one read may use; 1 uses only the caller's. Default: one for each processor"""
     time_range: tuple[Time, Time] | None
-    """(from, to): only cells of these timestamps, `to` excluded"""
+    """(from, to): only cells with a timestamp in this range; `to` is excluded"""
     timestamp_unit: Literal["ns", "us"] | None
-    """unit of timestamps; us holds years outside 1677..2262, cutting digits off; or: unit of timestamps;
-    us holds years outside 1677..2262"""
+    """unit of timestamps; "us" covers years outside 1677 to 2262 and drops nanoseconds; or: unit of
+    timestamps; us holds years outside 1677..2262"""
     timezone: str | None
-    """zone of the session that wrote binary timestamps with Hive 2.x or older, such as
-    "America/Los_Angeles"; default UTC"""
+    """time zone of the session in which Hive 2.x or older wrote binary timestamps, such as
+    "America/Los_Angeles"; default: UTC"""
     types: Literal["code", "name"] | None
-    """whether a cell's type is a number or a word"""
+    """how the type of a cell is shown: its number or its name"""
     value_type: str | None
-    """the values' Arrow type where the file leaves it open: "decimal128(18,5)", "binary", "timestamp[us]"
-    """
+    """Arrow type of the values, if the file does not determine it: "decimal128(18,5)", "binary",
+    "timestamp[us]" """
     versions: int | None
-    """with view="versions" or "raw": most versions of a column"""
+    """for view="versions" or "raw": most versions to return of a column"""
     view: Literal["cells", "kv"] | Literal["latest", "versions", "raw", "pivot"] | None
-    """"cells" (HBase) or "kv" (Hudi); default what the file says it is; or: "latest" (default): the
-    newest visible version of each column, as a client's scan shows it; "versions": all visible ones;
-    "raw": all cells and delete markers that are stored; "pivot": a row for each row key, the columns of
-    `columns` and a map of the others"""
+    """"cells" (HBase) or "kv" (Hudi); default: what the file states; or: "latest" (default): the newest
+    visible version of each column, as a client scan returns it; "versions": all visible versions; "raw":
+    all stored cells and delete markers; "pivot": one row for each row key, with the columns of `columns`
+    and a map of the others"""
     wal: bool | None
-    """whether rows count that only the write-ahead log holds: those that the server had in memory; or:
-    whether edits that only the write-ahead logs hold count. A snapshot has none"""
+    """whether to read rows that only the write-ahead log holds: those that the server had in memory; or:
+    whether to read edits that only the write-ahead logs hold; a snapshot has none"""
 
 
 class WriteOptions(TypedDict, total=False):
     """What `write` takes besides its own arguments."""
 
     block_size: int | str | None
-    """bytes of cells with which a data block ends; or: bytes before encoding with which a block ends"""
+    """bytes of cells after which a data block ends; or: bytes of values, before encoding, after which a
+    block ends"""
     bloom: Literal["none", "row", "rowcol"] | None
-    """what a bloom filter is made of; there is none for Hudi"""
+    """what the bloom filter is built from; Hudi files have none"""
     bloom_block_size: int | str | None
-    """bytes of a chunk of the bloom filter"""
+    """bytes of one chunk of the bloom filter"""
     bloom_error_rate: float | None
-    """false positives of the bloom filter"""
+    """false positive rate of the bloom filter"""
     bloom_filter_columns: Sequence[str] | str | None
-    """columns that get bloom filters: a list, or names with commas between; nested ones as a.b"""
+    """columns to write bloom filters for: a list, or names separated by commas; nested columns as a.b"""
     bloom_filter_fpp: float | None
-    """part of absent values that a bloom filter lets pass"""
+    """false positive rate of bloom filters"""
     bulk_load: bool | None
-    """whether the file info says that the file is to be loaded into a table"""
+    """whether the file info marks the file for bulk load"""
     bytes_per_checksum: int | str | None
-    """bytes that a checksum covers"""
+    """bytes covered by each checksum"""
     checksum: Literal["crc32c", "crc32", "null"] | None
-    """what checks the bytes of a block"""
+    """checksum algorithm for blocks"""
     checksums: bool | None
-    """false leaves out the CRC-32C of header, blocks and footer"""
+    """false writes no CRC-32C for header, blocks and footer"""
     codec: str | None
     compression: str | None
-    """compression of blocks; none or gz for Hudi; or: how blocks are compressed; or: compression of
-    streams and footers; or: compression of keys and columns: a word (deflate is the same as zlib, under
-    Hadoop's other name), or the class name of a Hadoop codec; or: compression of pages"""
+    """compression of blocks; must be none or gz for Hudi; or: compression of blocks; or: compression of
+    streams and metadata; or: compression of keys and columns: one of these words (deflate is Hadoop's
+    other name for zlib), or the class name of a Hadoop codec; or: compression of pages"""
     compression_block_size: int | str | None
-    """bytes that are compressed together; default 4 KiB to 256 KiB by stripe size and columns, as Java"""
+    """bytes of one compression chunk; default: 4 KiB to 256 KiB, by stripe size and number of columns, as
+    the Java writer chooses"""
     compression_level: int | None
-    """level of gz, zstd, brotli or bzip2; or: level of the codec; default the codec's own; or: level of
-    gzip, 0 to 12; default 6"""
+    """compression level of gz, zstd, brotli or bzip2; or: compression level; default: the codec's own;
+    or: compression level of gzip, 0 to 12; default: 6"""
     crc: bool | None
     """whether pages get a CRC-32 of their stored bytes"""
     create_time: int | None
-    """milliseconds, when the file was made; default now"""
+    """creation time in milliseconds; default: now"""
     data_type: Literal[
         "UINT8", "INT8", "UINT16", "INT16", "UINT32", "INT32", "UINT64", "INT64", "STRING", "BOOL",
         "FLOAT", "DOUBLE", "BINARY", "UNIXTIME_MICROS", "INT128", "DECIMAL32", "DECIMAL64",
         "DECIMAL128", "IS_DELETED", "VARCHAR", "DATE"
     ] | None
-    """Kudu's name of the type where Arrow's leaves it open: VARCHAR, INT128, DECIMAL64 .."""
+    """Kudu's type, if the Arrow type does not determine it: VARCHAR, INT128, DECIMAL64 .."""
     dialect: Literal["redelm-f", "spec"] | None
-    """"redelm-f": as the reference's last commit wrote; "spec": as the format's README says"""
+    """layout of the pages. "redelm-f": as the last commit of the reference wrote them; "spec": as the
+    README of the format says"""
     dictionary_threshold: float | None
-    """a string column gets dictionaries if at most this part of its first row group's values is distinct;
-    0 for never, 1 for always"""
+    """largest ratio of distinct values, in the first row group, for which a string column is written with
+    dictionaries; 0 for never, 1 for always"""
     encoding: Literal[
         "none", "prefix", "diff", "fast_diff", "row_index_v1", "plain", "rle", "bit_shuffle", "dict",
         "group_varint", "group_var_int"
     ] | None
-    """how cells are encoded; none for Hudi; or: how values become bytes; default Kudu's own for the type;
-    or: of INT32 and INT64: "plain" or "group_var_int", which the reference cannot read"""
+    """encoding of the cells in a block; must be none for Hudi; or: encoding of the values; default:
+    Kudu's default for the type; or: encoding of INT32 and INT64: "plain", or "group_var_int", which the
+    reference cannot read"""
     encoding_strategy: Literal["speed", "compression"] | None
-    """"speed" rounds the widths of integers up to those that are read fastest, "compression" does not"""
+    """"speed" rounds bit widths of integers up to those that decode fastest; "compression" does not"""
     family: bytes | str | None
-    """the column family of all cells where there is no column `family`"""
+    """the column family of all cells, if there is no column `family`"""
     footer_every: int | None
-    """row groups after each of which a sync marker and a footer of all so far are written, so that a
-    partly written file can be read; default never"""
+    """number of row groups after which a sync marker and a cumulative footer are written, so that a
+    partly written file can be read; default: never"""
     header: Literal["RCF1", "SEQ6"] | None
-    """"RCF1" or "SEQ6" (Hive before 0.9)"""
+    """file version: "RCF1", or "SEQ6" (Hive before 0.9)"""
     hive_version: str | None
-    """whose lenient parsing and calendar apply"""
+    """version of Hive whose lenient parsing and calendar apply"""
     index_block_size: int | str | None
-    """bytes with which a block of the index ends"""
+    """bytes after which an index block ends"""
     index_min_entries: int | None
-    """entries below which the root of the index is not cut, whatever its size"""
+    """fewest entries of an index block: a block with fewer is not split, whatever its size"""
     last_second: Literal["refuse", "cpp"] | None
-    """times in the last second before 1970 with a millisecond or more, which Java cannot read: "refuse"
-    ends the writing, "cpp" stores them for readers in C++"""
+    """timestamps in the last second before 1970 with a fraction of a millisecond or more, which the Java
+    reader gets wrong: "refuse" raises an error, "cpp" stores them as the C++ reader expects"""
     meta_blocks: Mapping[str, Any] | None
-    """meta blocks: text or bytes by name, such as Hudi's bloomFilter"""
+    """meta blocks by name, as text or bytes, such as Hudi's `bloomFilter`"""
     metadata: Mapping[str, Any] | None
-    """further entries of the file info: text or bytes by name; or: the file's user metadata: text or
-    bytes by name; or: further entries of the header's metadata; or: the file's key/value metadata; a
-    value may be None"""
+    """more entries of the file info by name, as text or bytes; or: user metadata by name, as text or
+    bytes; or: more entries of the header's metadata; or: key/value metadata of the file; a value may be
+    None"""
     page_bytes: int | str | None
-    """levels and values with more than which a page ends"""
+    """bytes of levels and values after which a page ends"""
     record_interval: int | None
-    """most rows of a row group; default no limit"""
+    """most rows of a row group; default: no limit"""
     row_group_bytes: int | str | None
-    """bytes of cells after which a row group ends; or: pages and values with more than which a row group
+    """bytes of cells after which a row group ends; or: bytes of pages and values after which a row group
     ends"""
     row_group_rows: int | None
-    """most rows of a row group; the default is the most that is read by default"""
+    """most rows of a row group; the default is the reader's default limit"""
     row_index_stride: int | None
-    """rows of a row group; 0 for no indexes"""
+    """rows of a row group; 0 writes no indexes"""
     schema: Any
-    """Hive column types such as "id bigint, name varchar(20)" where they are not those the Arrow types
-    give"""
+    """Hive column types, if they differ from those that follow from the Arrow types: "id bigint, name
+    varchar(20)" """
     schema_name: str | None
-    """name of the schema's root"""
+    """name of the root of the schema"""
     serde: Literal["text", "binary"] | None
     """"text" (ColumnarSerDe) or "binary" (LazyBinaryColumnarSerDe, Hive's default since 0.12); the file
-    does not say which"""
+    does not state it"""
     serde_properties: Mapping[str, Any] | None
-    """table and SerDe properties under Hive's names: field.delim, collection.delim, mapkey.delim,
+    """table and SerDe properties by Hive's names: field.delim, collection.delim, mapkey.delim,
     escape.delim, serialization.null.format, timestamp.formats ..."""
     stripe_rows: int | None
-    """most rows of a stripe; the default is the most that is read by default"""
+    """most rows of a stripe; the default is the reader's default limit"""
     stripe_size: int | str | None
-    """bytes of memory with which a stripe ends"""
+    """bytes of memory after which a stripe ends"""
     sync_seed: int | None
-    """makes the sync marker, and so the file, reproducible"""
+    """seed of the sync marker: makes the file reproducible"""
     tags: bool | None
-    """whether cells have tags; default whether there is a column `tags`"""
+    """whether cells are written with tags; default: whether there is a column `tags`"""
     timestamp: int | None
-    """milliseconds, the timestamp of all cells where there is no column `timestamp` or it is null"""
+    """timestamp in milliseconds of cells that have none: there is no column `timestamp`, or it is null"""
     timezone: str | None
-    """zone of the session that wrote binary timestamps with Hive 2.x or older, such as
-    "America/Los_Angeles"; default UTC"""
+    """time zone of the session in which Hive 2.x or older wrote binary timestamps, such as
+    "America/Los_Angeles"; default: UTC"""
     types: Mapping[str, Any] | None
-    """"varchar(n)" or "char(n)" by the names of string columns, nested ones as a.b: values are cut to n
-    characters, of char filled up with blanks"""
+    """{column: "varchar(n)" or "char(n)"} for string columns, nested ones as a.b: values are cut to n
+    characters; char is padded with blanks"""
     value_index: bool | None
-    """true writes a value index; values must ascend, without nulls"""
+    """true writes a value index; the values must ascend and contain no nulls"""
     view: Literal["cells", "kv"] | None
-    """"cells" (HBase) or "kv" (Hudi); default "kv" where the columns are key and value"""
+    """"cells" (HBase) or "kv" (Hudi); default: "kv" if the columns are `key` and `value`"""
