@@ -1,4 +1,6 @@
-"""`coldframe tables thrift://..`: the tables that a Hive metastore defines, for people and as tables.toml."""
+"""`coldframe tables thrift://..`, or of a dump: the tables that a Hive metastore defines, for people and as
+tables.toml.
+"""
 
 from __future__ import annotations
 

@@ -44,7 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "src",
         metavar="SRC",
         help="directory or URL with the tables; or thrift://host:9083/[database[.table]], those of a Hive "
-        "metastore; nothing in it is changed",
+        "metastore; or a file with such definitions: a dump of a metastore, or a script of "
+        "CREATE TABLE; nothing in it is changed",
     )
     parser.add_argument(
         "dst",

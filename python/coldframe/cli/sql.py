@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import decimal
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -95,7 +96,8 @@ coldframe tables thrift://metastore:9083/sales.orders --write-tables tables.toml
     )
     parser.add_argument(
         "source",
-        help="a directory or its URL; or thrift://host:9083/[database[.table]], with * and ?",
+        help="a directory or its URL; or thrift://host:9083/[database[.table]], with * and ?; or a dump of a "
+        "metastore or a script of CREATE TABLE, FILE[/database[.table]]",
     )
     parser.add_argument(
         "--as",
@@ -121,9 +123,14 @@ coldframe tables thrift://metastore:9083/sales.orders --write-tables tables.toml
     parser.set_defaults(run=list_tables)
 
 
+def _is_no_data(source: str) -> bool:
+    """Whether a file is of no format that is read: a dump of a metastore then."""
+    return os.path.isfile(source) and writing.detect(source) is None
+
+
 def list_tables(args: argparse.Namespace) -> int:
     """One line a table. Exit code 2 where there is none."""
-    if is_metastore(args.source):
+    if is_metastore(args.source, or_file=_is_no_data(args.source)):
         from coldframe.cli.defined_tables import list_defined
 
         return list_defined(args)

@@ -4,15 +4,17 @@ thrift://host:9083                     the metastore
 thrift://one:9083,thrift://two:9083    the first of these that answers
 thrift://host:9083/sales               a database of it
 thrift://host:9083/sales.orders        a table; * and ? stand for any letters
+metastore.sql/sales.orders             the same, of what somebody wrote down of a metastore: see `dumps`
 """
 
 from __future__ import annotations
 
 import fnmatch
+import os
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-__all__ = ["PORT", "Selected", "addresses", "is_metastore"]
+__all__ = ["PORT", "Selected", "addresses", "dump_file", "is_metastore"]
 
 PORT = 9083
 _SCHEME = "thrift://"
@@ -31,6 +33,12 @@ class Selected:
     @staticmethod
     def of(uri: str) -> Selected:
         """Parses an address; raises ValueError if it is malformed."""
+        file = dump_file(uri)
+        if file is not None:
+            database, dot, table = uri[len(file) :].strip("/").partition(".")
+            if dot and not (database and table):
+                raise ValueError(f"{uri!r}: expected /database or /database.table after the file")
+            return Selected(file, database.lower() or "*", table.lower() or "*")
         *others, last = uri.split(",")
         host, slash, name = last.strip().removeprefix(_SCHEME).partition("/")
         uris = ",".join([*others, f"{_SCHEME}{host}"])
@@ -56,9 +64,27 @@ class Selected:
         return self.takes_database(database) and fnmatch.fnmatchcase(table.lower(), self.table)
 
 
-def is_metastore(source: object) -> bool:
-    """Whether a source is a metastore and not a place of files."""
-    return isinstance(source, str) and source.startswith(_SCHEME)
+def is_metastore(source: object, *, or_file: bool = False) -> bool:
+    """Whether a source is a metastore, or something in a dump of one, and not a place of files. `or_file`: a
+    file is a dump, where no file of data can be meant.
+    """
+    if not isinstance(source, str | os.PathLike):
+        return False
+    text = os.fsdecode(source)
+    file = None if "://" in text else dump_file(text)
+    return text.startswith(_SCHEME) or (file is not None and (or_file or file != text))
+
+
+def dump_file(source: str) -> str | None:
+    """The file of an address `FILE[/database[.table]]`; None if there is no such file.
+
+    Nothing else can be meant: nothing lies below a file.
+    """
+    whole = source.rstrip("/")
+    for path in (whole, os.path.dirname(whole)):
+        if path and os.path.isfile(path):
+            return path
+    return None
 
 
 def addresses(uris: str) -> list[tuple[str, int]]:

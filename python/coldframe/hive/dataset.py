@@ -54,7 +54,8 @@ def hive_table(
     """A table as a Hive metastore defines it: each partition by its own format, SerDe, columns and location.
 
     Args:
-        uri: `thrift://host:9083/database.table`.
+        uri: `thrift://host:9083/database.table`, or `FILE/database.table` of a file that has the definitions:
+            see docs/hive-metastore.md.
         filter: the rows that it has. Partitions are pruned by it, and by the filters of its methods.
         location: for files that were copied, prefixes of locations and their replacements:
             `{"hdfs://old/": "/mnt/copy/"}`.
@@ -65,7 +66,9 @@ def hive_table(
     """
     selected = Selected.of(uri)
     if not selected.is_one or selected.table == "*":
-        raise ValueError(f"{uri}: expected thrift://host:9083/database.table")
+        raise ValueError(
+            f"{uri}: expected thrift://host:9083/database.table, or a dump's FILE/database.table"
+        )
     with connect(selected.uris) as metastore:
         definition = metastore.definition(selected.database, selected.table)
     if (reason := definition.left_out) is not None:
@@ -234,7 +237,7 @@ class HiveDataset(Dataset):
     def _partitions_of(self, test: Any) -> list[PartitionDefinition]:
         table = self.definition
         if not table.has_partitions:
-            if table.keys:
+            if table.keys and not table.by_folders:
                 raise unsupported(f"{table.full_name}: its partitions are not in the metastore")
             return [PartitionDefinition((), table.storage, table.parameters)]
         with connect(self._uris) as metastore:

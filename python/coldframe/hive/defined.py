@@ -5,17 +5,15 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from coldframe._coldframe import formats
 from coldframe.errors import unsupported
-from coldframe.hive.addresses import Selected
+from coldframe.hive.addresses import Selected, dump_file
 from coldframe.hive.definition import Definition
+from coldframe.hive.dumps import read_dump
 from coldframe.hive.facts import stated_rows
+from coldframe.hive.reader import DefinitionReader
 from coldframe.hive.tables import Refused
-
-if TYPE_CHECKING:
-    from coldframe.hive.metastore import Metastore
 
 __all__ = ["READ", "DefinedTable", "common_root", "connect", "defined_tables", "definitions"]
 
@@ -46,8 +44,10 @@ class DefinedTable:
         return f"files of {', '.join(others)} are not read" if others else None
 
 
-def connect(uris: str) -> Metastore:
-    """Connects to a metastore; UnsupportedError where the package `thrift` is missing."""
+def connect(uris: str) -> DefinitionReader:
+    """Connects to a metastore, which takes the package `thrift`, or reads a dump of one."""
+    if dump_file(uris) is not None:
+        return read_dump(uris)
     if importlib.util.find_spec("thrift") is None:
         raise unsupported("a Hive metastore without the package thrift; pip install 'coldframe[hive]'")
     from coldframe.hive.metastore import Metastore
@@ -55,7 +55,7 @@ def connect(uris: str) -> Metastore:
     return Metastore(uris)
 
 
-def definitions(metastore: Metastore, selected: Selected) -> Iterator[Definition | Refused]:
+def definitions(metastore: DefinitionReader, selected: Selected) -> Iterator[Definition | Refused]:
     """The selected tables, by database and name."""
     if selected.is_one:
         yield metastore.definition(selected.database, selected.table)
@@ -68,7 +68,7 @@ def definitions(metastore: Metastore, selected: Selected) -> Iterator[Definition
 
 
 def defined_tables(
-    metastore: Metastore, selected: Selected, *, partitions: bool = True
+    metastore: DefinitionReader, selected: Selected, *, partitions: bool = True
 ) -> Iterator[DefinedTable | Refused]:
     """The selected tables. Without `partitions`, the metastore is not asked for partitions."""
     for one in definitions(metastore, selected):
@@ -81,7 +81,7 @@ def defined_tables(
             yield DefinedTable(one, formats=asked, rows=None if one.has_partitions else one.rows)
 
 
-def _with_partitions(metastore: Metastore, table: Definition) -> DefinedTable:
+def _with_partitions(metastore: DefinitionReader, table: Definition) -> DefinedTable:
     count = outside = rows = 0
     is_stated = True
     kinds: dict[str, None] = {}

@@ -20,6 +20,7 @@ from coldframe.hive.facts import (
     partitions_are_registered,
     stated_rows,
 )
+from coldframe.hive.tables import HiveTable
 from coldframe.options import TYPELESS
 
 __all__ = ["Column", "Definition", "PartitionDefinition", "Storage", "in_hive", "toml_lines"]
@@ -107,6 +108,8 @@ class Definition:
     """The partition columns."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     view_text: str | None = None
+    by_folders: bool = False
+    """Its partitions are the `key=value` folders at its location: nobody has registered them."""
 
     @property
     def full_name(self) -> str:
@@ -143,7 +146,23 @@ class Definition:
     @property
     def has_partitions(self) -> bool:
         """Whether its rows lie in partitions that the metastore knows."""
-        return bool(self.keys) and partitions_are_registered(self.parameters)
+        return bool(self.keys) and not self.by_folders and partitions_are_registered(self.parameters)
+
+    @property
+    def brief(self) -> HiveTable:
+        """The table in short."""
+        storage = self.storage
+        keys = tuple(key.name for key in self.keys)
+        return HiveTable(
+            self.database,
+            self.name,
+            self.kind,
+            storage.location,
+            storage.input_format,
+            keys,
+            self.parameters,
+            storage.serde_properties,
+        )
 
     @property
     def rows(self) -> int | None:

@@ -88,10 +88,20 @@ class Group:
             yield dataset, {**dict(zip(table.names, names, strict=False)), **same}
 
     def _files(self, keys: Sequence[str], storage_options: Mapping[str, Any] | None) -> list[Found]:
+        def named(location: str, one: Found) -> bool:
+            """Whether the folders above a file name its values: nobody has registered them."""
+            folders = one.source[len(location) :].strip("/").split("/")[:-1]
+            return len(folders) >= len(keys) and all(
+                folder.startswith(f"{key}=") for folder, key in zip(folders, keys, strict=False)
+            )
+
         def listed(member: tuple[str, tuple[str, ...]]) -> list[Found]:
             location, values = member
+            found = _listed(location, storage_options, self.is_whole, by_folders=len(values) < len(keys))
+            if len(values) < len(keys):
+                return [one._replace(keys=one.keys[: len(keys)]) for one in found if named(location, one)]
             pairs = tuple(zip(keys, values, strict=True))
-            return [one._replace(keys=pairs) for one in _listed(location, storage_options, self.is_whole)]
+            return [one._replace(keys=pairs) for one in found]
 
         with ThreadPoolExecutor(_LISTED_AT_ONCE) as pool:
             return [one for found in pool.map(listed, self.members) for one in found]
@@ -115,10 +125,12 @@ class Group:
                 yield ([f"_col{at}" for at in range(len(own))] if without else own), some
 
 
-def _listed(location: str, storage_options: Mapping[str, Any] | None, is_whole: bool) -> list[Found]:
+def _listed(
+    location: str, storage_options: Mapping[str, Any] | None, is_whole: bool, *, by_folders: bool
+) -> list[Found]:
     """The files at a location: none where it is empty; NotFoundError where it does not exist."""
     try:
-        return discover([location], storage_options, partitioned=False, whole_directories=is_whole)
+        return discover([location], storage_options, partitioned=by_folders, whole_directories=is_whole)
     except NotFoundError:
         # Object stores have no directories: an empty and a missing one look the same.
         if is_remote(location) and is_flat(location):

@@ -103,7 +103,8 @@ def migrate(
             starts one, which is called if there is work, and again when its JVM has died. `InProcess()` works
             without Spark.
         src: the source's root: a path, or a URL that can be listed. Or `thrift://host:9083/[database[.table]]`:
-            the tables that a Hive metastore defines. Nothing in it is changed.
+            the tables that a Hive metastore defines. Or a file that has definitions of such tables, a dump
+            of a metastore's database or statements CREATE TABLE. Nothing in it is changed.
         dst: an empty or new directory, or that of an earlier run, which is then resumed: a path, or a URL of
             HDFS, S3, Google or Azure.
         to: `"parquet"`, `"iceberg"`, `"delta"` or `"orc"`.
@@ -287,7 +288,7 @@ _Tables = str | os.PathLike[str] | Sequence[TableSpec] | None
 
 def _defined(src: str | os.PathLike[str], tables: _Tables, options: Options) -> DefinedSource | None:
     """The definitions of a metastore that is the source; None of a directory."""
-    if not is_metastore(src):
+    if not is_metastore(src, or_file=True):
         if options.tables or options.locations:
             raise ValueError("patterns of tables and locations are for a metastore: thrift://host:9083")
         return None
@@ -295,7 +296,7 @@ def _defined(src: str | os.PathLike[str], tables: _Tables, options: Options) -> 
         raise ValueError("a metastore as the source takes no tables.toml: it has the definitions itself")
     if options.metastore is not None:
         raise ValueError("metastore: the source is one already, and the run is compared with it")
-    return read_defined(str(src), options.tables, options.locations)
+    return read_defined(os.fsdecode(src), options.tables, options.locations)
 
 
 def _survey(

@@ -47,7 +47,7 @@ def write_safe_list(
     source: str,
     left_out: Mapping[str, Sequence[LeftOut]],
     options: Options,
-    places: Sequence[tuple[str, str]] = (),
+    places: Sequence[tuple[str, str, int]] = (),
 ) -> int:
     """Lists the unchanged sources that the verdict lets be listed. Returns their number.
 

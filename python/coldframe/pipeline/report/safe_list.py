@@ -165,7 +165,9 @@ class _Sources:
         self._root = str(listed.about.get("source", ""))
         # Where the source is a metastore: the locations of its partitions.
         given: Any = listed.about.get("places", [])
-        self._places: dict[str, str] = dict(given)
+        self._places: dict[str, tuple[str, int]] = {
+            location: (place, keys) for location, place, keys in given
+        }
 
     def of(self, path: str) -> str:
         """The relative path of a source."""
@@ -175,7 +177,8 @@ class _Sources:
         while location not in self._places and "/" in location:
             location, _, name = location.rpartition("/")
             below = f"{name}/{below}" if below else name
-        return place_in(self._places.get(location, location), below)
+        place, keys = self._places.get(location, (location, 0))
+        return place_in(place, below, keys)
 
 
 def _as_told(line: Line, why: str) -> tuple[Line, str | None]:

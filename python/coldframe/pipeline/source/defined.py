@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 from coldframe._coldframe import parse_columns
 from coldframe.errors import SchemaError, unsupported
@@ -23,6 +22,7 @@ from coldframe.hive.defined import connect, definitions
 from coldframe.hive.definition import Definition, PartitionDefinition, in_hive
 from coldframe.hive.facts import stated_rows
 from coldframe.hive.locations import Locations
+from coldframe.hive.reader import DefinitionReader
 from coldframe.hive.tables import MetastoreRefusal, Refused
 from coldframe.partitions import escaped
 from coldframe.pipeline.records import Json
@@ -30,9 +30,6 @@ from coldframe.pipeline.source.claims import Claims
 from coldframe.pipeline.source.defined_readings import Readings, why_not_read
 from coldframe.pipeline.source.findings import Finding
 from coldframe.pipeline.source.reading import Reading
-
-if TYPE_CHECKING:
-    from coldframe.hive.metastore import Metastore
 
 __all__ = ["DefinedSource", "Part", "TakenTable", "read_defined"]
 
@@ -53,6 +50,8 @@ class Part:
     """The numbers of rows that the metastore states."""
     readings: Mapping[str, int] = field(default_factory=dict)
     """How its files are read, by the format that their bytes have. Empty where nothing of it is taken."""
+    keys: tuple[str, ...] = ()
+    """Keys whose values the folders below it name: the partitions of a table that nobody has registered."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ def read_defined(
 class _Reader:
     """Reads all definitions: a table that nobody selected may use the same files."""
 
-    metastore: Metastore
+    metastore: DefinitionReader
     found: DefinedSource
     locations: Locations
     selected: Selected
@@ -199,7 +198,7 @@ class _Reader:
         """Raises _LeftOut or SchemaError where nothing of a table can be taken."""
         if table.left_out is not None:
             raise _LeftOut(table.left_out)
-        if table.keys and not table.has_partitions:
+        if table.keys and not (table.has_partitions or table.by_folders):
             raise _LeftOut("its partitions are not in the metastore")
         # Report an unsupported type once, here, rather than for each file.
         parse_columns(in_hive(table.storage.columns))
@@ -225,7 +224,8 @@ class _Reader:
         whole = [] if table.has_partitions else [PartitionDefinition((), table.storage, table.parameters)]
         for one in [*whole, *partitions]:
             name, location = table.name_of(one), table.location if whole else one.storage.location
-            if len(one.values) != len(table.keys):
+            keys = () if table.has_partitions else tuple(key.name for key in table.keys)
+            if len(one.values) + len(keys) != len(table.keys):
                 raise _LeftOut(f"its partition {one.values} has not one value for each of its keys")
             where = self.locations.readable(location or "")
             format = table.format_of(one.storage)
@@ -237,9 +237,10 @@ class _Reader:
                 of_it = {}
             else:
                 of_it = readings.of(one.storage, format)
-            pairs = zip(table.keys, one.values, strict=True)
+            pairs = zip(table.keys, one.values, strict=False)
             folders = (f"{escaped(key.name)}={escaped(value)}" for key, value in pairs)
-            yield Part("/".join((place, *folders)), where, name, format, stated_rows(one.parameters), of_it)
+            rows = stated_rows(one.parameters)
+            yield Part("/".join((place, *folders)), where, name, format, rows, of_it, keys)
 
     def _shared(self, table: TakenTable) -> str | None:
         """Why its files may not be its own alone; None if they are."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from urllib.parse import unquote
 
 from coldframe._coldframe import ColdframeError, NotFoundError, SchemaError, parse_columns
 from coldframe.hive.definition import in_hive
@@ -72,10 +73,28 @@ def look_at_defined(
     return inventory, sorted((look.made for look in looks), key=lambda one: one.name), findings
 
 
-def place_in(place: str, below: str) -> str:
-    """The place of a file, by its path below its partition's location: no folder there names a value."""
+def place_in(place: str, below: str, keys: int = 0) -> str:
+    """The place of a file, by its path below its partition's location. `keys`: how many folders there name
+    values; no other one does.
+    """
     *folders, name = below.split("/")
-    return "/".join((place, *(one.replace("%", "%25").replace("=", "%3D") for one in folders), name))
+    others = (one.replace("%", "%25").replace("=", "%3D") for one in folders[keys:])
+    return "/".join((place, *folders[:keys], *others, name))
+
+
+def _folder_in(part: Part, below: str) -> str:
+    if not below:
+        return part.place
+    return place_in(part.place, f"{below}/x", len(part.keys)).rpartition("/")[0]
+
+
+def _names_values(part: Part, below: str) -> bool:
+    """Whether the folders above a file name the values that nobody has registered."""
+    folders = below.split("/")[: len(part.keys)]
+    return all(
+        "=" in folder and unquote(folder.partition("=")[0]) == key
+        for folder, key in zip(folders, part.keys, strict=False)
+    ) and below.count("/") >= len(part.keys)
 
 
 @dataclass
@@ -107,18 +126,16 @@ class _Around:
     def takes(self, relative: str) -> bool:
         """Whether a file is migrated."""
         part, below, _ = self.find(relative)
-        return part is not None and bool(part.readings) and self.selection.takes(place_in(part.place, below))
+        if part is None or not part.readings or not _names_values(part, below):
+            return False
+        return self.selection.takes(place_in(part.place, below, len(part.keys)))
 
     def enters(self, relative: str) -> bool:
         """Whether a directory may have files to migrate, or some that nobody knows."""
         part, below, is_foreign = self.find(relative)
         if part is None:
             return not is_foreign
-        return bool(part.readings) and self.selection.enters(_folder_in(part.place, below))
-
-
-def _folder_in(place: str, below: str) -> str:
-    return place_in(place, f"{below}/x").rpartition("/")[0] if below else place
+        return bool(part.readings) and self.selection.enters(_folder_in(part, below))
 
 
 class _Look:
@@ -198,23 +215,27 @@ class _Look:
             is_link = part is None and key_of(where) in self._parts
             if not (is_foreign or is_link):
                 # What lies above partitions may hold files of any of them.
-                place = self.table.place if part is None else _folder_in(part.place, below)
+                place = self.table.place if part is None else _folder_in(part, below)
                 inventory.unread.append(Unread(place, f"{where}: {unread.reason}"))
                 self._unread.append(where)
         for relative in found.left_out:
             part, below, is_foreign = around.find(relative)
-            if part is None and not is_foreign:
+            if is_foreign or (part is not None and not part.readings):
+                continue
+            asked = None if part is None else _folder_in(part, below)
+            if asked is not None and not self._options.selection.takes(asked):
+                inventory.left_out.append(asked)
+            else:
                 self._count += 1
                 self._strange = self._strange or [f"{around.root}/{relative}"]
-            elif part is not None and part.readings:
-                inventory.left_out.append(_folder_in(part.place, below))
         for file in found.files:
             part, below, _ = around.find(file.relative)
             if part is not None:
                 self._add(part, below, file)
 
     def _add(self, part: Part, below: str, file: SourceFile) -> None:
-        place = place_in(part.place, f"{below}/{WHOLE}".lstrip("/") if file.is_folder else below)
+        below = f"{below}/{WHOLE}".lstrip("/") if file.is_folder else below
+        place = place_in(part.place, below, len(part.keys))
         file = replace(file, relative=place, reading=self._reading_of(part, file))
         self._inventory.add(file)
         if file.format:

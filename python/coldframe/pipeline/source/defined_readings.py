@@ -27,6 +27,8 @@ def why_not_read(table: Definition, partition: PartitionDefinition, format: str)
     if format not in READ:
         return f"files of {format or 'no stated format'} are not read"
     if format in TYPELESS:
+        if not partition.storage.serde:
+            return "it states no SerDe"
         names = [one.name.lower() for one in _columns(table, partition.storage)]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:

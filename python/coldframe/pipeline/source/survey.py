@@ -34,12 +34,14 @@ class Survey:
     """The source, where that is a metastore."""
 
     @property
-    def places(self) -> list[tuple[str, str]]:
-        """Locations of a metastore, and where their files stand among the sources."""
+    def places(self) -> list[tuple[str, str, int]]:
+        """Locations of a metastore, where their files stand among the sources, and how many folders below
+        them name values.
+        """
         if self.defined is None:
             return []
         return [
-            (part.location, part.place)
+            (part.location, part.place, len(part.keys))
             for table in self.defined.tables
             for part in table.parts
             if part.readings

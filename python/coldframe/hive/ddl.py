@@ -1,0 +1,386 @@
+"""Definitions out of Hive's statements: what SHOW CREATE TABLE printed, and scripts of CREATE TABLE.
+
+    USE sales;
+    CREATE EXTERNAL TABLE `orders`(`id` bigint COMMENT 'the id') PARTITIONED BY (`dt` date)
+      ROW FORMAT SERDE '..' STORED AS INPUTFORMAT '..' OUTPUTFORMAT '..' LOCATION 'hdfs://nn/wh/orders';
+    ALTER TABLE orders ADD PARTITION (dt = '2014-01-01') LOCATION 'hdfs://nn/elsewhere/x9';
+
+Statements may follow each other without semicolons, and stand in the frame that beeline draws. Types are
+texts here; `parse_columns` reads them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from coldframe.errors import SchemaError
+from coldframe.hive.ddl_tokens import Token, tokens
+from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
+
+__all__ = ["Statements", "parse_statements"]
+
+_HIVE = "org.apache.hadoop.hive."
+_LAZY = f"{_HIVE}serde2.lazy.LazySimpleSerDe"
+_ORC = f"{_HIVE}ql.io.orc.Orc"
+_PARQUET = f"{_HIVE}ql.io.parquet."
+_AVRO = f"{_HIVE}ql.io.avro.Avro"
+_STORED: Mapping[str, tuple[str, str, str | None]] = {
+    # Which SerDe a table of RCFile gets is a setting of the server.
+    "RCFILE": (f"{_HIVE}ql.io.RCFileInputFormat", f"{_HIVE}ql.io.RCFileOutputFormat", None),
+    "ORC": (f"{_ORC}InputFormat", f"{_ORC}OutputFormat", f"{_ORC}Serde"),
+    "TEXTFILE": (
+        "org.apache.hadoop.mapred.TextInputFormat",
+        f"{_HIVE}ql.io.HiveIgnoreKeyTextOutputFormat",
+        _LAZY,
+    ),
+    "SEQUENCEFILE": (
+        "org.apache.hadoop.mapred.SequenceFileInputFormat",
+        f"{_HIVE}ql.io.HiveSequenceFileOutputFormat",
+        _LAZY,
+    ),
+    "PARQUET": (
+        f"{_PARQUET}MapredParquetInputFormat",
+        f"{_PARQUET}MapredParquetOutputFormat",
+        f"{_PARQUET}serde.ParquetHiveSerDe",
+    ),
+    "AVRO": (
+        f"{_AVRO}ContainerInputFormat",
+        f"{_AVRO}ContainerOutputFormat",
+        f"{_HIVE}serde2.avro.AvroSerDe",
+    ),
+}
+"""What STORED AS stands for: input format, output format, SerDe."""
+_DELIMITERS = {
+    ("FIELDS", "TERMINATED", "BY"): "field.delim",
+    ("ESCAPED", "BY"): "escape.delim",
+    ("COLLECTION", "ITEMS", "TERMINATED", "BY"): "collection.delim",
+    ("MAP", "KEYS", "TERMINATED", "BY"): "mapkey.delim",
+    ("LINES", "TERMINATED", "BY"): "line.delim",
+    ("NULL", "DEFINED", "AS"): "serialization.null.format",
+}
+"""The clauses of ROW FORMAT DELIMITED, and the properties of the SerDe that they set."""
+_STARTS = frozenset(("CREATE", "ALTER", "USE"))
+
+
+@dataclass
+class Statements:
+    """Tables and their partitions, in the order of the statements."""
+
+    tables: dict[tuple[str, str], Definition] = field(default_factory=dict)
+    partitions: dict[tuple[str, str], list[PartitionDefinition]] = field(default_factory=dict)
+
+
+def parse_statements(text: str, path: str) -> Statements:
+    """Parses a script; SchemaError, with the line, for what is no statement of Hive's about a table."""
+    return _Parser(list(tokens(text, path)), path).run()
+
+
+class _Parser:
+    """One pass over the tokens."""
+
+    def __init__(self, found: list[Token], path: str) -> None:
+        self._tokens, self._path, self._at = found, path, 0
+        self._database = "default"
+        self._made = Statements()
+
+    def run(self) -> Statements:
+        while not self._is_over:
+            if self._takes(";"):
+                continue
+            if self._takes("USE"):
+                self._database = self._name()
+            elif self._takes("CREATE"):
+                self._create()
+            elif self._takes("ALTER", "TABLE"):
+                self._alter()
+            else:
+                raise self._wrong("CREATE TABLE, CREATE VIEW, ALTER TABLE or USE")
+        return self._made
+
+    # ---- statements
+
+    def _create(self) -> None:
+        if self._takes("OR"):
+            self._expect("REPLACE")
+        kind = "MANAGED_TABLE"
+        parameters: dict[str, str] = {}
+        while (word := self._word()) in ("EXTERNAL", "TEMPORARY", "TRANSACTIONAL", "MANAGED", "MATERIALIZED"):
+            self._at += 1
+            if word == "EXTERNAL":
+                kind = "EXTERNAL_TABLE"
+            if word == "TRANSACTIONAL":
+                parameters["transactional"] = "true"
+        if word in ("DATABASE", "SCHEMA"):
+            return self._skip()
+        if self._takes("VIEW"):
+            database, name = self._new_name()
+            self._skip()
+            self._keep(Definition(database, name, "VIRTUAL_VIEW"))
+            return None
+        self._expect("TABLE")
+        database, name = self._new_name()
+        self._keep(self._table(Definition(database, name, kind, parameters=parameters)))
+        return None
+
+    def _keep(self, table: Definition) -> None:
+        key = table.database, table.name
+        if key in self._made.tables:
+            raise SchemaError(f"{self._path}: {table.full_name} is defined twice")
+        self._made.tables[key] = table
+
+    def _alter(self) -> None:
+        key = self._new_name()
+        table = self._made.tables.get(key)
+        if table is None:
+            raise SchemaError(f"{self._path}: no CREATE TABLE of {'.'.join(key)} comes before ALTER TABLE")
+        if not self._takes("ADD"):
+            raise self._wrong("ADD PARTITION")
+        if self._takes("IF"):
+            self._expect("NOT")
+            self._expect("EXISTS")
+        parts = self._made.partitions.setdefault(key, [])
+        while self._takes("PARTITION"):
+            given = self._values()
+            values = tuple(given.get(one.name.lower(), "") for one in table.keys)
+            if len(given) != len(table.keys) or "" in values:
+                raise self._wrong(f"a value for each of {', '.join(one.name for one in table.keys)}")
+            location = self._text() if self._takes("LOCATION") else None
+            if location is None:
+                raise self._wrong("LOCATION: a partition lies where its statement says")
+            parts.append(PartitionDefinition(values, replace(table.storage, location=location)))
+
+    def _table(self, table: Definition) -> Definition:
+        storage = Storage()
+        parameters = dict(table.parameters)
+        keys: tuple[Column, ...] = ()
+        if self._takes("("):
+            storage = replace(storage, columns=self._columns())
+        while not self._is_over and not self._takes(";") and self._word() not in _STARTS:
+            if self._takes("COMMENT"):
+                parameters["comment"] = self._text()
+            elif self._takes("PARTITIONED", "BY"):
+                self._expect("(")
+                keys = self._columns(untyped=storage.columns)
+            elif self._takes("CLUSTERED", "BY"):
+                storage = self._buckets(storage)
+            elif self._takes("ROW", "FORMAT"):
+                storage = self._row_format(storage)
+            elif self._takes("WITH", "SERDEPROPERTIES"):
+                storage = self._with(storage, self._properties())
+            elif self._takes("STORED", "BY"):
+                parameters["storage_handler"] = self._text()
+            elif self._takes("STORED", "AS"):
+                storage = self._stored_as(storage)
+            elif self._takes("LOCATION"):
+                storage = replace(storage, location=self._text())
+            elif self._takes("TBLPROPERTIES"):
+                parameters |= self._properties()
+            elif self._takes("USING"):
+                parameters["spark.sql.sources.provider"] = self._name()
+            elif self._takes("OPTIONS"):
+                storage = self._with(storage, self._properties())
+            else:
+                raise self._wrong("a clause of CREATE TABLE")
+        kept = {name.lower() for name in (one.name for one in keys)}
+        columns = tuple(one for one in storage.columns if one.name.lower() not in kept)
+        if storage.serde is None and storage.input_format is None and "storage_handler" not in parameters:
+            storage = self._stored(storage, "TEXTFILE")
+        return replace(table, storage=replace(storage, columns=columns), keys=keys, parameters=parameters)
+
+    # ---- clauses
+
+    def _columns(self, untyped: tuple[Column, ...] = ()) -> tuple[Column, ...]:
+        """Columns up to the closing bracket. Spark's keys have no types: they are those of `untyped`."""
+        found: list[Column] = []
+        while not self._takes(")"):
+            if self._word() in ("CONSTRAINT", "PRIMARY", "FOREIGN", "UNIQUE") and not self._peek.is_quoted:
+                self._skip_constraint()
+            else:
+                name = self._name()
+                kind = self._type()
+                kinds = [one.type for one in untyped if one.name.lower() == name.lower()]
+                comment = None
+                while self._word() in ("COMMENT", "NOT", "DEFAULT", "PRIMARY", "UNIQUE", "CHECK", "ENABLE"):
+                    if self._takes("COMMENT"):
+                        comment = self._text()
+                    else:
+                        self._skip_constraint()
+                        break
+                if not kind and not kinds:
+                    raise self._wrong(f"the type of {name}")
+                found.append(Column(name.lower(), kind or kinds[0], comment))
+            if not self._takes(",") and self._word() != ")":
+                raise self._wrong("`,` or `)` behind a column")
+        return tuple(found)
+
+    def _type(self) -> str:
+        """A type as text, up to what cannot be a part of one."""
+        parts: list[str] = []
+        depth = 0
+        while not self._is_over:
+            word = self._word()
+            ends = word in (",", ")") or word in ("COMMENT", "NOT", "DEFAULT", "PRIMARY", "UNIQUE", "CHECK")
+            if depth == 0 and ends:
+                break
+            depth += (word in ("<", "(")) - (word in (">", ")"))
+            token = self._next()
+            # A struct's fields: `struct<comment:string>`, with quoted names or without, and comments.
+            if depth and word == "COMMENT" and self._peek.is_text:
+                self._next()
+                continue
+            quoted = f"`{token.text.replace('`', '``')}`"
+            parts.append(quoted if token.is_quoted else token.text.lower())
+        return re.sub(r"\s*([<>(),:])\s*", r"\1", " ".join(parts)).strip()
+
+    def _skip_constraint(self) -> None:
+        depth = 0
+        while not self._is_over:
+            word = self._word()
+            if depth == 0 and word in (",", ")"):
+                return
+            depth += (word == "(") - (word == ")")
+            self._at += 1
+
+    def _buckets(self, storage: Storage) -> Storage:
+        by = self._names_with(lambda: True)
+        order: tuple[tuple[str, bool], ...] = ()
+        if self._takes("SORTED", "BY"):
+            order = self._names_with(lambda: not self._takes("DESC") and (self._takes("ASC") or True))
+        self._expect("INTO")
+        count = int(self._next().text)
+        self._expect("BUCKETS")
+        return replace(storage, buckets=count, bucketed_by=tuple(name for name, _ in by), sorted_by=order)
+
+    def _names_with(self, what: Callable[[], bool]) -> tuple[tuple[str, bool], ...]:
+        self._expect("(")
+        found: list[tuple[str, bool]] = []
+        while not self._takes(")"):
+            found.append((self._name(), what()))
+            self._takes(",")
+        return tuple(found)
+
+    def _row_format(self, storage: Storage) -> Storage:
+        if self._takes("SERDE"):
+            return replace(storage, serde=self._text())
+        self._expect("DELIMITED")
+        properties: dict[str, str] = {}
+        while clause := next((words for words in _DELIMITERS if self._takes(*words)), None):
+            properties[_DELIMITERS[clause]] = self._text()
+            if clause[0] == "FIELDS":
+                properties["serialization.format"] = properties["field.delim"]
+        return self._with(storage, properties)
+
+    def _stored_as(self, storage: Storage) -> Storage:
+        if self._takes("INPUTFORMAT"):
+            given = self._text()
+            self._expect("OUTPUTFORMAT")
+            return replace(storage, input_format=given, output_format=self._text())
+        return self._stored(storage, self._name().upper())
+
+    def _stored(self, storage: Storage, kind: str) -> Storage:
+        classes = _STORED.get(kind)
+        if classes is None:
+            return replace(storage, input_format=kind.lower())
+        return replace(
+            storage, input_format=classes[0], output_format=classes[1], serde=storage.serde or classes[2]
+        )
+
+    @staticmethod
+    def _with(storage: Storage, properties: Mapping[str, str]) -> Storage:
+        return replace(storage, serde_properties={**storage.serde_properties, **properties})
+
+    def _properties(self) -> dict[str, str]:
+        """`('a'='b', 'c'='d')`."""
+        self._expect("(")
+        found: dict[str, str] = {}
+        while not self._takes(")"):
+            name = self._next().text
+            while self._takes("."):
+                name = f"{name}.{self._next().text}"
+            self._takes("=")
+            found[name] = self._next().text
+            self._takes(",")
+        return found
+
+    def _values(self) -> dict[str, str]:
+        return {name.lower(): value for name, value in self._properties().items()}
+
+    # ---- tokens
+
+    @property
+    def _is_over(self) -> bool:
+        return self._at >= len(self._tokens)
+
+    @property
+    def _peek(self) -> Token:
+        return Token("", 0) if self._is_over else self._tokens[self._at]
+
+    def _word(self) -> str:
+        """The next token in capitals; empty if it is a text or a quoted name."""
+        token = self._peek
+        return "" if token.is_text or token.is_quoted else token.text.upper()
+
+    def _next(self) -> Token:
+        if self._is_over:
+            raise self._wrong("more")
+        self._at += 1
+        return self._tokens[self._at - 1]
+
+    def _takes(self, *words: str) -> bool:
+        """Whether these words come next; they are behind us then."""
+        some = self._tokens[self._at : self._at + len(words)]
+        found = [token.text.upper() for token in some if not (token.is_text or token.is_quoted)]
+        if found != list(words):
+            return False
+        self._at += len(words)
+        return True
+
+    def _expect(self, word: str) -> None:
+        if not self._takes(word):
+            raise self._wrong(word)
+
+    def _name(self) -> str:
+        token = self._next()
+        if token.is_text or not (token.is_quoted or re.fullmatch(r"[^\W][\w$]*", token.text)):
+            self._at -= 1
+            raise self._wrong("a name")
+        return token.text
+
+    def _text(self) -> str:
+        token = self._next()
+        if not token.is_text:
+            self._at -= 1
+            raise self._wrong("a text in quotes")
+        return token.text
+
+    def _new_name(self) -> tuple[str, str]:
+        """`[IF NOT EXISTS] [database.]table`, in small letters as Hive keeps them."""
+        if self._takes("IF"):
+            self._expect("NOT")
+            self._expect("EXISTS")
+        names = [self._name()]
+        while self._takes("."):
+            names.append(self._name())
+        # SHOW CREATE TABLE of Hive 2 quotes both together.
+        names = ".".join(names).split(".") if len(names) == 1 else names
+        table, database = names[-1], names[-2] if len(names) > 1 else self._database
+        return database.lower(), table.lower()
+
+    def _skip(self) -> None:
+        """Goes behind the statement: a semicolon, or the beginning of another one."""
+        while not self._is_over and not self._takes(";"):
+            if self._word() == "CREATE" or (self._word() in _STARTS and self._is_first):
+                return
+            self._at += 1
+
+    @property
+    def _is_first(self) -> bool:
+        """Whether the next token begins a line."""
+        return self._at > 0 and self._tokens[self._at - 1].line < self._peek.line
+
+    def _wrong(self, expected: str) -> SchemaError:
+        token = self._peek
+        found = repr(token.text) if token.text or token.is_text else "the end"
+        return SchemaError(f"{self._path}: line {token.line or '?'}: expected {expected}, found {found}")

@@ -1,0 +1,85 @@
+"""What is left of a metastore that does not run any more: a file with its definitions.
+
+    metastore.db       its database, of SQLite
+    metastore.sql      a dump of its database as text, of pg_dump, mysqldump or sqlite3; .gz too
+    tables.hql         statements CREATE TABLE, such as SHOW CREATE TABLE prints them
+
+A file takes the place of thrift://host:9083: `metastore.sql/sales.orders` is a table of it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sqlite3
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from typing import IO
+
+from coldframe.errors import NotFoundError, SchemaError, unsupported
+from coldframe.hive.ddl import Statements, parse_statements
+from coldframe.hive.ddl_tables import DdlTables
+from coldframe.hive.reader import DefinitionReader
+from coldframe.hive.sql_dump import SqlDump
+from coldframe.hive.sql_tables import TABLES, SqlTables, loaded
+
+__all__ = ["read_dump"]
+
+_SQLITE = b"SQLite format 3\0"
+_CUSTOM = b"PGDMP"
+_KEPT = 2
+"""Dumps that stay loaded: each pass over a table asks for its partitions."""
+_lock = threading.Lock()
+_known: dict[tuple[str, int, int], sqlite3.Connection | Statements] = {}
+
+
+def read_dump(path: str) -> DefinitionReader:
+    """The definitions in a file; SchemaError where it has none, or was cut short."""
+    try:
+        about = os.stat(path)
+    except FileNotFoundError as error:
+        raise NotFoundError(f"{path}: no such file") from error
+    key = (os.path.realpath(path), about.st_size, about.st_mtime_ns)
+    with _lock:
+        if key not in _known:
+            while len(_known) >= _KEPT:
+                del _known[next(iter(_known))]
+            _known[key] = _opened(path)
+        found = _known[key]
+    return DdlTables(path, found) if isinstance(found, Statements) else SqlTables(path, found)
+
+
+def _opened(path: str) -> sqlite3.Connection | Statements:
+    with open(path, "rb") as file:
+        head = file.read(16)
+    if head == _SQLITE:
+        place = f"file:{os.path.abspath(path).replace('%', '%25').replace('?', '%3f').replace('#', '%23')}"
+        return sqlite3.connect(f"{place}?mode=ro", uri=True, check_same_thread=False)
+    if head.startswith(_CUSTOM):
+        raise unsupported(f"{path}: a dump in pg_dump's own format; `pg_restore -f out.sql` makes text of it")
+    is_packed = head.startswith(b"\x1f\x8b")
+    dump = SqlDump(path, _lines(path, is_packed=is_packed), TABLES.keys())
+    try:
+        database = loaded(dump.rows(), path)
+        if not dump.seen:
+            return _statements(path, is_packed=is_packed)
+    except (OSError, EOFError, zlib.error) as error:
+        raise SchemaError(f"{path}: {error}") from error
+    missing = sorted(TABLES.keys() - dump.seen)
+    if missing:
+        raise SchemaError(f"{path}: not the dump of a Hive metastore: it has no table {missing[0]}")
+    return database
+
+
+def _statements(path: str, *, is_packed: bool) -> Statements:
+    text = "".join(_lines(path, is_packed=is_packed))
+    if "\0" in text:
+        raise SchemaError(f"{path}: neither a dump of a Hive metastore nor statements of Hive's")
+    return parse_statements(text, path)
+
+
+def _lines(path: str, *, is_packed: bool) -> Iterator[str]:
+    opener: Callable[..., IO[str]] = gzip.open if is_packed else open
+    with opener(path, "rt", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+        yield from file

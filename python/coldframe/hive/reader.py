@@ -1,0 +1,44 @@
+"""What gives the definitions of a metastore: the server itself, or what somebody wrote down of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from coldframe.hive.definition import Definition, PartitionDefinition
+from coldframe.hive.tables import HivePartition, HiveTable, Refused
+
+__all__ = ["DefinitionReader"]
+
+
+class DefinitionReader(Protocol):
+    """Databases, tables and partitions. Close it after use."""
+
+    uri: str
+
+    def __enter__(self) -> DefinitionReader: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def databases(self) -> list[str]:
+        """The names of all databases."""
+
+    def tables(self, database: str) -> Iterator[HiveTable | Refused]:
+        """All named objects of a database, briefly."""
+
+    def definitions(self, database: str) -> Iterator[Definition | Refused]:
+        """All named objects of a database."""
+
+    def definition(self, database: str, name: str) -> Definition:
+        """One table; a `MetastoreRefusal` where there is none."""
+
+    def partition_names(self, table: Definition | HiveTable) -> list[str]:
+        """The names of a table's partitions, escaped: `dt=2014-01-01/region=asia%2Fpacific`."""
+
+    def partition_definitions(
+        self, table: Definition, names: Sequence[str] | None = None
+    ) -> Iterator[PartitionDefinition]:
+        """The partitions of a table, all or those of these names."""
+
+    def partitions(self, table: Definition | HiveTable) -> Iterator[HivePartition]:
+        """The partitions of a table, briefly."""

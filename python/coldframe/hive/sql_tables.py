@@ -1,0 +1,279 @@
+"""A metastore's own database, as SQLite: its tables, queried for definitions.
+
+    TBLS -> SDS -> CDS -> COLUMNS_V2      a table, where it lies, its columns
+         -> PARTITION_KEYS                its keys
+         <- PARTITIONS -> SDS -> ..       its partitions, each with a place and columns of its own
+    *_PARAMS                              properties of tables, partitions and SerDes
+
+The names are the same in every version of Hive since 0.8 and in every database that it can use.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from coldframe.errors import SchemaError
+from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
+from coldframe.hive.sql_dump import Row
+from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
+from coldframe.partitions import escaped
+
+__all__ = ["TABLES", "SqlTables", "loaded"]
+
+TABLES = {
+    "DBS": "DB_ID NAME",
+    "TBLS": "TBL_ID DB_ID OWNER SD_ID TBL_NAME TBL_TYPE VIEW_EXPANDED_TEXT",
+    "SDS": "SD_ID CD_ID INPUT_FORMAT LOCATION NUM_BUCKETS OUTPUT_FORMAT SERDE_ID",
+    "COLUMNS_V2": "CD_ID COMMENT COLUMN_NAME TYPE_NAME INTEGER_IDX",
+    "SERDES": "SERDE_ID SLIB",
+    "SERDE_PARAMS": "SERDE_ID PARAM_KEY PARAM_VALUE",
+    "TABLE_PARAMS": "TBL_ID PARAM_KEY PARAM_VALUE",
+    "PARTITION_KEYS": "TBL_ID PKEY_COMMENT PKEY_NAME PKEY_TYPE INTEGER_IDX",
+    "PARTITIONS": "PART_ID SD_ID TBL_ID",
+    "PARTITION_PARAMS": "PART_ID PARAM_KEY PARAM_VALUE",
+    "PARTITION_KEY_VALS": "PART_ID PART_KEY_VAL INTEGER_IDX",
+    "BUCKETING_COLS": "SD_ID BUCKET_COL_NAME INTEGER_IDX",
+    "SORT_COLS": "SD_ID COLUMN_NAME ORDER INTEGER_IDX",
+}
+"""Tables and their columns that are read."""
+_CATALOG = "CTLG_NAME"
+_AT_ONCE = 500
+_KEYS = ("DB_ID", "TBL_ID", "SD_ID", "CD_ID", "SERDE_ID", "PART_ID")
+
+
+def loaded(rows: Iterable[Row], path: str) -> sqlite3.Connection:
+    """A database of a dump's rows. SQLite keeps it in a file of its own, which goes with the connection."""
+    database = sqlite3.connect("", check_same_thread=False)
+    database.execute("pragma journal_mode = off")
+    inserts = {}
+    for table, columns in TABLES.items():
+        names = [*columns.split(), *([_CATALOG] if table == "DBS" else [])]
+        kinds = (f'"{name}" {"integer" if _is_number(name) else "text"}' for name in names)
+        database.execute(f'create table "{table}" ({", ".join(kinds)})')
+        inserts[table] = names, f'insert into "{table}" values ({", ".join("?" * len(names))})'
+    for table, row in rows:
+        names, insert = inserts[table]
+        missing = [name for name in names if name not in row and name != _CATALOG]
+        if missing:
+            raise SchemaError(
+                f"{path}: {table} has no column {missing[0]}: not the tables of a Hive metastore"
+            )
+        database.execute(insert, [row.get(name) for name in names])
+    for table, columns in TABLES.items():
+        first = next((name for name in columns.split() if name in _KEYS), None)
+        database.execute(f'create index "by_{table}" on "{table}" ("{first}")')
+    database.execute('create index parts_of_table on "PARTITIONS" ("TBL_ID")')
+    database.commit()
+    return database
+
+
+def _is_number(name: str) -> bool:
+    return name in _KEYS or name.endswith("_IDX") or name in ("NUM_BUCKETS", "ORDER")
+
+
+class SqlTables:
+    """Reads definitions. The connection is somebody else's."""
+
+    def __init__(self, uri: str, database: sqlite3.Connection) -> None:
+        self.uri, self._database = uri, database
+        there = {str(name).upper() for (name,) in self._rows("select name from sqlite_master")}
+        missing = sorted(TABLES.keys() - there)
+        if missing:
+            raise SchemaError(f"{uri}: not the database of a Hive metastore: it has no table {missing[0]}")
+        columns = {str(row[1]).upper() for row in self._rows('pragma table_info("DBS")')}
+        self._catalog = f"coalesce(\"{_CATALOG}\", 'hive')" if _CATALOG in columns else "'hive'"
+        self._columns: dict[int, tuple[Column, ...]] = {}
+        """By the numbers of lists of columns: most partitions of a table share one."""
+
+    def __enter__(self) -> SqlTables:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def databases(self) -> list[str]:
+        """The names of all databases, those of other catalogs than Hive's own too."""
+        return [str(name) for (name,) in self._rows('select distinct "NAME" from "DBS" order by 1')]
+
+    def tables(self, database: str) -> Iterator[HiveTable | Refused]:
+        """All named objects of a database, briefly."""
+        for one in self.definitions(database):
+            yield one if isinstance(one, Refused) else one.brief
+
+    def definitions(self, database: str) -> Iterator[Definition | Refused]:
+        """All named objects of a database."""
+        catalogs = self._rows(f'select {self._catalog} from "DBS" where "NAME" = ?', database)
+        for (catalog,) in catalogs:
+            if catalog != "hive":
+                yield Refused(database, "*", f"its database of the catalog {catalog} is not read")
+        yield from self._definitions('d."NAME" = ?', database)
+
+    def definition(self, database: str, name: str) -> Definition:
+        """One table; a `MetastoreRefusal` where there is none."""
+        found = list(self._definitions('d."NAME" = ? and t."TBL_NAME" = ?', database, name))
+        if not found:
+            raise MetastoreRefusal(f"{self.uri}: {database}.{name} table not found")
+        if isinstance(found[0], Refused):
+            raise MetastoreRefusal(f"{self.uri}: {database}.{name}: {found[0].reason}")
+        return found[0]
+
+    def _definitions(self, where: str, *values: str) -> Iterator[Definition | Refused]:
+        text = (
+            'select d."NAME", t."TBL_NAME", t."TBL_ID", t."TBL_TYPE", t."OWNER", t."SD_ID", '
+            't."VIEW_EXPANDED_TEXT" from "TBLS" t join "DBS" d on d."DB_ID" = t."DB_ID" '
+            f"where {self._catalog} = 'hive' and {where} order by t.\"TBL_NAME\""
+        )
+        for database, name, number, kind, owner, storage, view in self._rows(text, *values):
+            found = {} if storage is None else self._storages([storage])
+            if storage is not None and storage not in found:
+                yield Refused(database, name, "its storage descriptor is not in the dump")
+                continue
+            keys = self._rows(
+                'select "PKEY_NAME", "PKEY_TYPE", "PKEY_COMMENT" from "PARTITION_KEYS" where "TBL_ID" = ? '
+                'order by "INTEGER_IDX"',
+                number,
+            )
+            yield Definition(
+                database,
+                name,
+                kind or "",
+                owner,
+                found.get(storage, Storage()),
+                tuple(Column(*one) for one in keys),
+                self._parameters("TABLE_PARAMS", "TBL_ID", [number]).get(number, {}),
+                view,
+            )
+
+    def partition_names(self, table: Definition | HiveTable) -> list[str]:
+        """The names of a table's partitions, escaped: `dt=2014-01-01/region=asia%2Fpacific`."""
+        return list(self._numbered(table))
+
+    def _numbered(self, table: Definition | HiveTable) -> dict[str, int]:
+        """The numbers of a table's partitions, by their names."""
+        keys = [one if isinstance(one, str) else one.name for one in table.keys]
+        rows = self._rows(
+            'select p."PART_ID", v."PART_KEY_VAL" from "PARTITIONS" p '
+            'left join "PARTITION_KEY_VALS" v on v."PART_ID" = p."PART_ID" where p."TBL_ID" = ? '
+            'order by p."PART_ID", v."INTEGER_IDX"',
+            self._number(table),
+        )
+        values: dict[int, list[str]] = {}
+        for number, value in rows:
+            values.setdefault(number, []).append("" if value is None else value)
+        return {
+            "/".join(f"{escaped(key)}={escaped(one)}" for key, one in zip(keys, some, strict=False)): number
+            for number, some in values.items()
+        }
+
+    def _number(self, table: Definition | HiveTable) -> int:
+        found = self._rows(
+            'select t."TBL_ID" from "TBLS" t join "DBS" d on d."DB_ID" = t."DB_ID" '
+            f'where {self._catalog} = \'hive\' and d."NAME" = ? and t."TBL_NAME" = ?',
+            table.database,
+            table.name,
+        )
+        return int(next(iter(found))[0])
+
+    def partition_definitions(
+        self, table: Definition, names: Sequence[str] | None = None
+    ) -> Iterator[PartitionDefinition]:
+        """The partitions of a table, all or those of these names."""
+        numbered = self._numbered(table)
+        wanted = list(numbered.values()) if names is None else [numbered[name] for name in names]
+        for at in range(0, len(wanted), _AT_ONCE):
+            yield from self._partitions(table, wanted[at : at + _AT_ONCE])
+
+    def _partitions(self, table: Definition, numbers: Sequence[int]) -> Iterator[PartitionDefinition]:
+        some = ", ".join("?" * len(numbers))
+        of_part = dict(
+            self._rows(f'select "PART_ID", "SD_ID" from "PARTITIONS" where "PART_ID" in ({some})', *numbers)
+        )
+        values: dict[int, list[str]] = {}
+        for number, value in self._rows(
+            f'select "PART_ID", "PART_KEY_VAL" from "PARTITION_KEY_VALS" where "PART_ID" in ({some}) '
+            'order by "PART_ID", "INTEGER_IDX"',
+            *numbers,
+        ):
+            values.setdefault(number, []).append("" if value is None else value)
+        storages = self._storages([one for one in of_part.values() if one is not None])
+        parameters = self._parameters("PARTITION_PARAMS", "PART_ID", numbers)
+        for number in numbers:
+            storage = storages.get(of_part[number])
+            if storage is None:
+                text = f"a partition {values.get(number)} has no storage descriptor in the dump"
+                raise MetastoreRefusal(f"{self.uri}: {table.full_name}: {text}")
+            yield PartitionDefinition(tuple(values.get(number, ())), storage, parameters.get(number, {}))
+
+    def partitions(self, table: Definition | HiveTable) -> Iterator[HivePartition]:
+        """The partitions of a table, briefly."""
+        whole = self.definition(table.database, table.name)
+        for one in self.partition_definitions(whole):
+            storage = one.storage
+            yield HivePartition(one.values, storage.location, storage.input_format, one.parameters)
+
+    def _storages(self, numbers: Sequence[int]) -> dict[int, Storage]:
+        some = ", ".join("?" * len(numbers))
+        rows = self._rows(
+            'select s."SD_ID", s."CD_ID", s."LOCATION", s."INPUT_FORMAT", s."OUTPUT_FORMAT", '
+            's."NUM_BUCKETS", s."SERDE_ID", e."SLIB" from "SDS" s '
+            'left join "SERDES" e on e."SERDE_ID" = s."SERDE_ID" '
+            f'where s."SD_ID" in ({some})',
+            *numbers,
+        )
+        serdes = self._parameters("SERDE_PARAMS", "SERDE_ID", [row[6] for row in rows if row[6] is not None])
+        buckets = self._ordered("BUCKETING_COLS", '"BUCKET_COL_NAME", 1', numbers)
+        sorts = self._ordered("SORT_COLS", '"COLUMN_NAME", "ORDER"', numbers)
+        return {
+            number: Storage(
+                self._columns_of(columns),
+                location,
+                input_format,
+                output_format,
+                library,
+                serdes.get(serde, {}),
+                max(int(count or 0), 0),
+                tuple(name for name, _ in buckets.get(number, ())),
+                tuple((name, order != 0) for name, order in sorts.get(number, ())),
+            )
+            for number, columns, location, input_format, output_format, count, serde, library in rows
+        }
+
+    def _ordered(self, table: str, columns: str, numbers: Sequence[int]) -> dict[int, list[tuple[str, int]]]:
+        some = ", ".join("?" * len(numbers))
+        found: dict[int, list[tuple[str, int]]] = {}
+        for number, name, order in self._rows(
+            f'select "SD_ID", {columns} from "{table}" where "SD_ID" in ({some}) order by "INTEGER_IDX"',
+            *numbers,
+        ):
+            found.setdefault(number, []).append((name, order))
+        return found
+
+    def _columns_of(self, number: int | None) -> tuple[Column, ...]:
+        if number is None:
+            return ()
+        if number not in self._columns:
+            rows = self._rows(
+                'select "COLUMN_NAME", "TYPE_NAME", "COMMENT" from "COLUMNS_V2" where "CD_ID" = ? '
+                'order by "INTEGER_IDX"',
+                number,
+            )
+            self._columns[number] = tuple(Column(name, kind or "", comment) for name, kind, comment in rows)
+        return self._columns[number]
+
+    def _parameters(self, table: str, key: str, numbers: Sequence[int]) -> dict[int, dict[str, str]]:
+        some = ", ".join("?" * len(numbers))
+        found: dict[int, dict[str, str]] = {}
+        for number, name, value in self._rows(
+            f'select "{key}", "PARAM_KEY", "PARAM_VALUE" from "{table}" where "{key}" in ({some})', *numbers
+        ):
+            # Oracle has no empty texts.
+            found.setdefault(number, {})[name] = "" if value is None else value
+        return found
+
+    def _rows(self, text: str, *values: object) -> list[tuple[Any, ...]]:
+        try:
+            return self._database.execute(text, values).fetchall()
+        except sqlite3.Error as error:
+            raise SchemaError(f"{self.uri}: not the database of a Hive metastore: {error}") from error

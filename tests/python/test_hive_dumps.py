@@ -1,0 +1,219 @@
+"""Dumps of a metastore's database, by PostgreSQL and MariaDB: Hive's scripts made its tables, a metastore of
+Hive 3 filled them. What that said over Thrift of the same is the judge.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sqlite3
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import coldframe as cf
+from coldframe.cli import main
+from coldframe.hive.addresses import Selected, is_metastore
+from coldframe.hive.defined import connect, definitions
+from coldframe.hive.definition import Definition
+from coldframe.hive.sql_dump import SqlDump
+from coldframe.hive.sql_tables import TABLES
+from coldframe.pipeline import InProcess, audit, migrate
+from coldframe.pipeline.report import safe_list
+from coldframe.pipeline.report.summary import summary
+
+DUMPS = Path(__file__).parents[1] / "data/hive/dumps"
+BOTH = ["postgres.sql", "mysql.sql"]
+COUNTED = {"numFiles", "totalSize", "transient_lastDdlTime"}
+"""What a metastore counts by itself."""
+
+
+def found_in(path: Path) -> Any:
+    made = []
+    with connect(str(path)) as metastore:
+        for one in definitions(metastore, Selected.of(str(path))):
+            assert isinstance(one, Definition)
+            parts = metastore.partition_definitions(one) if one.has_partitions else ()
+            made.append({**asdict(one), "partitions": [asdict(part) for part in parts]})
+    return plain(json.loads(json.dumps(made)))
+
+
+def plain(made: Any) -> Any:
+    for table in made:
+        table.pop("by_folders", None)
+        table["partitions"].sort(key=lambda part: part["values"])
+        for one in (table, *table["partitions"]):
+            one["parameters"] = {k: v for k, v in one["parameters"].items() if k not in COUNTED}
+    return made
+
+
+def expected() -> Any:
+    return plain(json.loads((DUMPS / "expected.json").read_text()))
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_dumps_say_what_the_server_said(name: str) -> None:
+    assert found_in(DUMPS / name) == expected()
+
+
+def test_packed_and_as_inserts_and_as_a_database(tmp_path: Path) -> None:
+    packed = tmp_path / "x.sql.gz"
+    packed.write_bytes(gzip.compress((DUMPS / "postgres.sql").read_bytes()))
+    assert found_in(packed) == expected()
+    # The rows as SQLite has them: its database, and its own dump of that.
+    lines = (DUMPS / "postgres.sql").read_text().splitlines(keepends=True)
+    database = sqlite3.connect(tmp_path / "x.db")
+    made = set()
+    for table, row in SqlDump("x", lines, TABLES.keys()).rows():
+        if table not in made:
+            made.add(table)
+            names = ", ".join(f'"{name}"' for name in row)
+            database.execute(f'create table "{table}" ({names})')
+        numbers = [
+            int(v) if v is not None and v.lstrip("-").isdigit() and not k.startswith("P") else v
+            for k, v in row.items()
+        ]
+        database.execute(f'insert into "{table}" values ({", ".join("?" * len(row))})', numbers)
+    database.commit()
+    assert found_in(tmp_path / "x.db") == expected()
+    (tmp_path / "x.sql").write_text("\n".join(database.iterdump()))
+    database.close()
+    assert found_in(tmp_path / "x.sql") == expected()
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_dump_that_was_cut_short_hides_no_table(name: str, tmp_path: Path) -> None:
+    whole = (DUMPS / name).read_bytes()
+    path = tmp_path / "cut.sql"
+    for size in range(0, len(whole) - 40, 997):
+        path.write_bytes(whole[:size])
+        # Before its first table it is an empty script, or no script at all.
+        if size and b"CREATE TABLE" in whole[:size]:
+            with pytest.raises(cf.SchemaError):
+                found_in(path)
+
+
+def test_what_is_no_dump(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"PGDMP\x01")
+    with pytest.raises(cf.UnsupportedError, match="pg_restore"):
+        found_in(path)
+    cf.write(pa.table({"a": [1]}), path, format="orc")
+    with pytest.raises(cf.SchemaError, match="neither a dump of a Hive metastore"):
+        found_in(path)
+    sqlite3.connect(tmp_path / "y").execute("create table t (a)").connection.close()
+    with pytest.raises(cf.SchemaError, match="it has no table"):
+        found_in(tmp_path / "y")
+    text = (DUMPS / "postgres.sql").read_text()
+    path.write_text(
+        text.replace('COPY public."PARTITIONS"', 'COPY public."OTHERS"').replace(
+            'CREATE TABLE public."PARTITIONS"', 'CREATE TABLE public."OTHERS"'
+        )
+    )
+    with pytest.raises(cf.SchemaError, match="it has no table PARTITIONS"):
+        found_in(path)
+    (tmp_path / "z").write_bytes(gzip.compress(text.encode())[:-200])
+    with pytest.raises(cf.SchemaError):
+        found_in(tmp_path / "z")
+
+
+def test_addresses(tmp_path: Path) -> None:
+    file = tmp_path / "x.sql"
+    file.write_text("")
+    assert Selected.of(f"{file}/Sales.o*") == Selected(str(file), "sales", "o*")
+    assert Selected.of(f"{file}/") == Selected(str(file))
+    assert is_metastore(f"{file}/sales.orders")
+    assert not is_metastore(str(file))
+    assert is_metastore(file, or_file=True)
+    assert not is_metastore(tmp_path, or_file=True)
+    with pytest.raises(ValueError, match="after the file"):
+        Selected.of(f"{file}/a.")
+
+
+COLUMNS = [("id", pa.int64()), ("price", pa.decimal128(10, 2)), ("channel", pa.string())]
+
+
+def files(root: Path) -> None:
+    """Those of `cold.sales`, as its definitions have them."""
+    rows: dict[str, list[Any]] = {"id": [1, 2], "price": [1, 2], "channel": ["x", "y"]}
+
+    def write(place: str, count: int, **how: Any) -> None:
+        (root / place).mkdir(parents=True)
+        some = {name: rows[name] for name, _ in COLUMNS[:count]}
+        cf.write(pa.table(some, schema=pa.schema(COLUMNS[:count])), root / place / "0", **how)
+
+    text = {"field.delim": "|", "line.delim": "\n", "escape.delim": "\\"}
+    write("sales/a", 2, format="rcfile", serde="text", serde_properties=text)
+    write("sales/b", 2, format="rcfile", serde="binary")
+    write("elsewhere/x9", 3, format="orc")
+    (root / "sales/d").mkdir()
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_migration_by_a_dump(name: str, tmp_path: Path) -> None:
+    files(tmp_path / "wh")
+    moved = {"file:/cold": str(tmp_path / "wh")}
+    table = cf.hive_table(f"{DUMPS / name}/cold.sales", location=moved)
+    assert table.count() == 6
+    report = migrate(InProcess(), DUMPS / name, tmp_path / "dst", locations=moved, only=["cold.sales"])
+    told = [str(one) for table in report.tables for one in table.metastore if one.is_wrong]
+    assert report.rows == 6, summary(report)
+    # The metastore was told other numbers of rows than these files have.
+    assert all("rows by the metastore" in one for one in told)
+    assert not safe_list.read(str(tmp_path / "dst/_coldframe/safe-to-delete.txt")).lines
+    command = ["migrate", str(DUMPS / name), str(tmp_path / "dst"), "--tables", "cold.no*"]
+    assert main([*command, "--master", "in-process"]) == 2
+
+
+def test_the_command_line_lists_a_dump(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["tables", str(DUMPS / "mysql.sql"), "--json"]) == 0
+    found = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
+    assert list(found) == [f"cold.{name}" for name in ("a_view", "bucketed", "in_hbase", "notes", "sales")]
+    assert (found["cold.sales"]["partitions"], found["cold.sales"]["partitions_outside"]) == (4, 1)
+    assert main(["tables", f"{DUMPS / 'mysql.sql'}/cold.s*", "--write-tables", str(tmp_path / "t.toml")]) == 0
+    assert "cold.sales" in (tmp_path / "t.toml").read_text()
+
+
+def test_a_migration_by_statements(tmp_path: Path) -> None:
+    """Nobody has said which partitions there are: they are what folders are called."""
+    root, script = tmp_path / "wh", tmp_path / "tables.hql"
+    script.write_text(
+        f"""CREATE EXTERNAL TABLE `sales.orders`(`id` bigint, `what` string)
+        PARTITIONED BY (`dt` date, `r` string)
+        ROW FORMAT SERDE 'org.apache.hadoop.hive.serde2.columnar.ColumnarSerDe'
+        WITH SERDEPROPERTIES ('field.delim'='|') STORED AS RCFILE
+        LOCATION 'file:{root}/orders'"""
+    )
+    schema = pa.schema([("id", pa.int64()), ("what", pa.string())])
+    for place in ("dt=2014-01-01/r=a%2Fb", "dt=2014-01-02/r=c/k=1", "dt=2014-01-03", "other"):
+        (root / "orders" / place).mkdir(parents=True)
+        some = pa.table({"id": [1], "what": ["x"]}, schema=schema)
+        how: dict[str, Any] = {"serde": "text", "serde_properties": {"field.delim": "|"}}
+        cf.write(some, root / "orders" / place / "0", format="rcfile", **how)
+    target = tmp_path / "dst"
+    report = migrate(InProcess(), script, target)
+    assert report.exit_code == 1
+    told = [str(one) for table in report.tables for one in table.metastore]
+    assert told == [
+        f"sales.orders: 2 files in no registered partition, such as {root}/orders/dt=2014-01-03/0"
+    ]
+    (root / "orders/other/0").unlink()
+    (root / "orders/dt=2014-01-03/0").unlink()
+    report = migrate(InProcess(), script, target)
+    assert report.exit_code == 0, summary(report)
+    table = cf.hive_table(f"{script}/sales.orders")
+    assert sorted((row["id"], str(row["dt"]), row["r"]) for row in table.read().to_pylist()) == [
+        (1, "2014-01-01", "a/b"),
+        (1, "2014-01-02", "c"),
+    ]
+    listed = safe_list.read(str(target / "_coldframe/safe-to-delete.txt"))
+    assert sorted(line.path for line in listed.lines) == [
+        f"{root}/orders/dt=2014-01-01/r=a%2Fb/0",
+        f"{root}/orders/dt=2014-01-02/r=c/k=1/0",
+    ]
+    assert audit(before_delete=target / "_coldframe/safe-to-delete.txt").exit_code == 0
+    found = sorted(str(path.parent.relative_to(target)) for path in (target / "sales").rglob("*.parquet"))
+    assert found == ["sales/orders/dt=2014-01-01/r=a%2Fb", "sales/orders/dt=2014-01-02/r=c"]

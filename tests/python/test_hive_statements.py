@@ -1,0 +1,139 @@
+"""Definitions out of Hive's statements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import coldframe as cf
+from coldframe.hive.ddl import parse_statements
+from coldframe.hive.definition import Column
+from coldframe.hive.dumps import read_dump
+
+SHOWN = r"""
++----------------------------------------------------+
+|                   createtab_stmt                   |
++----------------------------------------------------+
+| CREATE EXTERNAL TABLE `sales.orders`(              |
+|   `id` bigint COMMENT 'it\'s the id',              |
+|   `when` timestamp,                                |
+|   `m` map<string,array<struct<x:int,`y z`:string>>> COMMENT '') |
+| COMMENT 'all'                                      |
+| PARTITIONED BY (                                   |
+|   `dt` date COMMENT 'day',                         |
+|   `r` string)                                      |
+| CLUSTERED BY ( id) SORTED BY ( id ASC, when DESC) INTO 4 BUCKETS |
+| ROW FORMAT SERDE                                   |
+|   'org.apache.hadoop.hive.serde2.columnar.ColumnarSerDe'  |
+| WITH SERDEPROPERTIES (                             |
+|   'field.delim'='\u0001',                          |
+|   'serialization.format'='|')                      |
+| STORED AS INPUTFORMAT                              |
+|   'org.apache.hadoop.hive.ql.io.RCFileInputFormat' |
+| OUTPUTFORMAT                                       |
+|   'org.apache.hadoop.hive.ql.io.RCFileOutputFormat' |
+| LOCATION                                           |
+|   'hdfs://nn/wh/orders'                            |
+| TBLPROPERTIES (                                    |
+|   'transient_lastDdlTime'='1', 'numRows'='5')      |
++----------------------------------------------------+
+22 rows selected (0.1 seconds)
+"""
+
+SCRIPT = r"""
+CREATE DATABASE other COMMENT 'x';
+USE Other;
+CREATE TABLE IF NOT EXISTS T (A int, b DECIMAL(10, 2) NOT NULL, PRIMARY KEY (a) DISABLE NOVALIDATE)
+  PARTITIONED BY (p string) STORED AS ORC LOCATION '/x' -- what lies there
+CREATE VIEW v AS SELECT * FROM t WHERE a = ';' AND b IN (1);
+ALTER TABLE t ADD IF NOT EXISTS PARTITION (p='1') LOCATION '/x/1' PARTITION (P = 'a/b') LOCATION '/y';
+CREATE TABLE hive.db.s (a INT COMMENT 'x', p STRING) USING orc OPTIONS (path '/z') PARTITIONED BY (p)
+CREATE TABLE d (a array<int>) ROW FORMAT DELIMITED FIELDS TERMINATED BY ',' ESCAPED BY '\\'
+  COLLECTION ITEMS TERMINATED BY '|' MAP KEYS TERMINATED BY ':' LINES TERMINATED BY '\n'
+  NULL DEFINED AS '\\N' STORED AS RCFILE;
+CREATE TABLE h (k string) STORED BY 'org.apache.hadoop.hive.hbase.HBaseStorageHandler'
+  WITH SERDEPROPERTIES ('hbase.columns.mapping'=':key') TBLPROPERTIES ('hbase.table.name'='ns:t');
+"""
+
+
+def test_what_show_create_table_prints() -> None:
+    made = parse_statements(SHOWN, "x.hql")
+    table = made.tables["sales", "orders"]
+    storage = table.storage
+    assert (table.kind, table.comment, table.rows, table.format) == ("EXTERNAL_TABLE", "all", 5, "rcfile")
+    assert storage.columns == (
+        Column("id", "bigint", "it's the id"),
+        Column("when", "timestamp"),
+        Column("m", "map<string,array<struct<x:int,`y z`:string>>>", ""),
+    )
+    assert table.keys == (Column("dt", "date", "day"), Column("r", "string"))
+    assert (storage.buckets, storage.bucketed_by) == (4, ("id",))
+    assert storage.sorted_by == (("id", True), ("when", False))
+    assert storage.serde_properties == {"field.delim": "\x01", "serialization.format": "|"}
+    assert storage.location == "hdfs://nn/wh/orders"
+
+
+def test_a_script() -> None:
+    made = parse_statements(SCRIPT, "x.hql")
+    assert list(made.tables) == [
+        ("other", "t"),
+        ("other", "v"),
+        ("db", "s"),
+        ("other", "d"),
+        ("other", "h"),
+    ]
+    table = made.tables["other", "t"]
+    assert table.storage.schema == "a int, b decimal(10,2)"
+    assert [(one.values, one.storage.location) for one in made.partitions["other", "t"]] == [
+        (("1",), "/x/1"),
+        (("a/b",), "/y"),
+    ]
+    assert made.tables["other", "v"].is_view
+    spark = made.tables["db", "s"]
+    assert (spark.format, spark.location, spark.storage.schema) == ("orc", "/z", "a int")
+    assert spark.keys == (Column("p", "string"),)
+    delimited = made.tables["other", "d"].storage
+    assert delimited.serde is None
+    assert delimited.serde_properties == {
+        "field.delim": ",",
+        "serialization.format": ",",
+        "escape.delim": "\\",
+        "collection.delim": "|",
+        "mapkey.delim": ":",
+        "line.delim": "\n",
+        "serialization.null.format": "\\N",
+    }
+    handler = made.tables["other", "h"].left_out or ""
+    assert "HBaseStorageHandler" in handler
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("CREATE TABLE t (a int", "behind a column, found the end"),
+        ("CREATE TABLE t (a) STORED AS ORC", "line 1: expected the type of a, found '\\)'"),
+        ("DROP TABLE t", "expected CREATE TABLE, .* found 'DROP'"),
+        ("CREATE TABLE t (a int)\nFOO", "line 2: expected a clause of CREATE TABLE, found 'FOO'"),
+        ("CREATE TABLE t (a int) LOCATION x", "expected a text in quotes, found 'x'"),
+        ("CREATE TABLE t (a int) \x01", "expected a statement of Hive's"),
+        ("CREATE TABLE t (a int) CREATE TABLE default.t (b int)", "default.t is defined twice"),
+        ("ALTER TABLE t ADD PARTITION (p=1)", "no CREATE TABLE of default.t"),
+        ("CREATE TABLE t (a int) PARTITIONED BY (p int) ALTER TABLE t ADD PARTITION (p=1)", "LOCATION"),
+        ("CREATE TABLE t (a int) PARTITIONED BY (p int) ALTER TABLE t ADD PARTITION (q=1)", "each of p"),
+    ],
+)
+def test_what_is_no_statement(text: str, expected: str) -> None:
+    with pytest.raises(cf.SchemaError, match=expected):
+        parse_statements(text, "x.hql")
+
+
+def test_partitions_that_nobody_registered(tmp_path: Path) -> None:
+    (tmp_path / "x.hql").write_text(SHOWN + SCRIPT)
+    with read_dump(str(tmp_path / "x.hql")) as found:
+        assert found.databases() == ["db", "other", "sales"]
+        assert found.definition("sales", "orders").by_folders
+        table = found.definition("other", "t")
+        assert not table.by_folders
+        assert found.partition_names(table) == ["p=1", "p=a%2Fb"]
+        assert [one.values for one in found.partition_definitions(table, ["p=a%2Fb"])] == [("a/b",)]
