@@ -104,7 +104,7 @@ $(VENV)/.base: pyproject.toml | $(VENV)/.venv
 
 # What the tests and lints need beside it.
 $(VENV)/.dev: pyproject.toml $(VENV)/.base
-	$(PIP) install pytest pytest-timeout psutil hypothesis mypy ruff polars duckdb nanoarrow fsspec deltalake 'pyiceberg[sql-sqlite]' thrift \
+	$(PIP) install pytest pytest-timeout psutil hypothesis mypy ruff polars duckdb nanoarrow fsspec deltalake 'pyiceberg[sql-sqlite,glue]' thrift 'moto[server]' \
 		'mkdocs-material>=9,<10' 'mkdocstrings[python]>=1,<2' nbformat nbclient ipykernel
 	@touch $@
 

@@ -152,7 +152,8 @@ class Hdfs(Server):
 class HiveMetastore(Server):
     """Hive 2.3's metastore out of PySpark's own jars, on an empty Derby."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, locks: bool = False) -> None:
+        """`locks`: with the tables for locks, which takes a Java that compiles."""
         spark = importlib.util.find_spec("pyspark")
         if spark is None or spark.origin is None:
             pytest.skip("no PySpark, in which Hive's metastore is")
@@ -173,13 +174,18 @@ class HiveMetastore(Server):
             "hive.async.log.enabled": "false",
         }
         given = [word for name, value in settings.items() for word in ("--hiveconf", f"{name}={value}")]
+        main = "org.apache.hadoop.hive.metastore.HiveMetaStore"
+        if locks:
+            main = str(REFERENCE / "metastore" / "LockingMetastore.java")
         super().__init__(folder)
         self._process = subprocess.Popen(
             [
                 *(str(java), "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
                 *(f"-Dderby.system.home={folder}", f"-Djava.io.tmpdir={folder}"),
                 *("-cp", f"{Path(spark.origin).parent / 'jars'}/*"),
-                *("org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(self.port), *given),
+                # What makes the tables knows no arguments.
+                *(f"-D{name}={value}" for name, value in settings.items() if locks),
+                *(main, "-p", str(self.port), *given),
             ],
             stdin=subprocess.DEVNULL,
             stdout=self._log,

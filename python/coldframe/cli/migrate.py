@@ -188,6 +188,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="if SRC is a metastore: a prefix of its locations, and where those files are now; repeatable",
     )
     parser.add_argument(
+        "--catalog",
+        metavar="NAME",
+        help="catalog to register Iceberg tables in, by its name in PyIceberg's configuration "
+        "(a file below DST)",
+    )
+    parser.add_argument(
+        "--namespace",
+        metavar="NAME",
+        help="namespace of the tables in the catalog (their database in the metastore, or migrated)",
+    )
+    parser.add_argument(
+        "--rename",
+        action="append",
+        default=[],
+        metavar="OLD=NEW",
+        help="a table, and what it is called in the catalog: table or namespace.table; repeatable",
+    )
+    parser.add_argument(
+        "--suffix", default="", metavar="TEXT", help="added to the names of all other tables in the catalog"
+    )
+    parser.add_argument(
         "--dry-run", action="store_true", help="show what would be done and what refused; write nothing"
     )
     for end in ("source", "target"):
@@ -274,6 +295,10 @@ def _migrate(arguments: argparse.Namespace) -> Report:
             metastore=arguments.metastore,
             only=arguments.tables,
             locations=pairs(arguments.location, "--location"),
+            catalog=arguments.catalog,
+            namespace=arguments.namespace,
+            rename=pairs(arguments.rename, "--rename"),
+            suffix=arguments.suffix,
             untyped=arguments.untyped,
             timestamp_unit=arguments.timestamp_unit,
             split_bytes=arguments.split_bytes,
@@ -324,6 +349,10 @@ def _preview(arguments: argparse.Namespace) -> int:
         metastore=arguments.metastore,
         tables=tuple(arguments.tables),
         locations=pairs(arguments.location, "--location"),
+        catalog=arguments.catalog,
+        namespace=arguments.namespace,
+        rename=pairs(arguments.rename, "--rename"),
+        suffix=arguments.suffix,
         selection=select(arguments.include, arguments.exclude),
         **_storage(arguments),
     )

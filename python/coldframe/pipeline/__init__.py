@@ -53,8 +53,8 @@ from coldframe.pipeline.source.survey import Survey, look, roots_of
 from coldframe.pipeline.source.tables import TableSpec
 from coldframe.pipeline.source.unmatched import unmatched
 from coldframe.pipeline.state.journal import Journal, read_state
-from coldframe.pipeline.target.destination import HOME, open_destination
-from coldframe.pipeline.target.targets import find_target
+from coldframe.pipeline.target.destination import HOME, Destination, open_destination
+from coldframe.pipeline.target.targets import Target, find_target
 from coldframe.pipeline.work.registering import register
 from coldframe.pipeline.work.run import Run
 
@@ -83,6 +83,10 @@ def migrate(
     metastore: str | None = None,
     only: Sequence[str] = (),
     locations: Mapping[str, str] | None = None,
+    catalog: str | None = None,
+    namespace: str | None = None,
+    rename: Mapping[str, str] | None = None,
+    suffix: str = "",
     untyped: bool = False,
     timestamp_unit: str = "us",
     split_bytes: int = 128 << 20,
@@ -132,6 +136,10 @@ def migrate(
         only: where `src` is a metastore: patterns `database.table` of the tables to migrate.
         locations: where `src` is a metastore: prefixes of locations and their replacements, for files that
             were copied: `{"hdfs://old/": "/mnt/"}`.
+        catalog: where the tables are registered: of Iceberg, the name of a catalog in PyIceberg's
+            configuration. Without, they are in a catalog file below `dst`.
+        namespace, rename, suffix: their names in that catalog: a namespace for all; `{"old": "new"}` for
+            some; what is added to the others. See docs/catalogs.md.
         untyped: columns of binary for tables in formats without types, where no schema is given.
         timestamp_unit: `"us"`, which Spark, Iceberg and Delta have, or `"ns"` to keep nanoseconds in Parquet
             or ORC.
@@ -165,6 +173,10 @@ def migrate(
         metastore=metastore,
         tables=tuple(only),
         locations=dict(locations or {}),
+        catalog=catalog,
+        namespace=namespace,
+        rename=dict(rename or {}),
+        suffix=suffix,
         selection=select(include, exclude),
         source_storage_options=source_storage_options,
         target_storage_options=target_storage_options,
@@ -175,6 +187,7 @@ def migrate(
     survey = _survey(src, dst, tables, options, scheduler)
     source, goal, inventory, found = survey.source, survey.goal, survey.inventory, survey.tables
     destination = open_destination(goal, options.target_storage_options)
+    _demand_catalog(target, options, destination)
     report = Report(source, goal, target.name, options.on_error, [], on_vanished=options.on_vanished)
     # Delta and Iceberg know which files are a table's; of plain directories all are.
     with Journal(destination, keep_replaced=target.register is not None) as journal:
@@ -191,7 +204,8 @@ def migrate(
         plan_tables(works, journal.state, target, options, scheduler=scheduler, fail=run.fail)
         run.convert(works)
         journal.end_fresh()
-        register(works, journal, target, options)
+        definitions = {} if survey.defined is None else survey.defined.definitions
+        register(works, journal, target, options, source, definitions)
         look_again(works, journal, target, options)
         tell_partial(works, options.timestamp_unit)
         if survey.registered is not None:
@@ -227,6 +241,7 @@ def dry_run(
     survey = _survey(src, dst, tables, options)
     goal, inventory, found = survey.goal, survey.inventory, survey.tables
     destination = open_destination(goal, options.target_storage_options)
+    _demand_catalog(target, options, destination)
     journal = Journal(destination)
     journal.state, _ = read_state(destination)
     if options.fresh:
@@ -319,3 +334,8 @@ def _survey(
         registered = read_registered(options.metastore, source, options.selection)
     inventory, found = look(source, tables, options, scheduler)
     return Survey(source, goal, inventory, found, registered)
+
+
+def _demand_catalog(target: Target, options: Options, destination: Destination) -> None:
+    if options.catalog is not None and target.demand_catalog is not None:
+        target.demand_catalog(options.catalog, destination)

@@ -65,6 +65,14 @@ class Options:
     """Where the source is a metastore: patterns `database.table` of the tables to migrate."""
     locations: Mapping[str, str] = field(default_factory=dict)
     """Where the source is a metastore: prefixes of locations and their replacements."""
+    catalog: str | None = None
+    """Where the tables are registered: of Iceberg, a name in PyIceberg's configuration;"""
+    namespace: str | None = None
+    """the namespace there, for all tables;"""
+    rename: Mapping[str, str] = field(default_factory=dict)
+    """tables that get other names there, `table` or `namespace.table`;"""
+    suffix: str = ""
+    """and what is added to the names of all others."""
     selection: Selection = field(default_factory=Selection)
     source_storage_options: StorageOptions = field(default=None, repr=False)
     target_storage_options: StorageOptions = field(default=None, repr=False)
@@ -82,6 +90,10 @@ class Options:
             raise ValueError("most_vanished must be from 0 to 1")
         if self.target_file_bytes < 0:
             raise ValueError("target_file_bytes must be at least 0")
+        if self.catalog is None and (self.namespace or self.rename or self.suffix):
+            raise ValueError("namespace, rename and suffix are for tables in a catalog: name one")
+        if self.catalog is not None and self.to != "iceberg":
+            raise ValueError(f"catalog: expected the target iceberg, found {self.to}")
         if any(name.lower() == "webhdfs" for name in self.source_storage_options or ()):
             raise ValueError(
                 "storage option `webhdfs` reads what can be seen of files that are being written: nobody"

@@ -73,7 +73,7 @@ def compare(
     """The work of each table; those that are known by the state alone come last."""
 
     def live(table: Table) -> set[str] | None:
-        return target.lists(journal.destination, table.name, table.path)
+        return target.lists(journal.destination, journal.state.name_of(table.name, table.path))
 
     all_works = Works(inventory.root, options.source_storage_options)
     works = [all_works.new(table) for table in tables]

@@ -73,7 +73,7 @@ class Standing:
 
 def standing(destination: Destination, state: State, kind: str, name: str, path: str) -> Standing:
     """The condition of a table. Lists it once, and reads its log once."""
-    facts = look(destination, kind, name, path)
+    facts = look(destination, kind, state.name_of(name, path))
     found = Standing(facts)
     found.rows_verified = sum(part.rows for entry in state.done.of_table(path) for part in entry.parts)
     if facts.has_log and facts.state == "there":

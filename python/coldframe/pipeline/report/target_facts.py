@@ -19,7 +19,7 @@ from coldframe.pipeline.state.journal import State
 from coldframe.pipeline.state.scratch import Rows, Scratch
 from coldframe.pipeline.state.stored_files import StoredFiles
 from coldframe.pipeline.target.destination import Destination
-from coldframe.pipeline.target.live import LiveFile, LiveTable
+from coldframe.pipeline.target.live import LiveFile, LiveTable, TableName
 from coldframe.pipeline.target.targets import find_target
 
 WHOLE_TABLE = ("log gone", "log unreadable", "columns")
@@ -71,14 +71,14 @@ class Difference:
     reason: str
 
 
-def look(destination: Destination, kind: str, name: str, path: str) -> TargetFacts:
+def look(destination: Destination, kind: str, name: TableName) -> TargetFacts:
     """What a table is now. A table that cannot be read is no error: its state says so."""
-    scratch = Scratch()
+    scratch, path = Scratch(), name.path
     files = _live_files(scratch)
     stored = StoredFiles(destination, path, without=_OWN.get(kind, ()))
     try:
         read = find_target(kind).read_table
-        table = _plain(stored, path) if read is None else read(destination, name, path)
+        table = _plain(stored, path) if read is None else read(destination, name)
         for file in table.files:
             files.append(file)
     except Exception as error:

@@ -93,6 +93,11 @@ class DefinedSource:
     kept: list[Json] = field(default_factory=list)
     """The definitions that were used, as they are written down in the destination."""
 
+    @property
+    def definitions(self) -> dict[str, Definition]:
+        """Those of the tables that are taken, by their names."""
+        return {table.name: table.definition for table in self.tables}
+
 
 def place_of(database: str, table: str = "") -> str:
     """Where the files of a table, or of all of a database, stand among the sources."""

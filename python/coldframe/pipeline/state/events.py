@@ -87,6 +87,17 @@ class Registered:
 
 
 @dataclass(frozen=True)
+class Named:
+    """What a table is called in a catalog that was named; it is about to be made there."""
+
+    kind: ClassVar = "catalog"
+    path: str
+    catalog: str
+    namespace: str
+    table: str
+
+
+@dataclass(frozen=True)
 class Fresh:
     """Entries of older generations count as not done while it is open."""
 
@@ -182,6 +193,7 @@ Event: TypeAlias = (
     | Lists
     | Registering
     | Registered
+    | Named
     | Fresh
     | Unit
     | Held
@@ -248,6 +260,7 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any]], Event]] = {
         json["table"], json["run"], tuple(json["add"]), tuple(json["remove"])
     ),
     "registered": _plain(Registered, "table", "made"),
+    "catalog": _plain(Named, "path", "catalog", "namespace", "table"),
     "fresh": _plain(Fresh, "generation", "open"),
     "unit": _unit,
     "hold": lambda json: Held(Committed.from_json(json["entry"])),

@@ -45,6 +45,7 @@ from coldframe.pipeline.state.ledger import Ledger
 from coldframe.pipeline.state.scratch import Scratch
 from coldframe.pipeline.state.stored_files import StoredFiles
 from coldframe.pipeline.target.destination import HOME, Destination
+from coldframe.pipeline.target.live import InCatalog, TableName
 
 STATE = f"{HOME}/state"
 STAGING = f"{HOME}/staging"
@@ -72,6 +73,8 @@ class State:
         """The files that our commits left in a Delta or Iceberg table, whatever others did since;"""
         self.registering: dict[str, events.Registering] = {}
         """and the commit that was about to be made."""
+        self.named: dict[str, events.Named] = {}
+        """What tables are called in catalogs, by their paths."""
         self.epoch = 0
         """How many runs there were."""
         self.ended: float | None = None
@@ -84,6 +87,12 @@ class State:
         self.begun: dict[str, Committed] = {}
         """Entries whose publishing was begun, by their source; `dropping`: what was about to be deleted."""
         self.dropping: dict[str, Committed] = {}
+
+    def name_of(self, name: str, path: str) -> TableName:
+        """What a table is called, in its catalog too."""
+        found = self.named.get(path)
+        place = None if found is None else InCatalog(found.catalog, found.namespace, found.table)
+        return TableName(name, path, place)
 
     def begin_fresh(self) -> None:
         """What was done before counts as not done. One that was killed goes on."""
@@ -105,6 +114,8 @@ class State:
                 self.registered[event.table] = set(event.files)
             case events.Registering():
                 self.registering[event.table] = event
+            case events.Named():
+                self.named[event.path] = event
             case events.Registered():
                 self._settle_registering(event)
             case events.Fresh():
@@ -154,6 +165,7 @@ class State:
         for path, files in self.registered.items():
             yield events.Lists(path, tuple(sorted(files)))
         yield from self.registering.values()
+        yield from self.named.values()
         for name, schema in self.schemas.items():
             yield events.KnownSchema(name, schema)
         for entry in self.done.each():
@@ -254,6 +266,12 @@ class Journal:
         """Remembers what a table is written as, and of what it is made."""
         if self.state.tables.get(table.path) != table:
             self._later(table)
+
+    def keep_name(self, path: str, place: InCatalog) -> None:
+        """Remembers what a table is called in a catalog, before it is made there."""
+        named = events.Named(path, place.catalog, place.namespace, place.table)
+        if self.state.named.get(path) != named:
+            self._append(named)
 
     def announce(self, table: str, add: Iterable[str], remove: Iterable[str]) -> None:
         """Says which commit is about to be made to a Delta or Iceberg table: it bears this run's name."""

@@ -12,10 +12,32 @@ import pyarrow as pa
 
 from coldframe._coldframe import ColdframeError
 from coldframe.pipeline.records import ColumnCheck, Committed, is_partition
+from coldframe.pipeline.target.live import InCatalog, TableName
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 Counts = Mapping[tuple[Any, ...], int]
 """Rows by the values of the partition columns."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What the definition of a table says to people. It goes along into the catalog."""
+
+    comment: str | None = None
+    owner: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    comments: Mapping[str, str] = field(default_factory=dict)
+    """Of columns, by their names in lower case."""
+
+    def commented(self, columns: Iterable[pa.Field]) -> pa.Schema:
+        """Columns with their comments."""
+        texts = {column.name: self.comments.get(column.name.lower()) for column in columns}
+        return pa.schema(
+            [
+                column if texts[column.name] is None else column.with_metadata({"doc": texts[column.name]})
+                for column in columns
+            ]
+        )
 
 
 Ends = tuple[float, float] | None
@@ -55,6 +77,17 @@ class CommittedTable:
     announce: Callable[[Iterable[str], Iterable[str]], None] = lambda add, remove: None
     """Is told which files a commit adds and removes, before it is made; `committed`, when it was made."""
     committed: Callable[[], None] = lambda: None
+    place: InCatalog | None = None
+    """What it is called in a catalog that was named;"""
+    source: str = ""
+    """what it is made of, as such a catalog says it,"""
+    about: About = field(default_factory=lambda: About())
+    """and what people said of it."""
+
+    @property
+    def table_name(self) -> TableName:
+        """What it is called."""
+        return TableName(self.name, self.path, self.place)
 
     @property
     def files(self) -> Iterator[DataFile]:

@@ -26,6 +26,7 @@ from coldframe.pipeline.target.delta_log import LOG, add_actions, hidden_rows, l
 from coldframe.pipeline.target.delta_statistics import indexed_columns, statistics
 from coldframe.pipeline.target.delta_store import delta_options
 from coldframe.pipeline.target.destination import Destination
+from coldframe.pipeline.target.live import TableName
 from coldframe.sources import is_remote
 
 MARK = "coldframe.files"
@@ -261,15 +262,15 @@ class _Change:
         self.existing.update_incremental()
 
 
-def live(destination: Destination, name: str, path: str) -> set[str] | None:
+def live(destination: Destination, name: TableName) -> set[str] | None:
     """The files in the table, relative to the target's root; None if there is no table."""
-    table = open_table(destination, path)
-    return None if table is None else {f"{path}/{one}" for one in _present(table)}
+    table = open_table(destination, name.path)
+    return None if table is None else {f"{name.path}/{one}" for one in _present(table)}
 
 
-def runs(destination: Destination, name: str, path: str) -> set[str]:
+def runs(destination: Destination, name: TableName) -> set[str]:
     """The runs that have committed to the table."""
-    table = open_table(destination, path)
+    table = open_table(destination, name.path)
     return set() if table is None else {str(one[RUN]) for one in table.history() if RUN in one}
 
 

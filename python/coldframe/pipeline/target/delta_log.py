@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from coldframe.pipeline.target.delta_store import delta_options
 from coldframe.pipeline.target.destination import Destination
-from coldframe.pipeline.target.live import LiveFile, LiveTable
+from coldframe.pipeline.target.live import LiveFile, LiveTable, TableName
 
 LOG = "_delta_log"
 _VECTORS = "deletionVectors"
@@ -29,13 +29,13 @@ def open_table(destination: Destination, path: str) -> Any:
     return DeltaTable(uri, storage_options=options) if DeltaTable.is_deltatable(uri, options) else None
 
 
-def read_table(destination: Destination, name: str, path: str) -> LiveTable:
+def read_table(destination: Destination, name: TableName) -> LiveTable:
     """The table according to its log."""
-    table = open_table(destination, path)
+    table = open_table(destination, name.path)
     if table is None:
-        return LiveTable("gone", f"{path}/{LOG} is not there")
+        return LiveTable("gone", f"{name.path}/{LOG} is not there")
     columns = tuple(field.name for field in table.schema().fields)
-    return LiveTable("there", "", f"version {table.version()}", columns, live_files(table, path))
+    return LiveTable("there", "", f"version {table.version()}", columns, live_files(table, name.path))
 
 
 def live_files(table: Any, path: str) -> Iterator[LiveFile]:

@@ -1,18 +1,14 @@
-"""An Iceberg table over files that are in place already, in a catalog of its own below DST/_coldframe.
+"""An Iceberg table over files that are in place already: see `iceberg_catalog` for the catalog that it is in.
 
-The catalog is an SQLite file (on a store: see `iceberg_store`). Any engine can also be pointed at the table's
-newest metadata file, which the report names.
+Any engine can also be pointed at the table's newest metadata file, which the report names.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -20,58 +16,29 @@ import pyarrow as pa
 from coldframe._coldframe import SchemaError
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.target.committed import CommittedTable, Counts
-from coldframe.pipeline.target.destination import HOME, Destination
+from coldframe.pipeline.target.destination import Destination
+from coldframe.pipeline.target.iceberg_catalog import (
+    FILE,
+    NAMESPACE,
+    Identifier,
+    OpenCatalog,
+    catalog_of,
+    demand_own,
+    identifier_of,
+    loaded,
+    marks_of,
+    open_catalog,
+    url_of,
+)
 from coldframe.pipeline.target.iceberg_log import live_entries
 from coldframe.pipeline.target.iceberg_schema import bring_columns
-from coldframe.pipeline.target.live import LiveFile, LiveTable
-from coldframe.sources import is_remote
+from coldframe.pipeline.target.live import LiveFile, LiveTable, TableName
 
-NAMESPACE = "migrated"
+__all__ = ["live", "open_catalog", "read_table", "register", "runs"]
+
 MARK = "coldframe.files"
 RUN = "coldframe.run"
 """Properties of our snapshots: what they leave in the table, and who made them."""
-OF = "coldframe.source"
-"""The table's property that says which directory it was made of."""
-
-
-def open_catalog(root: str) -> Any:
-    """The catalog of a target directory."""
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    path = os.path.join(root, HOME, "iceberg.db")
-    return SqlCatalog("coldframe", uri=f"sqlite:///{path}", warehouse=f"file://{root}")
-
-
-@dataclass(frozen=True)
-class _Catalog:
-    """The catalog of a destination."""
-
-    open: Callable[[], Any]
-    """Makes it where there is none."""
-    exists: bool
-    keep: Callable[[], None]
-    """Makes what was changed last."""
-
-
-@contextlib.contextmanager
-def _catalog(destination: Destination) -> Iterator[_Catalog]:
-    if not is_remote(destination.root):
-        there = os.path.isfile(destination.path(f"{HOME}/iceberg.db"))
-        yield _Catalog(lambda: open_catalog(destination.root), there, lambda: None)
-        return
-    from coldframe.pipeline.target.iceberg_store import catalog_copy
-
-    with catalog_copy(destination) as (path, copy):
-        yield _Catalog(lambda: _remote_catalog(destination, path), copy.exists, copy.put_back)
-
-
-def _remote_catalog(destination: Destination, path: str) -> Any:
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    from coldframe.pipeline.target.iceberg_store import io_properties
-
-    uri, properties = f"sqlite:///{path}", io_properties(destination)
-    return SqlCatalog("coldframe", uri=uri, warehouse=destination.root, **properties)
 
 
 def register(destination: Destination, table: CommittedTable, foreign: str = "refuse") -> Json:
@@ -82,14 +49,19 @@ def register(destination: Destination, table: CommittedTable, foreign: str = "re
     or (`foreign="append"`) the difference from our own last snapshot is applied to what they left. Then the
     table is scanned, and must have the verified rows.
     """
-    with _catalog(destination) as found:
-        return _register(_url(destination), found.open(), table, foreign, found.keep)
+    with catalog_of(destination, table.place) as found:
+        return _register(url_of(destination), found, table, foreign)
 
 
-def _register(root: str, catalog: Any, table: CommittedTable, foreign: str, keep: Callable[[], None]) -> Json:
-    catalog.create_namespace_if_not_exists(NAMESPACE)
-    identifier = _identifier(catalog, table.name, table.path)
-    exists = catalog.table_exists(identifier)
+def _register(root: str, found: OpenCatalog, table: CommittedTable, foreign: str) -> Json:
+    catalog = found.open()
+    if table.place is None:
+        catalog.create_namespace_if_not_exists(NAMESPACE)
+    identifier = identifier_of(catalog, table.table_name)
+    current = loaded(catalog, identifier)
+    exists = current is not None
+    if exists:
+        demand_own(current, root, table)
     if table.schema is None and not exists:
         return {}
     wanted = sorted(root + file.final for file in table.files)
@@ -97,13 +69,14 @@ def _register(root: str, catalog: Any, table: CommittedTable, foreign: str, keep
     if not exists and known & set(wanted):
         # Rows that someone deleted through its metadata would come back.
         raise SchemaError(
-            f"table {table.name}: it is gone from the catalog {HOME}/iceberg.db, which said what of these "
+            f"table {table.name}: it is gone from the catalog {found.said}, which said what of these "
             "files is the table. Put that in its place again, or convert everything once more (fresh)"
         )
     digest = hashlib.sha256("\n".join([str(table.schema), *wanted]).encode()).hexdigest()
-    current = (
-        catalog.load_table(identifier) if exists else _create(catalog, identifier, root + table.path, table)
-    )
+    if current is None:
+        current = _create(catalog, identifier, root, table)
+    # Of a run that was killed behind the creation, too.
+    _bring_partitions(current, table)
     present = {file.file_path: (file, live) for file, live in live_entries(current, root)}
     before, others = set(present), ""
     if exists:
@@ -138,7 +111,7 @@ def _register(root: str, catalog: Any, table: CommittedTable, foreign: str, keep
         if added:
             # It is known which of them exist; the library would read all manifests to find out.
             transaction.add_files(added, snapshot_properties=marked, check_duplicate_files=False)
-    keep()
+    found.keep()
     table.committed()
     current = catalog.load_table(identifier)
     if others:
@@ -148,53 +121,44 @@ def _register(root: str, catalog: Any, table: CommittedTable, foreign: str, keep
     return _facts(identifier, current)
 
 
-def live(destination: Destination, name: str, path: str) -> set[str] | None:
+def live(destination: Destination, name: TableName) -> set[str] | None:
     """The files in the table, relative to the target's root; None if there is no table."""
-    with _loaded(destination, name, path) as table:
+    with _loaded(destination, name) as table:
         if table is None:
             return None
-        prefix = _url(destination)
-        return {file.path for _, file in live_entries(table, prefix)}
+        return {file.path for _, file in live_entries(table, url_of(destination))}
 
 
-def runs(destination: Destination, name: str, path: str) -> set[str]:
+def runs(destination: Destination, name: TableName) -> set[str]:
     """The runs that have committed to the table."""
-    with _loaded(destination, name, path) as table:
+    with _loaded(destination, name) as table:
         snapshots = [] if table is None else table.metadata.snapshots
         marks = (snapshot.summary.additional_properties.get(RUN) for snapshot in snapshots)
         return {str(mark) for mark in marks if mark is not None}
 
 
-def read_table(destination: Destination, name: str, path: str) -> LiveTable:
+def read_table(destination: Destination, name: TableName) -> LiveTable:
     """The table according to its metadata."""
-    with _loaded(destination, name, path) as table:
+    with _loaded(destination, name) as table:
         if table is None:
-            return LiveTable("gone", f"the catalog {HOME}/iceberg.db does not have it")
+            said = FILE if name.place is None else name.place.catalog
+            return LiveTable("gone", f"the catalog {said} does not have it")
         columns = tuple(field.name for field in table.schema().fields)
         snapshot = table.current_snapshot()
         version = "no snapshot" if snapshot is None else f"snapshot {snapshot.snapshot_id}"
-        files = (file for _, file in live_entries(table, _url(destination)))
+        files = (file for _, file in live_entries(table, url_of(destination)))
         return LiveTable("there", "", version, columns, files)
 
 
 @contextlib.contextmanager
-def _loaded(destination: Destination, name: str, path: str) -> Iterator[Any]:
+def _loaded(destination: Destination, name: TableName) -> Iterator[Any]:
     """A table of the catalog, if there is one."""
-    with _catalog(destination) as found:
+    with catalog_of(destination, name.place) as found:
         table = None
         if found.exists:
             catalog = found.open()
-            catalog.create_namespace_if_not_exists(NAMESPACE)
-            identifier = _identifier(catalog, name, path)
-            if catalog.table_exists(identifier):
-                table = catalog.load_table(identifier)
+            table = loaded(catalog, identifier_of(catalog, name))
         yield table
-
-
-def _url(destination: Destination) -> str:
-    """The prefix of the destination's file names in Iceberg's metadata."""
-    root = destination.path("")
-    return root if is_remote(root) else f"file://{root}"
 
 
 def _counts(current: Any, root: str, partitions: list[str]) -> Counts:
@@ -228,21 +192,7 @@ def _demand_whole(replaced: set[str], present: Mapping[str, tuple[Any, LiveFile]
         )
 
 
-def _identifier(catalog: Any, name: str, path: str) -> tuple[str, str]:
-    """The table's name in the catalog.
-
-    If another table has it (`web-logs` and `web_logs`), the later one's name gets letters of its path's
-    digest.
-    """
-    plain = re.sub(r"\W", "_", name)
-    if catalog.table_exists((NAMESPACE, plain)):
-        of = catalog.load_table((NAMESPACE, plain)).properties.get(OF)
-        if of is not None and of != path:
-            return NAMESPACE, f"{plain}_{hashlib.sha256(path.encode()).hexdigest()[:8]}"
-    return NAMESPACE, plain
-
-
-def _facts(identifier: tuple[str, str], current: Any) -> Json:
+def _facts(identifier: Identifier, current: Any) -> Json:
     snapshot = current.current_snapshot()
     return {
         "iceberg table": ".".join(identifier),
@@ -277,15 +227,37 @@ def _ours(root: str, table: CommittedTable, others: str, foreign: str) -> set[st
     return {root + path for path in table.known}
 
 
-def _create(catalog: Any, identifier: tuple[str, str], place: str, table: CommittedTable) -> Any:
-    created = catalog.create_table(
-        identifier,
-        schema=pa.schema(table.schema or ()),
-        location=place,
-        properties={OF: table.path},
-    )
-    if table.partitions:
-        with created.update_spec() as spec:
-            for field in table.partitions:
-                spec.add_identity(field.name)
-    return created
+def _create(catalog: Any, identifier: Identifier, root: str, table: CommittedTable) -> Any:
+    """A table without files. One that a killed run left so is found by its marks."""
+    from pyiceberg.exceptions import TableAlreadyExistsError
+
+    about = table.about
+    properties = {**about.properties, **marks_of(root, table)}
+    if about.comment:
+        properties["comment"] = about.comment
+    if about.owner:
+        properties["owner"] = about.owner
+    catalog.create_namespace_if_not_exists(identifier[:-1])
+    try:
+        return catalog.create_table(
+            identifier,
+            schema=about.commented(table.schema or ()),
+            location=root + table.path,
+            properties=properties,
+        )
+    except TableAlreadyExistsError as other:
+        raise SchemaError(
+            f"table {table.name}: {table.place} is there already, and is no Iceberg table: it is left as it "
+            "is. Choose another name (rename, suffix) or namespace"
+        ) from other
+
+
+def _bring_partitions(current: Any, table: CommittedTable) -> None:
+    """Gives a table its partition fields, before it gets its first files."""
+    have = {field.name for field in current.spec().fields}
+    wanted = [field.name for field in table.partitions if field.name not in have]
+    if not wanted or current.metadata.snapshots:
+        return
+    with current.update_spec() as spec:
+        for name in wanted:
+            spec.add_identity(name)

@@ -1,10 +1,33 @@
-"""What a table's own log or metadata lists at this moment, whoever wrote it."""
+"""What a table is called, and what its own log or metadata lists at this moment, whoever wrote it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class InCatalog:
+    """What a table is called in a catalog that was named."""
+
+    catalog: str
+    """Of Iceberg: its name in PyIceberg's configuration; of Hive: `thrift://host:9083`."""
+    namespace: str
+    table: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}.{self.table} of catalog {self.catalog}"
+
+
+@dataclass(frozen=True)
+class TableName:
+    """A table of the target."""
+
+    name: str
+    path: str
+    """Relative to the target's root."""
+    place: InCatalog | None = None
 
 
 @dataclass(frozen=True)

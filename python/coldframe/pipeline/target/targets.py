@@ -12,15 +12,15 @@ from coldframe._coldframe import UnsupportedError, formats
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.target.committed import CommittedTable
 from coldframe.pipeline.target.destination import Destination
-from coldframe.pipeline.target.live import LiveTable
+from coldframe.pipeline.target.live import LiveTable, TableName
 from coldframe.pipeline.target.sinks import ColdframeSink, ParquetSink, Sink
 
 Register = Callable[[Destination, CommittedTable, str], Json]
 """The target, table, what to do where others have written to it (`"refuse"` or `"append"`) -> what
 the report says of the table's metadata.
 """
-Live = Callable[[Destination, str, str], "set[str] | None"]
-"""The target, name and path of a table -> the files that it lists; None where there is no table."""
+Live = Callable[[Destination, TableName], "set[str] | None"]
+"""The target, a table's name -> the files that it lists; None where there is no table."""
 
 
 @dataclass(frozen=True)
@@ -35,17 +35,20 @@ class Target:
     """Whether its timestamps can have nanoseconds."""
     register: Register | None = None
     live: Live | None = None
-    runs: Callable[[Destination, str, str], set[str]] | None = None
-    """The target, name and path of a table -> the runs that its commits name."""
-    read_table: Callable[[Destination, str, str], LiveTable] | None = None
-    """The target, name and path of a table -> the table as its log or metadata has it now."""
+    runs: Callable[[Destination, TableName], set[str]] | None = None
+    """The target, a table's name -> the runs that its commits name."""
+    read_table: Callable[[Destination, TableName], LiveTable] | None = None
+    """The target, a table's name -> the table as its log or metadata has it now."""
 
-    def lists(self, destination: Destination, name: str, path: str) -> set[str] | None:
+    demand_catalog: Callable[[str, Destination], None] | None = None
+    """The name of a catalog, the target: raises where it cannot be used."""
+
+    def lists(self, destination: Destination, table: TableName) -> set[str] | None:
         """The files that a table lists; None where there is no table, or one that cannot be read."""
         if self.live is None:
             return None
         try:
-            return self.live(destination, name, path)
+            return self.live(destination, table)
         except Exception:
             # Of a log that others have written anything can be wrong. What is converted is right all the
             # same; registering it fails, and the last look at the table says why it cannot be read.
@@ -84,7 +87,7 @@ def _find_target(name: str, compression: str, unit: str) -> Target:
         )
     if name == "iceberg":
         _need(name, "pyiceberg", "iceberg")
-        from coldframe.pipeline.target import iceberg
+        from coldframe.pipeline.target import iceberg, iceberg_catalog
 
         return Target(
             name,
@@ -95,6 +98,7 @@ def _find_target(name: str, compression: str, unit: str) -> Target:
             live=iceberg.live,
             runs=iceberg.runs,
             read_table=iceberg.read_table,
+            demand_catalog=iceberg_catalog.demand_catalog,
         )
     raise UnsupportedError(f"target {name!r}: expected parquet, iceberg, delta or orc")
 

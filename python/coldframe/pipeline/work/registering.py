@@ -12,12 +12,24 @@ from coldframe.pipeline.state.journal import Journal
 from coldframe.pipeline.state.ledger import TableEntries
 from coldframe.pipeline.target.committed import CommittedTable
 from coldframe.pipeline.target.targets import Target
+from coldframe.pipeline.work.catalog_names import Definitions, about, definition_of, names_of, settled_name
 
 
-def register(works: Sequence[TableWork], journal: Journal, target: Target, options: Options) -> None:
-    """Delta and Iceberg: the finished files become a version of the table, which is read back."""
+def register(
+    works: Sequence[TableWork],
+    journal: Journal,
+    target: Target,
+    options: Options,
+    source: str,
+    definitions: Definitions,
+) -> None:
+    """Delta and Iceberg: the finished files become a version of the table, which is read back.
+
+    `source`: its root; `definitions`: what a metastore says of its tables.
+    """
     if target.register is None:
         return
+    names = names_of(works, options, definitions)
     for work in works:
         path = work.table.path
         takes_out = bool(work.drops) or work.half_dropped
@@ -27,7 +39,10 @@ def register(works: Sequence[TableWork], journal: Journal, target: Target, optio
         if next(iter(entries), None) is None and not takes_out:
             continue
         try:
+            place = settled_name(work.table, names, journal.state, options)
             _settle_killed(work, journal, target)
+            if place is not None:
+                journal.keep_name(path, place)
             committed = CommittedTable(
                 work.table.name,
                 path,
@@ -39,6 +54,9 @@ def register(works: Sequence[TableWork], journal: Journal, target: Target, optio
                 known=frozenset(journal.state.registered.get(path, ())),
                 announce=functools.partial(journal.announce, path),
                 committed=functools.partial(journal.settle, path, made=True),
+                place=place,
+                source=f"{source.rstrip('/')}/{work.table.place}",
+                about=about(definition_of(work.table, definitions)),
             )
             work.report.metadata = target.register(journal.destination, committed, options.on_foreign_changes)
         except Exception as error:
@@ -50,5 +68,6 @@ def _settle_killed(work: TableWork, journal: Journal, target: Target) -> None:
     """After a run that was killed while registering: the table itself tells whether that succeeded."""
     about = journal.state.registering.get(work.table.path)
     if about is not None and target.runs is not None:
-        runs = target.runs(journal.destination, work.table.name, work.table.path)
+        name = journal.state.name_of(work.table.name, work.table.path)
+        runs = target.runs(journal.destination, name)
         journal.settle(work.table.path, made=about.run in runs)

@@ -14,6 +14,7 @@ from estates import Estate
 from coldframe.pipeline.report.target_facts import Difference, TargetFacts, differences, foreign, look
 from coldframe.pipeline.state.journal import read_state
 from coldframe.pipeline.target.destination import Destination
+from coldframe.pipeline.target.live import TableName
 
 
 class Migrated:
@@ -28,7 +29,7 @@ class Migrated:
         self.table = self.estate.target / "t"
 
     def look(self) -> TargetFacts:
-        return look(Destination(str(self.estate.target)), self.to, "t", "t")
+        return look(Destination(str(self.estate.target)), self.to, TableName("t", "t"))
 
     def differences(self) -> list[Difference]:
         state, _ = read_state(Destination(str(self.estate.target)))
