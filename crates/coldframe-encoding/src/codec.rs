@@ -27,6 +27,7 @@ mod blocks;
 mod compress;
 mod deflate;
 pub mod hadoop;
+mod kept;
 mod lzo;
 mod streams;
 #[cfg(test)]
@@ -37,6 +38,7 @@ use std::str::FromStr;
 
 pub use compress::Compressor;
 pub use deflate::check_end;
+pub use kept::with_decompressor;
 
 use crate::{Error, Result};
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use coldframe_core::{Damage, Error, ErrorContext, Limits, ReadAt, Result};
-use coldframe_encoding::codec::Decompressor;
 use coldframe_encoding::limits::message::Shaped;
 use prost::Message;
 
@@ -95,7 +94,7 @@ impl Shape {
         let message = self
             .tail
             .compression
-            .message(&mut Decompressor::new(), &stored, range.start, limits, self.tail.file_len)
+            .message(&stored, range.start, limits, self.tail.file_len)
             .within(|| "metadata")?;
         proto::decode("metadata", message, limits, self.tail.file_len).at(range.start)
     }
@@ -109,7 +108,7 @@ impl Shape {
         let message = self
             .tail
             .compression
-            .message(&mut Decompressor::new(), &stored, range.start, limits, self.tail.file_len)
+            .message(&stored, range.start, limits, self.tail.file_len)
             .within(|| "stripe footer")?;
         let footer: StripeFooter =
             proto::decode("stripe footer", message, limits, self.tail.file_len).at(range.start)?;
@@ -129,17 +128,11 @@ impl Shape {
             limits.metadata("an index", range.end - range.start).at(range.start)?;
         }
         let stored = coldframe_core::io::read_coalesced(self.source.as_ref(), &ranges)?;
-        let mut codec = Decompressor::new();
         let mut together = 0u64;
         let message = |(place, stored): (&&StreamPlace, Bytes)| {
             let stored = self.decrypted(stored, place, 0, stripe)?;
-            let bytes = self.tail.compression.message(
-                &mut codec,
-                &stored,
-                place.bytes.start,
-                limits,
-                self.tail.file_len,
-            )?;
+            let bytes =
+                self.tail.compression.message(&stored, place.bytes.start, limits, self.tail.file_len)?;
             together = together.saturating_add(bytes.len() as u64);
             limits.decoded("the indexes of a stripe", together, self.tail.file_len)?;
             proto::decode("index", bytes, limits, self.tail.file_len).at(place.bytes.start)

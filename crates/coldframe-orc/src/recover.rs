@@ -415,7 +415,7 @@ impl<'a> Search<'a> {
                 }
                 let Some((footer, length)) = self.footer(rest, &mut codec, &mut message) else { continue };
                 let at = start + place as u64;
-                if let Some(found) = self.stripe(&footer, from, at..at + length, &mut codec)? {
+                if let Some(found) = self.stripe(&footer, from, at..at + length)? {
                     return Ok(Some(found));
                 }
             }
@@ -502,13 +502,7 @@ impl<'a> Search<'a> {
     }
 
     /// The stripe that `footer` describes, if it is plausible.
-    fn stripe(
-        &self,
-        footer: &StripeFooter,
-        from: u64,
-        place: Range<u64>,
-        codec: &mut Decompressor,
-    ) -> Result<Option<FoundStripe>> {
+    fn stripe(&self, footer: &StripeFooter, from: u64, place: Range<u64>) -> Result<Option<FoundStripe>> {
         if footer.columns.len() != self.columns || footer.streams.is_empty() {
             return Ok(None);
         }
@@ -534,7 +528,7 @@ impl<'a> Search<'a> {
         let Some(index) = root_index.filter(|i| i.end - i.start <= REACH) else { return Ok(None) };
         let stored = self.source.read(start + index.start..start + index.end)?;
         let Ok(message) =
-            self.compression.message(codec, &stored, start + index.start, self.limits, self.source.len())
+            self.compression.message(&stored, start + index.start, self.limits, self.source.len())
         else {
             return Ok(None);
         };

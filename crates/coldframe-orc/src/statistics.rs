@@ -9,7 +9,6 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use coldframe_core::{ErrorContext, Result, StatedColumn, Value};
-use coldframe_encoding::codec::Decompressor;
 
 use crate::layout::proto::{self, ColumnStatistics, ColumnarStripeStatistics, RowIndex};
 use crate::layout::stripe::Stripe;
@@ -125,11 +124,8 @@ fn encrypted(shape: &Shape) -> Result<Vec<(usize, Vec<Bytes>)>> {
             limits.metadata("the statistics of stripes", stream.length()).at(start).within(within)?;
             let mut stored = shape.source.read(start..at).within(within)?.to_vec();
             key.decrypt(0, &mut stored)?;
-            let message = shape
-                .tail
-                .compression
-                .message(&mut Decompressor::new(), &stored, start, limits, shape.tail.file_len)
-                .within(within)?;
+            let message =
+                shape.tail.compression.message(&stored, start, limits, shape.tail.file_len).within(within)?;
             let own: ColumnarStripeStatistics =
                 proto::decode("encrypted stripe statistics", message, limits, shape.tail.file_len)
                     .at(start)?;

@@ -10,7 +10,7 @@ use crate::layout::stripe::{StreamKind, Stripe, StripeLayout};
 use crate::layout::types::{Column, Kind};
 use crate::open::Shape;
 use crate::scan::rle::int::{IntRle, Version};
-use crate::scan::stream::{ByteStream, Codec};
+use crate::scan::stream::ByteStream;
 use crate::schema;
 
 /// No decimal has more digits.
@@ -52,7 +52,7 @@ fn largest(shape: &Shape, stripe: &Stripe, layout: &StripeLayout, column: usize)
     let Some(place) = layout.stream(column, StreamKind::Secondary) else { return Ok(0) };
     let stored = shape.decrypted(shape.source.read(place.bytes.clone())?, place, 0, stripe)?;
     let version = if layout.encoding(column).kind() < 2 { Version::V1 } else { Version::V2 };
-    let stream = ByteStream::new(stored, place.bytes.start, shape.tail.compression, Codec::default());
+    let stream = ByteStream::new(stored, place.bytes.start, shape.tail.compression);
     let largest = IntRle::new(stream, version, true).largest();
     Ok(u32::try_from(largest.min(MOST)).unwrap_or(0))
 }

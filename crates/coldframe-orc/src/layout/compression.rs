@@ -8,7 +8,7 @@
 //! ORC specification v1, "Compression". A chunk holds at most `compressionBlockSize` bytes, whatever its length; if the
 //! lowest bit of the header is set, they are stored uncompressed.
 
-use coldframe_encoding::codec::{Algorithm, Decompressor, check_end};
+use coldframe_encoding::codec::{Algorithm, Decompressor, check_end, with_decompressor};
 use coldframe_encoding::{Cursor, Error, Limits, Result};
 
 use super::proto::PostScript;
@@ -141,7 +141,6 @@ impl Compression {
     /// The content of a whole message (a footer, an index) that is stored at `offset` of a file of `file_len` bytes.
     pub(crate) fn message(
         self,
-        codec: &mut Decompressor,
         stored: &[u8],
         offset: u64,
         limits: &Limits,
@@ -155,7 +154,7 @@ impl Compression {
         let mut out = Vec::new();
         while !chunks.is_empty() {
             let chunk = self.stored(&mut chunks)?;
-            self.decompress(codec, &chunk, &mut out)?;
+            with_decompressor(|codec| self.decompress(codec, &chunk, &mut out))?;
             limits.metadata("a message", out.len() as u64).map_err(|e| e.at(offset))?;
             // Twice: the message itself, and its decoded form.
             limits.decoded("a message", 2 * out.len() as u64, file_len).map_err(|e| e.at(offset))?;

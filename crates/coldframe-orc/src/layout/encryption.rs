@@ -17,7 +17,6 @@
 
 use std::collections::BTreeMap;
 
-use coldframe_encoding::codec::Decompressor;
 use coldframe_encoding::crypt::{AesCtr, BLOCK};
 use coldframe_encoding::{Error, ErrorKind, Limits, Result};
 
@@ -156,11 +155,9 @@ impl Encryption {
             let (Some(key), Some(stored)) = (key, &stated.file_statistics) else { continue };
             let mut plain = stored.clone();
             key.decrypt(0, &mut plain)?;
-            let read = compression.message(&mut Decompressor::new(), &plain, 0, limits, file_len).and_then(
-                |message| {
-                    proto::decode::<proto::FileStatistics>("file statistics", message, limits, file_len)
-                },
-            );
+            let read = compression.message(&plain, 0, limits, file_len).and_then(|message| {
+                proto::decode::<proto::FileStatistics>("file statistics", message, limits, file_len)
+            });
             let statistics = read.ok().filter(|s| s.column.len() == variant.columns).ok_or_else(|| {
                 let (name, root) = (&variant.key_name, variant.root);
                 let message =

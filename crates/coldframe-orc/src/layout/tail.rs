@@ -9,7 +9,6 @@
 
 use std::ops::Range;
 
-use coldframe_encoding::codec::Decompressor;
 use coldframe_encoding::error::ErrorContext;
 use coldframe_encoding::{Error, Limits, Result};
 
@@ -117,10 +116,7 @@ impl Tail {
     /// With the footer as `stored` in a file of `len` bytes.
     pub(crate) fn new(end: End, stored: &[u8], len: u64, limits: &Limits) -> Result<Self> {
         let start = end.footer_bytes.start;
-        let footer = end
-            .compression
-            .message(&mut Decompressor::new(), stored, start, limits, len)
-            .within(|| "footer")?;
+        let footer = end.compression.message(stored, start, limits, len).within(|| "footer")?;
         let footer: Footer = proto::decode("footer", footer, limits, len).at(start)?;
         // The end of a truncated file may look like a postscript that names no footer.
         if footer.types.is_empty() {

@@ -20,7 +20,7 @@ use super::column::{self, ColumnReader, Misread};
 use super::fetched;
 use super::job::{Run, ScanShared, StripeJob, stored_bytes};
 use super::rle::bytes::BitRle;
-use super::stream::{Codec, Stand};
+use super::stream::Stand;
 use crate::layout::compression::Compression;
 use crate::layout::index::Positions;
 use crate::layout::stripe::StreamKind;
@@ -98,7 +98,6 @@ pub(crate) struct StripeBatches {
     job: StripeJob,
     streams: StoredStreams,
     dictionaries: Dictionaries,
-    codec: Codec,
     held: Held,
     /// Stored bytes of each column to decode.
     pub(crate) stored: Vec<u64>,
@@ -158,7 +157,6 @@ impl StripeBatches {
             job,
             streams,
             dictionaries: Dictionaries::default(),
-            codec: Codec::default(),
             run: None,
             careful: false,
             failed: false,
@@ -359,7 +357,6 @@ impl StripeBatches {
             streams: &self.streams,
             positions,
             compression: Compression { strict: self.careful, ..shape.tail.compression },
-            codec: self.codec.clone(),
             dictionaries: &self.dictionaries,
             timezone: self.job.layout.writer_timezone.as_deref(),
             quirks: shape.quirks,

@@ -13,10 +13,9 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use coldframe_encoding::codec::{Algorithm, Decompressor};
+use coldframe_encoding::codec::{Algorithm, with_decompressor};
 use coldframe_encoding::{Cursor, Error, Result};
 
 use crate::layout::compression::{Chunk, ChunkHeader, Compression, HEADER};
@@ -48,21 +47,6 @@ impl Stand {
     /// Whether no value is left; leftover bits of a byte do not count.
     pub(crate) fn is_at_end(&self) -> bool {
         !self.more && self.left.0 == 0
-    }
-}
-
-/// Decompressors that the streams of a stripe share: as many as there are busy threads.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Codec(Arc<Mutex<Vec<Decompressor>>>);
-
-impl Codec {
-    /// Lends a decompressor.
-    fn with<T>(&self, task: impl FnOnce(&mut Decompressor) -> T) -> T {
-        let idle = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut codec = idle.unwrap_or_default();
-        let result = task(&mut codec);
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(codec);
-        result
     }
 }
 
@@ -115,7 +99,6 @@ pub(crate) struct ByteStream {
     /// Offset in the file of `stored`.
     offset: u64,
     compression: Compression,
-    codec: Codec,
     window: Window,
     /// What is left in `stored` of an uncompressed chunk.
     plain: Range<usize>,
@@ -129,7 +112,7 @@ pub(crate) struct ByteStream {
 
 impl ByteStream {
     /// `stored` begins with a chunk, at `offset` of the file.
-    pub(crate) fn new(stored: Bytes, offset: u64, compression: Compression, codec: Codec) -> Self {
+    pub(crate) fn new(stored: Bytes, offset: u64, compression: Compression) -> Self {
         let (next, plain) = match compression.algorithm {
             Algorithm::None => (stored.len(), 0..stored.len()),
             _ => (0, 0..0),
@@ -139,7 +122,6 @@ impl ByteStream {
             next,
             offset,
             compression,
-            codec,
             window: Window::default(),
             plain,
             seam: 0,
@@ -238,7 +220,7 @@ impl ByteStream {
         } else {
             let (compression, at) = (self.compression, self.window.left.end);
             let memory = &mut self.window.memory;
-            let found = self.codec.with(|codec| compression.decompress_over(codec, &chunk, memory, at))?;
+            let found = with_decompressor(|codec| compression.decompress_over(codec, &chunk, memory, at))?;
             self.window.left.end += found;
             self.check_full(found, end)?;
             self.note(found);
@@ -310,7 +292,7 @@ impl ByteStream {
                 let (chunk, end) = Self::chunk(&self.stored, self.next, self.offset, self.compression)?;
                 let before = out.len();
                 let compression = self.compression;
-                self.codec.with(|codec| compression.decompress(codec, &chunk, out))?;
+                with_decompressor(|codec| compression.decompress(codec, &chunk, out))?;
                 self.check_full(out.len() - before, end)?;
                 self.chunks.clear();
                 self.opened = self.opened.saturating_add((out.len() - before) as u64);
@@ -432,7 +414,7 @@ mod tests {
             let block_size = if plain { 0 } else { block };
             let compression = Compression { algorithm, block_size, strict: true };
             let bytes = if plain { content.clone() } else { stored(&content, block, &compressed) };
-            let mut stream = ByteStream::new(bytes.into(), 0, compression, Codec::default());
+            let mut stream = ByteStream::new(bytes.into(), 0, compression);
             let mut found = Vec::new();
             for (want, take, append) in steps {
                 let left = content.len() - found.len();

@@ -216,12 +216,11 @@ mod tests {
     use super::*;
     use crate::layout::compression::Compression;
     use crate::layout::proto::PostScript;
-    use crate::scan::stream::Codec;
     use coldframe_encoding::varint::put_zigzag;
 
     fn stream(bytes: Vec<u8>) -> ByteStream {
         let plain = Compression::new(&PostScript::default(), &coldframe_encoding::Limits::default()).unwrap();
-        ByteStream::new(bytes.into(), 0, plain, Codec::default())
+        ByteStream::new(bytes.into(), 0, plain)
     }
 
     #[test]

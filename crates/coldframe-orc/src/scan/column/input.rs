@@ -18,7 +18,7 @@ use crate::layout::stripe::{StreamKind, StripeLayout};
 use crate::layout::types::TypeTree;
 use crate::scan::rle::bytes::{BitRle, ByteRle};
 use crate::scan::rle::int::{IntRle, Version};
-use crate::scan::stream::{ByteStream, Codec};
+use crate::scan::stream::ByteStream;
 
 /// Part of a stream, decrypted.
 #[derive(Clone, Debug)]
@@ -93,8 +93,6 @@ pub(crate) struct Input<'a> {
     pub(crate) positions: Option<&'a Positions>,
     /// The file's codec.
     pub(crate) compression: Compression,
-    /// Shared by all streams.
-    pub(crate) codec: Codec,
     /// Shared by all readers of a column.
     pub(crate) dictionaries: &'a Dictionaries,
     /// Java's name of the writer's zone.
@@ -151,10 +149,9 @@ impl Input<'_> {
             if position != StreamPosition::default() {
                 return Err(Error::corrupt(format!("expected a stream {}, found none", kind.name())));
             }
-            return Ok(ByteStream::new(Bytes::new(), 0, self.compression, self.codec.clone()));
+            return Ok(ByteStream::new(Bytes::new(), 0, self.compression));
         };
-        let mut stream =
-            ByteStream::new(part.bytes.clone(), part.offset, self.compression, self.codec.clone());
+        let mut stream = ByteStream::new(part.bytes.clone(), part.offset, self.compression);
         let skip = |n: u64| {
             usize::try_from(n)
                 .map_err(|_| Error::corrupt(format!("expected a position in memory, found {n}")))

@@ -6,11 +6,10 @@ use coldframe_encoding::Limits;
 use super::*;
 use crate::layout::compression::Compression;
 use crate::layout::proto::PostScript;
-use crate::scan::stream::Codec;
 
 fn decode(version: Version, signed: bool, bytes: &[u8], n: usize) -> Result<Vec<i64>> {
     let plain = Compression::new(&PostScript::default(), &Limits::default())?;
-    let stream = ByteStream::new(Bytes::copy_from_slice(bytes), 0, plain, Codec::default());
+    let stream = ByteStream::new(Bytes::copy_from_slice(bytes), 0, plain);
     let mut rle = IntRle::new(stream, version, signed);
     let mut out = vec![0u64; n];
     // In uneven parts, so that runs are cut.
@@ -56,7 +55,7 @@ fn a_run_cut_short_is_an_error() {
 #[test]
 fn a_value_too_wide_for_its_column_is_an_error() {
     let plain = Compression::new(&PostScript::default(), &Limits::default()).unwrap();
-    let stream = ByteStream::new(Bytes::from_static(&[0x0a, 0xff, 0xff]), 0, plain, Codec::default());
+    let stream = ByteStream::new(Bytes::from_static(&[0x0a, 0xff, 0xff]), 0, plain);
     let e = IntRle::new(stream, Version::V2, false).read(&mut [0u16; 5]).unwrap_err();
     assert_eq!(e.reason(), "expected an integer of 16 bits, found 65535");
 }
@@ -91,7 +90,7 @@ fn short_runs_of_narrow_values_are_as_long_ones() {
             // In uneven parts, and at once.
             assert_eq!(decode(Version::V2, signed, &bytes, values.len()).unwrap(), expected, "{width}");
             let plain = Compression::new(&PostScript::default(), &Limits::default()).unwrap();
-            let stream = ByteStream::new(Bytes::from(bytes.clone()), 0, plain, Codec::default());
+            let stream = ByteStream::new(Bytes::from(bytes.clone()), 0, plain);
             let mut all = vec![0u64; values.len()];
             IntRle::new(stream, Version::V2, signed).read(&mut all).unwrap();
             assert_eq!(all.into_iter().map(u64::cast_signed).collect::<Vec<_>>(), expected, "{width}");

@@ -1,0 +1,72 @@
+//! Decompressors that outlive their user.
+//!
+//! A zstd context takes 160 KiB and is made by several system calls: too much for each of many small files, or for each
+//! short-lived thread. So the process keeps a few.
+
+use std::sync::{Mutex, TryLockError};
+
+use super::Decompressor;
+
+/// More than this many are not kept: they would be 3 MiB that nobody uses.
+const MOST: usize = 16;
+
+static IDLE: Mutex<Vec<Decompressor>> = Mutex::new(Vec::new());
+
+/// Runs `task` with a decompressor that was used before, if one is idle. Never waits: a child process may have been forked
+/// while another thread held the lock, and would wait for ever.
+pub fn with_decompressor<T>(task: impl FnOnce(&mut Decompressor) -> T) -> T {
+    let mut decompressor = idle(Vec::pop).flatten().unwrap_or_default();
+    let result = task(&mut decompressor);
+    idle(|kept| {
+        if kept.len() < MOST {
+            kept.push(decompressor);
+        }
+    });
+    result
+}
+
+/// Access to the idle ones; `None` while another thread has it.
+fn idle<T>(access: impl FnOnce(&mut Vec<Decompressor>) -> T) -> Option<T> {
+    match IDLE.try_lock() {
+        Ok(mut kept) => Some(access(&mut kept)),
+        Err(TryLockError::Poisoned(kept)) => Some(access(&mut kept.into_inner())),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::{Algorithm, Compressor};
+
+    #[test]
+    fn is_fit_for_use_after_failures_nested_and_on_many_threads() {
+        let content = b"rows and more rows, and more rows".repeat(99);
+        let packed = Algorithm::ALL.map(|algorithm| {
+            let mut packed = Vec::new();
+            Compressor::new().compress(algorithm, None, &content, &mut packed).unwrap();
+            (algorithm, packed)
+        });
+        let check = |codec: &mut Decompressor| {
+            for (algorithm, packed) in &packed {
+                let mut out = Vec::new();
+                let half = &packed[..packed.len() / 2];
+                let _ = codec.decompress_bounded(*algorithm, half, content.len(), &mut out);
+                out.clear();
+                codec.decompress_exact(*algorithm, packed, content.len(), &mut out).unwrap();
+                assert_eq!(out, content, "{algorithm}");
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..2 * MOST {
+                scope.spawn(|| {
+                    for _ in 0..3 {
+                        with_decompressor(|outer| with_decompressor(|inner| (check(outer), check(inner))));
+                    }
+                });
+            }
+        });
+        let kept = idle(|kept| kept.len()).unwrap();
+        assert!((1..=MOST).contains(&kept), "{kept}");
+    }
+}
