@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyspark
+from pyspark.sql import SparkSession
 
 import coldframe as cf
 from coldframe._coldframe import conform_batch
@@ -80,3 +81,13 @@ def _as_spark(value: Any, kind: Any) -> Any:
         fields = [kind.field(at) for at in range(kind.num_fields)]
         return [_as_spark(value[field.name], field.type) for field in fields]
     return value
+
+
+def held(spark: SparkSession) -> list[int]:
+    """Readers and batches that the native library has not given back."""
+    native = spark._jvm.java.lang.Class.forName(
+        "io.coldframe.spark.Native", True, spark._jvm.Thread.currentThread().getContextClassLoader()
+    )
+    method = native.getDeclaredMethod("held", None)
+    method.setAccessible(True)
+    return list(method.invoke(None, None))[1:]

@@ -1,18 +1,14 @@
-"""The connector for the JVM: what is pushed down, and that the rows are those of the Python source."""
+"""The connector for the JVM: what is pushed down. What it reads is in test_reading.py."""
 
 from __future__ import annotations
 
-import datetime
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from spark_data import DATA, HAS_PYTHON_SOURCE, NUMBERS, WAREHOUSE, damaged, rows_of, survivors, told
+from spark_data import HAS_PYTHON_SOURCE, NUMBERS, WAREHOUSE, held
 
 import coldframe as cf
 import coldframe.spark
@@ -35,16 +31,6 @@ def plan(frame: DataFrame) -> str:
     return str(frame._jdf.queryExecution().executedPlan().toString())
 
 
-def held(spark: SparkSession) -> list[int]:
-    """Readers and batches that the native library has not given back."""
-    native = spark._jvm.java.lang.Class.forName(
-        "io.coldframe.spark.Native", True, spark._jvm.Thread.currentThread().getContextClassLoader()
-    )
-    method = native.getDeclaredMethod("held", None)
-    method.setAccessible(True)
-    return list(method.invoke(None, None))[1:]
-
-
 @pytest.fixture
 def _nothing_left(spark: SparkSession) -> Iterator[None]:
     yield
@@ -52,50 +38,6 @@ def _nothing_left(spark: SparkSession) -> Iterator[None]:
 
 
 pytestmark = pytest.mark.usefixtures("_nothing_left")
-
-
-class TestOneFrameTwice:
-    """The traps of the hook for filters of Python sources: here filters are pushed down."""
-
-    def test_under_two_filters(self, spark: SparkSession, numbers: Path) -> None:
-        frame = load(spark, numbers, **NUMBERS)
-        assert sorted(frame.where("a = 1").union(frame.where("a = 2")).select("a").collect()) == [(1,), (2,)]
-        assert frame.where("a < 10").count() == 10
-        assert frame.count() == 3000
-        assert [row.a for row in frame.where("a = 1").collect()] == [1]
-        assert frame.count() == 3000
-
-    def test_as_a_view_and_a_table(self, spark: SparkSession, numbers: Path) -> None:
-        load(spark, numbers, **NUMBERS).createOrReplaceTempView("numbers_view")
-        options = f"path '{numbers}', schema '{NUMBERS['schema']}', serde '{NUMBERS['serde']}'"
-        spark.sql(f"create table numbers_table using coldframe options ({options})")
-        try:
-            spark.sql(f"create temp view numbers_using using coldframe options ({options})")
-            for name in ("numbers_view", "numbers_table", "numbers_using"):
-                sql = f"select a from {name} where a = 5 union all select a from {name} where a = 6"
-                assert sorted(spark.sql(sql).collect()) == [(5,), (6,)]
-                sql = f"select count(*) from {name} where a in (select a + 1 from {name} where a < 10)"
-                assert spark.sql(sql).collect() == [(10,)]
-                sql = (
-                    f"with few as (select * from {name} where a < 3) "
-                    f"select l.s, r.h from few l join {name} r on l.a + 1 = r.a order by l.a"
-                )
-                assert spark.sql(sql).collect() == [("row 0", 0.5), ("row 1", 1.0), ("row 2", 1.5)]
-        finally:
-            spark.sql("drop table numbers_table")
-            spark.catalog.dropTempView("numbers_using")
-
-    def test_joined_with_itself_and_cached(self, spark: SparkSession, numbers: Path) -> None:
-        frame = load(spark, numbers, **NUMBERS)
-        joined = frame.alias("l").join(frame.alias("r"), F.expr("l.a = r.a + 1")).where("r.a < 5")
-        assert joined.count() == 5
-        cached = frame.where("a >= 100").cache()
-        try:
-            assert (cached.count(), frame.count()) == (2900, 3000)
-            assert cached.where("a = 101").select("s").collect() == [("row 101",)]
-            assert cached.agg(F.max("s"), F.min("s")).collect() == [("row 999", "row 100")]
-        finally:
-            cached.unpersist()
 
 
 class TestPushedDown:
@@ -128,56 +70,6 @@ class TestPushedDown:
         assert frame.where("a >= 100").limit(2).count() == 2
         assert "pushed limit: 7" in plan(frame.limit(7))
 
-    def test_every_kind_of_filter(self, spark: SparkSession, tmp_path: Path) -> None:
-        nan, inf = float("nan"), float("inf")
-        rows = pa.table(
-            {
-                "i": pa.array([1, 2, None, 4, 5], pa.int32()),
-                "x": pa.array([1.0, nan, None, -0.0, inf]),
-                "s": ["a", "B%_", None, "äö", ""],
-                "b": [b"\x00", b"\xff", None, b"", b"ab"],
-                "t": pa.array([0, -(10**9), None, 10**15, 1], pa.timestamp("us")),
-                "d": pa.array([0, -1, None, 19000, 1], pa.date32()),
-                "m": pa.array([1, -1, None, 12345, 0], pa.decimal128(9, 2)),
-                "o": [True, False, None, True, False],
-            }
-        )
-        cf.write(rows, tmp_path / "t.orc", format="orc")
-        frame = load(spark, tmp_path / "t.orc")
-        plain = spark.createDataFrame(frame.collect(), frame.schema)
-        for condition in (
-            "i > 1", "i <> 2", "i in (1, 4, null)", "i not in (1, 4)", "i <=> null", "not (i <=> 4)",
-            "x > 0.5", "x >= 0.0", "x <> 1.0", "x < 2.0", "x = 0.0", "x = double('nan')", "x in (1.0, 0.0)",
-            "s like 'B\\%%'", "s like '%ö'", "s like '%\\_%'", "s > 'B'", "s = ''", "s is null",
-            "b > X'00'", "b = X''", "t < timestamp_ntz'1970-01-01 00:00:00'", "d >= date'1970-01-01'",
-            "m = 123.45", "m < 0", "m > 0.005", "o", "not o", "o is null", "i = 1 or s = 'B%_'",
-            "not (i = 1 or x > 2)", "i is not null and (o or d < date'1970-01-01')",
-            "i = 2.5", "upper(s) = 'A'",
-        ):  # fmt: skip
-            expected = sorted(map(str, plain.where(condition).collect()))
-            assert sorted(map(str, frame.where(condition).collect())) == expected, condition
-            assert frame.where(condition).count() == len(expected), condition
-
-    def test_partitions(self, spark: SparkSession) -> None:
-        schema = "id bigint, customer string, quantity int, price decimal(10,2), discount double, "
-        schema += "sold_at timestamp, paid boolean, channel varchar(12)"
-        frame = load(spark, WAREHOUSE / "sales", schema=schema, serde="binary")
-        expected = json.loads((WAREHOUSE / "EXPECTED.json").read_text())["sales"]
-        assert dict(frame.dtypes)["dt"] == "date"
-        assert dict(frame.dtypes)["sold_at"] == "timestamp_ntz"
-        sums = frame.agg(F.count("*"), F.sum("id"), F.sum("price"), F.count("region")).collect()[0]
-        columns = expected["columns"]
-        assert (sums[0], sums[1], str(sums[2])) == (
-            expected["rows"],
-            columns["id"]["sum"],
-            columns["price"]["sum"],
-        )
-        assert sums[3] == expected["rows"] - columns["region"]["nulls"]
-        day = frame.where("dt = date'2014-01-02'").select("region")
-        assert {row.region for row in day.collect()} == {"eu", "us", "asia/pacific"}
-        files = cf.scan(WAREHOUSE / "sales", schema=schema, serde="binary")
-        assert day.count() == files.count_rows(filter=[("dt", "==", datetime.date(2014, 1, 2))])
-
 
 def test_a_join_tells_which_partitions(spark: SparkSession, tmp_path: Path) -> None:
     schema = "id bigint, customer string, quantity int, price decimal(10,2), discount double, "
@@ -194,159 +86,10 @@ def test_a_join_tells_which_partitions(spark: SparkSession, tmp_path: Path) -> N
         assert sorted(joined.collect()) == sorted(expected)
 
 
-def test_every_type(spark: SparkSession) -> None:
-    """Types, nested ones too, and values of all files: those that `cf.open` and the Python source give."""
-    checked = 0
-    files: list[tuple[Path, dict[str, Any]]] = [(ORC, {})]
-    for entry in json.loads((DATA / "files" / "MANIFEST.json").read_text()):
-        if isinstance(entry["file"], str) and ("_types" in entry["file"] or "nested" in entry["file"]):
-            files.append((DATA / "files" / entry["file"], entry.get("open", {})))
-    files.append((Path(__file__).parents[1] / "data/hfile/files/cells_none.hfile", {}))
-    files.append((Path(__file__).parents[1] / "data/redfile/files/documents_f.redfile", {}))
-    for path, options in files:
-        given = {
-            key: value if isinstance(value, str) else json.dumps(value) for key, value in options.items()
-        }
-        frame = load(spark, path, **given)
-        unit = {"timestamp_unit": "us"} if path.suffix in (".orc", ".rc") else {}
-        rows, file = told(frame.collect()), cf.open(path, **options, **unit)
-        assert rows == rows_of(file), path
-        if HAS_PYTHON_SOURCE:
-            python = load(spark, path, format="coldframe_python", **given)
-            assert (frame.schema, rows) == (python.schema, told(python.collect())), path
-        # One column at a time, as Spark asks for them.
-        for name in frame.columns:
-            assert told(frame.select(f"`{name}`").collect()) == rows_of(file, [name]), (path, name)
-        checked += 1
-    assert checked >= 8
-
-
-def test_nested_fields(spark: SparkSession, tmp_path: Path) -> None:
-    items = [{"r": {"x": i, "y": f"n{i}"}, "l": [{"k": i, "v": None}], "m": {"a": i}} for i in range(100)]
-    inner = pa.struct([("k", pa.int32()), ("v", pa.string())])
-    schema = pa.schema(
-        [
-            ("r", pa.struct([("x", pa.int64()), ("y", pa.string())])),
-            ("l", pa.list_(inner)),
-            ("m", pa.map_(pa.string(), pa.int32())),
-        ]
-    )
-    cf.write(
-        pa.Table.from_pylist([{**i, "m": list(i["m"].items())} for i in items], schema),
-        tmp_path / "n.orc",
-        format="orc",
-    )
-    frame = load(spark, tmp_path / "n.orc")
-    assert frame.select("r.y").where("r.x = 7").collect() == [("n7",)]
-    assert frame.where("r.x between 3 and 4").selectExpr("l[0].k", "m['a']").collect() == [(3, 3), (4, 4)]
-    assert frame.selectExpr("sum(r.x)", "max(r.y)").collect() == [(4950, "n99")]
-
-
-def test_schema_of_the_user(spark: SparkSession, numbers: Path) -> None:
-    pruned = spark.read.format("coldframe").options(**NUMBERS).schema("H double, a bigint").load(str(numbers))
-    assert pruned.where("a = 7").collect() == [(3.5, 7)]
-    typed = (
-        spark.read.format("coldframe").option("serde", "binary").schema(NUMBERS["schema"]).load(str(numbers))
-    )
-    assert typed.where("a = 7").collect() == [(7, "row 7", 3.5)]
-    untyped = load(spark, numbers)
-    assert untyped.columns == ["_c0", "_c1", "_c2"]
-    assert untyped.limit(1).collect()[0]._c1 == bytearray(b"row 0")
-    narrow = spark.read.format("coldframe").options(**NUMBERS).schema("a tinyint").load(str(numbers))
-    with pytest.raises(Exception, match="column a: expected Int8, found Int64"):
-        narrow.collect()
-    with pytest.raises(
-        Exception, match=r"SchemaError: column 'nowhere' not found; the files have \['a', 's', 'h'\]"
-    ):
-        spark.read.format("coldframe").options(**NUMBERS).schema("nowhere int").load(str(numbers)).count()
-
-
-def test_options_columns_and_filter(spark: SparkSession, numbers: Path) -> None:
-    frame = coldframe.spark.read(
-        spark,
-        numbers,
-        columns=["h", "a"],
-        filter="s like 'row 29%' and a >= 2950",
-        split_bytes="8k",
-        **NUMBERS,
-    )
-    assert frame.columns == ["h", "a"]
-    assert frame.rdd.getNumPartitions() > 1
-    assert sorted(row.a for row in frame.collect()) == list(range(2950, 3000))
-    assert frame.where("a < 2955").count() == 5
-    several = coldframe.spark.read(spark, [numbers / "0.rc", numbers / "2.rc"], columns=["a"], **NUMBERS)
-    assert several.count() == 2000
-    assert load(spark, f"{numbers}/[01].rc", **NUMBERS).count() == 2000
-
-
-def test_damage_stops_or_is_listed(spark: SparkSession, tmp_path: Path) -> None:
-    for entry in damaged():
-        path = DATA / "damaged" / entry["file"]
-        with pytest.raises(Exception, match="CorruptFileError") as caught:
-            load(spark, path, **entry["open"]).collect()
-        assert entry["file"] in str(caught.value)
-        table = tmp_path / entry["file"]
-        frame = load(spark, path, mode="DROPMALFORMED", damage=str(table), **entry["open"])
-        assert len(frame.collect()) == survivors(entry)
-        first = spark.read.json(str(table)).collect()
-        assert len(frame.collect()) == survivors(entry)
-        assert spark.read.json(str(table)).collect() == first
-        assert first
-        assert all(row.path.endswith(entry["file"]) and row.reason and row.structure for row in first)
-        if not HAS_PYTHON_SOURCE:
-            continue
-        other = tmp_path / f"{entry['file']}-python"
-        load(
-            spark, path, format="coldframe_python", mode="DROPMALFORMED", damage=str(other), **entry["open"]
-        ).collect()
-        names = ["path", "offset", "length", "rows_lost", "structure", "reason", "format"]
-        mine, pythons = (sorted(spark.read.json(str(d)).select(names).collect()) for d in (table, other))
-        assert mine == pythons
-
-
-def test_files_beyond_opening_are_listed_too(spark: SparkSession, numbers: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "mixed"
-    folder.mkdir()
-    (folder / "a.rc").write_bytes((numbers / "0.rc").read_bytes())
-    (folder / "b.rc").write_bytes((numbers / "1.rc").read_bytes()[:20])
-    with pytest.raises(Exception, match=r"b\.rc"):
-        load(spark, folder, **NUMBERS).count()
-    assert load(spark, folder, mode="DROPMALFORMED", damage=str(tmp_path / "d"), **NUMBERS).count() == 1000
-    (lost,) = spark.read.json(str(tmp_path / "d")).collect()
-    assert lost.path.endswith("b.rc")
-    assert lost.length == 20
-
-
-def test_wrong_options_are_refused(spark: SparkSession, numbers: Path) -> None:
-    for options, message in (
-        ({"mode": "PERMISSIVE"}, "FAILFAST or DROPMALFORMED"),
-        ({"damage": "/nowhere"}, "DROPMALFORMED"),
-        ({"split_bytes": "many"}, "split_bytes"),
-        ({"columns": "zzz"}, "zzz"),
-        ({"nonsense": "1"}, "nonsense"),
-    ):
-        with pytest.raises(Exception, match=message):
-            load(spark, numbers, **{**NUMBERS, **options}).count()
-    with pytest.raises(Exception, match=r"NotFoundError: .*no such file"):
-        load(spark, "/nowhere/at/all")
-    # The Python source writes, and says what it wants.
-    refused = "option as" if HAS_PYTHON_SOURCE else r"UnsupportedError: .*writing .*needs Spark 4\.1"
-    with pytest.raises(Exception, match=refused):
-        spark.range(3).write.format("coldframe").mode("append").save("/nowhere/at/all")
-
-
 def test_paths_are_tables(spark: SparkSession) -> None:
     rows = cf.open(ORC).count()
     assert spark.sql(f"select count(*) from coldframe.`{ORC}`").collect() == [(rows,)]
     assert spark.table(f"coldframe.`{ORC}`").count() == rows
-
-
-def test_a_table_of_kudu(spark: SparkSession) -> None:
-    blocks = Path(__file__).parents[1] / "data/kudu/files/file_blocks"
-    table = cf.open(blocks, table="numbers").read()
-    frame = load(spark, blocks, table="numbers")
-    assert (frame.count(), frame.columns) == (table.num_rows, table.column_names)
-    assert len(frame.collect()) == table.num_rows
 
 
 def test_a_task_that_is_killed_leaves_nothing(spark: SparkSession, numbers: Path) -> None:
@@ -361,23 +104,17 @@ def test_a_task_that_is_killed_leaves_nothing(spark: SparkSession, numbers: Path
     assert len(frame.take(3)) == 3
 
 
-def test_sorting_and_grouping_keep_no_memory_of_batches(spark: SparkSession, numbers: Path) -> None:
-    frame = load(spark, numbers, **NUMBERS, batch_rows="100")
-    assert frame.agg(F.max("s"), F.min("s"), F.first("s"), F.last("s")).count() == 1
-    assert frame.agg(F.max("s"), F.min("s")).collect() == [("row 999", "row 0")]
-    assert frame.orderBy(F.desc("s")).limit(2).select("s").collect() == [("row 999",), ("row 998",)]
-    assert (
-        frame.groupBy(F.substring("s", 1, 5).alias("p")).count().where("p = 'row 1'").collect()[0][1] == 1111
+def test_read_takes_values_of_python(spark: SparkSession, numbers: Path) -> None:
+    files = [numbers / "0.rc", numbers / "2.rc"]
+    frame = coldframe.spark.read(
+        spark, files, columns=["h", "a"], filter="a >= 2950", split_bytes=8192, **NUMBERS
     )
-    assert frame.agg(F.collect_list("s")).collect()[0][0][:2] == ["row 0", "row 1"]
-    assert frame.repartition(3).agg(F.sum("a"), F.countDistinct("s")).collect() == [(4498500, 3000)]
+    assert "coldframe" in plan(frame)
+    assert frame.columns == ["h", "a"]
+    assert sorted(row.a for row in frame.collect()) == list(range(2950, 3000))
 
 
-def options_of(**given: Any) -> dict[str, str]:
-    return {name: coldframe.spark.option_text(value) for name, value in given.items()}
-
-
-def test_a_schema_of_arrow_is_an_option(spark: SparkSession, numbers: Path) -> None:
-    schema = pa.schema([("a", pa.int64()), ("s", pa.string()), ("h", pa.float64())])
-    frame = load(spark, numbers, **options_of(schema=schema, serde="binary"))
-    assert frame.agg(F.sum("a")).collect() == [(4498500,)]
+def test_writing_is_the_python_sources(spark: SparkSession) -> None:
+    refused = "option as" if HAS_PYTHON_SOURCE else r"UnsupportedError: .*writing .*needs Spark 4\.1"
+    with pytest.raises(Exception, match=refused):
+        spark.range(3).write.format("coldframe").mode("append").save("/nowhere/at/all")

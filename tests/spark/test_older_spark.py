@@ -63,7 +63,8 @@ def test_the_data_source_says_what_it_needs() -> None:
 
 
 def test_the_connector_reads_there_too() -> None:
-    done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", Path(__file__).with_name("test_connector.py"))
+    tests = [Path(__file__).with_name(name) for name in ("test_connector.py", "test_reading.py")]
+    done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
     if "No module named pytest" in done.stderr:
         pytest.skip("no pytest beside the PySpark 3.5 here")
     assert done.returncode == 0, done.stdout[-3000:]

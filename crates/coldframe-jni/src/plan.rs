@@ -1,7 +1,6 @@
 //! A table of a `load()`, and the tasks that answer a request to it. All of it is asked of [`coldframe::dataset`].
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -218,16 +217,8 @@ fn dataset(options: &LoadOptions) -> Result<Dataset> {
         options: options.open.clone(),
         storage: Arc::new(Stores(options.storage.clone())),
     };
-    let given = options.paths.iter().map(|path| Given::Path(local(path))).collect();
+    let given = options.paths.iter().map(|path| Given::Path(os_path(path))).collect();
     Dataset::new(given, opening, TableOptions { first_only: !options.unify, ..TableOptions::default() })
-}
-
-/// A path as the operating system has it: Spark writes those of its catalog as `file:/x`.
-fn local(path: &str) -> OsString {
-    match path.strip_prefix("file:") {
-        Some(rest) if rest.starts_with('/') && !rest.starts_with("//") => os_path(rest),
-        _ => os_path(path),
-    }
 }
 
 /// The types that the user has for files which know none: `.schema()` lists the columns of the file. `None` where they are told

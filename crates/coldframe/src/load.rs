@@ -48,6 +48,19 @@ const OF_LOAD: &[&str] = &[
 ];
 /// Options of a `save()` that are none of a format's.
 const OF_SAVE: &[&str] = &["path", "as", "mode"];
+/// What stands before the options of a table among its properties in Spark's catalog.
+const OPTION: &str = "option.";
+/// Properties of a table in Spark's catalog that are no options.
+const OF_CATALOG: &[&str] = &[
+    "location",
+    "provider",
+    "owner",
+    "comment",
+    "external",
+    "is_managed_location",
+    "collation",
+    "table_type",
+];
 /// Mappings that all formats have: as JSON, or key by key as `storage_options.region`. Those of a format are declared by it.
 const NESTED: &[&str] = &["storage_options", "keys"];
 
@@ -84,7 +97,7 @@ pub struct LoadOptions {
 impl LoadOptions {
     /// Parses the options of a reader. `format`: that of the source's name (`coldframe_orc`), if it has one.
     pub fn parse(given: &BTreeMap<String, String>, format: Option<&str>) -> Result<Self> {
-        let given = in_lower_case(given);
+        let given = of_table(given);
         let get = |name: &str| given.get(name).copied();
         let on_error = on_error(get("mode").unwrap_or("FAILFAST"))?;
         if get("damage").is_some() && on_error == OnError::Raise {
@@ -118,8 +131,20 @@ fn on_error(mode: &str) -> Result<OnError> {
     }
 }
 
-fn in_lower_case(given: &BTreeMap<String, String>) -> Given<'_> {
-    given.iter().map(|(name, text)| (name.to_lowercase(), text.as_str())).collect()
+/// The options alone: of a table of Spark's catalog, also its properties are given.
+fn of_table(given: &BTreeMap<String, String>) -> Given<'_> {
+    let mut texts: Given<'_> =
+        given.iter().map(|(name, text)| (name.to_lowercase(), text.as_str())).collect();
+    let prefixed =
+        texts.iter().filter_map(|(name, text)| Some((name.strip_prefix(OPTION)?.to_owned(), *text)));
+    for (name, text) in prefixed.collect::<Vec<_>>() {
+        texts.entry(name).or_insert(text);
+    }
+    if let Some(location) = texts.get("location").copied().filter(|_| !texts.contains_key("paths")) {
+        texts.entry("path".to_owned()).or_insert(location);
+    }
+    texts.retain(|name, _| !name.starts_with(OPTION) && !OF_CATALOG.contains(&name.as_str()));
+    texts
 }
 
 /// What a `save()` asks for.
@@ -140,14 +165,14 @@ pub struct SaveOptions {
 impl SaveOptions {
     /// Parses the options of a writer. `format`: that of the source's name (`coldframe_orc`), if it has one.
     pub fn parse(given: &BTreeMap<String, String>, format: Option<&str>) -> Result<Self> {
-        let given = in_lower_case(given);
+        let given = of_table(given);
         let get = |name: &str| given.get(name).copied();
         let no_format =
             || Error::schema("option as: give the format to write, such as .option(\"as\", \"rcfile\")");
         let format = format.or(get("as")).ok_or_else(no_format)?;
-        let path = get("path").ok_or_else(|| Error::schema("no path: give one to save()"))?;
+        let given_path = get("path").ok_or_else(|| Error::schema("no path: give one to save()"))?;
         Ok(Self {
-            path: path.to_owned(),
+            path: path(given_path),
             format: format.to_owned(),
             storage: nested(&given, "storage_options")?,
             extra: format_options(&given, OF_SAVE, Some(format), Side::Write)?,
@@ -215,10 +240,16 @@ fn paths(given: &Given<'_>) -> Result<Vec<String>> {
         let expected =
             || Error::schema(format!("option paths: expected a JSON list of texts, found '{text}'"));
         let Json::Array(all) = json("paths", text)? else { return Err(expected()) };
-        return all.iter().map(|one| one.as_str().map(str::to_owned).ok_or_else(expected)).collect();
+        return all.iter().map(|one| one.as_str().map(path).ok_or_else(expected)).collect();
     }
-    let path = given.get("path").map(|path| vec![(*path).to_owned()]);
+    let path = given.get("path").map(|one| vec![path(one)]);
     path.ok_or_else(|| Error::schema("no path: give one to load(), or the option path or paths"))
+}
+
+/// A path as a user would write it: Spark's catalog has those of this machine as `file:/x`.
+fn path(text: &str) -> String {
+    let local = text.strip_prefix("file:").filter(|rest| rest.starts_with('/') && !rest.starts_with("//"));
+    local.unwrap_or(text).to_owned()
 }
 
 fn names(text: &str) -> Result<Vec<String>> {
@@ -365,11 +396,26 @@ mod tests {
         let properties = [("escape.delim", Value::Str("\\".into())), ("field.delim", Value::Str("|".into()))];
         assert_eq!(extra["serde_properties"], Value::map(properties));
         assert_eq!(extra.len(), 3);
-        let several = parse(&[("paths", r#"["/a", "/b"]"#), ("columns", "a, b")]).unwrap();
+        let several = parse(&[("paths", r#"["file:/a", "/b"]"#), ("columns", "a, b")]).unwrap();
         assert_eq!(
             (several.paths, several.columns.unwrap()),
             (vec!["/a".into(), "/b".into()], vec!["a".into(), "b".into()])
         );
+    }
+
+    #[test]
+    fn properties_of_a_table_are_no_options() {
+        let options = parse(&[
+            ("location", "file:/t"),
+            ("provider", "coldframe"),
+            ("owner", "x"),
+            ("option.serde", "text"),
+            ("option.batch_rows", "7"),
+            ("batch_rows", "8"),
+        ])
+        .unwrap();
+        assert_eq!((options.paths, options.batch_rows), (vec!["/t".to_owned()], 8));
+        assert_eq!(options.open.extra.len(), 1);
     }
 
     #[test]

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
 from pyspark.sql.types import StructType
 
-from coldframe._coldframe import formats
+from coldframe._coldframe import UnsupportedError, formats
 from coldframe.spark.options import ReadOptions, read_options, write_options
 from coldframe.spark.reader import ColdframeReader, open_dataset, resolve
 from coldframe.spark.types import arrow_schema_for, to_spark_schema
@@ -53,6 +53,11 @@ class ColdframeSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of the columns in `schema`."""
+        if not self.options:
+            raise UnsupportedError(
+                "a table of the catalog by the Python source: Spark does not tell it the table's options. "
+                "The connector for the JVM reads it; a temporary view can be read by both"
+            )
         options = read_options(self.options, self.format_name)
         if not self.inferred:
             options = self._typed_by_user(options, schema)

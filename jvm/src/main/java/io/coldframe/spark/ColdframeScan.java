@@ -52,7 +52,7 @@ final class ColdframeScan implements Scan, SupportsReportStatistics, SupportsRun
   private String request(List<String> more) {
     List<String> all = new ArrayList<>(filters);
     all.addAll(more);
-    return "{\"schema\":" + required.json() + ",\"filters\":" + Json.texts(all)
+    return "{\"schema\":" + table.json(required) + ",\"filters\":" + Json.texts(all)
         + (limit < 0 ? "" : ",\"limit\":" + limit) + ",\"count\":" + count + "}";
   }
 

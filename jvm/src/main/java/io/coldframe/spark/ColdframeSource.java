@@ -1,8 +1,6 @@
 package io.coldframe.spark;
 
-import java.util.Arrays;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import org.apache.spark.sql.SQLContext;
@@ -20,13 +18,6 @@ import scala.Tuple2;
 /** {@code spark.read.format("coldframe")}: the format of the files is found in their bytes. */
 public class ColdframeSource
     implements TableProvider, DataSourceRegister, RelationProvider, SchemaRelationProvider {
-  /** What stands before the options of a table in what Spark's catalog says of it. */
-  private static final String OPTION = "option.";
-
-  private static final List<String> OF_CATALOG =
-      Arrays.asList(
-          "location", "provider", "owner", "comment", "external", "is_managed_location", "collation", "table_type");
-
   /** The table whose columns Spark has asked for, and what it was told. */
   private OpenTable inferred;
 
@@ -45,7 +36,7 @@ public class ColdframeSource
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
     NativeLibrary.demandSpark();
-    inferred = new OpenTable(ofTable(options.asCaseSensitiveMap()), null);
+    inferred = new OpenTable(lower(options.asCaseSensitiveMap()), null);
     told = inferred.schema();
     return told;
   }
@@ -53,7 +44,7 @@ public class ColdframeSource
   @Override
   public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
     NativeLibrary.demandSpark();
-    Map<String, String> options = ofTable(properties);
+    Map<String, String> options = lower(properties);
     if (inferred != null && schema.equals(told)) {
       return new ColdframeTable(inferred, schema, options);
     }
@@ -76,27 +67,13 @@ public class ColdframeSource
       Tuple2<String, String> one = all.next();
       given.put(one._1(), one._2());
     }
-    return new ColdframeRelation(context, ofTable(given), schema);
+    return new ColdframeRelation(context, lower(given), schema);
   }
 
+  /** Options, whose names are the same in any case. What else a catalog says of a table, the native library leaves out. */
   static Map<String, String> lower(Map<String, String> given) {
     Map<String, String> options = new HashMap<>();
     given.forEach((name, value) -> options.put(name.toLowerCase(Locale.ROOT), value));
-    return options;
-  }
-
-  /** The options of a table: what Spark's catalog says of it beside them is left out. */
-  static Map<String, String> ofTable(Map<String, String> given) {
-    Map<String, String> options = new HashMap<>();
-    lower(given)
-        .forEach(
-            (name, value) ->
-                options.putIfAbsent(name.startsWith(OPTION) ? name.substring(OPTION.length()) : name, value));
-    String location = options.get("location");
-    if (location != null && !options.containsKey("paths")) {
-      options.putIfAbsent("path", location);
-    }
-    options.keySet().removeAll(OF_CATALOG);
     return options;
   }
 }

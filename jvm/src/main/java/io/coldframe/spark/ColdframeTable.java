@@ -62,7 +62,7 @@ final class ColdframeTable implements SupportsRead, SupportsWrite {
   public synchronized ScanBuilder newScanBuilder(CaseInsensitiveStringMap scan) {
     // Options of one read of a table: Spark hands those of the table here, too.
     Map<String, String> all = new HashMap<>(options);
-    all.putAll(ColdframeSource.ofTable(scan.asCaseSensitiveMap()));
+    all.putAll(ColdframeSource.lower(scan.asCaseSensitiveMap()));
     boolean same = all.equals(options);
     OpenTable opened = same && open != null ? open : new OpenTable(all, schema);
     if (same) {

@@ -30,18 +30,34 @@ final class OpenTable {
   }
 
   private final long number;
+  private final boolean ofHive;
 
   /** Opens the files that the options name; {@code schema} is the user's, or null. */
   OpenTable(Map<String, String> options, StructType schema) {
+    this(options, schema, null);
+  }
+
+  /** The files of a Hive metastore's table: {@code folders} are its partitions, as JSON. */
+  OpenTable(Map<String, String> options, StructType schema, String folders) {
+    ofHive = folders != null;
     for (Object gone = FORGOTTEN.poll(); gone != null; gone = FORGOTTEN.poll()) {
       Reference reference = (Reference) gone;
       REFERENCES.remove(reference);
       Native.closeTable(reference.number);
     }
     NativeLibrary.load();
-    String said = schema == null ? "null" : schema.json();
-    number = Native.open(Json.bytes("{\"options\":" + Json.object(options) + ",\"schema\":" + said + "}"));
+    String said = schema == null ? "null" : json(schema);
+    number = Native.open(Json.bytes("{\"options\":" + Json.object(options) + ",\"schema\":" + said + ",\"folders\":" + folders + "}"));
     REFERENCES.add(new Reference(this));
+  }
+
+  /**
+   * Columns as the native library knows them. Timestamps of Hive's tables are wall clock times there; to Spark they are instants, the
+   * same microseconds in UTC.
+   */
+  String json(StructType columns) {
+    String json = columns.json();
+    return ofHive ? json.replaceAll("(\"(?:type|elementType|keyType|valueType)\":\"timestamp)\"", "$1_ntz\"") : json;
   }
 
   String name() {
@@ -59,7 +75,9 @@ final class OpenTable {
   }
 
   StructType schema() {
-    return (StructType) DataType.fromJson(new String(Native.schema(number), StandardCharsets.UTF_8));
+    StructType schema = (StructType) DataType.fromJson(new String(Native.schema(number), StandardCharsets.UTF_8));
+    SparkVersion.demandTypes(schema);
+    return schema;
   }
 
   /** For each filter, whether the library evaluates it. */
