@@ -169,6 +169,8 @@ class HiveMetastore(Server):
             "datanucleus.schema.autoCreateAll": "true",
             "datanucleus.connectionPoolingType": "DBCP",
             "hive.metastore.schema.verification": "false",
+            # Makes the tables of transactions.
+            "hive.in.test": "true",
             "hive.metastore.warehouse.dir": str(folder / "warehouse"),
             # It would want a library that Spark has not.
             "hive.async.log.enabled": "false",

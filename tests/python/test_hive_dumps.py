@@ -21,6 +21,7 @@ from coldframe.hive.defined import connect, definitions
 from coldframe.hive.definition import Definition
 from coldframe.hive.sql_dump import SqlDump
 from coldframe.hive.sql_tables import TABLES
+from coldframe.hive.write_ids import WriteIds, aborted_among
 from coldframe.pipeline import InProcess, audit, migrate
 from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.summary import summary
@@ -94,6 +95,49 @@ def test_a_dump_that_was_cut_short_hides_no_table(name: str, tmp_path: Path) -> 
         if size and b"CREATE TABLE" in whole[:size]:
             with pytest.raises(cf.SchemaError):
                 found_in(path)
+
+
+TRANSACTIONS = """
+COPY public.txns (txn_id, txn_state, txn_user) FROM stdin;
+3	a	u
+5	o	u
+\\.
+COPY public.next_txn_id (ntxn_next) FROM stdin;
+9
+\\.
+-- PostgreSQL database dump complete"""
+WRITES = """
+COPY public.txn_to_write_id (t2w_txnid, t2w_database, t2w_table, t2w_writeid) FROM stdin;
+2	cold	sales	1
+3	cold	sales	2
+5	cold	sales	3
+6	cold	sales	4
+5	cold	other	9
+\\.
+COPY public.next_write_id (nwi_database, nwi_table, nwi_next) FROM stdin;
+cold	sales	5
+cold	other	10
+\\.
+"""
+
+
+def test_which_writes_count(tmp_path: Path) -> None:
+    text = (DUMPS / "postgres.sql").read_text()
+    end = "-- PostgreSQL database dump complete"
+    for extra, expected in (
+        (TRANSACTIONS, WriteIds(8, (5,), (3,))),
+        (WRITES + TRANSACTIONS, WriteIds(4, (3,), (2,))),
+    ):
+        path = tmp_path / f"{len(extra)}.sql"
+        path.write_text(text.replace(end, extra.lstrip()))
+        with connect(str(path)) as metastore:
+            assert metastore.write_ids(metastore.definition("cold", "sales")) == expected
+    assert WriteIds(4, (3,), (2,)).text("a.b") == "a.b:4:3:3:2"
+    assert WriteIds(4).text() == "4:9223372036854775807::"
+    with connect(str(DUMPS / "postgres.sql")) as metastore, pytest.raises(cf.ColdframeError, match="TXNS"):
+        metastore.write_ids(metastore.definition("cold", "sales"))
+    assert aborted_among([4, 7, 9], b"\x05") == ((7,), (4, 9))
+    assert aborted_among([4, 7], b"") == ((4, 7), ())
 
 
 def test_what_is_no_dump(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ Partitions that a filter rules out are neither asked for nor listed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -34,6 +35,7 @@ from coldframe.hive.definition import Definition, PartitionDefinition
 from coldframe.hive.group import Group, Reading, columns_of, grouped, keys_of
 from coldframe.hive.locations import Locations
 from coldframe.hive.pruning import kept, values_of
+from coldframe.hive.write_ids import OPTION
 from coldframe.scanning import Dataset
 from coldframe.sources import through
 
@@ -254,8 +256,21 @@ class HiveDataset(Dataset):
                 raise SchemaError(f"{self.definition.full_name}: {text}")
 
     def _datasets(self, test: Any) -> Iterator[tuple[Dataset, dict[str, str]]]:
-        for group in self._groups(self._partitions_of(test)):
-            yield from group.datasets(self._columns, self._keys, self._reading)
+        partitions = self._partitions_of(test)
+        reading = self._reading_now()
+        for group in self._groups(partitions):
+            yield from group.datasets(self._columns, self._keys, reading)
+
+    def _reading_now(self) -> Reading:
+        """How files are opened: of a transactional table, with the writes that count now."""
+        reading, table = self._reading, self.definition
+        if not table.is_transactional or OPTION in reading.options:
+            return reading
+        with connect(self._uris) as metastore:
+            writes = metastore.write_ids(table)
+        if writes.all_count:
+            return reading
+        return replace(reading, options={**reading.options, OPTION: writes.text(table.full_name)})
 
     def _groups(self, partitions: Sequence[PartitionDefinition]) -> list[Group]:
         table = self.definition

@@ -8,6 +8,7 @@ from dataclasses import replace
 from coldframe.hive.ddl import Statements
 from coldframe.hive.definition import Definition, PartitionDefinition
 from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
+from coldframe.hive.write_ids import WriteIds
 from coldframe.partitions import escaped
 
 __all__ = ["DdlTables"]
@@ -64,6 +65,10 @@ class DdlTables:
         """The partitions of a table, all or those of these names."""
         named = self._named(table.database, table.name)
         yield from (named[name] for name in (named if names is None else names))
+
+    def write_ids(self, table: Definition) -> WriteIds:
+        """Statements do not tell which writes count."""
+        raise MetastoreRefusal(f"{self.uri}: {table.full_name}: statements do not tell which writes count")
 
     def partitions(self, table: Definition | HiveTable) -> Iterator[HivePartition]:
         """The partitions of a table, briefly."""

@@ -22,7 +22,7 @@ from coldframe.hive.ddl import Statements, parse_statements
 from coldframe.hive.ddl_tables import DdlTables
 from coldframe.hive.reader import DefinitionReader
 from coldframe.hive.sql_dump import SqlDump
-from coldframe.hive.sql_tables import TABLES, SqlTables, loaded
+from coldframe.hive.sql_tables import OF_TRANSACTIONS, TABLES, SqlTables, loaded
 
 __all__ = ["read_dump"]
 
@@ -59,9 +59,9 @@ def _opened(path: str) -> sqlite3.Connection | Statements:
     if head.startswith(_CUSTOM):
         raise unsupported(f"{path}: a dump in pg_dump's own format; `pg_restore -f out.sql` makes text of it")
     is_packed = head.startswith(b"\x1f\x8b")
-    dump = SqlDump(path, _lines(path, is_packed=is_packed), TABLES.keys())
+    dump = SqlDump(path, _lines(path, is_packed=is_packed), TABLES | OF_TRANSACTIONS)
     try:
-        database = loaded(dump.rows(), path)
+        database = loaded(dump)
         if not dump.seen:
             return _statements(path, is_packed=is_packed)
     except (OSError, EOFError, zlib.error) as error:

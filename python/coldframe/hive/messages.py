@@ -198,6 +198,53 @@ class Refusal(Message):
     thrift_spec = _spec(_text(1, "message"))
 
 
+_NUMBERS = (TType.I64, None, False)
+
+
+def _number(number: int, name: str) -> Field:
+    return number, TType.I64, name, None
+
+
+def _bits(number: int) -> Field:
+    return number, TType.STRING, "aborted", "BINARY"
+
+
+ABORTED = 2
+"""A state of transactions."""
+
+
+class Transaction(Message):
+    """One that is open or aborted."""
+
+    thrift_spec = _spec(_number(1, "number"), (2, TType.I32, "state", None))
+
+
+class OpenTransactions(Message):
+    """Those that are open or aborted. `get_open_txns` of Hive 2 does not tell which is which."""
+
+    thrift_spec = _spec(_number(1, "highest"), _many(2, "open", Transaction))
+
+
+class WriteIdsRequest(Message):
+    """Asks for the writes of tables, `database.table`, as they were when transactions stood so."""
+
+    thrift_spec = _spec(_texts(1, "tables"), _text(2, "transactions"))
+
+
+class TableWriteIds(Message):
+    """Writes of a table that are open or aborted."""
+
+    thrift_spec = _spec(
+        _text(1, "table"), _number(2, "highest"), (3, TType.LIST, "invalid", _NUMBERS), _bits(5)
+    )
+
+
+class WriteIdsAnswer(Message):
+    """An answer to `WriteIdsRequest`."""
+
+    thrift_spec = _spec(_many(1, "tables", TableWriteIds))
+
+
 @dataclass(frozen=True)
 class Call:
     """A function of the metastore."""
@@ -253,4 +300,8 @@ GET_PARTITION_DEFINITIONS_REQ = _call(
 )
 GET_PARTITION_DEFINITIONS = _call(
     "get_partitions_by_names", *_TABLE, _texts(3, "names"), answer=_many(0, "success", PartitionDefinition)
+)
+GET_OPEN_TRANSACTIONS = _call("get_open_txns_info", answer=_one(0, "success", OpenTransactions))
+GET_WRITE_IDS = _call(
+    "get_valid_write_ids", _one(1, "request", WriteIdsRequest), answer=_one(0, "success", WriteIdsAnswer)
 )

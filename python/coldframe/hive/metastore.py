@@ -25,6 +25,7 @@ from coldframe.hive.addresses import addresses
 from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
 from coldframe.hive.messages import Call, Message
 from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
+from coldframe.hive.write_ids import WriteIds, aborted_among
 
 CONNECT_SECONDS = 20.0
 ANSWER_SECONDS = 300.0
@@ -124,6 +125,34 @@ class Metastore:
             for one in self._list(found, messages.PartitionDefinition):
                 storage = _storage(one.storage, columns)
                 yield PartitionDefinition(tuple(one.values or ()), storage, one.parameters or {})
+
+    def write_ids(self, table: Definition) -> WriteIds:
+        """Which writes of a transactional table count."""
+        try:
+            found = self._call(messages.GET_OPEN_TRANSACTIONS)
+        except _UnknownCall as unknown:
+            raise self._nonsense(f"it does not know {unknown}") from unknown
+        those = self._list(found.open, messages.Transaction)
+        aborted = tuple(one.number for one in those if one.state == messages.ABORTED)
+        others = tuple(one.number for one in those if one.state != messages.ABORTED)
+        transactions = WriteIds(self._highest(found), others, aborted)
+        request = messages.WriteIdsRequest(tables=[table.full_name], transactions=transactions.text())
+        try:
+            answer = self._call(messages.GET_WRITE_IDS, request=request)
+        except _UnknownCall:
+            # Before Hive 3, directories have the numbers of transactions.
+            return transactions
+        of_tables = self._list(answer.tables, messages.TableWriteIds)
+        if len(of_tables) != 1:
+            raise self._nonsense(f"expected the writes of {table.full_name}")
+        writes = of_tables[0]
+        invalid = self._list(writes.invalid, int)
+        return WriteIds(self._highest(writes), *aborted_among(invalid, writes.aborted or b""))
+
+    def _highest(self, found: Any) -> int:
+        if not isinstance(found.highest, int):
+            raise self._nonsense("expected the highest number of all writes")
+        return found.highest
 
     def partitions(self, table: Definition | HiveTable) -> Iterator[HivePartition]:
         """The partitions of a table, briefly, requested in groups."""

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from coldframe.hive.definition import Definition, PartitionDefinition
 from coldframe.hive.tables import HivePartition, HiveTable, Refused
+from coldframe.hive.write_ids import WriteIds
 
 __all__ = ["DefinitionReader"]
 
@@ -39,6 +40,9 @@ class DefinitionReader(Protocol):
         self, table: Definition, names: Sequence[str] | None = None
     ) -> Iterator[PartitionDefinition]:
         """The partitions of a table, all or those of these names."""
+
+    def write_ids(self, table: Definition) -> WriteIds:
+        """Which writes of a transactional table count; a `MetastoreRefusal` where nobody can tell."""
 
     def partitions(self, table: Definition | HiveTable) -> Iterator[HivePartition]:
         """The partitions of a table, briefly."""

@@ -11,16 +11,17 @@ The names are the same in every version of Hive since 0.8 and in every database 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from coldframe.errors import SchemaError
 from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
-from coldframe.hive.sql_dump import Row
+from coldframe.hive.sql_dump import SqlDump
 from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
+from coldframe.hive.write_ids import WriteIds
 from coldframe.partitions import escaped
 
-__all__ = ["TABLES", "SqlTables", "loaded"]
+__all__ = ["OF_TRANSACTIONS", "TABLES", "SqlTables", "loaded"]
 
 TABLES = {
     "DBS": "DB_ID NAME",
@@ -38,39 +39,54 @@ TABLES = {
     "SORT_COLS": "SD_ID COLUMN_NAME ORDER INTEGER_IDX",
 }
 """Tables and their columns that are read."""
+_TRANSACTIONS = ("TXNS",)
+_NEXT = ("NEXT_WRITE_ID", "NEXT_TXN_ID")
+OF_TRANSACTIONS = {
+    "TXNS": "TXN_ID TXN_STATE",
+    "TXN_TO_WRITE_ID": "T2W_TXNID T2W_DATABASE T2W_TABLE T2W_WRITEID",
+    "NEXT_WRITE_ID": "NWI_DATABASE NWI_TABLE NWI_NEXT",
+    "NEXT_TXN_ID": "NTXN_NEXT",
+}
+"""As `TABLES`; each version of Hive has some."""
 _CATALOG = "CTLG_NAME"
 _AT_ONCE = 500
 _KEYS = ("DB_ID", "TBL_ID", "SD_ID", "CD_ID", "SERDE_ID", "PART_ID")
 
 
-def loaded(rows: Iterable[Row], path: str) -> sqlite3.Connection:
+def loaded(dump: SqlDump) -> sqlite3.Connection:
     """A database of a dump's rows. SQLite keeps it in a file of its own, which goes with the connection."""
     database = sqlite3.connect("", check_same_thread=False)
     database.execute("pragma journal_mode = off")
     inserts = {}
-    for table, columns in TABLES.items():
+    for table, columns in (TABLES | OF_TRANSACTIONS).items():
         names = [*columns.split(), *([_CATALOG] if table == "DBS" else [])]
         kinds = (f'"{name}" {"integer" if _is_number(name) else "text"}' for name in names)
         database.execute(f'create table "{table}" ({", ".join(kinds)})')
         inserts[table] = names, f'insert into "{table}" values ({", ".join("?" * len(names))})'
-    for table, row in rows:
+    for table, row in dump.rows():
         names, insert = inserts[table]
         missing = [name for name in names if name not in row and name != _CATALOG]
         if missing:
             raise SchemaError(
-                f"{path}: {table} has no column {missing[0]}: not the tables of a Hive metastore"
+                f"{dump.path}: {table} has no column {missing[0]}: not the tables of a Hive metastore"
             )
         database.execute(insert, [row.get(name) for name in names])
     for table, columns in TABLES.items():
         first = next((name for name in columns.split() if name in _KEYS), None)
         database.execute(f'create index "by_{table}" on "{table}" ("{first}")')
+    for table in OF_TRANSACTIONS.keys() - dump.seen:
+        database.execute(f'drop table "{table}"')
     database.execute('create index parts_of_table on "PARTITIONS" ("TBL_ID")')
     database.commit()
     return database
 
 
 def _is_number(name: str) -> bool:
-    return name in _KEYS or name.endswith("_IDX") or name in ("NUM_BUCKETS", "ORDER")
+    return (
+        name in _KEYS
+        or name.endswith(("_IDX", "_NEXT", "TXNID", "TXN_ID", "WRITEID"))
+        or name in ("NUM_BUCKETS", "ORDER")
+    )
 
 
 class SqlTables:
@@ -78,14 +94,16 @@ class SqlTables:
 
     def __init__(self, uri: str, database: sqlite3.Connection) -> None:
         self.uri, self._database = uri, database
-        there = {str(name).upper() for (name,) in self._rows("select name from sqlite_master")}
-        missing = sorted(TABLES.keys() - there)
+        self._there = {str(name).upper() for (name,) in self._rows("select name from sqlite_master")}
+        missing = sorted(TABLES.keys() - self._there)
         if missing:
             raise SchemaError(f"{uri}: not the database of a Hive metastore: it has no table {missing[0]}")
         columns = {str(row[1]).upper() for row in self._rows('pragma table_info("DBS")')}
         self._catalog = f"coalesce(\"{_CATALOG}\", 'hive')" if _CATALOG in columns else "'hive'"
         self._columns: dict[int, tuple[Column, ...]] = {}
-        """By the numbers of lists of columns: most partitions of a table share one."""
+        """By the numbers of lists of columns;"""
+        self._lists: dict[tuple[Column, ...], tuple[Column, ...]] = {}
+        """those that are alike are one: a metastore may keep one for each partition."""
 
     def __enter__(self) -> SqlTables:
         return self
@@ -206,6 +224,34 @@ class SqlTables:
                 raise MetastoreRefusal(f"{self.uri}: {table.full_name}: {text}")
             yield PartitionDefinition(tuple(values.get(number, ())), storage, parameters.get(number, {}))
 
+    def write_ids(self, table: Definition) -> WriteIds:
+        """Which writes of a transactional table count."""
+        if not self._there.issuperset(_TRANSACTIONS) or not self._there.intersection(_NEXT):
+            text = f"the dump has no tables {', '.join(_TRANSACTIONS)}: which writes count is not known"
+            raise MetastoreRefusal(f"{self.uri}: {table.full_name}: {text}")
+        # Before Hive 3, directories have the numbers of transactions.
+        rows = self._rows("select TXN_ID, TXN_STATE from TXNS order by 1")
+        next_one = (
+            self._rows("select max(NTXN_NEXT) from NEXT_TXN_ID") if "NEXT_TXN_ID" in self._there else []
+        )
+        if "TXN_TO_WRITE_ID" in self._there:
+            rows = self._rows(
+                "select w.T2W_WRITEID, t.TXN_STATE from TXN_TO_WRITE_ID w "
+                "left join TXNS t on t.TXN_ID = w.T2W_TXNID "
+                "where lower(w.T2W_DATABASE) = ? and lower(w.T2W_TABLE) = ? order by 1",
+                table.database,
+                table.name,
+            )
+            next_one = self._rows(
+                "select max(NWI_NEXT) from NEXT_WRITE_ID "
+                "where lower(NWI_DATABASE) = ? and lower(NWI_TABLE) = ?",
+                table.database,
+                table.name,
+            )
+        highest = (next_one[0][0] or 1) - 1 if next_one else 0
+        states = {state: tuple(number for number, one in rows if one == state) for state in ("o", "a")}
+        return WriteIds(highest, states["o"], states["a"])
+
     def partitions(self, table: Definition | HiveTable) -> Iterator[HivePartition]:
         """The partitions of a table, briefly."""
         whole = self.definition(table.database, table.name)
@@ -259,7 +305,8 @@ class SqlTables:
                 'order by "INTEGER_IDX"',
                 number,
             )
-            self._columns[number] = tuple(Column(name, kind or "", comment) for name, kind, comment in rows)
+            made = tuple(Column(name, kind or "", comment) for name, kind, comment in rows)
+            self._columns[number] = self._lists.setdefault(made, made)
         return self._columns[number]
 
     def _parameters(self, table: str, key: str, numbers: Sequence[int]) -> dict[int, dict[str, str]]:

@@ -24,6 +24,7 @@ from coldframe.hive.facts import stated_rows
 from coldframe.hive.locations import Locations
 from coldframe.hive.reader import DefinitionReader
 from coldframe.hive.tables import MetastoreRefusal, Refused
+from coldframe.hive.write_ids import WriteIds
 from coldframe.partitions import escaped
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.source.claims import Claims
@@ -50,6 +51,8 @@ class Part:
     """The numbers of rows that the metastore states."""
     readings: Mapping[str, int] = field(default_factory=dict)
     """How its files are read, by the format that their bytes have. Empty where nothing of it is taken."""
+    directories: Mapping[str, int] = field(default_factory=dict)
+    """As `readings`, for directories that are read as one."""
     keys: tuple[str, ...] = ()
     """Keys whose values the folders below it name: the partitions of a table that nobody has registered."""
 
@@ -208,14 +211,30 @@ class _Reader:
         # Report an unsupported type once, here, rather than for each file.
         parse_columns(in_hive(table.storage.columns))
         parse_columns(in_hive(table.keys), partitions=True)
-        readings = Readings(table)
         findings: list[Finding] = []
+        readings = Readings(table, self._writes(table, findings))
         parts = list(self._parts(table, partitions, readings, findings))
         own = self.locations.readable(table.location) if table.location else None
-        if findings and not any(part.readings for part in parts):
-            raise _LeftOut(findings[0].text.removeprefix("left out: "))
+        left_out = [one for one in findings if one.kind == "left out"]
+        if left_out and not any(part.readings for part in parts):
+            raise _LeftOut(left_out[0].text.removeprefix("left out: "))
         made = TakenTable(table, tuple(parts), tuple(readings.all), tuple(findings), own)
         return made, _kept(table, partitions)
+
+    def _writes(self, table: Definition, findings: list[Finding]) -> WriteIds | None:
+        """Which writes of a transactional table count. Open ones, and what is not known, go to `findings`."""
+        if not table.is_transactional:
+            return None
+        try:
+            found = self.metastore.write_ids(table)
+        except MetastoreRefusal as refusal:
+            text = f"which writes count is not known, and all were migrated: {refusal}"
+            findings.append(Finding("writes", table.full_name, text))
+            return None
+        if found.open:
+            text = f"{len(found.open):,} writes are open: their rows are not migrated"
+            findings.append(Finding("writes", table.full_name, text))
+        return found
 
     def _parts(
         self,
@@ -240,12 +259,14 @@ class _Reader:
                     Finding("left out", table.full_name, f"left out: {reason}", name, location=where)
                 )
                 of_it = {}
+                directories = {}
             else:
                 of_it = readings.of(one.storage, format)
+                directories = readings.of_directories(one.storage, format)
             pairs = zip(table.keys, one.values, strict=False)
             folders = (f"{escaped(key.name)}={escaped(value)}" for key, value in pairs)
             rows = stated_rows(one.parameters)
-            yield Part("/".join((place, *folders)), where, name, format, rows, of_it, keys)
+            yield Part("/".join((place, *folders)), where, name, format, rows, of_it, directories, keys)
 
     def _shared(self, table: TakenTable) -> str | None:
         """Why its files may not be its own alone; None if they are."""

@@ -248,8 +248,9 @@ class _Look:
     def _reading_of(self, part: Part, file: SourceFile) -> int:
         if file.format is None:
             return 0
-        number = part.readings.get(file.format)
-        if number is not None and (self.table.definition.is_transactional or not file.is_folder):
+        readings = part.directories if file.is_folder else part.readings
+        number = readings.get(file.format)
+        if number is not None:
             return number
         what = "a directory of a transactional table" if file.is_folder else f"{file.format} by its bytes"
         reason = f"{what}, where the metastore has {part.format}"

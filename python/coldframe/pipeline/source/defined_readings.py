@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from coldframe.hive.defined import READ
 from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
 from coldframe.hive.group import Group
+from coldframe.hive.write_ids import OPTION, WriteIds
 from coldframe.options import TYPELESS
 from coldframe.pipeline.source.reading import Reading
 
@@ -48,6 +49,8 @@ class Readings:
     """The different readings of a table's files."""
 
     table: Definition
+    writes: WriteIds | None = None
+    """Which writes of a transactional table count; None for all that its directories have."""
     all: list[Reading] = field(default_factory=list)
     _known: dict[tuple[object, ...], dict[str, int]] = field(default_factory=dict)
 
@@ -60,9 +63,18 @@ class Readings:
             }
         return self._known[key]
 
-    def refused(self, format: str, reason: str) -> int:
-        """The number of a reading that refuses files."""
-        return self._number(Reading(format, refusal=reason, is_only=False))
+    def of_directories(self, storage: Storage, declared: str) -> dict[str, int]:
+        """As `of`, of directories that are read as one; of tables that are not transactional none is."""
+        if not self.table.is_transactional:
+            return {}
+        found = {}
+        for format, number in self.of(storage, declared).items():
+            reading = self.all[number]
+            if self.writes is not None and not self.writes.all_count and not reading.refusal:
+                only = {OPTION: self.writes.text(self.table.full_name)}
+                number = self._number(replace(reading, options={**reading.options, **only}))
+            found[format] = number
+        return found
 
     def _number(self, reading: Reading) -> int:
         if reading not in self.all:

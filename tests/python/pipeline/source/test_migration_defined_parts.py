@@ -8,8 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as pads
+import pyarrow.parquet as pq
 import pytest
-from hive_estate import ORC, RC_BINARY, TEXT, HiveEstate, mixed
+from hive_estate import ORC, RC_BINARY, TEXT, HiveEstate, hive_client, mixed
 from servers import S3, HiveMetastore
 
 import coldframe as cf
@@ -19,6 +20,12 @@ from coldframe.pipeline.report.model import Report
 from coldframe.pipeline.report.summary import summary
 from coldframe.pipeline.scheduling import InProcess
 
+KINDS = {
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+    pa.string(): "string",
+    pa.float64(): "double",
+}
 ACID = Path(__file__).parents[3] / "data/hive/files/major"
 
 
@@ -97,8 +104,7 @@ def test_directories_of_transactional_tables(
     hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
 ) -> None:
     live = cf.open(ACID)
-    kinds = {pa.int64(): "bigint", pa.string(): "string", pa.float64(): "double"}
-    columns = [(one.name, kinds[one.type]) for one in live.schema]
+    columns = [(one.name, KINDS[one.type]) for one in live.schema]
     for name, keys in (("whole", []), ("parted", [("p", "int")])):
         place = f"{name}/x" if keys else name
         shutil.copytree(ACID, hive_estate.root / place)
@@ -304,3 +310,44 @@ def test_locations_in_several_stores(
             assert len(listed(target)) == 3
     finally:
         server.stop()
+
+
+def test_which_writes_count(tmp_path: Path) -> None:
+    """Write 5 is open, then aborted; the truth is what Hive's own reader reads then."""
+    hive = pytest.importorskip("hive_metastore.ThriftHiveMetastore")
+    # Its transactions are those of all its tables.
+    server = HiveMetastore(tmp_path / "metastore")
+    try:
+        with hive_client(hive, server.port) as client:
+            write_five(server, HiveEstate(client, tmp_path / "wh"), tmp_path)
+    finally:
+        server.stop()
+
+
+def write_five(hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path) -> None:
+    folder = ACID.parent / "hive2_changes"
+    columns = [(one.name, KINDS[one.type]) for one in cf.open(folder).schema]
+    shutil.copytree(folder, hive_estate.root / "t")
+    storage = hive_estate.storage(columns, ORC, "t")
+    storage.numBuckets, storage.bucketCols = 2, [columns[0][0]]
+    hive_estate.table("t", storage, kind="MANAGED_TABLE", transactional="true")
+    types, client = hive_estate.records.types, hive_estate.client
+    request = types.OpenTxnRequest(num_txns=7, user="u", hostname="h")
+    assert client.open_txns(request).txn_ids == list(range(1, 8))
+    for number in (1, 2, 3, 4, 6, 7):
+        client.commit_txn(types.CommitTxnRequest(number))
+    target = tmp_path / "dst"
+    report = run(hive_server, target)
+    assert told(report) == ["cold.t: 1 writes are open: their rows are not migrated"]
+    assert report.exit_code == 1
+    assert not listed(target)
+    before = cf.open(folder, acid_valid_write_ids="cold.t:7:5:5:").read()
+    assert rows(read(target, "t")) == rows(before)
+    client.abort_txn(types.AbortTxnRequest(5))
+    report = run(hive_server, target)
+    assert report.exit_code == 0, summary(report)
+    truth = pq.read_table(folder.parent / "hive2_changes.4.truth.parquet")
+    assert rows(read(target, "t")) == rows(truth)
+    assert rows(cf.hive_table(f"{hive_server.url}/cold.t").read()) == rows(truth)
+    assert rows(cf.open(folder).read()) != rows(truth)
+    assert listed(target) == [f"{hive_estate.root}/t"]
