@@ -101,6 +101,31 @@ def is_on_this_machine(path: str, storage_options: Mapping[str, Any] | None) -> 
     return _filesystem_of(storage_options) is None and _coldframe.local_path(path) is not None
 
 
+def options_for(url: str, storage_options: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """The options of a URL's own store. Where there are several, a scheme before a name says whose it is:
+    `s3.region`, `hdfs.user`, or `{"s3": {"region": ..}}`. Those without a scheme are for all.
+    """
+    if not storage_options or _filesystem_of(storage_options) is not None:
+        return storage_options
+    own = one_scheme(scheme_of(url) or "file")
+    found: dict[str, Any] = {}
+    for name, value in storage_options.items():
+        scheme, dot, rest = name.partition(".")
+        if scheme not in CORE_SCHEMES or not (dot or isinstance(value, Mapping)):
+            found[name] = value
+        elif one_scheme(scheme) == own:
+            found.update({rest: value} if dot else value)
+    return found
+
+
+def one_scheme(scheme: str) -> str:
+    """The one name of schemes that mean the same stores."""
+    return _SAME.get(scheme, scheme)
+
+
+_SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
+
+
 def text_options(storage_options: Mapping[str, Any] | None) -> dict[str, str] | None:
     """Storage options as the core takes them: texts by name; nested names are joined with dots."""
     return dict(_texts("", storage_options)) if storage_options else None

@@ -13,6 +13,7 @@ import pytest
 from truth import same
 
 import coldframe as cf
+from coldframe.sources import options_for
 
 TABLE = pa.table({"n": pa.array(range(10), pa.int64())})
 
@@ -97,3 +98,12 @@ def test_bytes_are_contents_where_a_file_is_read(tmp_path: Path) -> None:
     assert same(cf.open(path.read_bytes()).read(), TABLE)
     with pytest.raises(cf.CorruptFileError):
         cf.open(os.fsencode(path))
+
+
+def test_options_of_several_stores() -> None:
+    given = {"s3.region": "eu", "hdfs": {"user": "bob"}, "timeout": "5s", "client_kwargs": {"a": 1}}
+    both = {"timeout": "5s", "client_kwargs": {"a": 1}}
+    assert options_for("s3a://b/x", given) == {"region": "eu", **both}
+    assert options_for("hdfs://nn/x", given) == {"user": "bob", **both}
+    assert options_for("/x", given) == both
+    assert options_for("s3://b", None) is None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +22,7 @@ from coldframe.file import Keys, OpenArguments
 from coldframe.hive.definition import Column, PartitionDefinition, Storage, in_hive
 from coldframe.listing import is_flat
 from coldframe.scanning import Dataset
-from coldframe.sources import is_remote, open_store
+from coldframe.sources import is_remote, open_store, options_for, scheme_of
 
 __all__ = ["Group", "Reading", "columns_of", "grouped", "keys_of"]
 
@@ -62,6 +62,11 @@ class Group:
     members: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
     """Readable locations, and values of the partition columns."""
 
+    @property
+    def location(self) -> str:
+        """Of any of them: all lie in stores of one scheme."""
+        return self.members[0][0]
+
     @staticmethod
     def key(format: str, storage: Storage) -> tuple[object, ...]:
         """Equal for partitions of one group."""
@@ -75,12 +80,13 @@ class Group:
 
         `table` has the table's columns without the `keys`, which are the partition columns.
         """
-        arguments = reading.arguments(self.format, self.storage)
-        files = self._files(keys.names, reading.storage_options)
+        own = options_for(self.location, reading.storage_options)
+        arguments = replace(reading, storage_options=own).arguments(self.format, self.storage)
+        files = self._files(keys.names, own)
         # Hive's readers look up the table's names in files that have names.
         is_named = "schema" not in arguments.options
-        own = table.names if is_named else [one.name for one in self.storage.columns[: len(table)]]
-        for names, some in self._by_names(files, arguments, own):
+        names_there = table.names if is_named else [one.name for one in self.storage.columns[: len(table)]]
+        for names, some in self._by_names(files, arguments, names_there):
             columns = [kind.with_name(name) for name, kind in zip(names, table, strict=False)]
             schema = pa.schema([*columns, *keys])
             dataset = Dataset(some, arguments, keys if len(keys) else None, schema=schema)
@@ -170,7 +176,7 @@ def grouped(members: Sequence[tuple[str, PartitionDefinition, str]], *, is_whole
     """Groups of partitions, each given with its format and readable location, in the order of their first."""
     found: dict[tuple[object, ...], Group] = {}
     for format, one, location in members:
-        key = Group.key(format, one.storage)
+        key = (*Group.key(format, one.storage), scheme_of(location))
         group = found.setdefault(key, Group(format, one.storage, is_whole))
         group.members.append((location, one.values))
     return list(found.values())

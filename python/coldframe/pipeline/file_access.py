@@ -13,7 +13,7 @@ from typing import Any
 
 from coldframe._coldframe import NotFoundError, local_path
 from coldframe.ranged import RangedFile
-from coldframe.sources import is_remote, open_store, scheme_of
+from coldframe.sources import is_remote, one_scheme, open_store, scheme_of
 
 StorageOptions = Mapping[str, Any] | None
 PIECE = 16 << 20
@@ -97,7 +97,4 @@ def with_one_name(root: str) -> str:
     scheme = scheme_of(root)
     if scheme is None:
         return root
-    return f"{_SAME.get(scheme, scheme)}{root[len(scheme) :]}"
-
-
-_SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
+    return f"{one_scheme(scheme)}{root[len(scheme) :]}"

@@ -22,7 +22,7 @@ from coldframe.pipeline.source.inventory import Inventory, lies_below
 from coldframe.pipeline.source.registered import Place, Registered
 from coldframe.pipeline.source.tables import Table
 from coldframe.pipeline.state.scratch import Rows, Scratch
-from coldframe.sources import is_remote, open_store
+from coldframe.sources import is_remote, open_store, options_for
 
 _DECODED = ("converted", "salvaged")
 
@@ -328,7 +328,7 @@ def _exists(path: str, options: Options) -> bool:
     if not is_remote(path):
         return os.path.lexists(path)
     try:
-        return open_store(path, options.source_storage_options).stat() is not None
+        return open_store(path, options_for(path, options.source_storage_options)).stat() is not None
     except (ColdframeError, OSError):
         # Whatever is wrong with it, it exists.
         return True

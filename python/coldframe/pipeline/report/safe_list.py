@@ -28,7 +28,7 @@ from coldframe.pipeline.source.defined_files import place_in
 from coldframe.pipeline.source.identity import digest_now, identity_of, is_proof
 from coldframe.pipeline.state.journal import State
 from coldframe.pipeline.target.destination import HOME, Destination
-from coldframe.sources import is_remote, open_store
+from coldframe.sources import is_remote, open_store, options_for
 
 SAFE = f"{HOME}/safe-to-delete.txt"
 _FIRST = "# coldframe safe-to-delete 2"
@@ -151,7 +151,7 @@ def check(
                 yield functools.partial(_as_told, line, told)
             else:
                 known = None if entry is None else entry.details.identity
-                yield functools.partial(_look, line, known, storage_options)
+                yield functools.partial(_look, line, known, options_for(line.path, storage_options))
 
     for line, why in in_threads(looks(), _THREADS):
         if why is not None:

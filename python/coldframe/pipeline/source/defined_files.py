@@ -37,7 +37,7 @@ from coldframe.pipeline.source.reading import Reading
 from coldframe.pipeline.source.selection import Selection
 from coldframe.pipeline.source.store_listing import walked_in_store
 from coldframe.pipeline.source.tables import Table, TableSpec
-from coldframe.sources import is_remote
+from coldframe.sources import is_remote, options_for
 from coldframe.spark.types import plain_schema
 
 __all__ = ["demand_apart", "look_at_defined", "place_in"]
@@ -186,7 +186,8 @@ class _Look:
         return _Around(root, self._parts, self.table.name, self._claims, self._options.selection)
 
     def _walked(self, around: _Around, scheduler: Scheduler | None) -> Iterator[Listing]:
-        location, options = around.root, self._options.source_storage_options
+        location = around.root
+        options = options_for(location, self._options.source_storage_options)
         is_whole = around.find(ROOT)[0] is not None
         try:
             if is_remote(location):

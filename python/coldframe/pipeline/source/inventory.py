@@ -24,6 +24,7 @@ from coldframe.pipeline.scheduling import Scheduler, Threads
 from coldframe.pipeline.source.identity import identity_of, identity_of_file
 from coldframe.pipeline.source.selection import Selecting, Selection
 from coldframe.pipeline.state.scratch import Rows, Scratch, names
+from coldframe.sources import options_for
 
 TABLES_FILE = "tables.toml"
 ROOT = "."
@@ -134,7 +135,9 @@ def packing(
         path, *rest = row
         *rest, tables, reading = rest
         where = path if path is not None else _path(root, rest[0])
-        of_it: Any = (where, *rest, storage_options, tables, reading)
+        # A source that is a metastore may lie in several stores.
+        options = storage_options if path is None else options_for(path, storage_options)
+        of_it: Any = (where, *rest, options, tables, reading)
         return SourceFile(*of_it)
 
     return pack, unpack

@@ -302,12 +302,17 @@ def test_locations_in_several_stores(
         target = tmp_path / "dst"
         moved = {f"file:{hive_estate.root}/elsewhere": "s3a://data/old"}
         for _ in range(2):
-            options = {"locations": moved, "source_storage_options": server.options}
-            report = run(hive_server, target, **options)
+            # Options of one store are none of the others'.
+            own = {"s3": server.options, "hdfs.user": "nobody"}
+            report = run(hive_server, target, locations=moved, source_storage_options=own)
             assert report.exit_code == 0, summary(report)
             assert rows(read(target, "sales", SALES)) == theirs
             assert "s3a://data/old/x9/000000_0" in listed(target)
             assert len(listed(target)) == 3
+            there = {"location": moved, "storage_options": own}
+            assert rows(cf.hive_table(f"{hive_server.url}/cold.sales", **there).read()) == theirs
+            safe = target / "_coldframe/safe-to-delete.txt"
+            assert audit(before_delete=safe, source_storage_options=own).exit_code == 0
     finally:
         server.stop()
 
