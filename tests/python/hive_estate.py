@@ -172,3 +172,24 @@ def mixed(estate: HiveEstate) -> None:
     (estate.root / "sales/d").mkdir()
     null = ["2014-01-03", "__HIVE_DEFAULT_PARTITION__"]
     estate.partition("sales", null, estate.storage(now, RC_BINARY, "sales/d"), numRows="0")
+
+
+@contextlib.contextmanager
+def spark_over(url: str) -> Iterator[Any]:
+    """A Spark whose tables are those of a metastore."""
+    sql = importlib.import_module("pyspark.sql")
+    builder = sql.SparkSession.builder.master("local[1]").appName("metastore")
+    settings = {
+        "spark.sql.catalogImplementation": "hive",
+        "spark.hadoop.hive.metastore.uris": url,
+        "spark.ui.enabled": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+    }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()

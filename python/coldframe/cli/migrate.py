@@ -190,8 +190,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--catalog",
         metavar="NAME",
-        help="catalog to register Iceberg tables in, by its name in PyIceberg's configuration "
-        "(a file below DST)",
+        help="catalog to register the tables in: of Iceberg, its name in PyIceberg's configuration (a file "
+        "below DST); of Parquet and Delta, thrift://host:9083[/database]",
     )
     parser.add_argument(
         "--namespace",

@@ -1,7 +1,7 @@
 """The messages of a Hive metastore, as far as they are needed: calls by name, fields by number.
 
     field 0 of an answer      the result
-    fields 1, 2, 3            the exception, if there is no result
+    fields 1 to 4             the exception, if there is no result
 
 The numbers are those of Hive's `hive_metastore.thrift`, which has only ever added fields. The reader ignores
 fields that are not listed here. `Partition` leaves out the columns, of which each partition has a copy:
@@ -19,12 +19,16 @@ from thrift.Thrift import TType
 
 Field = tuple[int, int, str, Any]
 
-_TEXT = "UTF8"
-_TEXTS = (TType.STRING, _TEXT, False)
-_PARAMETERS = (TType.STRING, _TEXT, TType.STRING, _TEXT, False)
+TEXT = "UTF8"
+TEXTS = (TType.STRING, TEXT, False)
+PARAMETERS = (TType.STRING, TEXT, TType.STRING, TEXT, False)
 
 INSERT_ONLY_TABLES = 2
 """A capability. Hive 3 and later do not list insert-only transactional tables without it."""
+
+
+REFUSALS = (1, 2, 3, 4)
+"""The fields of an answer that are exceptions."""
 
 
 class Message(TBase):  # type: ignore[misc]
@@ -40,7 +44,7 @@ class Message(TBase):  # type: ignore[misc]
             raise TypeError(f"{type(self).__name__} has no {', '.join(fields)}")
 
 
-def _spec(*fields: Field) -> tuple[Any, ...]:
+def spec(*fields: Field) -> tuple[Any, ...]:
     """Fields in the library's form: each at the index of its number, with a default."""
     found: Mapping[int, Field] = {one[0]: one for one in fields}
     return tuple(
@@ -52,150 +56,154 @@ def _struct(kind: type[Message]) -> list[Any]:
     return [kind, kind.thrift_spec]
 
 
-def _text(number: int, name: str) -> Field:
-    return number, TType.STRING, name, _TEXT
+def text(number: int, name: str) -> Field:
+    """A field of text."""
+    return number, TType.STRING, name, TEXT
 
 
-def _texts(number: int, name: str) -> Field:
-    return number, TType.LIST, name, _TEXTS
+def texts(number: int, name: str) -> Field:
+    """A list of texts."""
+    return number, TType.LIST, name, TEXTS
 
 
-def _one(number: int, name: str, kind: type[Message]) -> Field:
+def one(number: int, name: str, kind: type[Message]) -> Field:
+    """A field that is a struct."""
     return number, TType.STRUCT, name, _struct(kind)
 
 
-def _many(number: int, name: str, kind: type[Message]) -> Field:
+def many(number: int, name: str, kind: type[Message]) -> Field:
+    """A list of structs."""
     return number, TType.LIST, name, (TType.STRUCT, _struct(kind), False)
 
 
 def _parameters(number: int) -> Field:
-    return number, TType.MAP, "parameters", _PARAMETERS
+    return number, TType.MAP, "parameters", PARAMETERS
 
 
 class SerDe(Message):
     """How values are read; for Spark's tables also where they are."""
 
-    thrift_spec = _spec(_parameters(3))
+    thrift_spec = spec(_parameters(3))
 
 
 class Storage(Message):
     """Where files are, and which format they are declared to have."""
 
-    thrift_spec = _spec(_text(2, "location"), _text(3, "input_format"), _one(7, "serde", SerDe))
+    thrift_spec = spec(text(2, "location"), text(3, "input_format"), one(7, "serde", SerDe))
 
 
 class Column(Message):
     """A column, or a partition key."""
 
-    thrift_spec = _spec(_text(1, "name"), _text(2, "type"), _text(3, "comment"))
+    thrift_spec = spec(text(1, "name"), text(2, "type"), text(3, "comment"))
 
 
 class Order(Message):
     """A column by which the rows of a bucket are sorted."""
 
-    thrift_spec = _spec(_text(1, "name"), (2, TType.I32, "direction", None))
+    thrift_spec = spec(text(1, "name"), (2, TType.I32, "direction", None))
 
 
 class WholeSerDe(Message):
     """As `SerDe`, with its class."""
 
-    thrift_spec = _spec(_text(2, "library"), _parameters(3))
+    thrift_spec = spec(text(2, "library"), _parameters(3))
 
 
 class WholeStorage(Message):
     """As `Storage`, with columns, classes and buckets."""
 
-    thrift_spec = _spec(
-        _many(1, "columns", Column),
-        _text(2, "location"),
-        _text(3, "input_format"),
-        _text(4, "output_format"),
+    thrift_spec = spec(
+        many(1, "columns", Column),
+        text(2, "location"),
+        text(3, "input_format"),
+        text(4, "output_format"),
         (6, TType.I32, "buckets", None),
-        _one(7, "serde", WholeSerDe),
-        _texts(8, "bucketed_by"),
-        _many(9, "sorted_by", Order),
+        one(7, "serde", WholeSerDe),
+        texts(8, "bucketed_by"),
+        many(9, "sorted_by", Order),
     )
 
 
 class Table(Message):
     """A table, a view, or another named object."""
 
-    thrift_spec = _spec(
-        _text(1, "name"),
-        _text(2, "database"),
-        _text(3, "owner"),
-        _one(7, "storage", WholeStorage),
-        _many(8, "keys", Column),
+    thrift_spec = spec(
+        text(1, "name"),
+        text(2, "database"),
+        text(3, "owner"),
+        one(7, "storage", WholeStorage),
+        many(8, "keys", Column),
         _parameters(9),
-        _text(10, "view_text"),
-        _text(12, "kind"),
+        text(10, "view_text"),
+        text(12, "kind"),
     )
 
 
 class Partition(Message):
     """A partition of a table."""
 
-    thrift_spec = _spec(_texts(1, "values"), _one(6, "storage", Storage), _parameters(7))
+    thrift_spec = spec(texts(1, "values"), one(6, "storage", Storage), _parameters(7))
 
 
 class PartitionDefinition(Message):
     """As `Partition`, with all of its storage."""
 
-    thrift_spec = _spec(_texts(1, "values"), _one(6, "storage", WholeStorage), _parameters(7))
+    thrift_spec = spec(texts(1, "values"), one(6, "storage", WholeStorage), _parameters(7))
 
 
 class Capabilities(Message):
     """The features that the client supports."""
 
-    thrift_spec = _spec((1, TType.LIST, "values", (TType.I32, None, False)))
+    thrift_spec = spec((1, TType.LIST, "values", (TType.I32, None, False)))
 
 
 class TableRequest(Message):
     """Requests a table."""
 
-    thrift_spec = _spec(_text(1, "database"), _text(2, "table"), _one(3, "capabilities", Capabilities))
+    thrift_spec = spec(text(1, "database"), text(2, "table"), one(3, "capabilities", Capabilities))
 
 
 class TablesRequest(Message):
     """Requests tables of a database."""
 
-    thrift_spec = _spec(_text(1, "database"), _texts(2, "tables"), _one(3, "capabilities", Capabilities))
+    thrift_spec = spec(text(1, "database"), texts(2, "tables"), one(3, "capabilities", Capabilities))
 
 
 class PartitionsRequest(Message):
     """Requests partitions of a table by name."""
 
-    thrift_spec = _spec(_text(1, "database"), _text(2, "table"), _texts(3, "names"))
+    thrift_spec = spec(text(1, "database"), text(2, "table"), texts(3, "names"))
 
 
 class TableAnswer(Message):
     """A table."""
 
-    thrift_spec = _spec(_one(1, "table", Table))
+    thrift_spec = spec(one(1, "table", Table))
 
 
 class TablesAnswer(Message):
     """Tables."""
 
-    thrift_spec = _spec(_many(1, "tables", Table))
+    thrift_spec = spec(many(1, "tables", Table))
 
 
 class PartitionsAnswer(Message):
     """Partitions."""
 
-    thrift_spec = _spec(_many(1, "partitions", Partition))
+    thrift_spec = spec(many(1, "partitions", Partition))
 
 
 class PartitionDefinitionsAnswer(Message):
     """Partitions with all of their storage."""
 
-    thrift_spec = _spec(_many(1, "partitions", PartitionDefinition))
+    thrift_spec = spec(many(1, "partitions", PartitionDefinition))
 
 
 class Refusal(Message):
     """The reason why a call failed: all of Hive's exceptions have this field."""
 
-    thrift_spec = _spec(_text(1, "message"))
+    thrift_spec = spec(text(1, "message"))
 
 
 _NUMBERS = (TType.I64, None, False)
@@ -216,33 +224,33 @@ ABORTED = 2
 class Transaction(Message):
     """One that is open or aborted."""
 
-    thrift_spec = _spec(_number(1, "number"), (2, TType.I32, "state", None))
+    thrift_spec = spec(_number(1, "number"), (2, TType.I32, "state", None))
 
 
 class OpenTransactions(Message):
     """Those that are open or aborted. `get_open_txns` of Hive 2 does not tell which is which."""
 
-    thrift_spec = _spec(_number(1, "highest"), _many(2, "open", Transaction))
+    thrift_spec = spec(_number(1, "highest"), many(2, "open", Transaction))
 
 
 class WriteIdsRequest(Message):
     """Asks for the writes of tables, `database.table`, as they were when transactions stood so."""
 
-    thrift_spec = _spec(_texts(1, "tables"), _text(2, "transactions"))
+    thrift_spec = spec(texts(1, "tables"), text(2, "transactions"))
 
 
 class TableWriteIds(Message):
     """Writes of a table that are open or aborted."""
 
-    thrift_spec = _spec(
-        _text(1, "table"), _number(2, "highest"), (3, TType.LIST, "invalid", _NUMBERS), _bits(5)
+    thrift_spec = spec(
+        text(1, "table"), _number(2, "highest"), (3, TType.LIST, "invalid", _NUMBERS), _bits(5)
     )
 
 
 class WriteIdsAnswer(Message):
     """An answer to `WriteIdsRequest`."""
 
-    thrift_spec = _spec(_many(1, "tables", TableWriteIds))
+    thrift_spec = spec(many(1, "tables", TableWriteIds))
 
 
 @dataclass(frozen=True)
@@ -252,56 +260,59 @@ class Call:
     name: str
     arguments: type[Message]
     answer: type[Message]
+    gives: bool = True
+    """Whether the answer has a content."""
 
 
-def _call(name: str, *arguments: Field, answer: Field) -> Call:
-    refusals = (_one(number, f"refusal_{number}", Refusal) for number in (1, 2, 3))
+def call(name: str, *arguments: Field, answer: Field | None = None) -> Call:
+    """A function by its name. Without `answer`, it gives nothing back."""
+    refusals = [one(number, f"refusal_{number}", Refusal) for number in REFUSALS]
+    fields = refusals if answer is None else [answer, *refusals]
     return Call(
         name,
-        type(f"{name}_args", (Message,), {"thrift_spec": _spec(*arguments) if arguments else ()}),
-        type(f"{name}_result", (Message,), {"thrift_spec": _spec(answer, *refusals)}),
+        type(f"{name}_args", (Message,), {"thrift_spec": spec(*arguments) if arguments else ()}),
+        type(f"{name}_result", (Message,), {"thrift_spec": spec(*fields)}),
+        answer is not None,
     )
 
 
-_TABLE = (_text(1, "database"), _text(2, "table"))
+_TABLE = (text(1, "database"), text(2, "table"))
 
-GET_ALL_DATABASES = _call("get_all_databases", answer=_texts(0, "success"))
-GET_ALL_TABLES = _call("get_all_tables", _text(1, "database"), answer=_texts(0, "success"))
-GET_TABLE_REQ = _call(
-    "get_table_req", _one(1, "request", TableRequest), answer=_one(0, "success", TableAnswer)
-)
-GET_TABLE = _call("get_table", *_TABLE, answer=_one(0, "success", Table))
-GET_TABLES_REQ = _call(
+GET_ALL_DATABASES = call("get_all_databases", answer=texts(0, "success"))
+GET_ALL_TABLES = call("get_all_tables", text(1, "database"), answer=texts(0, "success"))
+GET_TABLE_REQ = call("get_table_req", one(1, "request", TableRequest), answer=one(0, "success", TableAnswer))
+GET_TABLE = call("get_table", *_TABLE, answer=one(0, "success", Table))
+GET_TABLES_REQ = call(
     "get_table_objects_by_name_req",
-    _one(1, "request", TablesRequest),
-    answer=_one(0, "success", TablesAnswer),
+    one(1, "request", TablesRequest),
+    answer=one(0, "success", TablesAnswer),
 )
-GET_TABLES = _call(
+GET_TABLES = call(
     "get_table_objects_by_name",
-    _text(1, "database"),
-    _texts(2, "tables"),
-    answer=_many(0, "success", Table),
+    text(1, "database"),
+    texts(2, "tables"),
+    answer=many(0, "success", Table),
 )
-GET_PARTITION_NAMES = _call(
-    "get_partition_names", *_TABLE, (3, TType.I16, "most", None), answer=_texts(0, "success")
+GET_PARTITION_NAMES = call(
+    "get_partition_names", *_TABLE, (3, TType.I16, "most", None), answer=texts(0, "success")
 )
-GET_PARTITIONS_REQ = _call(
+GET_PARTITIONS_REQ = call(
     "get_partitions_by_names_req",
-    _one(1, "request", PartitionsRequest),
-    answer=_one(0, "success", PartitionsAnswer),
+    one(1, "request", PartitionsRequest),
+    answer=one(0, "success", PartitionsAnswer),
 )
-GET_PARTITIONS = _call(
-    "get_partitions_by_names", *_TABLE, _texts(3, "names"), answer=_many(0, "success", Partition)
+GET_PARTITIONS = call(
+    "get_partitions_by_names", *_TABLE, texts(3, "names"), answer=many(0, "success", Partition)
 )
-GET_PARTITION_DEFINITIONS_REQ = _call(
+GET_PARTITION_DEFINITIONS_REQ = call(
     "get_partitions_by_names_req",
-    _one(1, "request", PartitionsRequest),
-    answer=_one(0, "success", PartitionDefinitionsAnswer),
+    one(1, "request", PartitionsRequest),
+    answer=one(0, "success", PartitionDefinitionsAnswer),
 )
-GET_PARTITION_DEFINITIONS = _call(
-    "get_partitions_by_names", *_TABLE, _texts(3, "names"), answer=_many(0, "success", PartitionDefinition)
+GET_PARTITION_DEFINITIONS = call(
+    "get_partitions_by_names", *_TABLE, texts(3, "names"), answer=many(0, "success", PartitionDefinition)
 )
-GET_OPEN_TRANSACTIONS = _call("get_open_txns_info", answer=_one(0, "success", OpenTransactions))
-GET_WRITE_IDS = _call(
-    "get_valid_write_ids", _one(1, "request", WriteIdsRequest), answer=_one(0, "success", WriteIdsAnswer)
+GET_OPEN_TRANSACTIONS = call("get_open_txns_info", answer=one(0, "success", OpenTransactions))
+GET_WRITE_IDS = call(
+    "get_valid_write_ids", one(1, "request", WriteIdsRequest), answer=one(0, "success", WriteIdsAnswer)
 )

@@ -129,7 +129,7 @@ class Metastore:
     def write_ids(self, table: Definition) -> WriteIds:
         """Which writes of a transactional table count."""
         try:
-            found = self._call(messages.GET_OPEN_TRANSACTIONS)
+            found = self.call(messages.GET_OPEN_TRANSACTIONS)
         except _UnknownCall as unknown:
             raise self._nonsense(f"it does not know {unknown}") from unknown
         those = self._list(found.open, messages.Transaction)
@@ -138,7 +138,7 @@ class Metastore:
         transactions = WriteIds(self._highest(found), others, aborted)
         request = messages.WriteIdsRequest(tables=[table.full_name], transactions=transactions.text())
         try:
-            answer = self._call(messages.GET_WRITE_IDS, request=request)
+            answer = self.call(messages.GET_WRITE_IDS, request=request)
         except _UnknownCall:
             # Before Hive 3, directories have the numbers of transactions.
             return transactions
@@ -166,28 +166,28 @@ class Metastore:
     def _tables(self, database: str, names: Sequence[str]) -> list[Any]:
         request = messages.TablesRequest(database=database, tables=names, capabilities=_capabilities())
         found = self._newer(
-            lambda: self._call(messages.GET_TABLES_REQ, request=request).tables,
-            lambda: self._call(messages.GET_TABLES, database=database, tables=names),
+            lambda: self.call(messages.GET_TABLES_REQ, request=request).tables,
+            lambda: self.call(messages.GET_TABLES, database=database, tables=names),
         )
         return self._list(found, messages.Table)
 
     def _one(self, database: str, name: str) -> Any:
         request = messages.TableRequest(database=database, table=name, capabilities=_capabilities())
         found = self._newer(
-            lambda: self._call(messages.GET_TABLE_REQ, request=request).table,
-            lambda: self._call(messages.GET_TABLE, database=database, table=name),
+            lambda: self.call(messages.GET_TABLE_REQ, request=request).table,
+            lambda: self.call(messages.GET_TABLE, database=database, table=name),
         )
         return self._list([found], messages.Table)[0]
 
     def _partitions(self, request: Any, newer: Call, older: Call) -> Any:
         return self._newer(
-            lambda: self._call(newer, request=request).partitions,
-            lambda: self._call(older, database=request.database, table=request.table, names=request.names),
+            lambda: self.call(newer, request=request).partitions,
+            lambda: self.call(older, database=request.database, table=request.table, names=request.names),
         )
 
     def _texts(self, call: Call, **arguments: Any) -> list[str]:
         try:
-            found = self._call(call, **arguments)
+            found = self.call(call, **arguments)
         except _UnknownCall as unknown:
             raise self._nonsense(f"it does not know {unknown}") from unknown
         return self._list(found, str)
@@ -209,7 +209,8 @@ class Metastore:
         except _UnknownCall as unknown:
             raise self._nonsense(f"it does not know {unknown}, nor the call before it") from unknown
 
-    def _call(self, call: Call, **arguments: Any) -> Any:
+    def call(self, call: Call, **arguments: Any) -> Any:
+        """The content of the answer to a call; `MetastoreRefusal` where it was refused."""
         if call.name in self._unknown:
             raise _UnknownCall(call.name)
         try:
@@ -224,10 +225,12 @@ class Metastore:
         # Exceptions that the library raises for bytes that are not its protocol.
         except (TException, OSError, EOFError, ValueError, TypeError, OverflowError, struct.error) as error:
             raise self._nonsense(f"{call.name}: {type(error).__name__}: {error}") from error
-        for number in (1, 2, 3):
+        for number in messages.REFUSALS:
             refusal = getattr(answer, f"refusal_{number}")
             if refusal is not None:
                 raise self._refusal(call.name, str(refusal.message))
+        if not call.gives:
+            return None
         found = vars(answer)["success"]
         if found is None:
             raise self._nonsense(f"{call.name}: an answer without content")

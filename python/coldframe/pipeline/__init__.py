@@ -137,7 +137,8 @@ def migrate(
         locations: where `src` is a metastore: prefixes of locations and their replacements, for files that
             were copied: `{"hdfs://old/": "/mnt/"}`.
         catalog: where the tables are registered: of Iceberg, the name of a catalog in PyIceberg's
-            configuration. Without, they are in a catalog file below `dst`.
+            configuration (without, they are in a catalog file below `dst`); of Parquet and Delta,
+            `thrift://host:9083[/database]` of a Hive metastore.
         namespace, rename, suffix: their names in that catalog: a namespace for all; `{"old": "new"}` for
             some; what is added to the others. See docs/catalogs.md.
         untyped: columns of binary for tables in formats without types, where no schema is given.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from coldframe.hive.addresses import is_metastore
 from coldframe.pipeline.file_access import StorageOptions
 from coldframe.pipeline.source.selection import Selection
 
@@ -28,6 +29,7 @@ LOSSES: Mapping[str, str] = {
     "partition-columns": "a file's column has the name of a partition, and was left out",
 }
 """Changes of values that can be told, and allowed by name (`--allow-loss`)."""
+_REGISTERED = ("iceberg", "parquet", "delta")
 _CHOICES = {
     "on_error": ("raise", "skip", "quarantine"),
     "on_vanished": ("fail", "keep", "remove"),
@@ -66,7 +68,8 @@ class Options:
     locations: Mapping[str, str] = field(default_factory=dict)
     """Where the source is a metastore: prefixes of locations and their replacements."""
     catalog: str | None = None
-    """Where the tables are registered: of Iceberg, a name in PyIceberg's configuration;"""
+    """Where the tables are registered: of Iceberg, a name in PyIceberg's configuration; of Parquet and Delta,
+    `thrift://host:9083[/database]`;"""
     namespace: str | None = None
     """the namespace there, for all tables;"""
     rename: Mapping[str, str] = field(default_factory=dict)
@@ -92,8 +95,11 @@ class Options:
             raise ValueError("target_file_bytes must be at least 0")
         if self.catalog is None and (self.namespace or self.rename or self.suffix):
             raise ValueError("namespace, rename and suffix are for tables in a catalog: name one")
-        if self.catalog is not None and self.to != "iceberg":
-            raise ValueError(f"catalog: expected the target iceberg, found {self.to}")
+        if self.catalog is not None and (self.to == "iceberg") == is_metastore(self.catalog):
+            expected = "a name in PyIceberg's configuration" if self.to == "iceberg" else "thrift://host:9083"
+            raise ValueError(f"catalog of {self.to} tables: expected {expected}, found {self.catalog}")
+        if self.catalog is not None and self.to not in _REGISTERED:
+            raise ValueError(f"catalog: {self.to} tables cannot be registered in one")
         if any(name.lower() == "webhdfs" for name in self.source_storage_options or ()):
             raise ValueError(
                 "storage option `webhdfs` reads what can be seen of files that are being written: nobody"

@@ -79,6 +79,8 @@ class CommittedTable:
     committed: Callable[[], None] = lambda: None
     place: InCatalog | None = None
     """What it is called in a catalog that was named;"""
+    named_before: bool = False
+    """whether an earlier run gave it that name;"""
     source: str = ""
     """what it is made of, as such a catalog says it,"""
     about: About = field(default_factory=lambda: About())
@@ -120,9 +122,9 @@ class CommittedTable:
         for entry in self.entries:
             for part in entry.parts:
                 texts = partition_texts(part.final)
-                found[tuple(_value(texts.get(field.name), field.type) for field in self.partitions)] += (
-                    part.rows
-                )
+                found[
+                    tuple(partition_value(texts.get(field.name), field.type) for field in self.partitions)
+                ] += part.rows
         return found
 
     def demand_counts(self, found: Counts, how: str) -> None:
@@ -160,5 +162,6 @@ def _joined(a: Ends, b: Ends) -> Ends:
     return (min(a[0], b[0]), max(a[1], b[1])) if a and b else a or b
 
 
-def _value(text: str | None, kind: pa.DataType) -> Any:
+def partition_value(text: str | None, kind: pa.DataType) -> Any:
+    """The value of a partition column that a directory names."""
     return None if text is None else pa.scalar(text).cast(kind).as_py()

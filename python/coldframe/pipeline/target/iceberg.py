@@ -23,16 +23,15 @@ from coldframe.pipeline.target.iceberg_catalog import (
     Identifier,
     OpenCatalog,
     catalog_of,
-    demand_own,
     identifier_of,
     loaded,
-    marks_of,
     open_catalog,
     url_of,
 )
 from coldframe.pipeline.target.iceberg_log import live_entries
 from coldframe.pipeline.target.iceberg_schema import bring_columns
 from coldframe.pipeline.target.live import LiveFile, LiveTable, TableName
+from coldframe.pipeline.target.marks import demand_own, marks_of
 
 __all__ = ["live", "open_catalog", "read_table", "register", "runs"]
 
@@ -61,7 +60,7 @@ def _register(root: str, found: OpenCatalog, table: CommittedTable, foreign: str
     current = loaded(catalog, identifier)
     exists = current is not None
     if exists:
-        demand_own(current, root, table)
+        demand_own(current.properties, root, table)
     if table.schema is None and not exists:
         return {}
     wanted = sorted(root + file.final for file in table.files)

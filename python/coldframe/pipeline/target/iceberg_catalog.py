@@ -17,19 +17,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from coldframe._coldframe import ColdframeError, SchemaError
+from coldframe._coldframe import ColdframeError
 from coldframe.errors import unsupported
-from coldframe.pipeline.target.committed import CommittedTable
 from coldframe.pipeline.target.destination import HOME, Destination
 from coldframe.pipeline.target.live import InCatalog, TableName
+from coldframe.pipeline.target.marks import SOURCE
 from coldframe.sources import is_remote
 
 NAMESPACE = "migrated"
 FILE = f"{HOME}/iceberg.db"
-SOURCE = "coldframe.source"
-"""The table's property that says what it was made of: in the catalog file, its path;"""
-DESTINATION = "coldframe.destination"
-"""and where it lies, in a catalog that others use as well."""
 Identifier = tuple[str, ...]
 
 
@@ -131,29 +127,6 @@ def identifier_of(catalog: Any, table: TableName) -> Identifier:
         if of is not None and of != table.path:
             return NAMESPACE, f"{plain}_{hashlib.sha256(table.path.encode()).hexdigest()[:8]}"
     return NAMESPACE, plain
-
-
-def marks_of(root: str, table: CommittedTable) -> dict[str, str]:
-    """The properties by which a table is known as this migration's."""
-    if table.place is None:
-        return {SOURCE: table.path}
-    return {SOURCE: table.source, DESTINATION: root + table.path}
-
-
-def demand_own(current: Any, root: str, table: CommittedTable) -> None:
-    """Raises SchemaError if a table of a shared catalog is not this migration's."""
-    if table.place is None:
-        return
-    wanted, found = marks_of(root, table), current.properties
-    # The source may have another address in a later run; the journal knows the table then.
-    keys = (DESTINATION,) if table.known else (SOURCE, DESTINATION)
-    if all(found.get(key) == wanted[key] for key in keys):
-        return
-    made = f"was made of {found[SOURCE]} in {found.get(DESTINATION)}" if SOURCE in found else "is of others"
-    raise SchemaError(
-        f"table {table.name}: {table.place} is there already and {made}: it is left as it is. Choose "
-        "another name (rename, suffix) or namespace"
-    )
 
 
 def loaded(catalog: Any, identifier: Identifier) -> Any:

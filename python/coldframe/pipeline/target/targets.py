@@ -4,6 +4,7 @@ metadata.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,6 +41,8 @@ class Target:
     read_table: Callable[[Destination, TableName], LiveTable] | None = None
     """The target, a table's name -> the table as its log or metadata has it now."""
 
+    enlist: Callable[[Destination, CommittedTable], Json] | None = None
+    """Registers a table, which stands without it, in a catalog that was named."""
     demand_catalog: Callable[[str, Destination], None] | None = None
     """The name of a catalog, the target: raises where it cannot be used."""
 
@@ -67,14 +70,21 @@ def find_target(name: str, *, compression: str = "zstd", unit: str = "us") -> Ta
 
 def _find_target(name: str, compression: str, unit: str) -> Target:
     if name == "parquet":
-        return Target(name, ParquetSink(compression))
+        from coldframe.pipeline.target import hive_tables
+
+        return Target(
+            name,
+            ParquetSink(compression),
+            enlist=functools.partial(hive_tables.enlist, kind="parquet"),
+            demand_catalog=hive_tables.demand_metastore,
+        )
     if name == "orc":
         if not formats().get("orc", {}).get("write"):
             raise UnsupportedError("target orc: this version does not write ORC")
         return Target(name, ColdframeSink("orc", unit=unit))
     if name == "delta":
         _need(name, "deltalake", "delta")
-        from coldframe.pipeline.target import delta, delta_log
+        from coldframe.pipeline.target import delta, delta_log, hive_tables
 
         return Target(
             name,
@@ -84,6 +94,8 @@ def _find_target(name: str, compression: str, unit: str) -> Target:
             live=delta.live,
             runs=delta.runs,
             read_table=delta_log.read_table,
+            enlist=functools.partial(hive_tables.enlist, kind="delta"),
+            demand_catalog=hive_tables.demand_metastore,
         )
     if name == "iceberg":
         _need(name, "pyiceberg", "iceberg")

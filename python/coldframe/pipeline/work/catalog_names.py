@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from coldframe._coldframe import SchemaError
+from coldframe.hive.addresses import Selected, is_metastore
 from coldframe.hive.definition import Definition
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.table_work import TableWork
@@ -66,18 +67,31 @@ def _name(table: Table, options: Options, definition: Definition | None) -> InCa
         namespace, plain = NAMESPACE, re.sub(r"\W", "_", table.name)
     else:
         namespace, plain = definition.database, definition.name
+    catalog = options.catalog
+    if is_metastore(catalog):
+        address = Selected.of(catalog)
+        catalog = address.uris
+        namespace = namespace if address.database == "*" else address.database
     namespace = options.namespace or namespace
     renamed = options.rename.get(table.name)
     if renamed is None:
-        return InCatalog(options.catalog, namespace, plain + options.suffix)
-    *before, plain = renamed.split(".")
-    return InCatalog(options.catalog, ".".join(before) or namespace, plain)
+        plain += options.suffix
+    else:
+        *before, plain = renamed.split(".")
+        namespace = ".".join(before) or namespace
+    if is_metastore(catalog):
+        # Hive keeps names in lower case.
+        namespace, plain = namespace.lower(), plain.lower()
+    return InCatalog(catalog, namespace, plain)
 
 
 def settled_name(
-    table: Table, names: Mapping[str, InCatalog | None], state: State, options: Options
+    table: Table, names: Mapping[str, InCatalog | None], state: State, *, fresh: bool, is_free: bool
 ) -> InCatalog | None:
-    """What a table is called from this run on; SchemaError if that is not possible."""
+    """What a table is called from this run on; SchemaError if that is not possible.
+
+    `is_free`: it may get a name though an earlier run has made it without one.
+    """
     wanted, recorded = names[table.path], state.name_of(table.name, table.path).place
     if wanted is not None and recorded is not None and not table.files:
         # Its source is gone, and with it the definition.
@@ -90,7 +104,8 @@ def settled_name(
         return wanted
     if wanted is None:
         raise SchemaError(f"it is {recorded}: name that catalog again")
-    if state.registered.get(table.path) and not options.fresh:
+    is_there = recorded is not None if is_free else bool(state.registered.get(table.path))
+    if is_there and not fresh:
         now = f"it is {recorded}" if recorded is not None else "no catalog was named for it before"
         raise SchemaError(f"{now}, and cannot be {wanted} as well: convert everything once more (fresh)")
     return wanted

@@ -23,11 +23,12 @@ def register(
     source: str,
     definitions: Definitions,
 ) -> None:
-    """Delta and Iceberg: the finished files become a version of the table, which is read back.
+    """Delta and Iceberg: the finished files become a version of the table, which is read back. Where a
+    catalog is named, the table gets its name there.
 
     `source`: its root; `definitions`: what a metastore says of its tables.
     """
-    if target.register is None:
+    if target.register is None and options.catalog is None and not journal.state.named:
         return
     names = names_of(works, options, definitions)
     for work in works:
@@ -39,9 +40,13 @@ def register(
         if next(iter(entries), None) is None and not takes_out:
             continue
         try:
-            place = settled_name(work.table, names, journal.state, options)
+            before = journal.state.name_of(work.table.name, path).place
+            # Iceberg tables are what their catalog says. Others stand at their path besides.
+            is_free = target.enlist is not None
+            place = settled_name(work.table, names, journal.state, fresh=options.fresh, is_free=is_free)
             _settle_killed(work, journal, target)
-            if place is not None:
+            if place is not None and target.enlist is None:
+                # What a killed run has done there must be found.
                 journal.keep_name(path, place)
             committed = CommittedTable(
                 work.table.name,
@@ -55,10 +60,17 @@ def register(
                 announce=functools.partial(journal.announce, path),
                 committed=functools.partial(journal.settle, path, made=True),
                 place=place,
+                named_before=place is not None and place == before,
                 source=f"{source.rstrip('/')}/{work.table.place}",
                 about=about(definition_of(work.table, definitions)),
             )
-            work.report.metadata = target.register(journal.destination, committed, options.on_foreign_changes)
+            if target.register is not None:
+                foreign = options.on_foreign_changes
+                work.report.metadata = target.register(journal.destination, committed, foreign)
+            if place is not None and target.enlist is not None:
+                more = target.enlist(journal.destination, committed)
+                work.report.metadata = {**(work.report.metadata or {}), **more}
+                journal.keep_name(path, place)
         except Exception as error:
             # The files are right and stay; another run, or another target, can make a table of them.
             work.report.error = f"{target.name}: {describe(error)}"
