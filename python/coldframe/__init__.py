@@ -25,6 +25,7 @@ from coldframe.errors import (
     AmbiguousDialectWarning,
     EncryptedColumnWarning,
     ExtensionTypeWarning,
+    LeftOutWarning,
     PartialTableWarning,
 )
 
@@ -54,6 +55,7 @@ __all__ = [
     "HudiMetadata",
     "IcebergDataset",
     "KeyUnavailableError",
+    "LeftOutWarning",
     "NotFoundError",
     "PartialTableWarning",
     "SchemaError",

@@ -342,6 +342,13 @@ def find_files(
     `whole`: each folder is one table.
     """
 
+def foreign_files(
+    found: Sequence[_Found], *, storage_options: Mapping[str, Any] | None = None
+) -> tuple[list[int], str | None]:
+    """Which of the files that were listed are of another kind than all formats, by number; and what to say
+    of it. NotFoundError if there are no others.
+    """
+
 def stop_reading() -> None:
     """Ends the threads that read."""
 
@@ -370,6 +377,8 @@ class RawDataset:
     @property
     def format(self) -> str: ...
     def found(self) -> list[_Found]: ...
+    def left_out(self) -> list[tuple[str, str]]:
+        """Files found beside them that are of other kinds: path and kind."""
     def objects(self) -> list[int]:
         """The numbers of the files that are objects of this process, in the order in which they came."""
     def partition_columns(self) -> list[str]: ...
@@ -485,6 +494,9 @@ class RawFile:
     def metadata(self) -> Any: ...
     def proposal(self) -> dict[str, Any] | None: ...
     def statistics(self) -> Any: ...
+    def lengths(self, progress: Callable[[int], None] | None = None) -> dict[str, Any]: ...
+    def dictionaries(self, column: str, told: Callable[[str, int, int, object], None]) -> None:
+        """Calls `told` with part, start, end and values of each dictionary."""
     def stated(self, split: tuple[int, int, int]) -> list[list[dict[str, Any]]] | None:
         """What the file says of the columns of a part: as `statistics`, for each unit or for all at once."""
     def witness(self, split: tuple[int, int, int]) -> RawWitness:

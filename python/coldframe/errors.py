@@ -18,6 +18,7 @@ __all__ = [
     "EncryptedColumnWarning",
     "ExtensionTypeWarning",
     "KeyUnavailableError",
+    "LeftOutWarning",
     "NotFoundError",
     "PartialTableWarning",
     "SchemaError",
@@ -36,6 +37,10 @@ class EncryptedColumnWarning(UserWarning):
 
 class ExtensionTypeWarning(UserWarning):
     """A column of an extension type is written as its storage: the file does not record the extension."""
+
+
+class LeftOutWarning(UserWarning):
+    """Files of other kinds lie among those of a table, such as text or Parquet, and are left out."""
 
 
 class PartialTableWarning(UserWarning):

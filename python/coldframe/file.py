@@ -27,6 +27,7 @@ from coldframe.choices import FormatName, OnError
 from coldframe.errors import (
     AmbiguousDialectWarning,
     EncryptedColumnWarning,
+    LeftOutWarning,
     PartialTableWarning,
     SchemaError,
     UnsupportedError,
@@ -37,7 +38,7 @@ from coldframe.glance import glance, size_text
 from coldframe.lookups import Lookups
 from coldframe.ordinals import Ordinals
 from coldframe.reading import AsTables, parallel_by_default
-from coldframe.sources import Known, Source, shown, through
+from coldframe.sources import Known, Source, path_of, shown, through
 
 if TYPE_CHECKING:
     import polars as pl
@@ -56,6 +57,7 @@ Damage = list[dict[str, Any]]
 _WARNINGS: Mapping[str, type[UserWarning]] = {
     "ambiguous_dialect": AmbiguousDialectWarning,
     "encrypted_columns": EncryptedColumnWarning,
+    "left_out": LeftOutWarning,
     "partial_table": PartialTableWarning,
 }
 
@@ -127,7 +129,8 @@ def open(
 
     Args:
         source: a path, a URL (`hdfs://`, `s3://`, `gs://`, `abfss://`, `https://`, or any scheme that fsspec
-            supports), bytes, a seekable binary file, or an fsspec file.
+            supports), a seekable binary file, an fsspec file, or the content of a file: a memoryview, a
+            pyarrow.Buffer, or bytes that a format recognises; other bytes are a path, as from `os.fsencode`.
         format: `"cfile"`, `"hbase"`, `"hfile"`, `"kudu"`, `"orc"`, `"rcfile"` or `"redfile"`; None detects it
             from the bytes.
         storage_options: credentials, endpoints and settings for a URL, see `docs/stores.md`.
@@ -144,14 +147,10 @@ def open(
     try:
         return arguments.open(source)
     except UnsupportedError as error:
-        if not isinstance(source, (str, os.PathLike)) or not os.path.isdir(source) or _is_table(source):
+        path = path_of(source)
+        if path is None or not os.path.isdir(path) or _coldframe.detect(path) is not None:
             raise
-        raise unsupported(f"{error}: many files as one table are cf.scan({os.fsdecode(source)!r})") from None
-
-
-def _is_table(folder: str | os.PathLike[str]) -> bool:
-    """Whether a local directory is one that a format takes as a whole."""
-    return _coldframe.detect(os.fsdecode(folder)) is not None
+        raise unsupported(f"{error}: many files as one table are cf.scan({path!r})") from None
 
 
 class Split:
@@ -525,6 +524,35 @@ class File(AsTables, Lookups, Ordinals):
     def statistics(self) -> Any:
         """Per column min, max, null_count ..., per file, stripe, row group or block, as stored."""
         return self._raw.statistics()
+
+    def lengths(self, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
+        """How long the keys, values and rows of an HFile are, measured by reading all of it: what HBase's
+        `hfile -s` prints.
+
+        `key_bytes`, `value_bytes`, `row_bytes` and `row_cells` each have `count`, `min`, `max`, `mean`,
+        `stddev`, `median`, `p75` .. `p999` and a `histogram`: a list of `from`, `to` and `count`.
+        `biggest_row` has the most bytes. `progress` is called with the number of cells read so far.
+        """
+        return self._raw.lengths(progress)
+
+    def dictionaries(self, column: str) -> list[dict[str, Any]]:
+        """The dictionaries of a column of an ORC file (one for each stripe) or a CFile, as stored.
+
+        Each has `part` (such as `stripe 0`), `offset` and `length` of its values in the file, and `values`, a
+        pyarrow.Array: string, or binary if not all are UTF-8. Where values are stored without one, none.
+        """
+        found: list[dict[str, Any]] = []
+        self.each_dictionary(column, found.append)
+        return found
+
+    def each_dictionary(self, column: str, take: Callable[[dict[str, Any]], None]) -> None:
+        """Passes them to `take` one by one, so that only one is in memory."""
+
+        def told(part: str, start: int, end: int, values: Any) -> None:
+            array = pa.record_batch(values).column(0)
+            take({"part": part, "offset": start, "length": end - start, "values": array})
+
+        self._raw.dictionaries(column, told)
 
     def proposal(self) -> dict[str, Any] | None:
         """Options of `open` that would reveal more of the file, guessed from its values if the format can.

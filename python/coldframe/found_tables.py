@@ -96,6 +96,7 @@ def _described(root: str, table: Table, storage_options: Mapping[str, Any] | Non
     )
     if number > 1 and not os.path.isdir(path) and "://" not in path:
         path = root
+    is_whole = number == 1 and (first.is_folder or not table.partition_fields)
     whole = FoundTable(
         table.name,
         table.format,
@@ -104,8 +105,8 @@ def _described(root: str, table: Table, storage_options: Mapping[str, Any] | Non
         sum(file.share for file in table.files),
         None,
         dict(table.options),
-        place=_below(root, first.path) if first.is_folder else table.place,
-        is_whole=number == 1 and (first.is_folder or not table.partition_fields),
+        place=_below(root, first.path) if first.is_folder and is_whole else table.place,
+        is_whole=is_whole,
     )
     if not rows:
         return whole

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +27,7 @@ from coldframe.filters import Bound, Condition, Filter, bind, keep, mentioned, p
 from coldframe.glance import glance
 from coldframe.prunable import Prunable, expression_of
 from coldframe.reading import AsTables
-from coldframe.sources import Known, Source
+from coldframe.sources import Known, Source, path_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -71,7 +70,7 @@ class Dataset(AsTables):
             arguments.raw, raw, partitioned=partitioned, types=partition_types, unify=unify, schema=schema
         )
         # Objects of this process that are no path, by the number of their file.
-        objects = (one for one in sources if not isinstance(one, (str, os.PathLike, tuple)))
+        objects = (one for one in sources if not isinstance(one, tuple) and path_of(one) is None)
         self._objects = dict(zip(self._raw.objects(), objects, strict=True))
 
     @property
@@ -93,6 +92,11 @@ class Dataset(AsTables):
         return [
             repr(objects[at]) if at in objects else path for at, (path, _, _) in enumerate(self._raw.found())
         ]
+
+    @property
+    def left_out(self) -> list[dict[str, str]]:
+        """Files that lie beside them and are not read, as no format knows them: `path` and `kind`."""
+        return [{"path": path, "kind": kind} for path, kind in self._raw.left_out()]
 
     @property
     def partition_columns(self) -> list[str]:
@@ -430,8 +434,8 @@ def _again(
 
 def _raw_source(given: Any, arguments: OpenArguments) -> object:
     """A source as Rust takes it: a path, what was found, an open file, or an object's handle and name."""
-    if isinstance(given, (str, os.PathLike)):
-        return os.fsdecode(given)
+    if (path := path_of(given)) is not None:
+        return path
     if isinstance(given, tuple):
         return given
     if isinstance(given, File):

@@ -10,7 +10,7 @@ from typing import Any
 from coldframe import _coldframe
 from coldframe.errors import unsupported
 
-__all__ = ["Source", "open_store"]
+__all__ = ["Source", "open_store", "path_of"]
 
 # The identity of a file from a listing: size, milliseconds since 1970, etag.
 Known = tuple[int, "int | None", "str | None"]
@@ -172,9 +172,8 @@ class Source:
         self.known = known
         self.storage_options = dict(storage_options) if storage_options else None
         self.path: str | None = None
-        if isinstance(given, (str, os.PathLike)):
-            self.path = os.fsdecode(given)
-            given = self.path
+        if (path := path_of(given)) is not None:
+            self.path = given = path
         elif not _is_bytes_like(given) and not _is_file(given):
             if not (hasattr(given, "open") and hasattr(given, "fs") and hasattr(given, "path")):
                 raise TypeError(
@@ -209,6 +208,25 @@ class Source:
 
     def __repr__(self) -> str:
         return shown(self.path) if self.path is not None else f"<{type(self._given).__name__}>"
+
+
+# The longest path that Linux takes.
+_MOST_PATH = 4096
+
+
+def path_of(given: object) -> str | None:
+    """The path or URL that a source is; None if it is content, or an object to read from.
+
+    `bytes` are a path, as `os.fsencode` gives it, unless they can only be the content of a file: a format
+    recognises them, or no path has such bytes. Control characters are in the names of existing files only.
+    """
+    if isinstance(given, (str, os.PathLike)):
+        return os.fsdecode(given)
+    if not isinstance(given, bytes) or not 0 < len(given) <= _MOST_PATH or b"\0" in given:
+        return None
+    if any(byte < 0x20 for byte in given) and not os.path.lexists(given):
+        return None
+    return os.fsdecode(given) if _coldframe.detect(given) is None else None
 
 
 def _is_bytes_like(given: object) -> bool:

@@ -36,7 +36,8 @@ def test_a_directory_stands_for_its_files(
 ) -> None:
     assert main([command, str(warehouse), "--json"]) == 0
     found = capsys.readouterr()
-    assert found.err == "coldframe: left out, since it is text: README.txt\n"
+    told = "left out, since no format here reads them: README.txt (text)"
+    assert found.err == f"coldframe: warning: {warehouse}: {told}\n"
     answer = json.loads(found.out)
     if command != "sizes":  # which sums up
         assert sorted(answer) == [str(warehouse / f"p={part}" / "part-0.orc") for part in (1, 2)]
@@ -53,7 +54,7 @@ def test_what_is_neither_text_nor_ours_is_told(warehouse: Path, capsys: pytest.C
 def test_only_text_is_no_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "notes.md").write_text("nothing\n")
     assert main(["verify", str(tmp_path)]) == 2
-    assert "only text" in capsys.readouterr().err
+    assert "only notes.md (text)" in capsys.readouterr().err
     assert main(["detect", str(tmp_path)]) == 2
     assert "notes.md: unknown" in capsys.readouterr().out
 

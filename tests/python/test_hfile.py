@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import math
 import pathlib
 import pickle
+import statistics
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,6 +14,7 @@ import pytest
 
 import coldframe as cf
 from coldframe import _coldframe
+from coldframe.cli import main
 
 FILES = pathlib.Path(__file__).resolve().parents[1] / "data" / "hfile" / "files"
 CELLS = FILES / "cells_none.hfile"
@@ -83,12 +87,61 @@ def test_a_pivot_is_the_newest_version_of_each_column() -> None:
 def test_statistics_and_metadata_say_what_the_file_says() -> None:
     file = cf.open(CELLS)
     truth = pq.read_table(FILES / "cells_none.truth.parquet")
-    statistics = file.statistics()
+    stated = file.statistics()
     rows = [row.decode() for row in truth.column("row").to_pylist()]
-    assert statistics["rows"] == file.num_rows == truth.num_rows
-    assert (statistics["min_row"], statistics["max_row"]) == (rows[0], rows[-1])
+    assert stated["rows"] == file.num_rows == truth.num_rows
+    assert (stated["min_row"], stated["max_row"]) == (rows[0], rows[-1])
     assert file.metadata["version"].startswith("3.")
     assert file.metadata["codec"] == "NONE"
+
+
+def test_lengths_are_those_of_all_cells(capsys: pytest.CaptureFixture[str]) -> None:
+    told: list[int] = []
+    lengths = cf.open(CELLS).lengths(told.append)
+    truth = pq.read_table(FILES / "cells_none.truth.parquet")
+    assert told[-1] == truth.num_rows
+    cells = truth.select(["row", "family", "qualifier", "value"]).to_pylist()
+    keys = [12 + len(c["row"]) + len(c["family"]) + len(c["qualifier"]) for c in cells]
+    values = [len(c["value"]) for c in cells]
+    rows: dict[bytes, list[int]] = {}
+    for cell, key, value in zip(cells, keys, values, strict=True):
+        rows.setdefault(cell["row"], []).append(8 + key + value)
+    measures = {
+        "key_bytes": keys,
+        "value_bytes": values,
+        "row_bytes": [sum(sizes) for sizes in rows.values()],
+        "row_cells": [len(sizes) for sizes in rows.values()],
+    }
+    for name, expected in measures.items():
+        found = lengths[name]
+        assert (found["count"], found["min"], found["max"]) == (len(expected), min(expected), max(expected))
+        assert found["mean"] == pytest.approx(statistics.mean(expected))
+        assert found["stddev"] == pytest.approx(statistics.stdev(expected), abs=1e-6)
+        ranked = sorted(expected)
+        for percentile, share in (("median", 0.5), ("p75", 0.75), ("p99", 0.99), ("p999", 0.999)):
+            rank = ranked[math.ceil(share * len(ranked)) - 1]
+            assert rank * 0.999 - 1 <= found[percentile] <= rank, (name, percentile)
+        assert sum(bar["count"] for bar in found["histogram"]) == len(expected)
+        for bar in found["histogram"]:
+            assert bar["count"] == sum(bar["from"] <= one <= bar["to"] for one in expected)
+    assert lengths["biggest_row"] == max(rows, key=lambda row: sum(rows[row])).decode()
+    assert main(["stats", "--lengths", str(CELLS)]) == 0
+    shown = capsys.readouterr().out
+    assert f"key bytes\t{len(keys)}\t{min(keys)}\t{max(keys)}\t" in shown
+    assert "cells in a row:" in shown
+    assert main(["stats", "--lengths", "--json", str(CELLS)]) == 0
+    assert json.loads(capsys.readouterr().out) == lengths
+
+
+def test_lengths_of_other_files(tmp_path: pathlib.Path) -> None:
+    pairs = cf.open(FILES / "pairs_gzip.hfile")
+    assert pairs.lengths()["key_bytes"]["max"] == max(
+        len(key.encode()) for key in pairs.read()["key"].to_pylist()
+    )
+    assert cf.open(FILES / "cells_empty.hfile").lengths()["key_bytes"]["min"] is None
+    cf.write(pa.table({"id": [1]}), tmp_path / "a.orc")
+    with pytest.raises(cf.UnsupportedError, match="only HFiles have them"):
+        cf.open(tmp_path / "a.orc").lengths()
 
 
 def test_other_formats_have_no_look_ups() -> None:

@@ -12,9 +12,11 @@ from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
+import pyarrow as pa
 import pytest
 
 import coldframe as cf
+from coldframe.cli import main
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -137,6 +139,22 @@ def test_an_acid_table(bucket: Bucket) -> None:
     shutil.copytree(DATA / "orc" / "files" / "acid_table", folder)
     file = cf.open("s3://data/warehouse/t/", storage_options=bucket.storage_options, acid=True)
     assert file.read().equals(cf.open(folder, acid=True).read())
+
+
+def test_an_acid_table_in_partitions(bucket: Bucket) -> None:
+    for partition in ("p=1", "p=2"):
+        shutil.copytree(DATA / "orc" / "files" / "acid_table", bucket.root / "warehouse" / "t" / partition)
+    (bucket.root / "warehouse" / "t" / "README.md").write_text("what lies here\n")
+    with pytest.warns(cf.LeftOutWarning, match=r"README\.md \(text\)"):
+        dataset = cf.scan("s3://data/warehouse/t/", storage_options=bucket.storage_options)
+    assert dataset.files == [f"s3://data/warehouse/t/p={part}" for part in (1, 2)]
+    live = cf.open(bucket.root / "warehouse" / "t" / "p=1").read()
+    rows = dataset.to_table()
+    assert rows.drop(["p"]).equals(pa.concat_tables([live, live]))
+    assert rows["p"].to_pylist() == [1] * live.num_rows + [2] * live.num_rows
+    assert sum(s.to_batches().read_all().num_rows for s in dataset.planned(1000)) == rows.num_rows
+    given = [part for pair in bucket.storage_options.items() for part in ("--storage-option", "=".join(pair))]
+    assert main(["verify", "s3://data/warehouse/t/", *given]) == 0
 
 
 def test_hudi_metadata(bucket: Bucket) -> None:

@@ -92,12 +92,32 @@ def test_where_nothing_can_be_written(tmp_path: Path) -> None:
         cf.write(TABLE, "http://127.0.0.1:9/a.red", format="redfile")
 
 
-def test_bytes_are_contents_where_a_file_is_read(tmp_path: Path) -> None:
+def test_bytes_are_a_path_unless_a_format_recognises_them(tmp_path: Path) -> None:
     path = tmp_path / "a.red"
     cf.write(TABLE, path, format="redfile")
-    assert same(cf.open(path.read_bytes()).read(), TABLE)
-    with pytest.raises(cf.CorruptFileError):
-        cf.open(os.fsencode(path))
+    for given in (os.fsencode(path), os.fsencode(os.path.relpath(path)), os.fsencode(path.as_uri())):
+        assert cf.detect(given) == "redfile"
+        assert same(cf.open(given).read(), TABLE)
+        assert same(cf.read_table(given), TABLE)
+        assert same(cf.scan(given).to_table(), TABLE)
+        assert cf.scan([given, path]).count() == 20
+    assert same(cf.scan(os.fsencode(tmp_path)).to_table(), TABLE)
+    assert same(pickle.loads(pickle.dumps(cf.open(os.fsencode(path)))).read(), TABLE)
+    with pytest.raises(cf.NotFoundError, match=r"nothing\.red"):
+        cf.open(b"nothing.red")
+
+
+def test_such_contents_are_read_as_before(tmp_path: Path) -> None:
+    path = tmp_path / "a.red"
+    cf.write(TABLE, path, format="redfile")
+    content = path.read_bytes()
+    for given in (content, bytearray(content), memoryview(content), pa.py_buffer(content)):
+        assert same(cf.open(given).read(), TABLE)
+        assert same(cf.scan(given).to_table(), TABLE)
+    for given in (b"", b"RED1 and\0 nothing else", b"x" * 5000, memoryview(b"no path")):
+        with pytest.raises(cf.CorruptFileError):
+            cf.open(given)
+
 
 
 def test_options_of_several_stores() -> None:

@@ -12,7 +12,7 @@ use arrow_select::filter::filter_record_batch;
 use coldframe_core::salvage::Loss;
 use coldframe_core::{
     Checksums, Damage, Error, Node, OnError, Op, Plan, PlanRequest, Predicate, Proof, ReadAt, Result, Split,
-    TableFile, Value, arrow_error,
+    StoredDictionary, TableFile, Value, arrow_error,
 };
 
 use crate::layout::types::Physical;
@@ -231,6 +231,19 @@ impl TableFile for CFileTable {
 
     fn statistics(&self) -> Result<Value> {
         Ok(crate::metadata::statistics(&self.file))
+    }
+
+    fn dictionaries(&self, column: &str, with: &mut dyn FnMut(StoredDictionary) -> Result<()>) -> Result<()> {
+        if column != VALUE {
+            return Err(Error::schema(format!(
+                "no column `{column}` with a dictionary; a CFile has the column `{VALUE}`"
+            )));
+        }
+        let (Some(dictionary), Some(place)) = (self.file.dictionary()?, self.file.footer().dictionary) else {
+            return Ok(());
+        };
+        let values = dictionary.values().clone();
+        with(StoredDictionary { part: "file".to_owned(), bytes: place.range(), values })
     }
 
     fn inspect(&self) -> Result<Node> {

@@ -12,7 +12,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use coldframe_encoding::{Error, Limits, Result};
@@ -283,6 +283,11 @@ pub trait Format: Send + Sync {
         Ok(false)
     }
 
+    /// Whether a folder of this name says of the one it lies in that it is one table, or one partition of a table.
+    fn is_part_of_folder(&self, _name: &str) -> bool {
+        false
+    }
+
     /// The tables of a folder: for each, the value for the option `table`, and its name.
     fn tables(&self, _source: &Source, _options: &OpenOptions) -> Result<Vec<(String, String)>> {
         Err(Error::unsupported(format!("several tables in one folder of {}", self.name())))
@@ -381,6 +386,31 @@ pub enum Notice {
     EncryptedColumns(String),
     /// Parts of the table are missing here, and nothing proves that they should be here.
     PartialTable(String),
+    /// Files that lie among those of the table are of other kinds, and not read: their names and kinds.
+    LeftOut(String),
+}
+
+impl Notice {
+    /// What there is to say.
+    pub fn text(&self) -> String {
+        match self {
+            Self::AmbiguousDialect(text) | Self::EncryptedColumns(text) | Self::PartialTable(text) => {
+                text.clone()
+            }
+            Self::LeftOut(files) => format!("left out, since no format here reads them: {files}"),
+        }
+    }
+}
+
+/// The dictionary of a column, as a part of a file stores it.
+#[derive(Clone, Debug)]
+pub struct StoredDictionary {
+    /// The part: `stripe 3`.
+    pub part: String,
+    /// Where the values lie.
+    pub bytes: Range<u64>,
+    /// The values by their numbers; bytes where not all are UTF-8.
+    pub values: ArrayRef,
 }
 
 /// An open table.
@@ -438,6 +468,28 @@ pub trait TableFile: Send + Sync + Debug {
     /// Statistics as the format stores them; `Null` if it stores none.
     fn statistics(&self) -> Result<Value> {
         Ok(Value::Null)
+    }
+
+    /// How long the keys, values and rows of the file are, for which all of it is read. `tick` is called with the rows so
+    /// far.
+    fn lengths(&self, _tick: &mut dyn FnMut(u64) -> Result<()>) -> Result<Value> {
+        Err(Error::unsupported(format!(
+            "lengths of keys and values in {}: only HFiles have them",
+            self.format()
+        )))
+    }
+
+    /// Passes the dictionaries of a column to `with`, in the order of the file. None where its values are not stored by
+    /// dictionary.
+    fn dictionaries(
+        &self,
+        _column: &str,
+        _with: &mut dyn FnMut(StoredDictionary) -> Result<()>,
+    ) -> Result<()> {
+        Err(Error::unsupported(format!(
+            "dictionaries in {}: only the columns of ORC files and CFiles have them",
+            self.format()
+        )))
     }
 
     /// What the file states about the columns of a split, to compare decoded values with: a list of columns as in

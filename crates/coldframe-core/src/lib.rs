@@ -60,7 +60,8 @@ pub use contents::Content;
 pub use damage::{Damage, DamageLog, Fault, OnError, PassedOver};
 pub use format::{
     BatchIter, BatchWriter, Capabilities, CommonOptions, DecodeUnit, Fetch, Format, KeySource, NoUnits,
-    Notice, OpenOptions, Piece, Plan, PlanRequest, Report, SchemaSpec, Split, TableFile, Unit, WriteOptions,
+    Notice, OpenOptions, Piece, Plan, PlanRequest, Report, SchemaSpec, Split, StoredDictionary, TableFile,
+    Unit, WriteOptions,
 };
 pub use io::{ReadAt, Source};
 pub use layout::Node;

@@ -25,6 +25,7 @@
 //! | `lookup` | cells by row and by ranges of rows |
 //! | `table` | the file as a `TableFile`: [`HFile`] |
 //! | `write`, `inspect`, `verify`, `describe` | writing; the layout tree; contradictions; metadata |
+//! | `lengths` | how long keys, values and rows are |
 //! | `format`, `options` | the format for the registry; the user's options |
 //!
 //! Tables of many HFiles have crates of their own: they [`open`] files and merge the cells of a [`CellReader`].
@@ -36,6 +37,7 @@ mod describe;
 mod format;
 mod inspect;
 mod layout;
+mod lengths;
 mod lookup;
 mod open;
 mod options;

@@ -205,6 +205,10 @@ impl TableFile for HFile {
         Ok(crate::describe::statistics(&self.raw))
     }
 
+    fn lengths(&self, tick: &mut dyn FnMut(u64) -> Result<()>) -> Result<Value> {
+        crate::lengths::lengths(&self.raw, self.view, tick)
+    }
+
     fn inspect(&self) -> Result<Node> {
         crate::inspect::inspect(&self.raw)
     }

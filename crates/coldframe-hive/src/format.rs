@@ -71,6 +71,10 @@ impl Format for HiveFormat {
         state::is_acid(folder)
     }
 
+    fn is_part_of_folder(&self, name: &str) -> bool {
+        state::is_part(name)
+    }
+
     fn create(
         &self,
         sink: Box<dyn Write + Send>,

@@ -86,7 +86,12 @@ struct Delta {
 /// Whether a directory looks like an ACID table: it has a base or a delta.
 pub(crate) fn is_acid(folder: &dyn Folder) -> Result<bool> {
     let mut entries = folder.list("")?.into_iter().filter(|e| e.is_folder);
-    Ok(entries.any(|e| parse_base(&e.path).is_some() || parse_delta(&e.path).is_some()))
+    Ok(entries.any(|e| is_part(&e.path)))
+}
+
+/// Whether a directory is called as a base or a delta.
+pub(crate) fn is_part(path: &str) -> bool {
+    parse_base(path).is_some() || parse_delta(path).is_some()
 }
 
 /// The files with the table's current rows and deletes; those with rows are in write order.

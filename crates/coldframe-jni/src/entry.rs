@@ -126,6 +126,21 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_Native_partitions<'a>(
     .resolve::<Throw>()
 }
 
+/// What a user of a table should hear of, each with a zero byte behind it. Told once.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_Native_notices<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+    table: jlong,
+) -> Bytes {
+    env.with_env(|env| {
+        let told: String = TABLES.get(table)?.notices().iter().flat_map(|text| [text, "\0"]).collect();
+        bytes(env, told.as_bytes())
+    })
+    .resolve::<Throw>()
+}
+
 /// For each of some filters, given as a JSON list, whether it is taken: 1 or 0.
 // SAFETY: as above.
 #[unsafe(no_mangle)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use coldframe::dataset::storage::os_path;
+use coldframe::dataset::storage::{os_path, shown_path};
 use coldframe::dataset::{
     Dataset, Given, Opening, Part, Plan, ScanBuilder, Split, Stores, TableOptions, pack,
 };
@@ -106,6 +106,12 @@ impl Table {
         let shown: Vec<String> = paths.take(3).map(|path| coldframe::store::shown(path)).collect();
         let more = if self.options.paths.len() > shown.len() { ", .." } else { "" };
         format!("{}{more}", shown.join(", "))
+    }
+
+    /// What a user of it should hear of, since the last call.
+    pub fn notices(&self) -> Vec<String> {
+        let told = self.dataset.take_notices().into_iter();
+        told.map(|(path, notice)| format!("{}: {}", shown_path(&path), notice.text())).collect()
     }
 
     /// The columns that come from the names of folders, as Spark has them.

@@ -23,6 +23,7 @@
 //! A module uses those above it in the table. `docs/formats/orc.md` describes the format as real writers write it.
 
 mod declared;
+mod dictionaries;
 mod format;
 mod inspect;
 mod layout;

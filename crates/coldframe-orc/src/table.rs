@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 use coldframe_core::{
     Checksums, Damage, Error, Node, Notice, OnError, Plan, PlanRequest, Proof, ReadAt, Result, Split,
-    StatedColumn, TableFile, Value,
+    StatedColumn, StoredDictionary, TableFile, Value,
 };
 
 use crate::declared;
@@ -20,7 +20,7 @@ use crate::prune::stripes::StripePruner;
 use crate::scan::job::ScanShared;
 use crate::scan::plan::StripePlan;
 use crate::scan::scout::ScoutShared;
-use crate::{inspect, metadata, statistics, undeclared, verify};
+use crate::{dictionaries, inspect, metadata, statistics, undeclared, verify};
 
 /// An open ORC file.
 #[derive(Clone, Debug)]
@@ -161,6 +161,10 @@ impl TableFile for OrcFile {
 
     fn statistics(&self) -> Result<Value> {
         statistics::statistics(&self.shape)
+    }
+
+    fn dictionaries(&self, column: &str, with: &mut dyn FnMut(StoredDictionary) -> Result<()>) -> Result<()> {
+        dictionaries::each(&self.shape, column, with)
     }
 
     fn stated(&self, split: &Split) -> Result<Value> {

@@ -2,14 +2,16 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Once;
+use std::sync::{Arc, Once};
 
 use arrow_array::{ArrayRef, RecordBatch};
-use coldframe::dataset::storage::os_path;
+use coldframe::dataset::storage::{Storage, os_path};
 use coldframe::dataset::table::Given;
-use coldframe::dataset::{ColumnsBy, Dataset, Found, Plan, ScanBuilder, TableOptions, discover, discovery};
+use coldframe::dataset::{
+    ColumnsBy, Dataset, Found, LeftOut, Plan, ScanBuilder, TableOptions, discover, discovery, foreign,
+};
 use coldframe::store::{Identity, to_text};
-use coldframe::{Predicate, Scan};
+use coldframe::{Error, Notice, Predicate, Scan};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyString, PyTuple};
@@ -36,7 +38,7 @@ fn found_to_python(found: &Found) -> PyFound {
 
 fn found_from_python((path, pairs, known): (PathBuf, Vec<(String, String)>, Option<Known>)) -> Found {
     let known = known.map(|(len, modified, etag)| Identity { len, modified, etag });
-    Found { path: to_text(path.as_os_str()), pairs, known }
+    Found { path: to_text(path.as_os_str()), pairs, known, listed: false }
 }
 
 /// Converts an element of the sources: a path, a listed file (3-tuple; 4 with defaults for what it may lack), an open file, or (handle, name) of an object.
@@ -106,6 +108,38 @@ pub(crate) fn find_files(
     Ok(found.map_err(to_python)?.iter().map(found_to_python).collect())
 }
 
+/// The files among listed ones that are of another kind than all formats, by their numbers; and what to say of it. Fails
+/// if there are no others.
+#[pyfunction]
+#[pyo3(signature = (found, *, storage_options=None))]
+pub(crate) fn foreign_files(
+    py: Python<'_>,
+    found: Vec<(PathBuf, Vec<(String, String)>, Option<Known>)>,
+    storage_options: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(Vec<usize>, Option<String>)> {
+    let storage: Arc<dyn Storage> = Arc::new(PyStorage::new(storage_options)?);
+    let listed = |one| Found { listed: true, ..found_from_python(one) };
+    let found: Vec<Found> = found.into_iter().map(listed).collect();
+    let told = py.detach(|| {
+        let told = foreign::foreign(&storage, &found)?;
+        let only = if told.is_empty() { foreign::only_foreign(&storage, &found)? } else { Vec::new() };
+        match only.is_empty() {
+            true => Ok(told),
+            false => Err(Error::not_found(format!(
+                "no files of any of the formats, only {}",
+                foreign::in_words(&only)
+            ))),
+        }
+    });
+    let told = told.map_err(to_python)?;
+    let left_out: Vec<LeftOut> = told
+        .iter()
+        .filter_map(|(at, kind)| Some(LeftOut { path: found.get(*at)?.path.clone(), kind }))
+        .collect();
+    let words = (!left_out.is_empty()).then(|| Notice::LeftOut(foreign::in_words(&left_out)).text());
+    Ok((told.into_iter().map(|(at, _)| at).collect(), words))
+}
+
 /// Many files as one table.
 #[pyclass(module = "coldframe._coldframe", frozen)]
 pub(crate) struct RawDataset(Dataset);
@@ -167,7 +201,9 @@ impl RawDataset {
         };
         let given = sources.iter().map(|one| given(one, opening)).collect::<PyResult<Vec<_>>>()?;
         let opening = (*opening.opening).clone();
-        py.detach(|| Dataset::new(given, opening, options)).map(Self).map_err(to_python)
+        let dataset = py.detach(|| Dataset::new(given, opening, options)).map_err(to_python)?;
+        warn(py, &dataset)?;
+        Ok(Self(dataset))
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
@@ -187,6 +223,11 @@ impl RawDataset {
     /// The files: path, name and value pairs of its folders, and the size, time and tag from a listing.
     fn found(&self) -> Vec<PyFound> {
         (0..self.0.len()).filter_map(|at| self.0.found(at)).map(found_to_python).collect()
+    }
+
+    /// The files that are left out: path and kind.
+    fn left_out(&self) -> Vec<(OsString, &'static str)> {
+        self.0.left_out().iter().map(|one| (os_path(&one.path), one.kind)).collect()
     }
 
     /// The numbers of the files that are objects of this process, in the given order.

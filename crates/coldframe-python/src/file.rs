@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use coldframe::{Ahead, File, Notice, OnError, Piece, Scan, Split, TableScan};
+use arrow_array::RecordBatch;
+use coldframe::{Ahead, File, Notice, OnError, Piece, Scan, Split, StoredDictionary, TableScan};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyTuple};
@@ -12,7 +13,7 @@ use crate::error::{from_python as foreign, to_python};
 use crate::fingerprint::RawWitness;
 use crate::opening::RawOpening;
 use crate::predicate::PyPredicate;
-use crate::scan::RawScan;
+use crate::scan::{RawBatch, RawScan};
 use crate::value;
 
 /// Part, start, end.
@@ -204,6 +205,24 @@ impl RawFile {
         Ok(dict)
     }
 
+    #[pyo3(signature = (progress=None))]
+    fn lengths<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        let mut told = |rows| tick(progress.as_ref(), rows);
+        let lengths = py.detach(|| self.0.table.lengths(&mut told)).map_err(|e| self.raise(e))?;
+        value::to_python(py, &lengths)
+    }
+
+    /// Calls `with` with the part, start, end and values (a batch) of each dictionary of a column.
+    fn dictionaries(&self, py: Python<'_>, column: &str, with: Py<PyAny>) -> PyResult<()> {
+        let mut tell = |found: StoredDictionary| {
+            let batch =
+                RecordBatch::try_from_iter([("value", found.values)]).map_err(coldframe::arrow_error)?;
+            let told = (found.part, found.bytes.start, found.bytes.end, RawBatch(batch));
+            Python::attach(|py| with.call1(py, told).map(drop)).map_err(foreign)
+        };
+        py.detach(|| self.0.table.dictionaries(column, &mut tell)).map_err(|e| self.raise(e))
+    }
+
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         export_schema(py, self.0.table.schema())
     }
@@ -211,11 +230,13 @@ impl RawFile {
 
 /// A notice as a kind and a text.
 pub(crate) fn told(notice: Notice) -> (&'static str, String) {
-    match notice {
-        Notice::AmbiguousDialect(text) => ("ambiguous_dialect", text),
-        Notice::EncryptedColumns(text) => ("encrypted_columns", text),
-        Notice::PartialTable(text) => ("partial_table", text),
-    }
+    let kind = match notice {
+        Notice::AmbiguousDialect(_) => "ambiguous_dialect",
+        Notice::EncryptedColumns(_) => "encrypted_columns",
+        Notice::PartialTable(_) => "partial_table",
+        Notice::LeftOut(_) => "left_out",
+    };
+    (kind, notice.text())
 }
 
 pub(crate) fn pieces(py: Python<'_>, recorded: Vec<Piece>) -> Vec<PyPiece<'_>> {

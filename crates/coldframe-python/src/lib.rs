@@ -108,6 +108,7 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(detect, module)?)?;
     module.add_function(wrap_pyfunction!(formats, module)?)?;
     module.add_function(wrap_pyfunction!(dataset::find_files, module)?)?;
+    module.add_function(wrap_pyfunction!(dataset::foreign_files, module)?)?;
     module.add_function(wrap_pyfunction!(dataset::stop_reading, module)?)?;
     module.add_function(wrap_pyfunction!(options::parse_option, module)?)?;
     module.add_function(wrap_pyfunction!(load::load_options, module)?)?;

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | [`table`] | the files, their common schema, each file's form in the table |
 //! | [`discovery`], [`found`], `glob`, `folder` | which files exist |
+//! | [`foreign`] | files of other kinds beside them |
 //! | [`partition`] | the values of `key=value` folders |
 //! | [`columns`] | which column of a file is which of the table: by name, by position, by field id |
 //! | [`fragment`] | one file as a part of the table: constants, pruning by them, casts |
@@ -23,6 +24,7 @@
 pub mod columns;
 pub mod discovery;
 mod folder;
+pub mod foreign;
 pub mod found;
 pub mod fragment;
 mod glob;
@@ -37,6 +39,7 @@ pub mod wire;
 
 pub use columns::ColumnsBy;
 pub use discovery::discover;
+pub use foreign::LeftOut;
 pub use found::Found;
 pub use fragment::Fragment;
 pub use plan::{Opening, Part, Plan, Split, SplitFile, pack};

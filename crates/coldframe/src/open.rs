@@ -149,6 +149,12 @@ impl Ends {
         })
     }
 
+    /// What the file is, if it is of no format and shows what else it is.
+    fn other_kind(&self) -> Option<&'static str> {
+        let known = OTHERS.iter().find(|(magic, _)| self.head.starts_with(magic));
+        known.map(|(_, name)| *name).or((is_text(&self.head) && is_text(&self.tail)).then_some("text"))
+    }
+
     /// With a recording: opening the file need not read again what detection has read.
     fn into_recorded(self) -> [(u64, Bytes); 2] {
         [(0, self.head), (self.tail_start, self.tail)]
@@ -226,8 +232,48 @@ fn record(source: Source, recorded: Vec<Piece>) -> (Source, Option<Arc<Recording
     }
 }
 
-/// Magics of other formats: such a file is intact, but not supported by this build.
-const OTHERS: &[(&[u8], &str)] = &[(b"PAR1", "Parquet"), (b"Obj\x01", "Avro"), (b"SEQ", "Hadoop sequence")];
+/// Magics of other kinds of files: such a file is intact, but not read by this build.
+const OTHERS: &[(&[u8], &str)] = &[
+    (b"PAR1", "Parquet"),
+    (b"Obj\x01", "Avro"),
+    (b"SEQ", "Hadoop sequence"),
+    (b"ARROW1", "Arrow"),
+    (b"%PDF", "PDF"),
+    (b"PK\x03\x04", "zip"),
+    (b"\x1f\x8b", "gzip"),
+];
+
+/// What a source is by its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A format of this build.
+    Ours,
+    /// Something else, and what.
+    Other(&'static str),
+    /// It may be a damaged file of a format of this build.
+    Unknown,
+}
+
+/// The kind of a source by its ends. A folder is one table, or unknown.
+pub(crate) fn kind_of(source: &Source) -> Result<Kind> {
+    let Source::File { path, bytes, .. } = source else {
+        return Ok(if detect(source)?.is_some() { Kind::Ours } else { Kind::Unknown });
+    };
+    let ends = Ends::read(bytes.as_ref()).map_err(|e| e.in_file(&**path))?;
+    if ends.detect(path).is_some() {
+        return Ok(Kind::Ours);
+    }
+    Ok(ends.other_kind().map_or(Kind::Unknown, Kind::Other))
+}
+
+/// Whether bytes of one end of a file are text; a character may be cut there.
+fn is_text(bytes: &[u8]) -> bool {
+    let is_printed = |byte: &u8| *byte >= 0x20 || matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b);
+    let cut = bytes.iter().take(3).take_while(|byte| **byte & 0xc0 == 0x80).count();
+    let decoded = std::str::from_utf8(bytes.get(cut..).unwrap_or_default());
+    let is_utf8 = decoded.err().is_none_or(|e| e.error_len().is_none());
+    !bytes.is_empty() && is_utf8 && bytes.iter().all(is_printed)
+}
 
 /// Why a source of unknown format cannot be opened: its magic is damaged, or it is something else.
 fn not_ours(source: &Source) -> Error {

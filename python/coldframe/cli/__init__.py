@@ -18,6 +18,7 @@ from coldframe import __version__
 from coldframe._coldframe import formats
 from coldframe.cli import (
     completion,
+    dictionaries,
     diff,
     format_options,
     integrity,
@@ -39,6 +40,7 @@ _PAGED = frozenset(
         "schema",
         "meta",
         "stats",
+        "dictionary",
         "splits",
         "head",
         "cat",
@@ -145,6 +147,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     sizes.add_parsers(commands)
     diff.add_parsers(commands)
     sql.add_parsers(commands)
+    dictionaries.add_parsers(commands)
     integrity.add_parsers(commands)
     rescue.add_parsers(commands)
     format_options.add_parser(commands)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from coldframe import writing
 from coldframe._coldframe import formats, parse_option
 from coldframe.cli import output
+from coldframe.cli.finding import first_file
 from coldframe.cli.options import (
     STDIN,
     Commands,
@@ -23,7 +24,6 @@ from coldframe.cli.options import (
 )
 from coldframe.cli.parquet_side import is_parquet, parquet_rows
 from coldframe.comparing import Comparison, Side, compare
-from coldframe.discovery import discover
 from coldframe.filters import parse
 
 __all__ = ["add_parsers"]
@@ -112,7 +112,7 @@ def _ours(source: str, args: argparse.Namespace, own: dict[str, str]) -> Any:
     """A source in one of our formats. Options for both sides go to the one whose format knows them."""
     arguments = open_arguments(args)
     storage = arguments["storage_options"]
-    first = str(discover(source, storage, partitioned=False, whole_directories=False)[0].source)
+    first = first_file(source, storage)
     format = args.input_format or writing.detect(first, storage_options=storage)
     known = formats().get(format or "", {}).get("open", {})
     needs_schema = format is not None and formats()[format]["capabilities"]["needs_schema"]

@@ -1,61 +1,55 @@
 """Expands the arguments of commands that handle one file after the other.
 
 A directory that is one table (Kudu's, HBase's, Hudi's metadata, Hive's ACID) is one source. Any other
-directory stands for the files below it, as a pattern does for those that match. A text file next to the files
-of a table, such as a README or a list of checksums, is not a damaged file: it is left out, and named.
+directory stands for the files below it, as a pattern does for those that match. As in a scan, files of other
+kinds beside those of a table, such as a README or a list of checksums, are left out, and named.
 """
 
 from __future__ import annotations
 
-import os
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from coldframe import writing
-from coldframe.cli import output
-from coldframe.discovery import discover
-from coldframe.errors import NotFoundError
-from coldframe.sources import open_store, shown
+from coldframe._coldframe import foreign_files
+from coldframe.discovery import Found, discover
+from coldframe.errors import LeftOutWarning, NotFoundError
+from coldframe.sources import shown
 
-__all__ = ["files_below", "is_text"]
-
-_HEAD = 4096
-_NAMED = 3
-"""So many of the files that are left out are named."""
+__all__ = ["files_below", "first_file"]
 
 
 def files_below(
-    source: str, storage_options: Mapping[str, Any] | None, *, with_text: bool = False
+    source: str, storage_options: Mapping[str, Any] | None, *, with_others: bool = False
 ) -> list[str]:
-    """The files that a directory or a pattern stands for; with `with_text` including text files."""
-    found = [
-        str(one.source)
-        for one in discover(source, storage_options, partitioned=False, whole_directories=False)
-    ]
-    if with_text:
-        return found
-    texts = [path for path in found if is_text(path, storage_options)]
-    if texts:
-        names = [os.path.basename(path.rstrip("/")) for path in texts[:_NAMED]]
-        more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
-        output.complain(f"left out, since it is text: {', '.join(names)}{more}")
-    kept = [path for path in found if path not in set(texts)]
-    if not kept:
-        raise NotFoundError(f"{shown(source)}: no files of any of the formats, only text")
-    return kept
+    """The files that a directory or a pattern stands for; `with_others`: including those of other kinds."""
+    if with_others:
+        return [one.source for one in _listed(source, storage_options)]
+    try:
+        files, told = _without_others(source, storage_options)
+    except NotFoundError as error:
+        raise NotFoundError(f"{shown(source)}: {error}") from None
+    if told is not None:
+        warnings.warn(f"{shown(source)}: {told}", LeftOutWarning, stacklevel=2)
+    return files
 
 
-def is_text(path: str, storage_options: Mapping[str, Any] | None) -> bool:
-    """Whether a file begins with text and as none of the formats."""
+def first_file(source: str, storage_options: Mapping[str, Any] | None) -> str:
+    """The first of these files, of which a directory may also hold none in our formats."""
     try:
-        head = open_store(path, storage_options).read("", 0, _HEAD)
-    except OSError:
-        return False  # a folder that is one table, or something to complain about when it is opened
-    if not head or any(byte < 0x20 and byte not in b"\t\n\r\f\x1b" for byte in head):
-        return False
-    try:
-        head.decode("utf-8")
-    except UnicodeDecodeError as broken:
-        if broken.start < len(head) - 3:  # else it is a character that the piece ends in
-            return False
-    return writing.detect(path, storage_options=storage_options) is None
+        return _without_others(source, storage_options)[0][0]
+    except NotFoundError:
+        return _listed(source, storage_options)[0].source
+
+
+def _listed(source: str, storage_options: Mapping[str, Any] | None) -> list[Found]:
+    return discover(source, storage_options, partitioned=False, whole_directories=False)
+
+
+def _without_others(source: str, storage_options: Mapping[str, Any] | None) -> tuple[list[str], str | None]:
+    found = _listed(source, storage_options)
+    others, told = foreign_files(
+        [(one.source, list(one.keys), one.known) for one in found], storage_options=storage_options
+    )
+    gone = set(others)
+    return [one.source for at, one in enumerate(found) if at not in gone], told

@@ -193,7 +193,7 @@ def rows_of_sources(sources: list[str], arguments: dict[str, Any]) -> File | Dat
     return scan(given if len(given) > 1 else given[0], **arguments)
 
 
-def expanded(sources: list[str], storage_options: list[str], *, with_text: bool = False) -> list[str]:
+def expanded(sources: list[str], storage_options: list[str], *, with_others: bool = False) -> list[str]:
     """The sources of a command that handles one file after the other; patterns and directories are expanded.
 
     A directory that is one table is kept.
@@ -202,7 +202,7 @@ def expanded(sources: list[str], storage_options: list[str], *, with_text: bool 
     found: list[str] = []
     for source in sources:
         if source != STDIN and _is_many(source, storage):
-            found += files_below(source, storage, with_text=with_text)
+            found += files_below(source, storage, with_others=with_others)
         else:
             found.append(source)
     return found

@@ -12,13 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from coldframe._coldframe import RawDataset
-from coldframe.discovery import discover
+from coldframe.cli.finding import first_file
 from coldframe.errors import ColdframeError, NotFoundError
 from coldframe.file import OpenArguments
 from coldframe.filters import bind, keep, mentioned
 from coldframe.ranged import RangedFile
 from coldframe.sources import is_remote, open_store
 from coldframe.widening import unified
+from coldframe.writing import detect
 
 __all__ = ["is_parquet", "parquet_rows"]
 
@@ -28,7 +29,9 @@ _MAGIC = b"PAR1"
 def is_parquet(source: str, storage_options: Mapping[str, Any] | None) -> bool:
     """Whether a file (or the first one of a directory or pattern) begins as Parquet does."""
     try:
-        first = discover(source, storage_options, partitioned=False, whole_directories=False)[0].source
+        first = first_file(source, storage_options)
+        if detect(first, storage_options=storage_options) is not None:
+            return False
         return open_store(first, storage_options).read("", 0, len(_MAGIC)) == _MAGIC
     except (NotFoundError, IsADirectoryError):
         return False  # said when it is opened as one of our formats

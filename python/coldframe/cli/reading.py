@@ -17,6 +17,7 @@ from coldframe.cli.declared import add_tables_option
 from coldframe.cli.destinations import add_overwrite_option, claim, sources_of
 from coldframe.cli.foreign import Foreign, foreign_format
 from coldframe.cli.grid import print_grid, print_records
+from coldframe.cli.lengths import print_lengths
 from coldframe.cli.options import (
     STDIN,
     Commands,
@@ -96,9 +97,15 @@ def _add_facts(commands: Commands) -> None:
         commands,
         "stats",
         "show the statistics that a file stores",
-        "coldframe stats 000000_0\ncoldframe stats 000000_0 --json",
+        "coldframe stats 000000_0\ncoldframe stats 000000_0 --json\n"
+        "coldframe stats hfile --lengths                  # histograms of keys, values and rows",
     )
     parser.add_argument("source", nargs="+", help=EACH)
+    parser.add_argument(
+        "--lengths",
+        action="store_true",
+        help="read all cells of an HFile instead: how long keys, values and rows are, as HBase's hfile -s",
+    )
     add_open_options(parser)
     _json(parser, stats)
 
@@ -195,7 +202,7 @@ def detect(args: argparse.Namespace) -> int:
     """Returns exit code 2 if a file is of none of the formats."""
     storage = pairs(args.storage_option, "--storage-option") or None
     found = {}
-    for source in expanded(args.source, args.storage_option, with_text=True):
+    for source in expanded(args.source, args.storage_option, with_others=True):
         opened = sys.stdin.buffer.read() if source == STDIN else source
         found[source] = writing.detect(opened, storage_options=storage)
     if args.json:
@@ -270,11 +277,23 @@ def meta(args: argparse.Namespace) -> None:
 
 
 def stats(args: argparse.Namespace) -> None:
-    """All the statistics of each file."""
-    _print_each(args, File.statistics)
+    """All the statistics of each file, or the lengths of what it holds."""
+    if not args.lengths:
+        _print_each(args, File.statistics)
+        return
+
+    def lengths(file: File) -> dict[str, Any]:
+        with output.progress_bar("stats", file.num_rows, "cells") as progress:
+            return file.lengths(progress)
+
+    _print_each(args, lengths, print_lengths)
 
 
-def _print_each(args: argparse.Namespace, facts: Callable[[File], Any]) -> None:
+def _print_each(
+    args: argparse.Namespace,
+    facts: Callable[[File], Any],
+    show: Callable[[Any, str], None] = output.print_facts,
+) -> None:
     """Prints facts about each file. JSON is those of a single file, else an object by path."""
     sources = expanded(args.source, args.storage_option)
     found: dict[str, Any] = {}
@@ -285,7 +304,7 @@ def _print_each(args: argparse.Namespace, facts: Callable[[File], Any]) -> None:
             continue
         if len(sources) > 1 and not output.is_terminal():
             print(f"{'' if at == 0 else chr(10)}{source}:")
-        output.print_facts(facts(file), file.path)
+        show(facts(file), file.path)
     if args.json:
         print(output.as_json(found if len(sources) > 1 else found[sources[0]]))
 

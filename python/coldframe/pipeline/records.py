@@ -24,7 +24,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from coldframe._coldframe import ColdframeError, CorruptFileError
+from coldframe._coldframe import ColdframeError, CorruptFileError, formats
 from coldframe.pipeline.file_access import StorageOptions
 
 Json: TypeAlias = dict[str, object]
@@ -69,6 +69,10 @@ class Checks(TypedDict, total=False):
 # ---- of the source
 
 
+_PARTITIONED = frozenset(name for name, about in formats().items() if not about["capabilities"]["tables"])
+"""Formats of which a directory may be a partition; one of the others holds tables."""
+
+
 @dataclass(frozen=True)
 class SourceFile:
     """A file of the source tree, or a directory that a format reads as a whole (Kudu, HBase)."""
@@ -97,8 +101,14 @@ class SourceFile:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The names of the directories between the source's root and the file."""
-        return tuple(self.relative.split("/")[:-1])
+        """The names of the directories between the source's root and the file, and that of a partition."""
+        names = self.relative.split("/")
+        return tuple(names if self.is_partition else names[:-1])
+
+    @property
+    def is_partition(self) -> bool:
+        """Whether it is a directory that is a partition as a whole, as one of a transactional table."""
+        return self.is_folder and self.format in _PARTITIONED and is_partition(self.relative.split("/")[-1])
 
     @property
     def keys(self) -> tuple[tuple[str, str], ...]:

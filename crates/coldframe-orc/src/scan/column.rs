@@ -29,6 +29,7 @@ use coldframe_core::{Error, Result};
 use coldframe_encoding::values::spread;
 
 use self::input::Input;
+pub(crate) use self::text::stored_dictionary;
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::{Column, Kind};
 use crate::scan::rle::bytes::BitRle;

@@ -4,11 +4,13 @@
 //! warehouse/t/dt=2014-01-01/000000_0          a file, with the pair dt = 2014-01-01
 //!             dt=2014-01-01/_SUCCESS          hidden: `.` or `_` in front of a name, as Hive and Spark have it
 //!             dt=2014-01-02/000000_0 (empty)  holds no rows, as a bucket of Hive's or an object that stands for a folder
+//!             dt=2014-01-03/base_5/..         one source: a partition of a transactional table
 //! kudu/                                       one table: a folder that a format takes as a whole
 //! ```
 //!
 //! Files come in a stable order: as given, and by path within a folder or a pattern.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 
 use coldframe_core::{Error, Result};
@@ -19,6 +21,7 @@ use super::found::{Found, Pair};
 use super::glob::{fits, fixed_part, is_hidden, is_pattern, leads_through_hidden, matches};
 use super::partition::pairs_of;
 use super::storage::{Storage, not_there, os_path, shown_path};
+use crate::formats;
 
 /// The files that `given` names. `whole`: each folder is one table of its format, whatever it contains.
 pub fn discover(storage: &dyn Storage, given: &OsStr, whole: bool) -> Result<Vec<Found>> {
@@ -36,7 +39,7 @@ pub fn discover(storage: &dyn Storage, given: &OsStr, whole: bool) -> Result<Vec
     let tree = Tree::new(storage, &path, whole)?;
     match tree.store.stat("")? {
         Some(stat) if stat.is_folder => tree.folder("", Vec::new()),
-        Some(stat) => Ok(vec![Found { path, pairs: Vec::new(), known: Some(stat.identity()) }]),
+        Some(stat) => Ok(vec![Found { path, known: Some(stat.identity()), ..Found::default() }]),
         None if is_pattern(&path) => of_pattern(storage, &path, whole),
         None => Err(not_there(&path, "no such file or directory")),
     }
@@ -85,15 +88,20 @@ impl<'a> Tree<'a> {
     }
 
     fn found(&self, stat: &Stat) -> Found {
-        Found { path: self.url_of(&stat.path), pairs: pairs_of(&stat.path), known: Some(stat.identity()) }
+        Found {
+            path: self.url_of(&stat.path),
+            pairs: pairs_of(&stat.path),
+            known: Some(stat.identity()),
+            listed: true,
+        }
     }
 
     /// The files in a folder, or the folder itself if it is one table.
     fn folder(&self, path: &str, pairs: Vec<Pair>) -> Result<Vec<Found>> {
         let url = self.url_of(path);
         let flat = is_flat(OsStr::new(&url));
-        let itself = |pairs| vec![Found { path: url.clone(), pairs, known: None }];
-        if self.whole || (!flat && is_one_table(self.storage, &os_path(&url))) {
+        let itself = |pairs| vec![Found { path: url.clone(), pairs, known: None, listed: true }];
+        if !flat && is_one_table(self.storage, &os_path(&url)) {
             return Ok(itself(pairs));
         }
         let listed = self.below(path)?;
@@ -111,7 +119,32 @@ impl<'a> Tree<'a> {
         let visible = listed.iter().zip(&names).filter(|(_, name)| !leads_through_hidden(name));
         let mut files: Vec<&Stat> = visible.map(|(stat, _)| stat).collect();
         files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        Ok(files.into_iter().map(|stat| self.found(stat)).collect())
+        let found = self.with_tables(path, &files);
+        let has_tables = found.iter().any(|one| one.known.is_none());
+        Ok(if self.whole && !has_tables { itself(pairs) } else { found })
+    }
+
+    /// Files in the order of their paths. Those in one folder that is a table or a partition of one, as it is with Hive's
+    /// transactional tables, are that folder.
+    fn with_tables(&self, root: &str, files: &[&Stat]) -> Vec<Found> {
+        let above: BTreeSet<&str> =
+            files.iter().filter_map(|stat| folder_of_part(&stat.path, root)).collect();
+        let mut found = Vec::with_capacity(files.len());
+        let mut folders = BTreeSet::new();
+        for stat in files {
+            let mut parents = stat.path.match_indices('/').filter_map(|(at, _)| stat.path.get(..at));
+            match parents.find(|parent| above.contains(parent)) {
+                None => found.push(self.found(stat)),
+                Some(folder) if folders.insert(folder) => found.push(Found {
+                    path: self.url_of(folder),
+                    pairs: pairs_of(&format!("{folder}/")),
+                    known: None,
+                    listed: true,
+                }),
+                Some(_) => {}
+            }
+        }
+        found
     }
 
     /// All files below a folder, following links to folders, as Hive and pyarrow do.
@@ -164,6 +197,19 @@ impl<'a> Tree<'a> {
         }
         Ok(())
     }
+}
+
+/// The folder below `root` that a part of a table in a file's path lies in: `t/p=1` of `t/p=1/delta_1_1/bucket_00000`.
+fn folder_of_part<'a>(path: &'a str, root: &str) -> Option<&'a str> {
+    let formats = formats();
+    let slashes: Vec<usize> = path.match_indices('/').map(|(at, _)| at).collect();
+    let folders = slashes.windows(2).filter_map(|ends| match ends {
+        [start, end] => Some((path.get(..*start)?, path.get(start + 1..*end)?)),
+        _ => None,
+    });
+    let is_below = |folder: &str| folder.len() > root.len();
+    let is_part = |name: &str| formats.iter().any(|format| format.is_part_of_folder(name));
+    folders.filter(|(folder, name)| is_below(folder) && is_part(name)).map(|(folder, _)| folder).next()
 }
 
 /// A listing; empty if there is no such folder.
@@ -240,6 +286,25 @@ mod tests {
         assert_eq!(at("dt=*"), [pair("dt", "1"), pair("city", "a b")]);
         assert_eq!(at("dt=1/*/f"), [pair("city", "a b")]);
         assert!(at("dt=1/city=a%20b/f").is_empty());
+    }
+
+    #[test]
+    fn partitions_of_transactional_tables_are_folders() {
+        let dir = tree(&[
+            "p=1/base_5/bucket_00000",
+            "p=1/base_5/_orc_acid_version",
+            "p=1/delta_6_6/bucket_00000",
+            "p=1/000000_0",
+            "p=2/000000_0",
+            "p=2/.x/delta_1_1/y",
+            "p=3/q=4/delta_1_1/bucket_00000",
+            "delta_x_1/a",
+        ]);
+        assert_eq!(paths(&dir, ""), ["delta_x_1/a", "p=1", "p=2/000000_0", "p=3/q=4"]);
+        assert_eq!(paths(&dir, "p=*"), ["p=1", "p=2/000000_0", "p=3/q=4"]);
+        assert_eq!(paths(&dir, "p=1/*/bucket*"), ["p=1/base_5/bucket_00000", "p=1/delta_6_6/bucket_00000"]);
+        let found = discover(&Stores::default(), dir.path().as_os_str(), false).unwrap();
+        assert_eq!(found[3].pairs, [("p".to_owned(), "3".to_owned()), ("q".to_owned(), "4".to_owned())]);
     }
 
     #[cfg(unix)]

@@ -14,4 +14,6 @@ pub struct Found {
     pub pairs: Vec<Pair>,
     /// What the listing said about it.
     pub known: Option<Identity>,
+    /// Whether it was found in a folder or by a pattern, and not named explicitly.
+    pub listed: bool,
 }

@@ -134,7 +134,7 @@ mod tests {
 
     fn found(pairs: &[(&str, &str)]) -> Found {
         let pairs = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        Found { path: "t/x".to_owned(), pairs, known: None }
+        Found { path: "t/x".to_owned(), pairs, ..Found::default() }
     }
 
     fn kind_of(values: &[&str]) -> DataType {

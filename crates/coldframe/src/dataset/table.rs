@@ -12,12 +12,13 @@ use coldframe_core::{Error, Fault, Notice, Predicate, Result, Source, scan};
 
 use super::columns::ColumnsBy;
 use super::discovery::{discover, with_bytes};
+use super::foreign::{self, LeftOut};
 use super::found::Found;
 use super::fragment::Fragment;
 use super::openings::side_by_side;
 use super::partition;
 use super::plan::{Opening, SplitFile};
-use super::storage::{os_path, shown_path};
+use super::storage::{Storage, os_path, shown_path};
 use crate::{File, format_named, formats};
 
 /// How many files stay open, that is, keep in memory what opening them read.
@@ -84,6 +85,7 @@ struct Inner {
     opened: Mutex<HashMap<usize, File>>,
     notices: Mutex<Vec<(String, Notice)>>,
     has_notices: AtomicBool,
+    left_out: Vec<LeftOut>,
 }
 
 impl Dataset {
@@ -118,16 +120,20 @@ impl Dataset {
         if options.without_partitions {
             entries.iter_mut().for_each(|entry| entry.found.pairs.clear());
         }
-        let kept = with_bytes(entries.iter().map(|entry| entry.found.clone()).collect(), &shown)?;
-        if kept.len() < entries.len() {
-            entries.retain(|entry| entry.found.known.as_ref().is_none_or(|known| known.len > 0));
-        }
+        with_bytes(entries.iter().map(|entry| entry.found.clone()).collect(), &shown)?;
+        entries.retain(|entry| entry.found.known.as_ref().is_none_or(|known| known.len > 0));
+        let left_out = leave_out(&mut entries, &opening.storage)?;
+        let kept: Vec<Found> = entries.iter().map(|entry| entry.found.clone()).collect();
         let partitions = partition::fields(&kept, options.partition_types.as_deref())?;
         let constants = kept.iter().map(|one| partition::values(one, &partitions)).collect::<Result<_>>()?;
         let schema = OnceLock::new();
         if let Some(known) = &options.schema {
             drop(schema.set(known.clone()));
         }
+        let notices: Vec<(String, Notice)> = match left_out.is_empty() {
+            true => Vec::new(),
+            false => vec![(shown, Notice::LeftOut(foreign::in_words(&left_out)))],
+        };
         Ok(Self(Arc::new(Inner {
             entries,
             opening: Arc::new(opening),
@@ -137,8 +143,9 @@ impl Dataset {
             schema,
             lead: AtomicUsize::new(0),
             opened: Mutex::default(),
-            notices: Mutex::default(),
-            has_notices: AtomicBool::new(false),
+            has_notices: AtomicBool::new(!notices.is_empty()),
+            notices: Mutex::new(notices),
+            left_out,
         })))
     }
 
@@ -230,6 +237,11 @@ impl Dataset {
     /// Whether a file was given as an object of this process, so that its path is only a name.
     pub fn is_of_this_process(&self, at: usize) -> bool {
         self.0.entries.get(at).is_some_and(|entry| entry.file.is_some() || entry.source.is_some())
+    }
+
+    /// Files that were found beside them and are of other kinds, so that they are not read.
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.0.left_out
     }
 
     /// The columns that come from the names of folders.
@@ -377,6 +389,18 @@ impl fmt::Debug for Dataset {
             self.0.entries.iter().take(3).map(|entry| shown_path(&entry.found.path)).collect();
         f.debug_struct("Dataset").field("files", &self.len()).field("first", &paths).finish_non_exhaustive()
     }
+}
+
+/// Takes out the files that are none of the table's.
+fn leave_out(entries: &mut Vec<Entry>, storage: &Arc<dyn Storage>) -> Result<Vec<LeftOut>> {
+    let found: Vec<Found> = entries.iter().map(|entry| entry.found.clone()).collect();
+    let told = foreign::foreign(storage, &found)?;
+    for (at, _) in told.iter().rev() {
+        entries.remove(*at);
+    }
+    let left_out =
+        told.into_iter().filter_map(|(at, kind)| Some(LeftOut { path: found.get(at)?.path.clone(), kind }));
+    Ok(left_out.collect())
 }
 
 /// Whether an option of the format (of any format, if none is named) says that a folder is one table.

@@ -74,6 +74,14 @@ fn read_dictionary(input: &Input<'_>, column: &Column, is_text: bool) -> Result<
     dictionary::read(entries, lengths, data, &input.limits, most, is_text)
 }
 
+/// The dictionary of a column as bytes.
+pub(crate) fn stored_dictionary(input: &Input<'_>, column: &Column) -> Result<BinaryArray> {
+    match read_dictionary(input, column, false)? {
+        Dictionary::Bytes(values) => Ok(values),
+        Dictionary::Text(..) => Err(Error::invalid("a dictionary of text where bytes were asked for")),
+    }
+}
+
 /// A reader of bytes.
 pub(super) fn binary(input: &Input<'_>, column: &Column) -> Result<Box<dyn ColumnReader>> {
     // Text that the user declared to be bytes may have one.

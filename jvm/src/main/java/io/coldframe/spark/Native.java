@@ -17,6 +17,9 @@ final class Native {
   /** What a table is called in plans, as UTF-8. */
   static native byte[] name(long table);
 
+  /** What a user of a table should hear of though it is no error, as UTF-8, each with a zero byte behind it. */
+  static native byte[] notices(long table);
+
   /** The columns that come from the names of folders, as UTF-8, each with a zero byte behind it. */
   static native byte[] partitions(long table);
 

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.logging.Logger;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
@@ -17,6 +18,7 @@ import org.apache.spark.sql.types.StructType;
  * go of those that Java has forgotten whenever another one is opened.
  */
 final class OpenTable {
+  private static final Logger LOG = Logger.getLogger("io.coldframe");
   private static final ReferenceQueue<OpenTable> FORGOTTEN = new ReferenceQueue<>();
   private static final Set<Reference> REFERENCES = ConcurrentHashMap.newKeySet();
 
@@ -49,6 +51,7 @@ final class OpenTable {
     String said = schema == null ? "null" : json(schema);
     number = Native.open(Json.bytes("{\"options\":" + Json.object(options) + ",\"schema\":" + said + ",\"folders\":" + folders + "}"));
     REFERENCES.add(new Reference(this));
+    texts(Native.notices(number)).forEach(LOG::warning);
   }
 
   /**
@@ -65,13 +68,18 @@ final class OpenTable {
   }
 
   List<String> partitions() {
-    List<String> names = new ArrayList<>();
-    for (String name : new String(Native.partitions(number), StandardCharsets.UTF_8).split("\0")) {
-      if (!name.isEmpty()) {
-        names.add(name);
+    return texts(Native.partitions(number));
+  }
+
+  /** Texts that each have a zero byte behind them. */
+  private static List<String> texts(byte[] all) {
+    List<String> texts = new ArrayList<>();
+    for (String text : new String(all, StandardCharsets.UTF_8).split("\0")) {
+      if (!text.isEmpty()) {
+        texts.add(text);
       }
     }
-    return names;
+    return texts;
   }
 
   StructType schema() {

@@ -1,0 +1,260 @@
+//! How long keys, values and rows are: the figures that HBase's `hfile -s` prints, over all cells in one pass.
+//!
+//! ```text
+//! key_bytes     of each cell: row, family, qualifier, timestamp and type as a key holds them, or the key of a pair
+//! value_bytes   of each cell
+//! row_bytes     of each row: its cells with the eight bytes of their lengths
+//! row_cells     of each row: how many cells it has
+//! ```
+//!
+//! Counts, extremes, means and deviations are exact. Percentiles are exact up to [`EXACT`], and beyond that too small by
+//! less than a thousandth, so that memory does not grow with the file.
+
+use std::sync::Arc;
+
+use coldframe_core::{Result, Value};
+
+use crate::layout::cell::KEY_OVERHEAD;
+use crate::open::RawFile;
+use crate::options::View;
+use crate::scan::cells::CellReader;
+
+/// Lengths below are counted one by one.
+const EXACT: u64 = 2048;
+/// Longer ones in so many steps from a power of two to the next.
+const STEPS: u64 = 1024;
+const EXACT_BITS: u32 = EXACT.trailing_zeros();
+const STEP_BITS: u32 = STEPS.trailing_zeros();
+/// The lengths of a cell's key and value, in front of it.
+const CELL_OVERHEAD: u64 = 8;
+const PERCENTILES: [(&str, f64); 6] =
+    [("median", 0.5), ("p75", 0.75), ("p95", 0.95), ("p98", 0.98), ("p99", 0.99), ("p999", 0.999)];
+/// Cells between two calls of `tick`.
+const TICK: u64 = 1 << 16;
+
+/// How often each length occurs.
+#[derive(Debug, Default)]
+struct Lengths {
+    counts: Vec<u64>,
+    count: u64,
+    min: Option<u64>,
+    max: u64,
+    sum: u128,
+    squares: u128,
+}
+
+/// The place of a length among the counts.
+fn place(length: u64) -> usize {
+    if length < EXACT {
+        return usize::try_from(length).unwrap_or(0);
+    }
+    let power = length.ilog2();
+    let step = (length >> (power - STEP_BITS)) - STEPS;
+    usize::try_from(EXACT + u64::from(power - EXACT_BITS) * STEPS + step).unwrap_or(0)
+}
+
+/// The smallest length at a place.
+fn smallest(place: u64) -> u64 {
+    if place < EXACT {
+        return place;
+    }
+    let (power, step) = ((place - EXACT) / STEPS, (place - EXACT) % STEPS);
+    let shift = u32::try_from(power).unwrap_or(0) + EXACT_BITS - STEP_BITS;
+    (STEPS + step) << shift
+}
+
+impl Lengths {
+    fn add(&mut self, length: u64) {
+        let place = place(length);
+        if place >= self.counts.len() {
+            self.counts.resize(place + 1, 0);
+        }
+        if let Some(count) = self.counts.get_mut(place) {
+            *count += 1;
+        }
+        self.count += 1;
+        self.min = Some(self.min.map_or(length, |min| min.min(length)));
+        self.max = self.max.max(length);
+        self.sum += u128::from(length);
+        self.squares = self.squares.saturating_add(u128::from(length) * u128::from(length));
+    }
+
+    /// The length at a share of all, from the shortest on.
+    fn at(&self, share: f64) -> u64 {
+        let rank = (share * self.count as f64).ceil().max(1.0);
+        let mut seen = 0;
+        for (place, count) in (0u64..).zip(&self.counts) {
+            seen += count;
+            if seen as f64 >= rank {
+                return smallest(place).max(self.min.unwrap_or(0));
+            }
+        }
+        self.max
+    }
+
+    /// How many lengths lie from a power of two to the next: the first length, the last, the count.
+    fn histogram(&self) -> Value {
+        let mut bars: Vec<(u64, u64, u64)> = Vec::new();
+        for (place, count) in (0u64..).zip(&self.counts).filter(|(_, count)| **count > 0) {
+            let length = smallest(place);
+            let from = if length == 0 { 0 } else { 1u64 << length.ilog2() };
+            let to = if length == 0 { 0 } else { from + (from - 1) };
+            match bars.last_mut() {
+                Some((first, _, held)) if *first == from => *held += count,
+                _ => bars.push((from, to, *count)),
+            }
+        }
+        let bar = |(from, to, count): (u64, u64, u64)| {
+            Value::map([("from", Value::from(from)), ("to", to.into()), ("count", count.into())])
+        };
+        Value::List(bars.into_iter().map(bar).collect())
+    }
+
+    fn value(&self) -> Value {
+        let count = self.count as f64;
+        let mean = (self.count > 0).then(|| self.sum as f64 / count);
+        // Of a sample, as HBase's tool has it.
+        let deviation = mean.filter(|_| self.count > 1).map(|mean| {
+            let spread = self.squares as f64 - self.sum as f64 * mean;
+            (spread / (count - 1.0)).max(0.0).sqrt()
+        });
+        let mut told = vec![
+            ("count", Value::from(self.count)),
+            ("min", self.min.into()),
+            ("max", self.min.map(|_| self.max).into()),
+            ("mean", mean.into()),
+            ("stddev", deviation.into()),
+        ];
+        let percentile = |share: f64| self.min.map(|_| self.at(share)).into();
+        told.extend(PERCENTILES.map(|(name, share)| (name, percentile(share))));
+        told.push(("histogram", self.histogram()));
+        Value::map(told)
+    }
+}
+
+/// What a pass over the cells counts.
+#[derive(Debug, Default)]
+struct Measured {
+    keys: Lengths,
+    values: Lengths,
+    row_bytes: Lengths,
+    row_cells: Lengths,
+    row: Vec<u8>,
+    bytes: u64,
+    cells: u64,
+    biggest: Option<(u64, Vec<u8>)>,
+}
+
+impl Measured {
+    fn add(&mut self, row: &[u8], key: u64, value: u64, tags: u64) {
+        if self.cells > 0 && self.row != row {
+            self.end_row();
+        }
+        if self.cells == 0 {
+            self.row.clear();
+            self.row.extend_from_slice(row);
+        }
+        self.keys.add(key);
+        self.values.add(value);
+        self.cells += 1;
+        self.bytes = self.bytes.saturating_add(CELL_OVERHEAD + key + value + tags);
+    }
+
+    fn end_row(&mut self) {
+        if self.cells == 0 {
+            return;
+        }
+        self.row_bytes.add(self.bytes);
+        self.row_cells.add(self.cells);
+        if self.biggest.as_ref().is_none_or(|(bytes, _)| self.bytes > *bytes) {
+            self.biggest = Some((self.bytes, self.row.clone()));
+        }
+        (self.bytes, self.cells) = (0, 0);
+    }
+
+    fn value(mut self) -> Value {
+        self.end_row();
+        let biggest = self.biggest.map(|(_, row)| Value::text_or_bytes(&row));
+        Value::map([
+            ("key_bytes", self.keys.value()),
+            ("value_bytes", self.values.value()),
+            ("row_bytes", self.row_bytes.value()),
+            ("row_cells", self.row_cells.value()),
+            ("biggest_row", biggest.unwrap_or(Value::Null)),
+        ])
+    }
+}
+
+/// The lengths in a file, which is read block by block.
+pub(crate) fn lengths(
+    file: &Arc<RawFile>,
+    view: View,
+    tick: &mut dyn FnMut(u64) -> Result<()>,
+) -> Result<Value> {
+    file.check()?;
+    let with_tags = file.context.layout.tags;
+    let mut reader = CellReader::new(file.clone());
+    let mut measured = Measured::default();
+    let mut cells = 0u64;
+    while let Some(cell) = reader.next()? {
+        let key = match view {
+            View::KeyValue => cell.row.len(),
+            View::Cells => KEY_OVERHEAD + cell.row.len() + cell.family.len() + cell.qualifier.len(),
+        };
+        // A cell without tags has no length of them in memory, where HBase measures it.
+        let tags = if with_tags && !cell.tags.is_empty() { 2 + cell.tags.len() } else { 0 };
+        measured.add(cell.row, key as u64, cell.value.len() as u64, tags as u64);
+        cells += 1;
+        if cells.is_multiple_of(TICK) {
+            tick(cells)?;
+        }
+    }
+    tick(cells)?;
+    Ok(measured.value())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_exact_and_then_close() {
+        for length in (0..5000).chain([65_535, 65_536, 1 << 31, u64::MAX >> 1, u64::MAX]) {
+            let found = smallest(place(length) as u64);
+            assert!(found <= length && (length - found) as f64 <= length as f64 / 1000.0, "{length} {found}");
+            assert!(length >= EXACT || found == length);
+        }
+    }
+
+    #[test]
+    fn figures_of_some_lengths() {
+        let mut lengths = Lengths::default();
+        (1..=100).for_each(|length| lengths.add(length));
+        let value = lengths.value();
+        let get = |name: &str| value.get(name).unwrap().clone();
+        assert_eq!((get("min"), get("max"), get("median")), (Value::Int(1), Value::Int(100), Value::Int(50)));
+        assert_eq!(
+            (get("p95"), get("p999"), get("mean")),
+            (Value::Int(95), Value::Int(100), Value::Float(50.5))
+        );
+        let Value::Float(deviation) = get("stddev") else { panic!() };
+        assert!((deviation - 29.011).abs() < 0.001);
+        let Value::List(bars) = get("histogram") else { panic!() };
+        assert_eq!(bars.len(), 7);
+        assert_eq!(bars[6].get("count"), Some(&Value::Int(37)));
+        assert_eq!(Lengths::default().value().get("min"), Some(&Value::Null));
+    }
+
+    #[test]
+    fn rows_are_told_apart() {
+        let mut measured = Measured::default();
+        for (row, value) in [("a", 1), ("a", 2), ("b", 30), ("c", 4)] {
+            measured.add(row.as_bytes(), 10, value, 0);
+        }
+        let value = measured.value();
+        let of = |what: &str, name: &str| value.get(what).unwrap().get(name).unwrap().clone();
+        assert_eq!(of("row_cells", "count"), Value::Int(3));
+        assert_eq!((of("row_cells", "max"), of("row_bytes", "max")), (Value::Int(2), Value::Int(48)));
+        assert_eq!(value.get("biggest_row"), Some(&Value::Str("b".to_owned())));
+    }
+}

@@ -1,0 +1,61 @@
+"""The command dictionary: what ORC's stripes and CFiles store once for all values of a column."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from coldframe.cli import output
+from coldframe.cli.options import Commands, add_command, add_open_options, expanded, open_file
+from coldframe.cli.reading import EACH
+
+__all__ = ["add_parsers"]
+
+
+def add_parsers(commands: Commands) -> None:
+    """Adds dictionary."""
+    parser = add_command(
+        commands,
+        "dictionary",
+        "show the dictionaries of a column, as ORC's stripes and CFiles store them",
+        """coldframe dictionary events.orc -c channel
+coldframe dictionary events.orc -c channel --json | jq '.[].values | length'
+coldframe dictionary 000000_0.cfile -c value -n 20""",
+    )
+    parser.add_argument("source", nargs="+", help=EACH)
+    parser.add_argument(
+        "-c", "--column", required=True, metavar="NAME", help="a column with text; in a struct, struct.field"
+    )
+    parser.add_argument(
+        "-n", "--limit", type=int, metavar="N", help="at most N values of each dictionary (default all)"
+    )
+    add_open_options(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=dictionary)
+
+
+def dictionary(args: argparse.Namespace) -> None:
+    """Prints a header and a line for each value. JSON is a list of a single file, else an object by path."""
+    sources = expanded(args.source, args.storage_option)
+    told: dict[str, list[dict[str, Any]]] = {}
+    for source in sources:
+        all_of_it = told.setdefault(source, [])
+
+        def take(found: dict[str, Any], source: str = source, kept: list[Any] = all_of_it) -> None:
+            values = found["values"][: args.limit] if args.limit is not None else found["values"]
+            shown = output.python_values(values)
+            if args.json:
+                kept.append({**found, "entries": len(found["values"]), "values": list(shown)})
+                return
+            kept.append(None)  # only counted: the values are printed
+            where = f"{source}: {found['part']}" if len(sources) > 1 else found["part"]
+            size = output.size_text(found["length"])
+            print(f"{where}: {len(found['values'])} entries, {size} at offset {found['offset']}")
+            for number, value in enumerate(shown):
+                print(f"{number:>8}: {output.cell_text(value)}")
+
+        open_file(args, source).each_dictionary(args.column, take)
+        if not all_of_it and not args.json:
+            output.complain(f"{source}: {args.column} is stored without a dictionary")
+    if args.json:
+        print(output.as_json(told if len(sources) > 1 else told[sources[0]]))

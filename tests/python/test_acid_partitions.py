@@ -1,0 +1,130 @@
+"""Hive's transactional tables below partition folders: each partition is read as its live rows."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import coldframe as cf
+from coldframe.cli import main
+
+DATA = Path(__file__).parents[1] / "data" / "hive" / "files"
+ENTRIES = json.loads((DATA / "MANIFEST.json").read_text())
+PARTITIONS = {"dt=2020-01-01": "changes", "dt=2020-01-02": "major", "dt=2020-01-03": "minor"}
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three of Hive's own table directories as partitions of one table."""
+    folder = tmp_path_factory.mktemp("warehouse") / "sales"
+    for partition, name in PARTITIONS.items():
+        shutil.copytree(DATA / name, folder / partition)
+    return folder
+
+
+def expected(table: Path) -> list[tuple[object, ...]]:
+    """Their rows, as a scan of each directory alone gives them, with the partition."""
+    rows: list[tuple[object, ...]] = []
+    for partition in PARTITIONS:
+        alone = cf.open(table / partition).read(["id"])
+        rows += [(one, partition.partition("=")[2]) for one in alone["id"].to_pylist()]
+    return sorted(rows, key=repr)
+
+
+def found(rows: pa.Table) -> list[tuple[object, ...]]:
+    """Rows with the partition as text."""
+    pairs = zip(rows["id"].to_pylist(), map(str, rows["dt"].to_pylist()), strict=True)
+    return sorted(pairs, key=repr)
+
+
+def test_a_scan_gives_the_live_rows_of_all(table: Path) -> None:
+    dataset = cf.scan(table)
+    assert dataset.files == [str(table / partition) for partition in PARTITIONS]
+    assert dataset.partition_columns == ["dt"]
+    assert dataset.schema.names[-1] == "dt"
+    assert "operation" not in dataset.schema.names
+    rows = dataset.to_table()
+    assert found(rows) == expected(table)
+    assert dataset.count() == rows.num_rows
+    split_rows = pa.concat_tables(s.to_batches().read_all() for s in dataset.splits(1000))
+    assert found(split_rows) == expected(table)
+    some = cf.scan(str(table / "dt=2020-01-0[12]"))
+    assert found(some.to_table()) == [row for row in expected(table) if row[1] != "2020-01-03"]
+    one = dataset.to_table(filter="dt = date '2020-01-02'")
+    assert found(one) == [row for row in expected(table) if row[1] == "2020-01-02"]
+
+
+@pytest.mark.parametrize(
+    "entry", json.loads((DATA / "MANIFEST.json").read_text()), ids=lambda one: one["truth"]
+)
+def test_each_partition_is_what_hive_reads(entry: dict[str, Any], tmp_path: Path) -> None:
+    for partition in ("p=1/q=a", "p=2/q=b%20c"):
+        shutil.copytree(DATA / entry["file"], tmp_path / partition)
+    truth = pq.read_table(DATA / entry["truth"])
+    dataset = cf.scan(tmp_path, **entry["open"])
+    assert dataset.schema.names == [*truth.schema.names, "p", "q"]
+    for p, q in ((1, "a"), (2, "b c")):
+        live = dataset.to_table(truth.schema.names, filter=[("p", "=", p), ("q", "=", q)])
+        order = [(name, "ascending") for name in truth.schema.names]
+        assert live.sort_by(order).to_pylist() == truth.cast(live.schema).sort_by(order).to_pylist()
+
+
+def test_every_command_reads_them(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    number = len(expected(table))
+    assert main(["count", str(table)]) == 0
+    assert capsys.readouterr().out == f"{number}\n"
+    for command in (
+        "head",
+        "cat",
+        "schema",
+        "meta",
+        "stats",
+        "sizes",
+        "inspect",
+        "index",
+        "verify",
+        "splits",
+    ):
+        assert main([command, str(table)]) == 0, command
+        assert capsys.readouterr().out
+    assert main(["verify", str(table), "--json"]) == 0
+    assert sorted(json.loads(capsys.readouterr().out)) == [str(table / partition) for partition in PARTITIONS]
+    assert (
+        main(["sql", f"select count(*) as n, count(distinct dt) as p from '{table}'", "--format", "json"])
+        == 0
+    )
+    assert json.loads(capsys.readouterr().out) == [{"n": number, "p": 3}]
+    assert main(["convert", str(table), str(table.parent / "all.parquet")]) == 0
+    assert found(pq.read_table(table.parent / "all.parquet")) == expected(table)
+
+
+def test_tables_lists_one(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    [one] = cf.tables(table.parent)
+    assert (one.name, one.format, one.files, one.problem) == ("sales", "orc", 3, None)
+    opened = one.open()
+    assert isinstance(opened, cf.Dataset)
+    assert found(opened.to_table()) == expected(table)
+    assert '[tables."sales"]\npath = "sales"' in one.to_toml()
+
+
+def test_a_migration_takes_it_as_one_table(table: Path, tmp_path: Path) -> None:
+    from coldframe.pipeline import InProcess, migrate
+
+    report = migrate(InProcess(), table.parent, tmp_path / "lake", to="parquet")
+    assert report.exit_code == 0
+    [one] = report.tables
+    assert (one.name, one.path) == ("sales", "sales")
+    rows = pa.concat_tables(
+        cf_rows.append_column("dt", pa.array([path.parent.name.partition("=")[2]] * cf_rows.num_rows))
+        for path in sorted((tmp_path / "lake").rglob("*.parquet"))
+        for cf_rows in [pq.ParquetFile(path).read(["id"])]
+    )
+    assert found(rows) == expected(table)
+    safe = (tmp_path / "lake" / "_coldframe" / "safe-to-delete.txt").read_text()
+    assert all(str(table / partition) in safe for partition in PARTITIONS)

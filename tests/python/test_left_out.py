@@ -1,0 +1,136 @@
+"""Files of other kinds beside those of a table: what is left out of it and told, and what never is."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+import warnings
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import coldframe as cf
+from coldframe.cli import main
+
+ROWS = pa.table({"id": range(100), "s": [f"name {i % 7}" for i in range(100)]})
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Path:
+    """Two ORC files in partitions, and what people leave beside them."""
+    folder = tmp_path / "sales"
+    for part in (1, 2):
+        (folder / f"p={part}").mkdir(parents=True)
+        cf.write(ROWS, folder / f"p={part}" / "part-0.orc", format="orc", codec="zlib")
+    (folder / "README.md").write_text("# What lies here\n\u00e4\n", encoding="utf-8")
+    (folder / "p=1" / "job.log").write_text("started\nended\n")
+    (folder / "p=1" / "rows.csv").write_text("id,s\n1,a\n")
+    (folder / "p=1" / "part-0.orc.md5").write_text("d41d8cd98f00b204e9800998ecf8427e  part-0.orc\n")
+    (folder / "p=2" / "rows.csv.gz").write_bytes(gzip.compress(b"id,s\n1,a\n"))
+    (folder / "_SUCCESS").touch()
+    pq.write_table(ROWS, folder / "p=2" / "export.parquet")
+    return folder
+
+
+LEFT_OUT = {
+    "README.md": "text",
+    "p=1/job.log": "text",
+    "p=1/part-0.orc.md5": "text",
+    "p=1/rows.csv": "text",
+    "p=2/export.parquet": "Parquet",
+    "p=2/rows.csv.gz": "gzip",
+}
+
+
+def test_a_scan_leaves_them_out_and_says_so(warehouse: Path) -> None:
+    with pytest.warns(
+        cf.LeftOutWarning, match=r"README.md \(text\), job.log \(text\), .* and 3 more"
+    ) as told:
+        dataset = cf.scan(warehouse)
+    assert len(told) == 1
+    assert str(warehouse) in str(told[0].message)
+    assert dataset.left_out == [
+        {"path": str(warehouse / path), "kind": kind} for path, kind in sorted(LEFT_OUT.items())
+    ]
+    assert dataset.files == [str(warehouse / f"p={part}" / "part-0.orc") for part in (1, 2)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # it is told once
+        assert dataset.count() == dataset.num_rows == 200
+        assert pickle.loads(pickle.dumps(dataset)).to_table(["id", "p"]).num_rows == 200
+        assert sum(s.to_batches().read_all().num_rows for s in dataset.splits()) == 200
+
+
+def test_nothing_is_looked_at_where_all_names_are_alike(tmp_path: Path) -> None:
+    for part in range(3):
+        cf.write(ROWS, tmp_path / f"00000{part}_0", format="orc")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert cf.scan(tmp_path).left_out == []
+
+
+@pytest.mark.parametrize(
+    "command", ["count", "head", "cat", "verify", "meta", "stats", "sizes", "inspect", "index"]
+)
+def test_every_command_does(command: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, str(warehouse), *(["-c", "s"] if command == "dictionary" else [])]) == 0
+    told = capsys.readouterr()
+    assert told.err.count("left out, since no format here reads them: README.md (text), job.log (text)") == 1
+    if command == "count":
+        assert told.out == "200\n"
+
+
+def test_convert_salvage_and_sql_do(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("convert", "salvage"):
+        assert main([command, str(warehouse), str(warehouse.parent / f"{command}.parquet")]) == 0
+        assert pq.read_table(warehouse.parent / f"{command}.parquet").num_rows == 200
+    assert "left out" in capsys.readouterr().err
+    (warehouse / "p=1" / "a.parquet").write_bytes((warehouse / "p=2" / "export.parquet").read_bytes())
+    assert main(["sql", f"select count(*) as n from '{warehouse}'", "--format", "json"]) == 0
+    found = capsys.readouterr()
+    assert json.loads(found.out) == [{"n": 200}]
+    assert found.err.count("left out") == 1
+    assert main(["tables", str(warehouse.parent), "--json", "--no-rows"]) == 0
+    [table] = [one for one in json.loads(capsys.readouterr().out) if one["name"] == "sales"]
+    assert (table["format"], table["files"]) == ("orc", 2)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "p=1/part-1.orc",  # has the extension of a format
+        "p=1/part-00001",  # one of the series
+        "p=3/rows.csv",  # the only file of its partition
+    ],
+)
+def test_what_may_hold_rows_of_the_table_is_an_error(name: str, tmp_path: Path) -> None:
+    for part in (1, 2):
+        (tmp_path / f"p={part}").mkdir()
+        cf.write(ROWS, tmp_path / f"p={part}" / "part-00000", format="orc")
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("id,s\n1,a\n")
+    dataset = cf.scan(tmp_path)
+    assert dataset.left_out == []
+    with pytest.raises(cf.CorruptFileError, match="magic of a known format"):
+        dataset.to_table()
+    lost = []
+    assert dataset.to_batches(on_error="skip", on_damage=lost.extend).read_all().num_rows == 200
+    assert [one["path"] for one in lost] == [str(tmp_path / name)]
+
+
+def test_what_is_cut_or_named_explicitly_is_an_error(warehouse: Path) -> None:
+    whole = (warehouse / "p=1" / "part-0.orc").read_bytes()
+    with pytest.raises(cf.CorruptFileError):
+        cf.scan([warehouse / "p=1" / "part-0.orc", warehouse / "README.md"]).to_table()
+    (warehouse / "p=1" / "part-1.cut").write_bytes(whole[: len(whole) // 2])
+    with pytest.warns(cf.LeftOutWarning), pytest.raises(cf.CorruptFileError):
+        cf.scan(warehouse).to_table()
+
+
+def test_a_directory_of_nothing_else_is_no_table(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id\n1\n")
+    (tmp_path / "b.txt").write_text("notes\n")
+    with pytest.raises(cf.CorruptFileError, match=r"a\.csv.*magic of a known format"):
+        cf.scan(tmp_path).to_table()
