@@ -84,6 +84,7 @@ def test_every_command_takes_patterns_urls_and_standard_input(tmp_path: Path) ->
         ("get", ["get", "{hfile}", "row-060"], 0),
         ("scan", ["scan", "{hfile}", "--prefix", "row-06"], 0),
         ("keys", ["keys", "{hfile}"], 0),
+        ("dictionary", ["dictionary", "{orc}", "-c", "name"], 0),
         ("get", ["get", "{hfile}", "row-999"], 1),
     ]
     seen = set()
