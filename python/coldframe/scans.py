@@ -46,8 +46,9 @@ def scan(
         sources: a path, a glob, a directory, a URL, whatever `open` takes, or a list of such. Files and
             directories whose names start with `.` or `_` are left out; so are files of other kinds beside
             them, such as a README, with a LeftOutWarning: see `Dataset.left_out`.
-            `thrift://host:9083/database.table` is a table as a Hive metastore defines it: see `hive_table`. The
-            directory of an Iceberg table, or one of its metadata files, is that table: see `iceberg_table`.
+            `thrift://host:9083/database.table` is a table as a Hive metastore defines it: see `hive_table`.
+            The directory of an Iceberg table, or one of its metadata files, is that table: see
+            `iceberg_table`.
         partitioning: `"hive"` makes `key=value` directories below the root columns, typed as integer, date or
             string by all their values; a pyarrow.Schema types them; None leaves them alone.
         unify: the columns are those of all files, the first one's first, in types as wide as needed; for

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hbase_roots import ROOT, add_table
 
 import coldframe as cf
 from coldframe.cli import main
@@ -171,3 +172,41 @@ def test_the_list_is_a_tables_toml(estate: Path, tmp_path: Path, capsys: pytest.
     os.mkdir(empty)
     assert main(["tables", str(empty)]) == 2
     assert "no tables" in capsys.readouterr().err
+
+
+def test_tables_of_an_hbase_root_by_their_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = tmp_path / "hbase"
+    shutil.copytree(ROOT, root)
+    add_table(root)
+    cells = {name: cf.open(root, table=f"shop:{name}").read() for name in ("orders", "others")}
+    for name, table in cells.items():
+        assert table.num_rows > 0
+        for query in (
+            f"select count(*) as n, count(distinct \"row\") as rows from '{root}/shop:{name}'",
+            f"select count(*) as n, count(distinct \"row\") as rows from '{root}/shop:{name}/'",
+        ):
+            assert main(["sql", query, "--format", "json"]) == 0, query
+            rows = len(table["row"].unique())
+            assert json.loads(capsys.readouterr().out) == [{"n": table.num_rows, "rows": rows}]
+        # As the list of the tables calls it, and by HBase's own name.
+        assert main(["sql", f"select count(*) as n from '{root}/shop.{name}'", "--format", "json"]) == 0
+        assert json.loads(capsys.readouterr().out) == [{"n": table.num_rows}]
+    # By name of the tables of a directory, also joined.
+    assert main(["sql", "--in", str(root), "select 1", "--format", "json"]) == 0
+    capsys.readouterr()
+    names = [one.name for one in cf.tables(root, rows=False)]
+    assert len(names) == 2
+    orders, others = sorted(names)
+    query = f'select count(*) as n from "{orders}" a join "{others}" b using ("row", family, qualifier)'
+    assert main(["sql", "--in", str(root), query, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["n"] > 0
+
+
+def test_an_hbase_root_alone_names_its_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = tmp_path / "hbase"
+    shutil.copytree(ROOT, root)
+    add_table(root)
+    assert main(["sql", f"select * from '{root}'"]) == 2
+    assert f"name one: '{root}/shop.orders', '{root}/shop.others'" in capsys.readouterr().err
+    assert main(["sql", f"select * from '{root}/shop:nothing'"]) == 2
+    assert "no table 'shop:nothing'; there are" in capsys.readouterr().err

@@ -53,8 +53,13 @@ def metadata_file(place: str, storage_options: Mapping[str, Any] | None = None) 
             for entry in page
             if not entry.is_folder
         ]
-    except (NotFoundError, NotADirectoryError):
+    except NotFoundError:
         return None
+    except OSError:
+        entry = store.stat()
+        if entry is not None and not entry.is_folder:
+            return None
+        raise
     numbered = [(int(found[1]), name) for name in names if (found := _NUMBERED.fullmatch(name))]
     if not numbered:
         return None
