@@ -274,9 +274,10 @@ class Session:
         if format is None or not formats()[format]["capabilities"]["tables"]:
             return None
         held = tables_held(folder, format=format, storage_options=self._storage)
-        if table not in {name for pair in held for name in pair}:
+        known = {name: table_id for table_id, name in held} | {table_id: table_id for table_id, _ in held}
+        if table not in known:
             raise NotFoundError(f"{folder}: no table {table!r}; there are {_names(folder, held)}")
-        return rows_of_sources([folder], {**self._arguments, "table": table})
+        return rows_of_sources([folder], {**self._arguments, "table": known[table]})
 
     def _register_parquet(self, folder: str) -> None:
         quoted = folder.rstrip("/").replace("'", "''")
