@@ -13,7 +13,6 @@ use crate::open::Shape;
 use crate::scan::column::dictionary::Dictionaries;
 use crate::scan::column::input::{Held, Input, StoredPart, StoredStreams};
 use crate::scan::column::{name, stored_dictionary};
-use crate::scan::stream::Codec;
 
 /// Passes a column's dictionaries to `with`. A stripe whose values are stored directly has none.
 pub(crate) fn each(
@@ -72,7 +71,6 @@ fn read(shape: &Shape, stripe: &Stripe, layout: &StripeLayout, column: &Column) 
         streams: &streams,
         positions: None,
         compression: shape.tail.compression,
-        codec: Codec::default(),
         dictionaries: &dictionaries,
         timezone: layout.writer_timezone.as_deref(),
         quirks: shape.quirks,
