@@ -119,7 +119,6 @@ def test_such_contents_are_read_as_before(tmp_path: Path) -> None:
             cf.open(given)
 
 
-
 def test_options_of_several_stores() -> None:
     given = {"s3.region": "eu", "hdfs": {"user": "bob"}, "timeout": "5s", "client_kwargs": {"a": 1}}
     both = {"timeout": "5s", "client_kwargs": {"a": 1}}
