@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from coldframe._coldframe import formats
 from coldframe.errors import ColdframeError
 from coldframe.file import File, open
+from coldframe.iceberg.places import NOT_LISTED
 from coldframe.scanning import Dataset
 from coldframe.scans import scan
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from coldframe.pipeline.source.tables import Table
 
 __all__ = ["FoundTable", "tables"]
+
+ICEBERG = "iceberg"
+"""What stands for the format of an Iceberg table: its files may have several."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,9 @@ class FoundTable:
         return scan(self.path, storage_options=storage_options, **self.options)
 
     def to_toml(self) -> str:
-        """Its entry of tables.toml."""
+        """Its entry of tables.toml; of an Iceberg table, which is not migrated, a comment."""
+        if self.format == ICEBERG:
+            return f"# {self.place or '.'}: {NOT_LISTED}"
         lines = [f"[tables.{json.dumps(self.name)}]", f"path = {json.dumps(self.place or '.')}"]
         values = {key: value for key, value in self.options.items() if not isinstance(value, Mapping)}
         lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]
@@ -82,8 +88,23 @@ def tables(
 
     root = root_of(source)
     options = Options(untyped=True, source_storage_options=storage_options)
-    _, found = look(root, None, options)
-    return [_described(root, table, storage_options, rows) for table in found if len(table.files)]
+    inventory, found = look(root, None, options)
+    ours = [_described(root, table, storage_options, rows) for table in found if len(table.files)]
+    places = [one.relative for one in inventory.unread if one.reason == NOT_LISTED]
+    iceberg = [_iceberg(root, place, storage_options, rows) for place in places]
+    return sorted([*ours, *iceberg], key=lambda one: one.name) if iceberg else ours
+
+
+def _iceberg(root: str, place: str, storage_options: Mapping[str, Any] | None, rows: bool) -> FoundTable:
+    path = f"{root}/{place}".removesuffix("/.")
+    name = place.replace("/", ".") if place != "." else path.rstrip("/").rpartition("/")[2]
+    whole = FoundTable(name, ICEBERG, path, 0, 0, None, place=place)
+    try:
+        table: Any = whole.open(storage_options=storage_options)
+        whole = _replaced(whole, files=len(table.files), bytes=table.size)
+        return _replaced(whole, rows=table.count()) if rows else whole
+    except (ColdframeError, OSError, ValueError) as error:
+        return _replaced(whole, problem=str(error))
 
 
 def _described(root: str, table: Table, storage_options: Mapping[str, Any] | None, rows: bool) -> FoundTable:

@@ -15,7 +15,7 @@ from coldframe.errors import unsupported
 from coldframe.file import Keys, OpenArguments
 from coldframe.hive.addresses import is_metastore
 from coldframe.hive.dataset import hive_table
-from coldframe.iceberg.places import metadata_file
+from coldframe.iceberg.places import is_table_here, metadata_file
 from coldframe.iceberg.tables import iceberg_table
 from coldframe.scanning import Dataset, LocatedDataset
 from coldframe.sources import through
@@ -94,6 +94,9 @@ def scan(
     if types is None and partitioning not in ("hive", None):
         raise ValueError(f"partitioning must be 'hive', a pyarrow.Schema or None, not {partitioning!r}")
     given = each_of(sources)
+    for one in given:
+        if format is None and isinstance(one, (str, os.PathLike)) and is_table_here(os.fsdecode(one)):
+            raise unsupported(f"{os.fsdecode(one)}: an Iceberg table among other sources")
     if file_path is not None or row_index is not None:
         located = LocatedDataset(given, arguments, types, partitioned=partitioning is not None, unify=unify)
         return located.named(file_path, row_index)

@@ -268,3 +268,36 @@ def test_a_catalog_names_a_table(tmp_path):
     assert cf.iceberg_table("db.t", catalog=properties, filter="id > 1").count() == 2
     with pytest.raises(cf.NotFoundError, match=r"db\.gone"):
         cf.iceberg_table("db.gone", catalog=catalog)
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_tables_of_pyiceberg_in_parquet(tmp_path, version):
+    catalogs = pytest.importorskip("pyiceberg.catalog.sql")
+    catalog = catalogs.SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}")
+    catalog.create_namespace("db")
+    day = [dt.date(1900, 1, 1), None, dt.date(2020, 2, 29)]
+    inner = pa.array([{"a": 1, "b": [1, None]}, None, {"a": None, "b": []}])
+    data = pa.table({"id": [1, 2, 3], "day": day, "s": inner, "p": ["x", "x", "y"]})
+    created = catalog.create_table("db.t", data.schema, properties={"format-version": version})
+    with created.update_spec() as spec:
+        spec.add_identity("p")
+    created.append(data)
+    created.append(data.slice(1, 1))
+    with created.update_schema() as schema:
+        schema.rename_column("id", "key")
+        schema.rename_column("s.a", "aa")
+    created.delete("key = 3")
+    found = cf.scan(tmp_path / "db" / "t")
+    theirs = catalog.load_table("db.t").scan().to_arrow()
+    assert rows(found.to_table()) == rows(theirs)
+    assert found.count("p = 'x'") == found.count() == 3
+    assert found.count("s.aa = 1 and day < '1950-01-01'") == 1
+    assert found.partition_columns == ["p"]
+    before = found._table.metadata.snapshots[0].snapshot_id
+    assert cf.iceberg_table(tmp_path / "db" / "t", snapshot_id=before).schema.names[0] == "id"
+
+
+def test_a_table_is_not_one_of_several_sources(made):
+    several = [made / "warehouse" / "t" / name for name in ("evolved", "mixed")]
+    with pytest.raises(cf.UnsupportedError, match="among other sources"):
+        cf.scan(several)

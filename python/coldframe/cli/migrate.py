@@ -59,6 +59,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="format of the target (default: parquet)",
     )
     parser.add_argument(
+        "--files",
+        default="parquet",
+        choices=["parquet", "orc"],
+        help="with --to iceberg: format of the tables' files (default: parquet)",
+    )
+    parser.add_argument(
         "--schema", metavar="TABLES.TOML", help="schemas of the tables (default: SRC/tables.toml, if any)"
     )
     parser.add_argument(
@@ -282,6 +288,7 @@ def _migrate(arguments: argparse.Namespace) -> Report:
             arguments.src,
             arguments.dst,
             to=arguments.to,
+            files=arguments.files,
             tables=arguments.schema,
             on_error=arguments.on_error,
             on_vanished=arguments.on_vanished,
@@ -336,6 +343,7 @@ def _preview(arguments: argparse.Namespace) -> int:
 
     options = Options(
         to=arguments.to,
+        files=arguments.files,
         on_error=arguments.on_error,
         on_vanished=arguments.on_vanished,
         most_vanished=arguments.most_vanished,

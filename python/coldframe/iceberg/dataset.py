@@ -54,6 +54,7 @@ class IcebergDataset(Dataset):
             keys,
             dict(options or {}),
             self._table.metadata.name_mapping() is not None,
+            "_ns" in str(self._table.schema.as_struct()),
         )
         self._rows = TableRows(self._table, self._reading)
         self._schema = self._rows.schema
@@ -85,6 +86,11 @@ class IcebergDataset(Dataset):
         """Its data files that a filter of its own does not rule out."""
         return [self._reading.files.readable(one.path) for one in self._plan(self._bound(None))]
 
+    @property
+    def size(self) -> int:
+        """The bytes of its data files, as the metadata has them."""
+        return sum(one.bytes for one in self._plan(self._bound(None)))
+
     @cached_property
     def format(self) -> str:
         """The format of its first data file; without files, the one that it states for new ones."""
@@ -113,6 +119,7 @@ class IcebergDataset(Dataset):
         """The rows as a pyarrow.RecordBatchReader, in the order of the snapshot's files."""
         wanted = projected(self._schema, columns)
         bound = self._bound(filter)
+        self._rows.demand(wanted, bound)
         scan = Scan(wanted.names, None, limit, batch_size, on_error, use_threads)
 
         def batches() -> Iterator[Any]:
@@ -138,6 +145,7 @@ class IcebergDataset(Dataset):
     def count(self, filter: Filter | None = None) -> int:
         """The number of rows, or of those that pass the filter."""
         bound = self._bound(filter)
+        self._rows.demand(pa.schema([]), bound)
         return sum(self._rows.count(run, bound) for run in self._rows.runs(self._plan(bound)))
 
     count_rows = count

@@ -44,7 +44,7 @@ class Deletes:
                 kept = deleted.kept(kept, [kept.column(hidden(number)) for number in ids])
             yield kept
 
-    def _of(self, deletes: DeleteFile, path: str) -> pa.Array:
+    def _of(self, deletes: DeleteFile, path: str) -> pa.Array | pa.ChunkedArray:
         if deletes.part is not None:
             offset, length = deletes.part
             file = self._reading.files.ranged(deletes.path)
@@ -55,9 +55,18 @@ class Deletes:
         return self._positions[deletes.path].get(path, pa.array([], pa.int64()))
 
     def _read_positions(self, deletes: DeleteFile) -> dict[str, pa.Array]:
-        table = self._table(deletes, _POSITIONS)
-        paths, numbers = table.column(0), table.column(1)
-        return {path: numbers.filter(pc.equal(paths, path)) for path in paths.unique().to_pylist()}
+        table = self._table(deletes, _POSITIONS).combine_chunks()
+        if not table.num_rows:
+            return {}
+        paths = table.column(0).chunk(0).dictionary_encode()
+        order = pc.array_sort_indices(paths.indices)
+        numbers = table.column(1).chunk(0).take(order)
+        found, at = {}, 0
+        counts = {one["values"]: one["counts"] for one in paths.indices.value_counts().to_pylist()}
+        for number, path in enumerate(paths.dictionary.to_pylist()):
+            found[path] = numbers.slice(at, counts[number])
+            at += counts[number]
+        return found
 
     def _by_columns(self, file: PlannedFile) -> Iterator[tuple[tuple[int, ...], DeletedValues]]:
         """The deleted values, for each combination of columns that delete files compare."""

@@ -11,19 +11,35 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from coldframe.errors import NotFoundError, unsupported
-from coldframe.sources import open_store, shown
+from coldframe.sources import is_on_this_machine, open_store, scheme_of, shown
 
-__all__ = ["directory_of", "is_metadata_file", "metadata_file"]
+__all__ = [
+    "FOLDER",
+    "NOT_LISTED",
+    "directory_of",
+    "has_metadata",
+    "is_metadata_file",
+    "is_table_here",
+    "metadata_file",
+]
 
 FOLDER = "metadata"
+"""Where a table's directory has its metadata."""
+NOT_LISTED = "an Iceberg table: its metadata says which of its files count; coldframe.scan reads it"
+"""Why the files of such a directory are no source of rows by themselves."""
 HINT = f"{FOLDER}/version-hint.text"
 _ENDINGS = (".metadata.json", ".metadata.json.gz")
 # v3.metadata.json, v3.gz.metadata.json, 00003-<uuid>.metadata.json
 _NUMBERED = re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
+
+
+def has_metadata(names: Iterable[str]) -> bool:
+    """Whether files of these names in the folder `metadata` make the directory above a table."""
+    return any(_NUMBERED.fullmatch(name) for name in names)
 
 
 def is_metadata_file(place: str) -> bool:
@@ -38,14 +54,23 @@ def directory_of(metadata: str) -> str:
     return above if name == FOLDER else folder
 
 
+def is_table_here(place: str) -> bool:
+    """Whether a path is the directory of a table on this machine."""
+    return _has_folder(place) and has_metadata(os.listdir(os.path.join(place, FOLDER)))
+
+
 def metadata_file(place: str, storage_options: Mapping[str, Any] | None = None) -> str | None:
     """The newest metadata file of the table in a directory; None where no table is."""
     place = place.rstrip("/") or place
     if is_metadata_file(place):
         return place
-    if "://" not in place and not os.path.isdir(os.path.join(place, FOLDER)):
+    if scheme_of(place) in ("http", "https"):
+        return None  # it has no directories
+    if is_on_this_machine(place, storage_options) and "://" not in place and not _has_folder(place):
         return None
     store = open_store(place, storage_options)
+    if (entry := store.stat()) is None or not entry.is_folder:
+        return None
     try:
         names = [
             entry.path.rpartition("/")[2]
@@ -66,6 +91,10 @@ def metadata_file(place: str, storage_options: Mapping[str, Any] | None = None) 
     hint = HINT.rpartition("/")[2] in names
     name = _newest(place, numbered, store.read(HINT).decode("utf-8", "replace").strip() if hint else None)
     return f"{place}/{FOLDER}/{name}"
+
+
+def _has_folder(place: str) -> bool:
+    return os.path.isdir(os.path.join(place, FOLDER))
 
 
 def _newest(place: str, numbered: list[tuple[int, str]], hint: str | None) -> str:

@@ -80,6 +80,7 @@ class PlannedFile:
     """As the metadata has it."""
     format: str
     rows: int
+    bytes: int
     partition: Mapping[int, Any]
     """Values by the ids of columns: those of identity partitions, as the manifest stores them."""
     positions: tuple[DeleteFile, ...] = ()
@@ -150,7 +151,8 @@ class Planner:
         positions, equality = deletes.of(entry)
         parts = zip(self._specs[entry.spec].fields, entry.partition, strict=True)
         partition = {part.source_id: v for part, v in parts if isinstance(part.transform, IdentityTransform)}
-        return PlannedFile(file.file_path, _format(file), file.record_count, partition, positions, equality)
+        size = (file.record_count, file.file_size_in_bytes)
+        return PlannedFile(file.file_path, _format(file), *size, partition, positions, equality)
 
 
 def _sequence(entry: ManifestEntry, manifest: ManifestFile) -> int:
@@ -193,13 +195,21 @@ class _Pruning:
     def _of(self, spec_id: int) -> tuple[Any, Any]:
         if spec_id not in self._by_spec:
             spec = self._specs[spec_id]
-            projected = inclusive_projection(self._schema, spec)(self._expression)
-            kind = Schema(*spec.partition_type(self._schema).fields)
-            self._by_spec[spec_id] = (
-                manifest_evaluator(spec, self._schema, projected),
-                expression_evaluator(kind, projected, True),
-            )
+            try:
+                projected = inclusive_projection(self._schema, spec)(self._expression)
+                kind = Schema(*spec.partition_type(self._schema).fields)
+                made = (
+                    manifest_evaluator(spec, self._schema, projected),
+                    expression_evaluator(kind, projected, True),
+                )
+            except (TypeError, ValueError):  # by a column that the table does not have any more
+                made = (_always, _always)
+            self._by_spec[spec_id] = made
         return self._by_spec[spec_id]
+
+
+def _always(_: object) -> bool:
+    return True
 
 
 @dataclass

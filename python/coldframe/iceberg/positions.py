@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coldframe.errors import CorruptFileError
+from coldframe.file import row_count_batch
 
 __all__ = ["Positions", "vector"]
 
@@ -47,15 +48,16 @@ class Positions:
         mask = bytearray(b"\x01") * batch.num_rows
         for at in self._numbers[start:stop]:
             mask[at - first] = 0
-        bits = pa.Array.from_buffers(pa.uint8(), len(mask), [None, pa.py_buffer(bytes(mask))])
-        return batch.filter(bits.cast(pa.bool_()))
+        if batch.num_columns == 0:
+            return row_count_batch(sum(mask), batch.schema)
+        return batch.filter(_truths(mask))
 
 
 def _chunks(part: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
     return list(part.chunks) if isinstance(part, pa.ChunkedArray) else [part]
 
 
-def vector(blob: bytes, path: str, offset: int) -> pa.Array:
+def vector(blob: bytes, path: str, offset: int) -> pa.ChunkedArray:
     """The row numbers of a deletion vector: length, magic, bitmaps of the upper 32 bits, CRC-32."""
 
     def damaged(reason: str, at: int = 0) -> CorruptFileError:
@@ -76,8 +78,8 @@ def vector(blob: bytes, path: str, offset: int) -> pa.Array:
     if stored != found:
         raise damaged(f"expected the CRC-32 {stored:08x}, found {found:08x}", len(blob) - 4)
     try:
-        return pa.array(_Bitmaps(body, 4).numbers(), pa.int64())
-    except (struct.error, ValueError) as reason:
+        return pa.chunked_array(list(_Bitmaps(body, 4).numbers()), pa.int64())
+    except (struct.error, ValueError, MemoryError) as reason:
         raise damaged(f"not a Roaring bitmap: {reason}") from reason
 
 
@@ -92,17 +94,24 @@ class _Bitmaps:
         self._at += struct.calcsize(f"<{form}")
         return found
 
-    def numbers(self) -> Iterator[int]:
-        """All numbers, ascending."""
+    def _bytes(self, size: int) -> pa.Buffer:
+        if len(self._data) - self._at < size:
+            raise ValueError(f"expected {size} bytes, found {len(self._data) - self._at}")
+        self._at += size
+        return pa.py_buffer(self._data).slice(self._at - size, size)
+
+    def numbers(self) -> Iterator[pa.Array]:
+        """All numbers, ascending, as arrays of int64."""
         (count,) = self._take("Q")
         for _ in range(count):
             (key,) = self._take("I")
-            for low in self._bitmap():
-                yield key << 32 | low
+            for high, low in self._containers():
+                yield pc.add(low.cast(pa.int64()), key << 32 | high << 16)
         if self._at != len(self._data):
             raise ValueError(f"{len(self._data) - self._at} bytes behind the last bitmap")
 
-    def _bitmap(self) -> Iterator[int]:
+    def _containers(self) -> Iterator[tuple[int, pa.Array]]:
+        """The upper 16 bits of each, and the lower ones of its numbers."""
         (cookie,) = self._take("I")
         runs = b""
         if cookie & 0xFFFF == _COOKIE:
@@ -116,27 +125,31 @@ class _Bitmaps:
             raise ValueError(f"a cookie of {cookie}")
         keys = self._take("HH" * size)
         if not runs or size >= _NO_OFFSETS:
-            self._take("I" * size)
+            self._bytes(4 * size)
         for at in range(size):
-            high, values = keys[2 * at] << 16, keys[2 * at + 1] + 1
+            values = keys[2 * at + 1] + 1
             if runs and runs[at // 8] >> at % 8 & 1:
-                container = self._runs()
+                yield keys[2 * at], self._runs()
+            elif values > _DENSE:
+                bits = pa.Array.from_buffers(pa.bool_(), 1 << 16, [None, self._bytes(1 << 13)])
+                yield keys[2 * at], pc.indices_nonzero(bits)
             else:
-                container = self._bits() if values > _DENSE else iter(self._take("H" * values))
-            for low in container:
-                yield high | low
+                yield (
+                    keys[2 * at],
+                    pa.Array.from_buffers(pa.uint16(), values, [None, self._bytes(2 * values)]),
+                )
 
-    def _runs(self) -> Iterator[int]:
+    def _runs(self) -> pa.Array:
         (count,) = self._take("H")
         pairs = self._take("HH" * count)
+        marks = bytearray(1 << 16)
         for start, more in zip(pairs[::2], pairs[1::2], strict=True):
             if start + more > 0xFFFF:
                 raise ValueError(f"a run of {more + 1} from {start}")
-            yield from range(start, start + more + 1)
+            marks[start : start + more + 1] = b"\x01" * (more + 1)
+        return pc.indices_nonzero(_truths(marks))
 
-    def _bits(self) -> Iterator[int]:
-        for at, word in enumerate(self._take("Q" * 1024)):
-            while word:
-                low = word & -word
-                yield at * 64 + low.bit_length() - 1
-                word ^= low
+
+def _truths(marks: bytearray) -> pa.Array:
+    """Bytes of 0 and 1 as truth values."""
+    return pa.Array.from_buffers(pa.uint8(), len(marks), [None, pa.py_buffer(bytes(marks))]).cast(pa.bool_())

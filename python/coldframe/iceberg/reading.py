@@ -40,11 +40,18 @@ class Reading:
     options: Mapping[str, Any] = field(default_factory=dict)
     has_mapping: bool = False
     """Whether the table has a name mapping."""
+    has_nanoseconds: bool = False
+    """Whether a column counts nanoseconds."""
 
     def arguments(self, format: str) -> OpenArguments:
         """Those of `open` for files of a format."""
         return OpenArguments(
-            format, self.storage_options, self.verify_checksums, self.keys, self.options, microseconds=True
+            format,
+            self.storage_options,
+            self.verify_checksums,
+            self.keys,
+            self.options,
+            microseconds=not self.has_nanoseconds,
         )
 
 

@@ -61,7 +61,6 @@ class TableRows:
         test = None if is_pushed else bound.test
         asked = [] if test is None else mentioned(test, self.schema)
         names = list(dict.fromkeys([*wanted.names, *asked]))
-        self._demand(names)
         whole = pa.schema([self.schema.field(name) for name in names])
         predicate = bound.predicate if _is_direct(run[0]) else None
         scan = replace(scan, names=names, predicate=predicate, limit=scan.limit if is_pushed else None)
@@ -73,7 +72,10 @@ class TableRows:
         batches = (_as(whole, batch) for batch in rows)
         yield from batches if test is None else filtered(batches, test, wanted, None)
 
-    def _demand(self, names: Sequence[str]) -> None:
+    def demand(self, wanted: pa.Schema, bound: Bound) -> None:
+        """UnsupportedError where columns are needed that cannot be read."""
+        asked = [] if bound.test is None else mentioned(bound.test, self.schema)
+        names = [*wanted.names, *asked]
         if nested := self._nested.intersection(names):
             raise unsupported(f"a default value within the column {min(nested)} of an Iceberg table")
 

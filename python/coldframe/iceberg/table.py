@@ -17,7 +17,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from coldframe.errors import ColdframeError, NotFoundError, SchemaError
 from coldframe.hive.locations import Locations
-from coldframe.iceberg.places import directory_of
+from coldframe.iceberg.places import FOLDER, directory_of
 from coldframe.iceberg.store import TableFiles
 from coldframe.iceberg.types import Names, columns_of
 
@@ -51,9 +51,20 @@ class IcebergTable:
             raise SchemaError(
                 f"{address.metadata}: not the metadata of an Iceberg table: {_first_line(reason)}"
             ) from reason
-        # Tables are copied: what lay below its location lies below the directory of its metadata file.
-        moved = {self.metadata.location: directory_of(address.metadata), **dict(address.location)}
-        self.files = TableFiles(Locations(moved), storage_options)
+        self.files = TableFiles(Locations({**self._moved(), **dict(address.location)}), storage_options)
+
+    def _moved(self) -> dict[str, str]:
+        """Where a copied table's files are, by where they were when its metadata was written."""
+        written = [one.manifest_list for one in self.metadata.snapshots if one.manifest_list]
+        if not written:
+            return {}
+        # Names are literal: a URL of a file would be decoded.
+        here = Locations().readable(self.address.metadata)
+        before, now = written[-1].rpartition("/")[0], here.rpartition("/")[0]
+        location = self.metadata.location.rstrip("/")
+        if before == f"{location}/{FOLDER}" and now.endswith(f"/{FOLDER}"):
+            return {location: now.removesuffix(f"/{FOLDER}")}
+        return {before: now}
 
     @cached_property
     def snapshot(self) -> Snapshot | None:

@@ -70,6 +70,7 @@ def migrate(
     dst: str | os.PathLike[str],
     *,
     to: str = "parquet",
+    files: str = "parquet",
     tables: str | os.PathLike[str] | Sequence[TableSpec] | None = None,
     on_error: str = "raise",
     on_vanished: str = "fail",
@@ -112,6 +113,7 @@ def migrate(
         dst: an empty or new directory, or that of an earlier run, which is then resumed: a path, or a URL of
             HDFS, S3, Google or Azure.
         to: `"parquet"`, `"iceberg"`, `"delta"` or `"orc"`.
+        files: the format of the files of an Iceberg table: `"parquet"` or `"orc"`.
         tables: a tables.toml, or its entries; None takes `src/tables.toml` where there is one.
         on_error: `"raise"`: a damaged file is not converted, only reported; `"skip"`: what can be saved is
             converted, the rest listed; `"quarantine"`: that too, and a copy of the file is kept under
@@ -157,6 +159,7 @@ def migrate(
     """
     options = Options(
         to=to,
+        files=files,
         on_error=on_error,
         on_vanished=on_vanished,
         most_vanished=most_vanished,
@@ -183,7 +186,7 @@ def migrate(
         target_storage_options=target_storage_options,
     )
     started = time.time()
-    target = find_target(options.to, compression=options.compression, unit=options.timestamp_unit)
+    target = _target_of(options)
     scheduler = spark if isinstance(spark, InProcess) else SparkScheduler(spark)
     survey = _survey(src, dst, tables, options, scheduler)
     source, goal, inventory, found = survey.source, survey.goal, survey.inventory, survey.tables
@@ -226,6 +229,15 @@ def migrate(
     return report
 
 
+def _target_of(options: Options) -> Target:
+    return find_target(
+        options.to,
+        files=options.files,
+        compression=options.compression,
+        unit=options.timestamp_unit,
+    )
+
+
 def dry_run(
     src: str | os.PathLike[str],
     dst: str | os.PathLike[str],
@@ -238,7 +250,7 @@ def dry_run(
     converted. Nothing is written, and no Spark is started. `progress` is told of each file that was opened.
     """
     options, progress = options or Options(), progress or NoProgress()
-    target = find_target(options.to, compression=options.compression, unit=options.timestamp_unit)
+    target = _target_of(options)
     survey = _survey(src, dst, tables, options)
     goal, inventory, found = survey.goal, survey.inventory, survey.tables
     destination = open_destination(goal, options.target_storage_options)

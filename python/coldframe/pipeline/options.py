@@ -43,6 +43,8 @@ class Options:
     """The arguments of `migrate`; raises ValueError for invalid ones."""
 
     to: str = "parquet"
+    files: str = "parquet"
+    """The format of the files of an Iceberg table: Parquet or ORC."""
     on_error: str = "raise"
     on_vanished: str = "fail"
     most_vanished: float = 0.5

@@ -20,12 +20,12 @@ from coldframe.pipeline.state.scratch import Rows, Scratch
 from coldframe.pipeline.state.stored_files import StoredFiles
 from coldframe.pipeline.target.destination import Destination
 from coldframe.pipeline.target.live import LiveFile, LiveTable, TableName
-from coldframe.pipeline.target.targets import find_target
+from coldframe.pipeline.target.targets import OVER_ORC, find_target
 
 WHOLE_TABLE = ("log gone", "log unreadable", "columns")
 """Kinds of differences that are those of every source of a table."""
 _PLAIN = "in its footer"
-_OWN = {"delta": ("_delta_log",), "iceberg": ("metadata",)}
+_OWN = {"delta": ("_delta_log",), "iceberg": ("metadata",), OVER_ORC: ("metadata",)}
 """Folders of a table's log or metadata."""
 
 
@@ -34,7 +34,7 @@ class TargetFacts:
     """A table of a target as it is now."""
 
     kind: str
-    """As `to` of a migration: `"parquet"`, `"orc"`, `"delta"`, `"iceberg"`."""
+    """As `to` of a migration: `"parquet"`, `"orc"`, `"delta"`, `"iceberg"`, `"iceberg-orc"`."""
     path: str
     """Relative to the target's root."""
     state: str
@@ -51,7 +51,7 @@ class TargetFacts:
     @property
     def has_log(self) -> bool:
         """Whether something else than the directory says which files are the table's."""
-        return self.kind in ("delta", "iceberg")
+        return self.kind in _OWN
 
 
 @dataclass(frozen=True)

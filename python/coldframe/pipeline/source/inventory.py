@@ -18,6 +18,7 @@ from typing import Any
 
 import coldframe
 from coldframe._coldframe import ColdframeError, NotFoundError, formats
+from coldframe.iceberg.places import FOLDER, NOT_LISTED, has_metadata
 from coldframe.pipeline.file_access import StorageOptions
 from coldframe.pipeline.records import MOST_HIDDEN, Listing, SourceFile, Unread
 from coldframe.pipeline.scheduling import Scheduler, Threads
@@ -281,6 +282,12 @@ def _list(root: str, folder: str, selection: Selecting, found: Listing) -> None:
             there = sorted((entry.name, _is_folder(entry), entry.is_symlink()) for entry in entries)
     except OSError as error:
         found.add(Unread(folder, _reason(error)))
+        return
+    if (FOLDER, True, False) in there and has_metadata(os.listdir(f"{path}/{FOLDER}")):
+        if folder == ROOT or selection.takes(folder):
+            found.add(Unread(folder, NOT_LISTED))
+        else:
+            found.left_out.append(folder)
         return
     for name, is_folder, is_link in there:
         leftover = is_hidden(name) or (not is_folder and name.endswith(LEFTOVERS))

@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from coldframe import _coldframe
 from coldframe._coldframe import ColdframeError, NotFoundError, Store, StoreEntry
+from coldframe.iceberg.places import FOLDER, NOT_LISTED, has_metadata
 from coldframe.listing import FileEntry, Files, Listed, is_flat
 from coldframe.pipeline.file_access import StorageOptions
 from coldframe.pipeline.records import Listing, SourceFile, Unread
@@ -25,6 +26,7 @@ from coldframe.pipeline.scheduling import Scheduler, Threads
 from coldframe.pipeline.source.identity import of_entries, of_entry
 from coldframe.pipeline.source.inventory import (
     LEFTOVERS,
+    ROOT,
     SEVERAL,
     TABLES_FILE,
     THREADS,
@@ -232,6 +234,13 @@ def _walk(tree: _Tree, passed: Listing, selection: Selecting) -> Iterator[tuple[
                 passed.left_out.append(at)
             continue
         folder = tree.folders[at]
+        inner = tree.folders.get(_join(at, FOLDER))
+        if inner is not None and has_metadata(inner.files):
+            if not at or selection.takes(at):
+                passed.add(Unread(at or ROOT, NOT_LISTED))
+            else:
+                passed.left_out.append(at)
+            continue
         passed.hide([f"{_join(at, name)}/" for name in sorted(folder.folders) if is_hidden(name)])
         shown = [_join(at, name) for name in sorted(folder.folders) if not is_hidden(name)]
         entered = [path for path in shown if selection.enters(path)]

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from coldframe._coldframe import SchemaError
+from coldframe.pipeline.file_access import StorageOptions
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.target.committed import CommittedTable, Counts
 from coldframe.pipeline.target.destination import Destination
@@ -28,6 +29,7 @@ from coldframe.pipeline.target.iceberg_catalog import (
     open_catalog,
     url_of,
 )
+from coldframe.pipeline.target.iceberg_files import add_data_files, write_format
 from coldframe.pipeline.target.iceberg_log import live_entries
 from coldframe.pipeline.target.iceberg_schema import bring_columns
 from coldframe.pipeline.target.live import LiveFile, LiveTable, TableName
@@ -49,10 +51,11 @@ def register(destination: Destination, table: CommittedTable, foreign: str = "re
     table is scanned, and must have the verified rows.
     """
     with catalog_of(destination, table.place) as found:
-        return _register(url_of(destination), found, table, foreign)
+        return _register(destination, found, table, foreign)
 
 
-def _register(root: str, found: OpenCatalog, table: CommittedTable, foreign: str) -> Json:
+def _register(destination: Destination, found: OpenCatalog, table: CommittedTable, foreign: str) -> Json:
+    root = url_of(destination)
     catalog = found.open()
     if table.place is None:
         catalog.create_namespace_if_not_exists(NAMESPACE)
@@ -109,7 +112,7 @@ def _register(root: str, found: OpenCatalog, table: CommittedTable, foreign: str
                     snapshot.delete_data_file(file)
         if added:
             # It is known which of them exist; the library would read all manifests to find out.
-            transaction.add_files(added, snapshot_properties=marked, check_duplicate_files=False)
+            _add(transaction, added, root, table, marked, destination.storage_options)
     found.keep()
     table.committed()
     current = catalog.load_table(identifier)
@@ -118,6 +121,23 @@ def _register(root: str, found: OpenCatalog, table: CommittedTable, foreign: str
     if table.schema is not None:
         table.demand_counts(_counts(current, root, [field.name for field in table.partitions]), "Iceberg")
     return _facts(identifier, current)
+
+
+def _add(
+    transaction: Any,
+    added: list[str],
+    root: str,
+    table: CommittedTable,
+    marked: Mapping[str, str],
+    options: StorageOptions,
+) -> None:
+    """Adds files. Those in Parquet are looked into by the library."""
+    others = {path for path in added if not path.endswith(".parquet")}
+    if parquet := [path for path in added if path not in others]:
+        transaction.add_files(parquet, snapshot_properties=marked, check_duplicate_files=False)
+    if others:
+        files = [file for file in table.files if root + file.final in others]
+        add_data_files(transaction, files, root, table.partitions, marked, options)
 
 
 def live(destination: Destination, name: TableName) -> set[str] | None:
@@ -231,7 +251,8 @@ def _create(catalog: Any, identifier: Identifier, root: str, table: CommittedTab
     from pyiceberg.exceptions import TableAlreadyExistsError
 
     about = table.about
-    properties = {**about.properties, **marks_of(root, table)}
+    formats = write_format(file.final for file in table.files)
+    properties = {**formats, **about.properties, **marks_of(root, table)}
     if about.comment:
         properties["comment"] = about.comment
     if about.owner:

@@ -58,10 +58,20 @@ class Target:
             return None
 
 
-def find_target(name: str, *, compression: str = "zstd", unit: str = "us") -> Target:
+OVER_ORC = "iceberg-orc"
+"""What the journal and the report call Iceberg over ORC."""
+
+
+def find_target(name: str, *, files: str = "parquet", compression: str = "zstd", unit: str = "us") -> Target:
     """The target of this name; UnsupportedError where it is unknown, a package is missing, or it has no
     timestamps of this unit.
+
+    `files`: the format of a table's files where that is not Parquet, which only Iceberg allows.
     """
+    if files != "parquet":
+        if (name, files) != ("iceberg", "orc"):
+            raise UnsupportedError(f"files of {files} in target {name}: only tables of iceberg may have orc")
+        name = OVER_ORC
     target = _find_target(name, compression, unit)
     if unit == "ns" and not target.nanoseconds:
         raise UnsupportedError(f"nanoseconds in {name}: its timestamps are microseconds")
@@ -97,13 +107,13 @@ def _find_target(name: str, compression: str, unit: str) -> Target:
             enlist=functools.partial(hive_tables.enlist, kind="delta"),
             demand_catalog=hive_tables.demand_metastore,
         )
-    if name == "iceberg":
-        _need(name, "pyiceberg", "iceberg")
+    if name in ("iceberg", OVER_ORC):
+        _need("iceberg", "pyiceberg", "iceberg")
         from coldframe.pipeline.target import iceberg, iceberg_catalog
 
         return Target(
             name,
-            ParquetSink(compression),
+            ParquetSink(compression) if name == "iceberg" else ColdframeSink("orc", unit=unit),
             partitions_inside=True,
             nanoseconds=False,
             register=iceberg.register,

@@ -1,0 +1,239 @@
+"""Iceberg's deletes where Spark's tables do not reach: damage, evolution after a delete, other stores."""
+
+import importlib.util
+import json
+import struct
+import tarfile
+import zlib
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import coldframe as cf
+
+pytest.importorskip("pyiceberg")
+
+from coldframe.iceberg.equality import DeletedValues
+from coldframe.iceberg.positions import Positions, vector
+
+DATA = Path(__file__).parents[1] / "data" / "iceberg"
+TRUTH = json.loads((DATA / "truth.json").read_text())
+
+
+@pytest.fixture
+def tables(tmp_path):
+    with tarfile.open(DATA / "tables.tar.gz") as tar:
+        tar.extractall(tmp_path, filter="data")
+    return tmp_path / "warehouse" / "t"
+
+
+def newest(table):
+    files = (table / "metadata").glob("v*.metadata.json")
+    return max(files, key=lambda path: int(path.name[1:].split(".")[0]))
+
+
+def changed(table, change):
+    """Changes the metadata of a table by hand."""
+    path = newest(table)
+    metadata = json.loads(path.read_text())
+    change(metadata)
+    path.write_text(json.dumps(metadata))
+
+
+def current_schema(metadata):
+    return next(one for one in metadata["schemas"] if one["schema-id"] == metadata["current-schema-id"])
+
+
+def framed(body):
+    body = b"\xd1\xd3\x39\x64" + body
+    return struct.pack(">I", len(body)) + body + struct.pack(">I", zlib.crc32(body))
+
+
+def bitmaps(*parts):
+    return framed(struct.pack("<Q", len(parts)) + b"".join(struct.pack("<I", key) + of for key, of in parts))
+
+
+@pytest.mark.parametrize("optimized", [False, True])
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        [],
+        [0],
+        [1, 5, 65535, 65536, 1 << 20],
+        list(range(100, 60000)),  # a run, or bits
+        [*range(0, 200000, 3), 4000000000],
+        [at << 16 for at in range(10)] + list(range(5 << 16, (5 << 16) + 5000)),
+    ],
+)
+def test_a_deletion_vector_has_all_numbers(numbers, optimized):
+    pyroaring = pytest.importorskip("pyroaring")
+    bitmap = pyroaring.BitMap(numbers)
+    if optimized:
+        bitmap.run_optimize()
+    found = vector(bitmaps((0, bitmap.serialize()), (3, bitmap.serialize())), "dv", 0)
+    ordered = sorted(set(numbers))
+    assert found.to_pylist() == ordered + [(3 << 32) + one for one in ordered]
+
+
+def test_a_damaged_deletion_vector_is_no_vector():
+    pyroaring = pytest.importorskip("pyroaring")
+    whole = bitmaps((0, pyroaring.BitMap([1, 2, 3]).serialize()))
+    for at in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[at] ^= 0x41
+        with pytest.raises(cf.CorruptFileError, match="deletion vector") as raised:
+            vector(bytes(damaged), "file.puffin", 100)
+        assert raised.value.path == "file.puffin"
+        assert 100 <= raised.value.offset < 100 + len(whole)
+        with pytest.raises(cf.CorruptFileError):
+            vector(whole[:at], "file.puffin", 0)
+    runs = struct.pack("<IBHHIHHH", 12347, 1, 0, 0, 0, 1, 65535, 9)  # behind the last value of a container
+    for body in (runs, struct.pack("<II", 12346, 1 << 30), struct.pack("<I", 7), b""):
+        with pytest.raises(cf.CorruptFileError, match="Roaring"):
+            vector(bitmaps((0, body)), "file.puffin", 0)
+    with pytest.raises(cf.CorruptFileError, match="Roaring"):
+        vector(framed(struct.pack("<Q", 1 << 60)), "file.puffin", 0)
+
+
+def test_positions_leave_the_other_rows():
+    positions = Positions([pa.array([7, 3, 3, 100]), pa.chunked_array([pa.array([0, 8])])])
+    batches = [pa.record_batch({"x": range(at, at + 4)}) for at in range(0, 12, 4)]
+    kept = [positions.kept(batch, 4 * at)["x"].to_pylist() for at, batch in enumerate(batches)]
+    assert kept == [[1, 2], [4, 5, 6], [9, 10, 11]]
+    assert Positions([]).kept(batches[0], 0) is batches[0]
+
+
+def test_values_are_equal_as_iceberg_has_it():
+    floats = pa.chunked_array([[1.0, float("nan"), None]])
+    texts = pa.chunked_array([["a", "b", None]])
+    batch = pa.record_batch({"f": [1.0, float("nan"), None, 1.0, None], "t": ["a", "b", None, "b", "a"]})
+    left = DeletedValues([floats, texts]).kept(batch, batch.columns)
+    assert left.to_pylist() == [{"f": 1.0, "t": "b"}, {"f": None, "t": "a"}]
+    assert DeletedValues([floats]).kept(batch, [batch["f"]]).num_rows == 0
+    zeros = pa.record_batch({"f": [0.0, -0.0]})
+    assert DeletedValues([pa.chunked_array([[0.0]])]).kept(zeros, zeros.columns).num_rows == 1
+
+
+def test_a_deleted_column_that_was_widened_or_dropped_is_compared_all_the_same(tables):
+    """Iceberg's Java library fails on both."""
+
+    def widen(metadata):
+        current_schema(metadata)["fields"][0]["type"] = "long"
+
+    def drop(metadata):
+        schema = current_schema(metadata)
+        schema["fields"] = [one for one in schema["fields"] if one["name"] != "value"]
+        before = dict(schema, **{"schema-id": 99})
+        before["fields"] = [*schema["fields"], {"id": 3, "name": "v", "required": False, "type": "double"}]
+        metadata["schemas"].append(before)
+
+    expected = sorted(row["id"] for row in TRUTH["equality"]["current"])
+    changed(tables / "equality", widen)
+    found = cf.scan(tables / "equality")
+    assert found.schema.field("id").type == pa.int64()
+    assert sorted(found.to_table()["id"].to_pylist()) == expected
+    changed(tables / "equality", drop)
+    found = cf.scan(tables / "equality")
+    assert found.schema.names == ["id", "k"]
+    assert sorted(found.to_table()["id"].to_pylist()) == expected
+    assert found.count() == len(expected)
+
+
+def test_damage_in_a_file_with_deletes_ends_that_file(tables):
+    found = cf.scan(tables / "positions")
+    whole = found.to_table()
+    path = max(map(Path, found.files), key=lambda path: path.stat().st_size)
+    assert found.to_table(on_error="skip").equals(whole)
+    assert found.damage == []
+    data = bytearray(path.read_bytes())
+    data[3 : len(data) // 2] = bytes(len(data) // 2 - 3)
+    path.write_bytes(data)
+    damaged = cf.scan(tables / "positions")
+    with pytest.raises(cf.ColdframeError):
+        damaged.to_table()
+    kept = damaged.to_table(on_error="skip")
+    assert 0 < kept.num_rows < whole.num_rows
+    assert set(kept["id"].to_pylist()) <= set(whole["id"].to_pylist())
+    (lost,) = damaged.damage
+    assert lost["path"] == str(path)
+    assert lost["rows_lost"] is None
+
+
+def test_a_missing_delete_file_is_an_error(tables):
+    for path in (tables / "positions").rglob("*-deletes.orc"):
+        path.unlink()
+    with pytest.raises(cf.NotFoundError):
+        cf.scan(tables / "positions").to_table()
+
+
+def test_a_default_within_a_column_is_refused_where_that_is_asked_for(tables):
+    def default(metadata):
+        for field in current_schema(metadata)["fields"]:
+            if field["name"] == "s":
+                inner = {"id": 50, "name": "b", "required": False, "type": "int", "initial-default": 7}
+                field["type"]["fields"].append(inner)
+
+    changed(tables / "defaults_orc", default)
+    found = cf.scan(tables / "defaults_orc")
+    with pytest.raises(cf.UnsupportedError, match="default value within the column s"):
+        found.to_table()
+    with pytest.raises(cf.UnsupportedError, match="default value within the column s"):
+        found.to_table(["n"], filter="s.a = 1")
+    assert found.to_table(["n"]).num_rows == found.count() == 3
+
+
+def test_other_types_are_refused(tables):
+    def geometry(metadata):
+        current_schema(metadata)["fields"][0]["type"] = "geometry"
+
+    changed(tables / "defaults_orc", geometry)
+    with pytest.raises(cf.UnsupportedError, match="column id of Iceberg's type"):
+        cf.scan(tables / "defaults_orc")
+
+
+def test_tables_on_another_file_system(tables):
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    memory.put(f"{tables}/", "/lake/db/", recursive=True)
+    try:
+        for name in ("positions", "equality", "vectors", "mixed", "evolved"):
+            found = cf.scan(f"memory://lake/db/{name}")
+            assert found.count() == cf.scan(tables / name).count()
+            assert found.files[0].startswith("memory://lake/db/")
+        found = cf.iceberg_table("/lake/db/mixed", filesystem=memory)
+        assert sorted(found.to_table()["w"].to_pylist()) == ["a", "d"]
+        assert {one.name for one in cf.tables("memory://lake/db")} == {one.name for one in cf.tables(tables)}
+    finally:
+        memory.rm("/lake", recursive=True)
+
+
+def test_tables_finds_iceberg_tables_and_never_takes_their_files_for_rows(tables):
+    (tables / "plain").mkdir()
+    cf.write(pa.table({"x": [1, 2]}), tables / "plain" / "a.orc", format="orc")
+    found = {one.name: one for one in cf.tables(tables)}
+    assert found["plain"].rows == 2
+    assert {name for name, one in found.items() if one.format == "iceberg"} == {*TRUTH, "defaults_orc"}
+    assert found["positions"].rows == 2226
+    assert found["positions"].files == len(cf.scan(tables / "positions").files)
+    assert found["positions"].open().count() == 2226
+    assert found["positions"].to_toml().startswith("# positions: an Iceberg table")
+    (one,) = cf.tables(tables / "positions", rows=False)
+    assert (one.name, one.rows) == ("positions", None)
+    newest(tables / "mixed").write_text("{}")
+    assert "not the metadata" in {one.name: one for one in cf.tables(tables)}["mixed"].problem
+
+
+def test_without_pyiceberg_the_extra_is_named(tables, monkeypatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pyiceberg" else find(name))
+    with pytest.raises(cf.UnsupportedError, match=r"pip install 'coldframe\[iceberg\]'"):
+        cf.scan(tables / "mixed")
+
+
+@pytest.mark.parametrize("options", [{"file_path": "p"}, {"row_index": "i"}, {"partitioning": None}])
+def test_what_a_scan_of_files_has_a_table_has_not(tables, options):
+    with pytest.raises(cf.UnsupportedError):
+        cf.scan(tables / "mixed", **options)
+    with pytest.raises(cf.UnsupportedError, match="splits"):
+        cf.scan(tables / "mixed").splits()
