@@ -296,6 +296,8 @@ def _names_for(opened: coldframe.File, reading: Reading) -> tuple[str, ...] | No
     """The table's names for a file's columns, where these are others: tables.toml or a metastore has them for
     a file that calls its columns by their places.
     """
+    if reading.renamed:
+        return tuple(reading.renamed.get(name, name) for name in opened.schema.names)
     given = reading.options.get("schema")
     if not isinstance(given, str) or not opened._raw.has_placeholder_names:
         return _in_case_of(opened.schema.names, reading.names)

@@ -30,6 +30,7 @@ from coldframe.pipeline.records import Json
 from coldframe.pipeline.source.claims import Claims
 from coldframe.pipeline.source.defined_readings import Readings, why_not_read
 from coldframe.pipeline.source.findings import Finding
+from coldframe.pipeline.source.handled import advice, handled
 from coldframe.pipeline.source.reading import Reading
 
 __all__ = ["DefinedSource", "Part", "TakenTable", "read_defined"]
@@ -56,6 +57,11 @@ class Part:
     keys: tuple[str, ...] = ()
     """Keys whose values the folders below it name: the partitions of a table that nobody has registered."""
 
+    @property
+    def is_taken(self) -> bool:
+        """Whether anything of it is migrated."""
+        return bool(self.readings or self.directories)
+
 
 @dataclass(frozen=True)
 class TakenTable:
@@ -68,6 +74,8 @@ class TakenTable:
     """What is not taken of it."""
     location: str | None = None
     """Its own, readable."""
+    is_handled: bool = False
+    """Whether it is a table of another system, in a directory that may have others: see `handled`."""
 
     @property
     def name(self) -> str:
@@ -204,8 +212,13 @@ class _Reader:
 
     def _taken(self, table: Definition, partitions: Sequence[PartitionDefinition]) -> tuple[TakenTable, Json]:
         """Raises _LeftOut or SchemaError where nothing of a table can be taken."""
+        behind = handled(table, self.locations)
+        if behind is not None:
+            place, root = place_of(table.database, table.name), behind.root
+            part = Part(place, root, "", behind.reading.format, directories={behind.reading.format: 0})
+            return TakenTable(table, (part,), (behind.reading,), (), root, is_handled=True), _kept(table, ())
         if table.left_out is not None:
-            raise _LeftOut(table.left_out)
+            raise _LeftOut(f"{table.left_out}{advice(table)}")
         if table.keys and not (table.has_partitions or table.by_folders):
             raise _LeftOut("its partitions are not in the metastore")
         # Report an unsupported type once, here, rather than for each file.
@@ -216,7 +229,7 @@ class _Reader:
         parts = list(self._parts(table, partitions, readings, findings))
         own = self.locations.readable(table.location) if table.location else None
         left_out = [one for one in findings if one.kind == "left out"]
-        if left_out and not any(part.readings for part in parts):
+        if left_out and not any(part.is_taken for part in parts):
             raise _LeftOut(left_out[0].text.removeprefix("left out: "))
         made = TakenTable(table, tuple(parts), tuple(readings.all), tuple(findings), own)
         return made, _kept(table, partitions)
@@ -289,7 +302,7 @@ def _place_of(one: Definition | Refused) -> str:
 def _own_locations(table: Definition) -> set[str]:
     """Where a table without registered partitions has, or may have, files."""
     # Whatever a storage handler or Spark makes of it, the location is that of the table.
-    return {one for one in (table.location, table.storage.location) if one and not table.is_view}
+    return {one for one in (table.location, table.storage.location) if one}
 
 
 def _kept(table: Definition, partitions: Sequence[PartitionDefinition]) -> Json:

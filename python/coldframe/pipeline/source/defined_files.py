@@ -10,6 +10,7 @@ Directories of other tables are not entered.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
@@ -63,9 +64,13 @@ def look_at_defined(
 ) -> tuple[Inventory, list[Table], dict[str, list[Finding]]]:
     """The files, their tables, and what is told of these by their names in the metastore."""
     inventory = new_inventory(source.uri, options.source_storage_options)
-    untaken = (part.place for table in source.tables for part in table.parts if not part.readings)
+    untaken = (part.place for table in source.tables for part in table.parts if not part.is_taken)
     inventory.not_meant = frozenset(source.not_meant).union(untaken)
-    looks = [_Look(table, source.claims, options, inventory) for table in source.tables]
+    handled = Counter(table.location for table in source.tables if table.is_handled)
+    looks = [
+        _Look(table, source.claims, options, inventory, max(handled[table.location], 1))
+        for table in source.tables
+    ]
     for look in looks:
         look.run(scheduler)
     inventory.unread.sort(key=lambda one: one.relative)
@@ -126,7 +131,7 @@ class _Around:
     def takes(self, relative: str) -> bool:
         """Whether a file is migrated."""
         part, below, _ = self.find(relative)
-        if part is None or not part.readings or not _names_values(part, below):
+        if part is None or not part.is_taken or not _names_values(part, below):
             return False
         return self.selection.takes(place_in(part.place, below, len(part.keys)))
 
@@ -135,14 +140,18 @@ class _Around:
         part, below, is_foreign = self.find(relative)
         if part is None:
             return not is_foreign
-        return bool(part.readings) and self.selection.enters(_folder_in(part, below))
+        return part.is_taken and self.selection.enters(_folder_in(part, below))
 
 
 class _Look:
     """Finds the files of one table."""
 
-    def __init__(self, table: TakenTable, claims: Claims, options: Options, inventory: Inventory) -> None:
+    def __init__(
+        self, table: TakenTable, claims: Claims, options: Options, inventory: Inventory, sharing: int
+    ) -> None:
+        """`sharing`: how many tables are in the same directory of another system."""
         self.table, self._claims, self._options, self._inventory = table, claims, options, inventory
+        self._sharing = sharing
         self.made = _new_table(table, inventory, options.timestamp_unit)
         self._readings = list(table.readings)
         self._parts: dict[Key, list[Part]] = {}
@@ -178,7 +187,7 @@ class _Look:
         elsewhere = []
         for some in self._parts.values():
             for part in some:
-                if part.readings and not (above is not None and _sees(above.root, part.location)):
+                if part.is_taken and not (above is not None and _sees(above.root, part.location)):
                     elsewhere.append(self._around(part.location))
         return ([] if above is None else [above]), elsewhere
 
@@ -195,7 +204,7 @@ class _Look:
             elif not os.path.lexists(location):
                 # The comparison with the metastore tells it.
                 return
-            elif is_whole and (whole := whole_folder(location)) is not None:
+            elif is_whole and (whole := whole_folder(location, of_several=self.table.is_handled)) is not None:
                 found = Listing()
                 found.add(whole)
                 yield found
@@ -221,7 +230,7 @@ class _Look:
                 self._unread.append(where)
         for relative in found.left_out:
             part, below, is_foreign = around.find(relative)
-            if is_foreign or (part is not None and not part.readings):
+            if is_foreign or (part is not None and not part.is_taken):
                 continue
             asked = None if part is None else _folder_in(part, below)
             if asked is not None and not self._options.selection.takes(asked):
@@ -237,7 +246,8 @@ class _Look:
     def _add(self, part: Part, below: str, file: SourceFile) -> None:
         below = f"{below}/{WHOLE}".lstrip("/") if file.is_folder else below
         place = place_in(part.place, below, len(part.keys))
-        file = replace(file, relative=place, reading=self._reading_of(part, file))
+        number = self._reading_of(part, file)
+        file = replace(file, relative=place, reading=number, tables=self._sharing)
         self._inventory.add(file)
         if file.format:
             self.made.files.append(file)
@@ -288,6 +298,8 @@ def _new_table(table: TakenTable, inventory: Inventory, unit: str) -> Table:
     made = Table(
         table.name, table.place, "", spec, files, damaged, empty, place=table.place, called=table.name
     )
-    made.declared = plain_schema(columns_of(definition.storage.columns, unit), timestamp_unit=unit)
+    # Another system has types of its own.
+    columns = () if table.is_handled else definition.storage.columns
+    made.declared = plain_schema(columns_of(columns, unit), timestamp_unit=unit)
     made.have_keys(key.name for key in definition.keys)
     return made

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from coldframe._coldframe import ColdframeError, shared_of_tables
 from coldframe.pipeline.records import Recorded, SourceFile
+from coldframe.pipeline.source.reading import Reading
 from coldframe.pipeline.source.tables import Table
 from coldframe.sources import Source
 
@@ -19,26 +20,27 @@ class SharedByTables:
 
     def of(self, file: SourceFile, table: Table) -> Recorded:
         """What is known for a table of a directory; empty for most formats."""
-        name = table.options.get("table")
+        reading = table.reading_of(file)
+        name = reading.options.get("table")
         if name is None:
             return ()
-        place = file.path, table.format
+        place = file.path, reading.format
         if place not in self._of:
-            found = _read(file, table)
+            found = _read(file, reading)
             if not found:
                 return ()  # not needed with these options; another table's may need it
             self._of[place] = found
         return self._of[place].get(str(name), ())
 
 
-def _read(file: SourceFile, table: Table) -> Mapping[str, Recorded]:
-    options = dict(table.options)
+def _read(file: SourceFile, reading: Reading) -> Mapping[str, Recorded]:
+    options = dict(reading.options)
     source = Source(file.path, file.storage_options)
     # Opening the table reports whether it can be read at all.
     with contextlib.suppress(ColdframeError, OSError, TypeError, ValueError):
         return shared_of_tables(
             source.handle(),
-            format=table.format,
+            format=reading.format,
             storage_options=source.core_options(),
             verify_checksums=options.pop("verify_checksums", True),
             keys=options.pop("keys", None),

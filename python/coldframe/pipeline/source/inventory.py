@@ -216,9 +216,13 @@ def walked(root: str, selection: Selecting, scheduler: Scheduler | None = None) 
         folders = sorted(below_them)
 
 
-def whole_folder(root: str) -> SourceFile | Unread | None:
-    """A directory that is one table by itself; None if it is a plain one."""
-    return _look(root, ROOT, True) if _is_table(root) else None
+def whole_folder(root: str, *, of_several: bool = False) -> SourceFile | Unread | None:
+    """A directory that is one table by itself or, if `of_several`, several; None if it is a plain one."""
+    kind = _several_tables(root) if of_several else None
+    if kind is None and not _is_table(root):
+        return None
+    whole = _look(root, ROOT, True)
+    return whole if kind is None or isinstance(whole, Unread) else replace(whole, format=kind)
 
 
 def _several_tables(root: str) -> str | None:

@@ -20,6 +20,8 @@ class Reading:
     """Of `coldframe.open`."""
     names: tuple[str, ...] = ()
     """The table's columns: those that a file has in another case get these names."""
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """The table's names for columns of a file that have others."""
     refusal: str = ""
     """Why such files cannot be read as a part of the table."""
     is_only: bool = True
@@ -28,4 +30,7 @@ class Reading:
     @property
     def identity(self) -> Mapping[str, Any]:
         """What makes two readings of one file different."""
-        return self.options if self.is_only else {**self.options, "format": self.format}
+        if self.is_only:
+            return self.options
+        renamed = {"renamed": dict(self.renamed)} if self.renamed else {}
+        return {**self.options, **renamed, "format": self.format}

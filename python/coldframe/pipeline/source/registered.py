@@ -104,7 +104,7 @@ def registered_of(source: DefinedSource, told: Mapping[str, Sequence[Finding]]) 
             found.wholes.append(whole)
         for part in table.parts:
             found.report.partitions += bool(part.name)
-            if part.readings:
+            if part.is_taken:
                 found.places.append(
                     Place(part.place, table.name, part.name, part.rows, part.format, part.location)
                 )

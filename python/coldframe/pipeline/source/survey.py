@@ -44,7 +44,7 @@ class Survey:
             (part.location, part.place, len(part.keys))
             for table in self.defined.tables
             for part in table.parts
-            if part.readings
+            if part.is_taken
         ]
 
 
