@@ -128,7 +128,7 @@ def test_every_command_takes_patterns_urls_and_standard_input(tmp_path: Path) ->
         assert memory.exists("/cli/new.parquet"), words
         memory.rm("/cli/new.parquet")
     # Most of these have tests of their own.
-    others = {"diff", "migrate", "audit", "completion", "version", "sql", "tables", "options"}
+    others = {"diff", "migrate", "audit", "completion", "version", "sql", "tables", "options", "unswitch"}
     assert seen | others == set(commands_of(parser_of_all()))
 
 

@@ -28,6 +28,7 @@ from coldframe.cli import (
     rescue,
     sizes,
     sql,
+    unswitch,
 )
 from coldframe.cli.pager import paged
 from coldframe.errors import ColdframeError, CorruptFileError
@@ -153,6 +154,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     format_options.add_parser(commands)
     _add_migrate(commands, wanted=bool(arguments) and arguments[0] == "migrate")
     _add_audit(commands, wanted=bool(arguments) and arguments[0] in ("audit", "migrate"))
+    unswitch.add_parser(commands)
     completion.add_parser(commands, parser_of_all)
     version = commands.add_parser("version", help="print the version")
     version.set_defaults(run=lambda _: print(f"coldframe {__version__}"))

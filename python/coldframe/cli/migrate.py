@@ -215,6 +215,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--suffix", default="", metavar="TEXT", help="added to the names of all other tables in the catalog"
     )
     parser.add_argument(
+        "--switch",
+        action="store_true",
+        help="give each verified table the name of the metastore's table that it was made of, which becomes "
+        "NAME_old; coldframe unswitch undoes it",
+    )
+    parser.add_argument(
         "--dry-run", action="store_true", help="show what would be done and what refused; write nothing"
     )
     for end in ("source", "target"):
@@ -306,6 +312,7 @@ def _migrate(arguments: argparse.Namespace) -> Report:
             namespace=arguments.namespace,
             rename=pairs(arguments.rename, "--rename"),
             suffix=arguments.suffix,
+            switch=arguments.switch,
             untyped=arguments.untyped,
             timestamp_unit=arguments.timestamp_unit,
             split_bytes=arguments.split_bytes,
@@ -361,6 +368,7 @@ def _preview(arguments: argparse.Namespace) -> int:
         namespace=arguments.namespace,
         rename=pairs(arguments.rename, "--rename"),
         suffix=arguments.suffix,
+        switch=arguments.switch,
         selection=select(arguments.include, arguments.exclude),
         **_storage(arguments),
     )

@@ -7,16 +7,24 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+from thrift.Thrift import TType
+
+from coldframe._coldframe import ColdframeError
 from coldframe.hive import change_messages as changes
 from coldframe.hive import messages
 from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
 from coldframe.hive.metastore import Metastore
+from coldframe.hive.raw import Fields, RawAnswer, RawMessage
 from coldframe.hive.tables import MetastoreRefusal
 
 __all__ = ["MetastoreWriter"]
 
 AT_ONCE = 500
+_WHOLE_REQ = replace(messages.GET_TABLE_REQ, answer=RawAnswer)
+_WHOLE = replace(messages.GET_TABLE, answer=RawAnswer)
+_ALTER_WHOLE = replace(changes.ALTER_TABLE, arguments=RawMessage)
 
 
 class MetastoreWriter(Metastore):
@@ -45,6 +53,38 @@ class MetastoreWriter(Metastore):
     def change(self, table: Definition) -> None:
         """Gives a table of this name another definition. Its partitions stay as they are."""
         self.call(changes.ALTER_TABLE, database=table.database, table=table.name, changed=_table(table))
+
+    def rename(self, database: str, name: str, to: str) -> None:
+        """Gives a table another name. Everything else of it stays as it is, its location too.
+
+        A metastore moves the files of a managed table: those are not renamed.
+        """
+        before = self.definition(database, name)
+        if before.kind != "EXTERNAL_TABLE":
+            raise ColdframeError(f"{before.full_name} is no external table: a metastore would move its files")
+        whole = self._whole(database, name)
+        whole[1] = (TType.STRING, to.encode())
+        fields = {
+            1: (TType.STRING, database.encode()),
+            2: (TType.STRING, name.encode()),
+            3: (TType.STRUCT, whole),
+        }
+        self.call(_ALTER_WHOLE, fields=fields)
+        after = self.definition(database, to)
+        if after.storage.location != before.storage.location:
+            raise ColdframeError(
+                f"{after.full_name}: the metastore has moved it from {before.storage.location} to "
+                f"{after.storage.location}"
+            )
+
+    def _whole(self, database: str, name: str) -> Fields:
+        """A table with all that the metastore says of it, known to us or not."""
+        request = messages.TableRequest(database=database, table=name)
+        found: Fields = self._newer(
+            lambda: self.call(_WHOLE_REQ, request=request)[1][1],
+            lambda: self.call(_WHOLE, database=database, table=name),
+        )
+        return found
 
     def add(self, table: Definition, partitions: Sequence[PartitionDefinition]) -> None:
         """Registers partitions of which there are none yet."""

@@ -57,11 +57,14 @@ from coldframe.pipeline.target.destination import HOME, Destination, open_destin
 from coldframe.pipeline.target.targets import Target, find_target
 from coldframe.pipeline.work.registering import register
 from coldframe.pipeline.work.run import Run
+from coldframe.pipeline.work.switching import demand_unswitched
+from coldframe.pipeline.work.switching import switch as switch_names
+from coldframe.pipeline.work.switching import unswitch as unswitch_names
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["InProcess", "Options", "Report", "audit", "dry_run", "migrate"]
+__all__ = ["InProcess", "Options", "Report", "audit", "dry_run", "migrate", "unswitch"]
 
 
 def migrate(
@@ -88,6 +91,7 @@ def migrate(
     namespace: str | None = None,
     rename: Mapping[str, str] | None = None,
     suffix: str = "",
+    switch: bool = False,
     untyped: bool = False,
     timestamp_unit: str = "us",
     split_bytes: int = 128 << 20,
@@ -143,6 +147,8 @@ def migrate(
             `thrift://host:9083[/database]` of a Hive metastore.
         namespace, rename, suffix: their names in that catalog: a namespace for all; `{"old": "new"}` for
             some; what is added to the others. See docs/catalogs.md.
+        switch: once a table is verified, it gets the name of the metastore's table that it was made of, which
+            gets another one: see `unswitch`.
         untyped: columns of binary for tables in formats without types, where no schema is given.
         timestamp_unit: `"us"`, which Spark, Iceberg and Delta have, or `"ns"` to keep nanoseconds in Parquet
             or ORC.
@@ -181,12 +187,14 @@ def migrate(
         namespace=namespace,
         rename=dict(rename or {}),
         suffix=suffix,
+        switch=switch,
         selection=select(include, exclude),
         source_storage_options=source_storage_options,
         target_storage_options=target_storage_options,
     )
     started = time.time()
     target = _target_of(options)
+    _demand_names(src, dst, options)
     scheduler = spark if isinstance(spark, InProcess) else SparkScheduler(spark)
     survey = _survey(src, dst, tables, options, scheduler)
     source, goal, inventory, found = survey.source, survey.goal, survey.inventory, survey.tables
@@ -214,6 +222,8 @@ def migrate(
         tell_partial(works, options.timestamp_unit)
         if survey.registered is not None:
             report.metastore = hold(survey.registered, works, inventory, options)
+        if options.switch:
+            switch_names(works, journal, definitions)
         report.timeline = run.timeline.to_json()
         left_out = look_for_left_out(works, options)
         report.left_out = [one for found in left_out.values() for one in found]
@@ -347,6 +357,30 @@ def _survey(
         registered = read_registered(options.metastore, source, options.selection)
     inventory, found = look(source, tables, options, scheduler)
     return Survey(source, goal, inventory, found, registered)
+
+
+def unswitch(dst: str | os.PathLike[str], *, storage_options: StorageOptions = None) -> list[str]:
+    """Gives the tables that a migration switched their own names back, old and new.
+
+    Returns the names of the old ones. `storage_options`: how the store of the target is reached.
+    """
+    destination = open_destination(root_of(dst), storage_options)
+    if not destination.has(HOME):
+        raise NotFoundError(f"{destination.root}: no migration has been here")
+    state, _ = read_state(destination)
+    has_log = any(find_target(known.to).register is not None for known in state.tables.values())
+    with Journal(destination, keep_replaced=has_log) as journal:
+        return unswitch_names(journal)
+
+
+def _demand_names(src: str | os.PathLike[str], dst: str | os.PathLike[str], options: Options) -> None:
+    """Raises where tables of the metastore have the names of others."""
+    if not is_metastore(src):
+        if options.switch:
+            raise ValueError("switch: the source is to be a metastore, thrift://host:9083")
+        return
+    state, _ = read_state(open_destination(root_of(dst), options.target_storage_options))
+    demand_unswitched(state)
 
 
 def _demand_catalog(target: Target, options: Options, destination: Destination) -> None:

@@ -78,6 +78,8 @@ class Options:
     """tables that get other names there, `table` or `namespace.table`;"""
     suffix: str = ""
     """and what is added to the names of all others."""
+    switch: bool = False
+    """Whether verified tables get the names of those that they were made of."""
     selection: Selection = field(default_factory=Selection)
     source_storage_options: StorageOptions = field(default=None, repr=False)
     target_storage_options: StorageOptions = field(default=None, repr=False)
@@ -100,6 +102,8 @@ class Options:
         if self.catalog is not None and (self.to == "iceberg") == is_metastore(self.catalog):
             expected = "a name in PyIceberg's configuration" if self.to == "iceberg" else "thrift://host:9083"
             raise ValueError(f"catalog of {self.to} tables: expected {expected}, found {self.catalog}")
+        if self.switch and (self.catalog is None or not is_metastore(self.catalog)):
+            raise ValueError("switch: name a Hive metastore as the catalog, the one that the source is in")
         if self.catalog is not None and self.to not in _REGISTERED:
             raise ValueError(f"catalog: {self.to} tables cannot be registered in one")
         if any(name.lower() == "webhdfs" for name in self.source_storage_options or ()):

@@ -98,6 +98,30 @@ class Named:
 
 
 @dataclass(frozen=True)
+class Switching:
+    """In a metastore, a table is about to get the name of the one that it was made of."""
+
+    kind: ClassVar = "switch"
+    path: str
+    catalog: str
+    database: str
+    table: str
+    """The name that both had, one after the other;"""
+    kept: str
+    """the old table's since then,"""
+    new: str
+    """and the new one's before."""
+
+
+@dataclass(frozen=True)
+class Unswitched:
+    """Both have their own names again."""
+
+    kind: ClassVar = "unswitched"
+    path: str
+
+
+@dataclass(frozen=True)
 class Fresh:
     """Entries of older generations count as not done while it is open."""
 
@@ -194,6 +218,8 @@ Event: TypeAlias = (
     | Registering
     | Registered
     | Named
+    | Switching
+    | Unswitched
     | Fresh
     | Unit
     | Held
@@ -261,6 +287,8 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any]], Event]] = {
     ),
     "registered": _plain(Registered, "table", "made"),
     "catalog": _plain(Named, "path", "catalog", "namespace", "table"),
+    "switch": _plain(Switching, "path", "catalog", "database", "table", "kept", "new"),
+    "unswitched": _plain(Unswitched, "path"),
     "fresh": _plain(Fresh, "generation", "open"),
     "unit": _unit,
     "hold": lambda json: Held(Committed.from_json(json["entry"])),

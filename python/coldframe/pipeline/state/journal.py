@@ -74,7 +74,9 @@ class State:
         self.registering: dict[str, events.Registering] = {}
         """and the commit that was about to be made."""
         self.named: dict[str, events.Named] = {}
-        """What tables are called in catalogs, by their paths."""
+        """What tables are called in catalogs, by their paths;"""
+        self.switched: dict[str, events.Switching] = {}
+        """and those that have, or were about to get, the name of the table that they were made of."""
         self.epoch = 0
         """How many runs there were."""
         self.ended: float | None = None
@@ -116,6 +118,10 @@ class State:
                 self.registering[event.table] = event
             case events.Named():
                 self.named[event.path] = event
+            case events.Switching():
+                self.switched[event.path] = event
+            case events.Unswitched():
+                self.switched.pop(event.path, None)
             case events.Registered():
                 self._settle_registering(event)
             case events.Fresh():
@@ -166,6 +172,7 @@ class State:
             yield events.Lists(path, tuple(sorted(files)))
         yield from self.registering.values()
         yield from self.named.values()
+        yield from self.switched.values()
         for name, schema in self.schemas.items():
             yield events.KnownSchema(name, schema)
         for entry in self.done.each():
@@ -272,6 +279,14 @@ class Journal:
         named = events.Named(path, place.catalog, place.namespace, place.table)
         if self.state.named.get(path) != named:
             self._append(named)
+
+    def begin_switch(self, switching: events.Switching) -> None:
+        """Says which tables are about to change their names."""
+        self._append(switching)
+
+    def end_unswitch(self, path: str) -> None:
+        """They have their own names again."""
+        self._append(events.Unswitched(path))
 
     def announce(self, table: str, add: Iterable[str], remove: Iterable[str]) -> None:
         """Says which commit is about to be made to a Delta or Iceberg table: it bears this run's name."""

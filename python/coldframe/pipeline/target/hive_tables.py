@@ -67,7 +67,7 @@ def enlist(destination: Destination, table: CommittedTable, kind: Kind) -> Json:
         return {}
     root = root_of(destination)
     folders = _folders(table)
-    with _writer(place.catalog) as metastore:
+    with writer(place.catalog) as metastore:
         before = metastore.find(place.namespace, place.table)
         if before is None and table.schema is None:
             return {}
@@ -96,7 +96,8 @@ def root_of(destination: Destination) -> str:
     return root if is_remote(root) else f"file:{root}"
 
 
-def _writer(uris: str) -> MetastoreWriter:
+def writer(uris: str) -> MetastoreWriter:
+    """A connection through which tables are made and changed."""
     from coldframe.hive.changes import MetastoreWriter
 
     return MetastoreWriter(uris)

@@ -1,0 +1,48 @@
+"""`coldframe unswitch DST`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from coldframe.cli.options import pairs
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Adds `unswitch` to the commands."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "unswitch",
+        help="undo what migrate --switch did in a Hive metastore",
+        description="Gives the tables that `migrate --switch` renamed their own names back, old and new. No "
+        "file and no row is touched.",
+        epilog="exit codes: 0 done, or nothing was switched; 2 not possible: the reason is printed",
+    )
+    parser.add_argument("dst", metavar="DST", help="the destination of a migration, a directory or URL")
+    parser.add_argument(
+        "--storage-option",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="credentials and endpoints for a URL",
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Undoes the switch and prints which tables have their names back."""
+    from coldframe._coldframe import ColdframeError
+    from coldframe.pipeline import unswitch
+
+    options = pairs(arguments.storage_option, "--storage-option") or None
+    try:
+        names = unswitch(arguments.dst, storage_options=options)
+    except (ColdframeError, ValueError) as error:
+        print(f"coldframe unswitch: {error}", file=sys.stderr)
+        return 2
+    for name in names:
+        print(f"{name} is the old table again")
+    if not names:
+        print("nothing is switched")
+    return 0
