@@ -159,6 +159,14 @@ def test_what_is_no_dump(tmp_path: Path) -> None:
     )
     with pytest.raises(cf.SchemaError, match="it has no table PARTITIONS"):
         found_in(path)
+    for wrong, expected in (
+        (text.replace("client_encoding = 'UTF8'", "client_encoding = 'LATIN1'"), "a dump in LATIN1"),
+        (text.replace("all that was sold", "\udcfe"), "PARAM_VALUE is not UTF-8"),
+        (text.replace("\t-1\torg", "\tmany\torg"), "NUM_BUCKETS: expected a number, found 'many'"),
+    ):
+        path.write_bytes(wrong.encode(errors="surrogateescape"))
+        with pytest.raises(cf.SchemaError, match=expected):
+            found_in(path)
     (tmp_path / "z").write_bytes(gzip.compress(text.encode())[:-200])
     with pytest.raises(cf.SchemaError):
         found_in(tmp_path / "z")

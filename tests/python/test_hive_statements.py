@@ -117,6 +117,8 @@ def test_a_script() -> None:
         ("CREATE TABLE t (a int)\nFOO", "line 2: expected a clause of CREATE TABLE, found 'FOO'"),
         ("CREATE TABLE t (a int) LOCATION x", "expected a text in quotes, found 'x'"),
         ("CREATE TABLE t (a int) \x01", "expected a statement of Hive's"),
+        ("CREATE TABLE t (\na int COMMENT '\udcfe')", "line 2: not UTF-8"),
+        ("CREATE TABLE t (a int) CLUSTERED BY (a) INTO many BUCKETS", "a number of buckets, found 'many'"),
         ("CREATE TABLE t (a int) CREATE TABLE default.t (b int)", "default.t is defined twice"),
         ("ALTER TABLE t ADD PARTITION (p=1)", "no CREATE TABLE of default.t"),
         ("CREATE TABLE t (a int) PARTITIONED BY (p int) ALTER TABLE t ADD PARTITION (p=1)", "LOCATION"),

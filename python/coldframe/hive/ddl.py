@@ -249,9 +249,14 @@ class _Parser:
         if self._takes("SORTED", "BY"):
             order = self._names_with(lambda: not self._takes("DESC") and (self._takes("ASC") or True))
         self._expect("INTO")
-        count = int(self._next().text)
+        count = self._next().text
+        if not (count.isascii() and count.isdigit() and len(count) < 10):
+            self._at -= 1
+            raise self._wrong("a number of buckets")
         self._expect("BUCKETS")
-        return replace(storage, buckets=count, bucketed_by=tuple(name for name, _ in by), sorted_by=order)
+        return replace(
+            storage, buckets=int(count), bucketed_by=tuple(name for name, _ in by), sorted_by=order
+        )
 
     def _names_with(self, what: Callable[[], bool]) -> tuple[tuple[str, bool], ...]:
         self._expect("(")

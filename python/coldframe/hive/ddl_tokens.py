@@ -42,6 +42,9 @@ _NOISE = re.compile(r"^(\+[-+]*\+|\|?\s*createtab_stmt\s*\|?|OK|Time taken: .*|\
 def tokens(text: str, path: str) -> Iterator[Token]:
     """The tokens; SchemaError, with the line, for what is none."""
     text = "\n".join(map(_unframed, text.split("\n")))
+    if (found := re.search("[\udc80-\udcff]", text)) is not None:
+        line = text.count("\n", 0, found.start()) + 1
+        raise SchemaError(f"{path}: line {line}: not UTF-8")
     at, line = 0, 1
     while at < len(text):
         found = _TOKEN.match(text, at)

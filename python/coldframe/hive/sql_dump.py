@@ -36,6 +36,9 @@ _COPIED = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
 _NO_COLUMN = re.compile(
     r"(PRIMARY|UNIQUE|KEY|INDEX|CONSTRAINT|FOREIGN|CHECK|FULLTEXT|SPATIAL)\b", re.IGNORECASE
 )
+_ENCODING = re.compile(r"\bSET (?:client_encoding = |NAMES )'?(\w+)")
+_HEAD = 40
+"""Lines that may tell who wrote a dump, and how."""
 _ENDS = {
     "-- PostgreSQL database dump": "-- PostgreSQL database dump complete",
     "-- MySQL dump": "-- Dump completed",
@@ -64,7 +67,7 @@ class SqlDump:
         lines = self._numbered()
         has_end = False
         for line in lines:
-            if self._number <= 20:
+            if self._number <= _HEAD:
                 self._learn(line)
             has_end = has_end or bool(self._end and line.startswith(self._end))
             if (copied := _COPY.match(line)) is not None:
@@ -88,6 +91,10 @@ class SqlDump:
             if line.startswith(start) and not line.startswith(end):
                 self._end = end
                 self._has_backslashes = end == "-- Dump completed"
+
+        encoding = _ENCODING.search(line)
+        if encoding is not None and not encoding[1].lower().startswith("utf"):
+            raise SchemaError(f"{self.path}: a dump in {encoding[1]}: make it in UTF-8")
 
     def _takes(self, table: str) -> bool:
         if table in self.wanted:

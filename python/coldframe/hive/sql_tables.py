@@ -70,7 +70,7 @@ def loaded(dump: SqlDump) -> sqlite3.Connection:
             raise SchemaError(
                 f"{dump.path}: {table} has no column {missing[0]}: not the tables of a Hive metastore"
             )
-        database.execute(insert, [row.get(name) for name in names])
+        database.execute(insert, [_checked(dump.path, table, name, row.get(name)) for name in names])
     for table, columns in TABLES.items():
         first = next((name for name in columns.split() if name in _KEYS), None)
         database.execute(f'create index "by_{table}" on "{table}" ("{first}")')
@@ -79,6 +79,19 @@ def loaded(dump: SqlDump) -> sqlite3.Connection:
     database.execute('create index parts_of_table on "PARTITIONS" ("TBL_ID")')
     database.commit()
     return database
+
+
+def _checked(path: str, table: str, name: str, value: str | None) -> str | int | None:
+    """A value in its column's type."""
+    if value is None:
+        return None
+    try:
+        value.encode()
+        return int(value) if _is_number(name) else value
+    except UnicodeEncodeError as error:
+        raise SchemaError(f"{path}: {table}: {name} is not UTF-8: make the dump in that encoding") from error
+    except ValueError as error:
+        raise SchemaError(f"{path}: {table}: {name}: expected a number, found {value!r}") from error
 
 
 def _is_number(name: str) -> bool:
