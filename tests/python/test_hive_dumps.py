@@ -7,6 +7,8 @@ from __future__ import annotations
 import gzip
 import json
 import sqlite3
+import subprocess
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -269,3 +271,46 @@ def test_a_migration_by_statements(tmp_path: Path) -> None:
     assert audit(before_delete=target / "_coldframe/safe-to-delete.txt").exit_code == 0
     found = sorted(str(path.parent.relative_to(target)) for path in (target / "sales").rglob("*.parquet"))
     assert found == ["sales/orders/dt=2014-01-01/r=a%2Fb", "sales/orders/dt=2014-01-02/r=c"]
+
+
+MEASURE = """
+import resource, sys, time
+from coldframe.pipeline.source.defined import read_defined
+before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+found = read_defined(sys.argv[1])
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(len(found.tables[0].parts), (after - before) // 1024, time.process_time() - started)
+"""
+
+
+@pytest.mark.slow
+def test_ten_thousand_partitions_of_fifty_columns(tmp_path: Path) -> None:
+    """Each with columns of its own in the dump, as Hive writes them."""
+    path, orc = tmp_path / "x.sql", "org.apache.hadoop.hive.ql.io.orc.Orc"
+    count = range(10_001)
+    rows: dict[str, Any] = {
+        "DBS": [(1, "db")],
+        "TBLS": [(1, 1, "olga", 0, "t", "EXTERNAL_TABLE", "\\N")],
+        "SDS": ((n, n, f"{orc}InputFormat", f"file:/wh/p={n}", -1, f"{orc}OutputFormat", n) for n in count),
+        "COLUMNS_V2": ((n, "", f"c{at}", "bigint", at) for n in count for at in range(50)),
+        "SERDES": ((n, f"{orc}Serde") for n in count),
+        "SERDE_PARAMS": ((n, "serialization.format", "1") for n in count),
+        "PARTITION_KEYS": [(1, "\\N", "p", "int", 0)],
+        "PARTITIONS": ((n, n, 1) for n in count[1:]),
+        "PARTITION_PARAMS": ((n, name, "1") for n in count[1:] for name in ("numRows", "numFiles")),
+        "PARTITION_KEY_VALS": ((n, n, 0) for n in count[1:]),
+    }
+    with path.open("w") as file:
+        for table, columns in TABLES.items():
+            names = ", ".join(f'"{name}"' for name in columns.split())
+            file.write(f'COPY public."{table}" ({names}) FROM stdin;\n')
+            file.writelines("\t".join(map(str, row)) + "\n" for row in rows.get(table, ()))
+            file.write("\\.\n")
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, str(path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    parts, mebibytes, seconds = done.stdout.split()
+    assert int(parts) == 10_000
+    assert int(mebibytes) < 200
+    assert float(seconds) < 30

@@ -140,10 +140,22 @@ def test_columns_as_hive_has_them(
     hive_estate.partition(
         "t", ["3"], hive_estate.storage([("a", "int"), ("b", "bigint")], RC_BINARY, "t/p=3")
     )
+    # What the table has no more is kept under its own name.
+    hive_estate.file("t/p=4/000000_0", {"x": [9], "gone": [1]}, format="orc")
+    hive_estate.partition("t", ["4"], hive_estate.storage(columns, ORC, "t/p=4"))
+    types = pa.schema([*types, ("dropped", pa.int32())])
+    hive_estate.file("t/p=5/000000_0", {**newer, "dropped": [2]}, types, format="rcfile", serde="binary")
+    longer = [("a", "int"), ("b", "bigint"), ("c", "string"), ("dropped", "int")]
+    hive_estate.partition("t", ["5"], hive_estate.storage(longer, RC_BINARY, "t/p=5"))
     report = run(hive_server, tmp_path / "dst")
     assert report.exit_code == 0, summary(report)
     ours = read(tmp_path / "dst", "t", {"p": pa.int32()})
-    assert ours.schema.names == ["x", "b", "c", "p"]
+    assert ours.schema.names == ["x", "b", "c", "gone", "dropped", "p"]
+    assert ours.filter(pads.field("p") > 3).select(["x", "gone", "dropped", "p"]).to_pylist() == [
+        {"x": 9, "gone": 1, "dropped": None, "p": 4},
+        {"x": 7, "gone": None, "dropped": 2, "p": 5},
+    ]
+    ours = ours.select(["x", "b", "c", "p"])
     assert ours.schema.field("x").type == pa.int64()
     theirs = cf.hive_table(f"{hive_server.url}/cold.t")
     assert rows(ours.filter(pads.field("p") < 3)) == rows(theirs.read(filter="p < 3"))
