@@ -14,6 +14,7 @@
 //! | `failure` | errors as Java exceptions |
 //! | `handles` | what Java holds by number |
 //! | [`types`] | Spark's types for Arrow's, and its JSON |
+//! | [`folders`] | the files of a Hive metastore's table |
 //! | [`filter`] | Spark's predicates as ours, where both mean the same rows |
 //! | [`plan`] | a table, and its plan |
 //! | [`task`] | what travels to an executor |
@@ -26,6 +27,7 @@ pub mod damage;
 mod entry;
 mod failure;
 pub mod filter;
+pub mod folders;
 mod handles;
 pub mod layout;
 pub mod plan;

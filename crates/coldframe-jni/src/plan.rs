@@ -14,6 +14,7 @@ use coldframe::{Error, Result, SchemaSpec, format_named};
 use serde_json::Value as Json;
 
 use crate::filter::{self, Columns};
+use crate::folders;
 use crate::task::Task;
 use crate::types;
 
@@ -69,7 +70,28 @@ impl Table {
             given.filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned()))).collect();
         let user =
             said.get("schema").filter(|schema| !schema.is_null()).map(types::from_spark).transpose()?;
-        Self::new(LoadOptions::parse(&given, None)?, user)
+        let mut options = given;
+        let folders = said.get("folders").filter(|folders| !folders.is_null());
+        if folders.is_some() {
+            options.entry("path".to_owned()).or_default();
+        }
+        let options = LoadOptions::parse(&options, None)?;
+        match (folders, user) {
+            (Some(folders), Some(user)) => Self::of_hive(options, folders, user),
+            (_, user) => Self::new(options, user),
+        }
+    }
+
+    /// The table that a Hive metastore defines.
+    fn of_hive(options: LoadOptions, folders: &Json, user: Schema) -> Result<Self> {
+        let opening = opening(&options);
+        let files = folders::files(folders, &opening)?;
+        let table = TableOptions {
+            first_only: true,
+            partition_types: Some(folders::partition_types(&user)),
+            ..TableOptions::default()
+        };
+        Self::with(Dataset::new(files, opening, table)?, options, Some(user))
     }
 
     /// The table that some options ask for, with the columns of the user.
@@ -81,6 +103,10 @@ impl Table {
             options.open.schema = Some(SchemaSpec::Arrow(typed));
             dataset = self::dataset(&options)?;
         }
+        Self::with(dataset, options, user)
+    }
+
+    fn with(dataset: Dataset, options: LoadOptions, user: Option<Schema>) -> Result<Self> {
         let files = dataset.schema()?;
         let (names, spark) = match (user, &options.columns) {
             (Some(user), _) => {
@@ -217,14 +243,21 @@ impl Table {
     }
 }
 
-fn dataset(options: &LoadOptions) -> Result<Dataset> {
-    let opening = Opening {
+fn opening(options: &LoadOptions) -> Opening {
+    Opening {
         format: options.format.clone(),
         options: options.open.clone(),
         storage: Arc::new(Stores(options.storage.clone())),
-    };
+    }
+}
+
+fn dataset(options: &LoadOptions) -> Result<Dataset> {
     let given = options.paths.iter().map(|path| Given::Path(os_path(path))).collect();
-    Dataset::new(given, opening, TableOptions { first_only: !options.unify, ..TableOptions::default() })
+    Dataset::new(
+        given,
+        opening(options),
+        TableOptions { first_only: !options.unify, ..TableOptions::default() },
+    )
 }
 
 /// The types that the user has for files which know none: `.schema()` lists the columns of the file. `None` where they are told

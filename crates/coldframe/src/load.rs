@@ -247,7 +247,7 @@ fn paths(given: &Given<'_>) -> Result<Vec<String>> {
 }
 
 /// A path as a user would write it: Spark's catalog has those of this machine as `file:/x`.
-fn path(text: &str) -> String {
+pub fn path(text: &str) -> String {
     let local = text.strip_prefix("file:").filter(|rest| rest.starts_with('/') && !rest.starts_with("//"));
     local.unwrap_or(text).to_owned()
 }

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 JAR = "coldframe-spark.jar"
 CATALOG = "spark.sql.catalog.coldframe"
 CATALOG_CLASS = "io.coldframe.spark.PathCatalog"
+EXTENSIONS = "io.coldframe.spark.Extensions"
+"""For `spark.sql.extensions`: RCFile tables of a Hive metastore are read by the connector."""
 
 
 def jar() -> str:

@@ -1,0 +1,19 @@
+package io.coldframe.spark;
+
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.SparkSessionExtensions;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import scala.Function1;
+import scala.runtime.AbstractFunction1;
+import scala.runtime.BoxedUnit;
+
+/** {@code spark.sql.extensions = io.coldframe.spark.Extensions}: tables of a Hive metastore are read by this connector. */
+public class Extensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
+  @Override
+  public BoxedUnit apply(SparkSessionExtensions extensions) {
+    Function1<SparkSession, Rule<LogicalPlan>> rule = HiveScans::new;
+    extensions.injectPostHocResolutionRule(rule);
+    return BoxedUnit.UNIT;
+  }
+}

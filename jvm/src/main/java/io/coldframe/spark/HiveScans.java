@@ -1,0 +1,117 @@
+package io.coldframe.spark;
+
+import io.coldframe.ColdframeError;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.catalog.HiveTableRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import scala.Function1;
+import scala.Option;
+import scala.collection.immutable.List$;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * Puts this connector in the place of Spark's reader for tables of a Hive metastore, where both give the same rows. What is left to
+ * Spark is said at debug level, with the reason.
+ */
+final class HiveScans extends Rule<LogicalPlan> {
+  /** The setting that turns it off. */
+  static final String SETTING = "spark.coldframe.hive";
+
+  private static final Logger LOG = LoggerFactory.getLogger(HiveScans.class);
+
+  private final SparkSession session;
+
+  HiveScans(SparkSession session) {
+    this.session = session;
+  }
+
+  @Override
+  public LogicalPlan apply(LogicalPlan plan) {
+    String setting = SQLConf.get().getConfString(SETTING, "on");
+    if (setting.equalsIgnoreCase("off") || setting.equalsIgnoreCase("false")) {
+      return plan;
+    }
+    return plan.resolveOperatorsUp(
+        new AbstractPartialFunction<LogicalPlan, LogicalPlan>() {
+          @Override
+          public boolean isDefinedAt(LogicalPlan node) {
+            return node instanceof HiveTableRelation;
+          }
+
+          @Override
+          public <A extends LogicalPlan, B> B applyOrElse(A node, Function1<A, B> otherwise) {
+            LogicalPlan scan = isDefinedAt(node) ? replaced((HiveTableRelation) node, plan) : null;
+            @SuppressWarnings("unchecked")
+            B made = (B) scan;
+            return scan == null ? otherwise.apply(node) : made;
+          }
+        });
+  }
+
+  /** The scan in the place of another; null where Spark keeps its own. */
+  private LogicalPlan replaced(HiveTableRelation relation, LogicalPlan plan) {
+    String name = relation.tableMeta().identifier().unquotedString();
+    try {
+      if (namesFiles(plan)) {
+        throw new Left("the query asks for the names of files (input_file_name)");
+      }
+      LogicalPlan made = relation(new HiveTable(session, relation), relation);
+      LOG.debug("{} is read by coldframe", name);
+      return made;
+    } catch (Left | ColdframeError | IllegalArgumentException | ReflectiveOperationException e) {
+      LOG.debug("{} is left to Spark: {}", name, e.getMessage());
+      return null;
+    }
+  }
+
+  /** Whether an expression of a plan asks which file a row is from, which only Spark's own readers say. */
+  private static boolean namesFiles(TreeNode<?> node) throws ReflectiveOperationException {
+    if (node.getClass().getSimpleName().startsWith("InputFile")) {
+      return true;
+    }
+    List<Object> below = new ArrayList<>(Reflected.all(node, "children"));
+    if (node instanceof LogicalPlan) {
+      below.addAll(Reflected.all(node, "expressions"));
+    }
+    for (Object each : below) {
+      if (namesFiles((TreeNode<?>) each)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** The relation of a table with the attributes that the rest of the plan refers to. */
+  private static LogicalPlan relation(Table table, HiveTableRelation replaced) throws ReflectiveOperationException {
+    scala.collection.immutable.List<Object> output = List$.MODULE$.empty();
+    List<Object> attributes = Reflected.all(replaced, "output");
+    for (int at = attributes.size() - 1; at >= 0; at--) {
+      output = output.$colon$colon(attributes.get(at));
+    }
+    Option<Object> none = Option.empty();
+    CaseInsensitiveStringMap options = CaseInsensitiveStringMap.empty();
+    java.lang.reflect.Constructor<?> made = DataSourceV2Relation.class.getConstructors()[0];
+    // Spark 4.1 has added one that is an Option, too: the version of a table in the past.
+    Object[] arguments = {table, output, none, none, options, none};
+    return (LogicalPlan) made.newInstance(java.util.Arrays.copyOf(arguments, made.getParameterCount()));
+  }
+
+  /** Why a table is left to Spark. */
+  static final class Left extends Exception {
+    private static final long serialVersionUID = 1L;
+
+    Left(String reason) {
+      super(reason);
+    }
+  }
+}

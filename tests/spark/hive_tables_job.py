@@ -1,0 +1,137 @@
+"""Reads tables of a Hive metastore twice: by Spark's own reader, and by the connector in its place."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from spark_data import told
+
+import coldframe.spark
+from coldframe.pipeline.session import start_session
+from coldframe.spark.connector import EXTENSIONS
+
+COLUMNARS = "org.apache.hadoop.hive.serde2.columnar"
+VALUES = (
+    "select cast(id - 3 as tinyint) t, cast(id * 9 as smallint) m, cast(if(id = 3, null, id) as int) i, "
+    "id * 1000000007 b, id % 2 = 0 o, cast(id / 3 as float) f, id / 7d d, "
+    "element_at(array('', 'a b', 'ä|\\t,', '\\\\N', null, 'null'), cast(id % 6 + 1 as int)) s, "
+    "cast(concat('x', id) as binary) y, date_add(date'1969-12-30', cast(id as int)) w, "
+    "cast(id / 8 - 1 as decimal(12,3)) c, "
+    "timestamp'2014-03-30 02:30:00.123456' + make_interval(0, 0, 0, cast(id as int)) at, "
+    "array(id, null) l, map('k', id) q, named_struct('x', id, 'y', array('p', null)) r from range(40)"
+)
+COLUMNS = (
+    "t tinyint, m smallint, i int, b bigint, o boolean, f float, d double, s string, y binary, w date, "
+    "c decimal(12,3), at timestamp, l array<bigint>, q map<string,bigint>, r struct<x:bigint,y:array<string>>"
+)
+
+
+def make(spark: SparkSession) -> None:
+    """The tables, written by Hive's own classes."""
+    stored = "stored as rcfile"
+    spark.sql(f"create table texts ({COLUMNS}) row format serde '{COLUMNARS}.ColumnarSerDe' {stored}")
+    binary = f"row format serde '{COLUMNARS}.LazyBinaryColumnarSerDe' {stored}"
+    spark.sql(f"create table bytes ({COLUMNS}) {binary}")
+    spark.sql(
+        f"create table odd (s string, l array<int>) row format serde '{COLUMNARS}.ColumnarSerDe' with "
+        f"serdeproperties ('field.delim'='|', 'serialization.null.format'='nil', 'collection.delim'=';') "
+        f"{stored}"
+    )
+    spark.sql("insert into odd values ('nil', array(1, 2)), (null, null), ('a|b;c', array())")
+    for name in ("texts", "bytes"):
+        spark.sql(f"insert into {name} {VALUES}")
+    spark.sql(f"create table days (v int, s string) partitioned by (dt date, n int, p string) {binary}")
+    spark.sql("set hive.exec.dynamic.partition.mode=nonstrict")
+    spark.sql(
+        "insert into days select cast(id as int), concat('v', id), "
+        "date_add(date'2014-01-01', cast(id % 3 as int)), "
+        "cast(id % 2 as int), concat('a/b=', id % 4) from range(60)"
+    )
+    spark.sql(f"create table nulls (v int) partitioned by (p string) {stored}")
+    spark.sql("insert into nulls values (1, null), (2, 'x')")
+    spark.sql(f"create table wider (v int) {stored}")
+    spark.sql("insert into wider values (1), (2)")
+    spark.sql("alter table wider add columns (more string)")
+    spark.sql("insert into wider values (3, 'x')")
+    spark.sql(f"create table altered (v int) partitioned by (p int) {stored}")
+    spark.sql("insert into altered partition (p = 1) values (1)")
+    spark.sql("alter table altered add columns (more string)")
+    spark.sql("insert into altered partition (p = 2) values (2, 'x')")
+    spark.sql(f"create table chars (c char(5), v varchar(3)) {stored}")
+    spark.sql("insert into chars values ('a', 'abc')")
+    spark.sql(f"create table nothing (v int) {stored}")
+    spark.sql("create table orcs (v int) stored as orc")
+    spark.sql("insert into orcs values (1)")
+
+
+QUERIES = {
+    "texts": "select * from texts",
+    "bytes": "select * from bytes",
+    "filters": "select b, at, s from bytes where i > 5 and s is not null and at > timestamp'2014-04-10'",
+    "odd": "select * from odd",
+    "days": "select * from days",
+    "one day": "select count(*), sum(v), max(p) from days where dt = date'2014-01-02' and n = 1",
+    "join": "select a.v, b.s from days a join days b on a.v = b.v + 1 and a.dt <> b.dt where a.n = 1",
+    "nulls": "select * from nulls",
+    "wider": "select * from wider",
+    "written": "select * from nothing union all select v from wider",
+    "altered": "select * from altered",
+    "chars": "select * from chars",
+    "nothing": "select * from nothing",
+    "orcs": "select * from orcs",
+    "names": "select distinct input_file_name() like '%days%', v from days where v < 3",
+}
+
+
+def asked(spark: SparkSession, setting: str) -> dict[str, Any]:
+    """The rows of each query, and whether the connector read them."""
+    spark.conf.set("spark.coldframe.hive", setting)
+    found = {}
+    for name, sql in QUERIES.items():
+        frame = spark.sql(sql)
+        found[name] = [taken(frame), frame.schema.json(), sorted(told(frame.collect()))]
+    return found
+
+
+def taken(frame: DataFrame) -> int:
+    """How many scans are the connector's."""
+    return str(frame._jdf.queryExecution().optimizedPlan().toString()).count("RelationV2[")
+
+
+def main(work: str) -> None:
+    """Prints what each of both read."""
+    metastore = f"jdbc:derby:;databaseName={work}/metastore;create=true"
+    conf = {
+        "spark.sql.catalogImplementation": "hive",
+        "spark.sql.warehouse.dir": str(Path(work) / "warehouse"),
+        "spark.sql.shuffle.partitions": "2",
+        "spark.jars": coldframe.spark.jar(),
+        "spark.sql.extensions": EXTENSIONS,
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={work} -Duser.timezone=UTC",
+        "spark.hadoop.javax.jdo.option.ConnectionURL": metastore,
+        "spark.sql.session.timeZone": "America/New_York",
+    }
+    spark = start_session("local[2]", conf=conf)
+    make(spark)
+    facts = {"spark": asked(spark, "off"), "coldframe": asked(spark, "on")}
+    frame, unused = spark.table("days"), spark.table("days")
+    before = frame.count()
+    spark.sql("insert into days partition (dt = date'2015-01-01', n = 5, p = 'x') values (99, 'late')")
+    facts["late"] = [before, frame.count(), unused.count(), taken(frame)]
+    spark.table("wider").cache().count()
+    cached = (
+        "InMemoryRelation"
+        in spark.sql("select v from wider")._jdf.queryExecution().withCachedData().toString()
+    )
+    spark.sql("insert into wider values (4, 'y')")
+    facts["cached"] = [cached, spark.table("wider").count()]
+    spark.stop()
+    print(json.dumps(facts))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,57 @@
+"""Tables of a Hive metastore, read by the connector in place of Spark's own reader, which is the judge."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import coldframe as cf
+import coldframe.spark
+
+TAKEN = {
+    "texts": 1,
+    "bytes": 1,
+    "filters": 1,
+    "odd": 1,
+    "days": 1,
+    "one day": 1,
+    "join": 2,
+    "wider": 1,
+    "written": 1,
+}
+"""Scans by the connector. The other queries are left to Spark: other columns in a partition, char, varchar, a
+partition of null, no file, ORC, and names of files.
+"""
+
+
+@pytest.mark.slow
+def test_rows_are_those_of_sparks_reader(tmp_path: Path) -> None:
+    try:
+        coldframe.spark.jar()
+    except cf.UnsupportedError:
+        pytest.skip("no jar of the connector here (make jar)")
+    job = Path(__file__).with_name("hive_tables_job.py")
+    environment = {**os.environ, "PYTHONPATH": str(Path(cf.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, str(job), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        cwd=tmp_path,
+        timeout=800,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    facts = json.loads(done.stdout.splitlines()[-1])
+    for name, (scans, schema, rows) in facts["coldframe"].items():
+        assert [schema, rows] == facts["spark"][name][1:], name
+        assert scans == TAKEN.get(name, 0), name
+        assert facts["spark"][name][0] == 0, name
+    # A table that was written to shows it, also to a DataFrame that was made before.
+    assert facts["late"] == [60, 61, 61, 1]
+    assert facts["cached"] == [True, 4]
