@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from coldframe.hive.changes import MetastoreWriter
 
 KEPT = "_old"
+TRANSLATED = "TRANSLATED_TO_EXTERNAL"
+"""The property of a table that Hive 4 made external when it was created as a managed one."""
 
 
 def switch(works: Sequence[TableWork], journal: Journal, definitions: Mapping[str, Definition]) -> None:
@@ -96,6 +98,12 @@ class _Pair:
             raise SchemaError(
                 f"{old.full_name} is a managed table, and renaming it would move its files: make it external "
                 "first (alter table .. set tblproperties ('EXTERNAL'='TRUE'))"
+            )
+        # Hive 4 moves the files of such a table too, if they lie where a managed one's would.
+        if now.parameters.get(TRANSLATED, "").lower() == "true":
+            raise SchemaError(
+                f"{old.full_name} was created as a managed table ({TRANSLATED}), and renaming it would move "
+                f"its files: remove that property first (alter table .. unset tblproperties ('{TRANSLATED}'))"
             )
         if self._find(self.names.kept) is not None:
             raise SchemaError(f"{self.names.database}.{self.names.kept} is there already")

@@ -134,6 +134,19 @@ def test_a_managed_table_is_not_renamed(switched: Switched) -> None:
     good(switched.run(switch=False))
 
 
+def test_a_table_that_hive_4_made_external_is_not_renamed(switched: Switched) -> None:
+    """Hive 4 moves its directory as it does that of a managed table."""
+    client = switched.estate.client
+    table = client.get_table("cold", "sales")
+    table.parameters["TRANSLATED_TO_EXTERNAL"] = "TRUE"
+    client.alter_table("cold", "sales", table)
+    before = switched.files()
+    report = switched.run()
+    assert report.exit_code == 1
+    assert "TRANSLATED_TO_EXTERNAL" in str(report.tables[0].error)
+    assert (set(switched.tables()), switched.files()) == ({"sales", "sales_new"}, before)
+
+
 def test_what_others_did_since_is_left_as_it_is(switched: Switched) -> None:
     good(switched.run())
     client = switched.estate.client
