@@ -47,6 +47,13 @@ class PartialTableWarning(UserWarning):
     """Parts of a table are missing here and may be elsewhere: a Kudu server has some of a table's tablets."""
 
 
+def corrupt(path: str, offset: int, structure: str, reason: str) -> CorruptFileError:
+    """A CorruptFileError with the same attributes that the compiled side sets."""
+    error = CorruptFileError(f"{path}: byte {offset}: {structure}: {reason}")
+    error.path, error.offset, error.structure, error.reason = path, offset, structure, reason
+    return error
+
+
 def unsupported(what: str) -> UnsupportedError:
     """An UnsupportedError with the same attribute that the compiled side sets."""
     error = UnsupportedError(what)

@@ -124,9 +124,9 @@ class IcebergDataset(Dataset):
 
         def batches() -> Iterator[Any]:
             damage: Damage = []
-            left = limit
+            left, deletes = limit, self._rows.deletes()
             for run in self._rows.runs(self._plan(bound)) if limit != 0 else ():
-                for batch in self._rows.of(run, wanted, bound, scan, damage):
+                for batch in self._rows.of(run, wanted, bound, scan, deletes, damage):
                     part = batch if left is None else batch.slice(0, left)
                     left = left if left is None else left - part.num_rows
                     if part.num_rows:
@@ -146,7 +146,8 @@ class IcebergDataset(Dataset):
         """The number of rows, or of those that pass the filter."""
         bound = self._bound(filter)
         self._rows.demand(pa.schema([]), bound)
-        return sum(self._rows.count(run, bound) for run in self._rows.runs(self._plan(bound)))
+        deletes = self._rows.deletes()
+        return sum(self._rows.count(run, bound, deletes) for run in self._rows.runs(self._plan(bound)))
 
     count_rows = count
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coldframe.errors import CorruptFileError
+from coldframe.errors import CorruptFileError, corrupt
 from coldframe.file import row_count_batch
 
 __all__ = ["Positions", "vector"]
@@ -61,10 +61,7 @@ def vector(blob: bytes, path: str, offset: int) -> pa.ChunkedArray:
     """The row numbers of a deletion vector: length, magic, bitmaps of the upper 32 bits, CRC-32."""
 
     def damaged(reason: str, at: int = 0) -> CorruptFileError:
-        where = f"{path}: offset {offset + at}: deletion vector"
-        error = CorruptFileError(f"{where}: {reason}")
-        error.path, error.offset, error.structure, error.reason = path, offset + at, "deletion vector", reason
-        return error
+        return corrupt(path, offset + at, "deletion vector", reason)
 
     if len(blob) < 20:
         raise damaged(f"expected at least 20 bytes, found {len(blob)}")

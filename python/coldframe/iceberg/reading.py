@@ -18,7 +18,7 @@ from pyiceberg.manifest import FileFormat
 
 from coldframe._coldframe import Predicate, RawDataset, RawSplit, formats
 from coldframe.choices import OnError
-from coldframe.errors import CorruptFileError, unsupported
+from coldframe.errors import corrupt, unsupported
 from coldframe.file import DEFAULT_BATCH_SIZE, Damage, Keys, OpenArguments, row_count_batch, threads_of
 from coldframe.iceberg.store import TableFiles
 from coldframe.iceberg.types import ID
@@ -159,7 +159,8 @@ def _parquet(file: Located, columns: pa.Schema, reading: Reading, scan: Scan) ->
                 whole = batch.cast(own) if batch.num_columns else row_count_batch(batch.num_rows, own)
                 yield pa.record_batch(raw.adapt(0, whole, list(scan.names)))
     except pa.ArrowException as reason:
-        raise CorruptFileError(f"{file.location}: {reason}") from reason
+        path = reading.files.readable(file.location)
+        raise corrupt(path, 0, "file", str(reason).partition("\n")[0]) from reason
 
 
 def _id(field: pa.Field) -> bytes | None:

@@ -44,17 +44,21 @@ class TableRows:
         ):
             yield [file for _, file in run]
 
-    def count(self, run: Run, bound: Bound) -> int:
+    def deletes(self) -> Deletes:
+        """The deletes of one pass."""
+        return Deletes(self._reading, self._fields)
+
+    def count(self, run: Run, bound: Bound, deletes: Deletes) -> int:
         """The number of rows that pass."""
         if bound.test is None and run[0].is_whole:
             return sum(one.rows for one in run)
         if _is_direct(run[0]) and bound.exact:
             return self._ours(run).count(bound.predicate)
         none = pa.schema([])
-        return sum(batch.num_rows for batch in self.of(run, none, bound, Scan([]), []))
+        return sum(batch.num_rows for batch in self.of(run, none, bound, Scan([]), deletes, []))
 
     def of(
-        self, run: Run, wanted: pa.Schema, bound: Bound, scan: Scan, damage: Damage
+        self, run: Run, wanted: pa.Schema, bound: Bound, scan: Scan, deletes: Deletes, damage: Damage
     ) -> Iterator[pa.RecordBatch]:
         """The rows that pass, with the wanted columns; `scan.limit` is only a hint."""
         is_pushed = _is_direct(run[0]) and bound.exact
@@ -68,7 +72,7 @@ class TableRows:
             ours = self._ours(run)
             rows = _with_damage(ours, scan, damage)
         else:
-            rows = self._alone(run[0], scan, damage)
+            rows = self._alone(run[0], scan, deletes, damage)
         batches = (_as(whole, batch) for batch in rows)
         yield from batches if test is None else filtered(batches, test, wanted, None)
 
@@ -94,14 +98,15 @@ class TableRows:
         row = pa.RecordBatch.from_arrays(list(values.values()), list(values)) if values else None
         return Located(file.path, row)
 
-    def _alone(self, file: PlannedFile, scan: Scan, damage: Damage) -> Iterator[pa.RecordBatch]:
+    def _alone(
+        self, file: PlannedFile, scan: Scan, deletes: Deletes, damage: Damage
+    ) -> Iterator[pa.RecordBatch]:
         """What is left of one file, with the columns of a scan in front."""
-        deletes = Deletes(self._reading, self._fields)
         more = deletes.columns(file)
         columns = pa.schema([*self._columns, *more])
         names = [*scan.names, *(field.name for field in more)]
         # What is passed over in a file would shift the numbers of the rows behind it.
-        tolerant = scan.on_error != "raise" and bool(file.positions)
+        tolerant = scan.on_error != "raise" and (bool(file.positions) or not is_ours(file.format))
         own = replace(scan, names=names, on_error="raise" if tolerant else scan.on_error)
         rows = batches_of(self._located(file, more), file.format, columns, self._reading, own, damage)
         try:
