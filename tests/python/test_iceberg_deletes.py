@@ -237,3 +237,15 @@ def test_what_a_scan_of_files_has_a_table_has_not(tables, options):
         cf.scan(tables / "mixed", **options)
     with pytest.raises(cf.UnsupportedError, match="splits"):
         cf.scan(tables / "mixed").splits()
+
+
+def test_damage_in_parquet_ends_that_file(tables):
+    found = cf.scan(tables / "mixed")
+    path = next(Path(path) for path in found.files if path.endswith(".parquet"))
+    path.write_bytes(b"PAR1" + bytes(100) + b"PAR1")
+    with pytest.raises(cf.CorruptFileError, match=path.name) as raised:
+        cf.scan(tables / "mixed").to_table()
+    assert raised.value.path == str(path)
+    damaged = cf.scan(tables / "mixed")
+    assert damaged.to_table(on_error="skip")["w"].to_pylist() == ["a"]
+    assert [one["path"] for one in damaged.damage] == [str(path)]

@@ -22,6 +22,7 @@ from coldframe.errors import corrupt, unsupported
 from coldframe.file import DEFAULT_BATCH_SIZE, Damage, Keys, OpenArguments, row_count_batch, threads_of
 from coldframe.iceberg.store import TableFiles
 from coldframe.iceberg.types import ID
+from coldframe.ranged import RangedFile
 
 __all__ = ["Located", "OurFiles", "Reading", "Scan", "batches_of", "is_ours", "one_value"]
 
@@ -146,8 +147,9 @@ def _parquet(file: Located, columns: pa.Schema, reading: Reading, scan: Scan) ->
 
     raw = _raw([file], columns, reading, reading.arguments(next(iter(formats()))))
     wanted = {_id(columns.field(name)) for name in scan.names}
+    opened = _Watched(reading.files.store(file.location))
     try:
-        with pq.ParquetFile(reading.files.ranged(file.location)) as parquet:
+        with pq.ParquetFile(opened) as parquet:
             schema = pa.schema([_with_id(one) for one in parquet.schema_arrow])
             has_ids = any(_id(one) is not None for one in schema)
             if not has_ids and not reading.has_mapping:
@@ -158,9 +160,24 @@ def _parquet(file: Located, columns: pa.Schema, reading: Reading, scan: Scan) ->
                 own = pa.schema([schema.field(name) for name in batch.schema.names])
                 whole = batch.cast(own) if batch.num_columns else row_count_batch(batch.num_rows, own)
                 yield pa.record_batch(raw.adapt(0, whole, list(scan.names)))
-    except pa.ArrowException as reason:
+    except (pa.ArrowException, OSError) as reason:
+        if opened.failed:
+            raise
         path = reading.files.readable(file.location)
         raise corrupt(path, 0, "file", str(reason).partition("\n")[0]) from reason
+
+
+class _Watched(RangedFile):
+    """Knows whether reading it failed: pyarrow's errors about the bytes are of the same class."""
+
+    failed = False
+
+    def read(self, size: int | None = -1) -> bytes:
+        try:
+            return super().read(size)
+        except BaseException:
+            self.failed = True
+            raise
 
 
 def _id(field: pa.Field) -> bytes | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile
 
+from coldframe._coldframe import Store
 from coldframe.errors import ColdframeError, NotFoundError, unsupported
 from coldframe.hive.locations import Locations
 from coldframe.ranged import RangedFile
@@ -28,7 +29,11 @@ class TableFiles(FileIO):
 
     def ranged(self, location: str) -> RangedFile:
         """A file of the table as a Python file object."""
-        return RangedFile(open_store(self.readable(location), self._options))
+        return RangedFile(self.store(location))
+
+    def store(self, location: str) -> Store:
+        """A file of the table, as a store's root."""
+        return open_store(self.readable(location), self._options)
 
     def new_input(self, location: str) -> InputFile:
         """A file to read."""
