@@ -55,7 +55,6 @@ NOT_RUN = {
     "hive-metastore.md": 5,
     "index.md": 1,
     "migration.md": 2,
-    "retire-a-cluster.md": 1,
     "safe-to-delete.md": 1,
     "spark.md": 5,
     "stores.md": 3,

@@ -31,12 +31,15 @@ use crate::store::Known;
 /// Path, name and value pairs of its folders, and the size, time and tag from a listing.
 type PyFound = (OsString, Vec<(String, String)>, Option<Known>);
 
+/// The same as Python passes it.
+type FoundGiven = (PathBuf, Vec<(String, String)>, Option<Known>);
+
 fn found_to_python(found: &Found) -> PyFound {
     let known = found.known.clone().map(|known| (known.len, known.modified, known.etag));
     (os_path(&found.path), found.pairs.clone(), known)
 }
 
-fn found_from_python((path, pairs, known): (PathBuf, Vec<(String, String)>, Option<Known>)) -> Found {
+fn found_from_python((path, pairs, known): FoundGiven) -> Found {
     let known = known.map(|(len, modified, etag)| Identity { len, modified, etag });
     Found { path: to_text(path.as_os_str()), pairs, known, listed: false }
 }
@@ -114,7 +117,7 @@ pub(crate) fn find_files(
 #[pyo3(signature = (found, *, storage_options=None))]
 pub(crate) fn foreign_files(
     py: Python<'_>,
-    found: Vec<(PathBuf, Vec<(String, String)>, Option<Known>)>,
+    found: Vec<FoundGiven>,
     storage_options: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(Vec<usize>, Option<String>)> {
     let storage: Arc<dyn Storage> = Arc::new(PyStorage::new(storage_options)?);

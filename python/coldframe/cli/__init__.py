@@ -30,6 +30,7 @@ from coldframe.cli import (
     sql,
     unswitch,
 )
+from coldframe.cli.next_steps import next_step
 from coldframe.cli.pager import paged
 from coldframe.errors import ColdframeError, CorruptFileError
 
@@ -109,11 +110,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         output.complain("interrupted")
         return INTERRUPTED
     except CorruptFileError as error:
-        output.complain(str(error))
+        _complain(str(error), is_damage=True)
         return DAMAGED
     except (ColdframeError, ValueError, OSError, TypeError) as error:
-        output.complain(_as_options(str(error)))
+        _complain(_as_options(str(error)))
         return FAILED
+
+
+def _complain(message: str, *, is_damage: bool = False) -> None:
+    """Prints an error, and below it what to do about it if the message does not say so."""
+    output.complain(message)
+    if (step := next_step(message, is_damage=is_damage)) is not None:
+        print(f"  next: {step}", file=sys.stderr)
 
 
 def _as_options(message: str) -> str:

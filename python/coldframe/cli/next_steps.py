@@ -1,0 +1,177 @@
+"""What to do about the errors that people meet most, in the words of the command line and of Python.
+
+The command line prints the step below the message. docs/messages.md has both.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+__all__ = ["STEPS", "Step", "next_step"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A message, and what comes next."""
+
+    says: str
+    """A part of the message, as people see it; `..` stands for any text."""
+    command_line: str
+    python: str
+
+    def fits(self, message: str) -> bool:
+        """Whether a message says this."""
+        return re.search(".*".join(map(re.escape, self.says.split(".."))), message, re.DOTALL) is not None
+
+
+STEPS = [
+    Step(
+        "expected the magic of a known format",
+        "if it is one of these formats, its ends are damaged: `--input-format NAME` opens it as one; "
+        "`convert` and `sql` read CSV, JSON lines and Parquet",
+        'if it is one of these formats, its ends are damaged: `format="orc"`; `pyarrow` reads the others',
+    ),
+    Step(
+        "files; this build knows:",
+        "`coldframe sql` and `convert` read Parquet; `convert` also Arrow, CSV and JSON lines",
+        "`pyarrow.parquet.read_table`, `pyarrow.ipc`, or what else reads it",
+    ),
+    Step(
+        "expected a table directory",
+        "name the directory that holds the files, or a pattern: `coldframe tables DIR` lists what lies below",
+        "`cf.scan(dir)` reads a directory of files; `cf.tables(dir)` lists the tables below",
+    ),
+    Step(
+        'table ".."; the directory has:',
+        "`--option table=NAME` with one of these names",
+        '`table="name"` with one of these names',
+    ),
+    Step(
+        "no such file or directory",
+        "`coldframe tables DIR` lists what lies below a directory",
+        "`cf.tables(dir)` lists what lies below a directory",
+    ),
+    Step(
+        "no files to scan",
+        "files that begin with `_` or `.` and empty ones do not count: name one of them explicitly",
+        "files that begin with `_` or `.` and empty ones do not count: name one of them explicitly",
+    ),
+    Step(
+        "Permission denied",
+        "run it as a user who may read the file; on HDFS `--storage-option user=NAME`",
+        'run it as a user who may read the file; on HDFS `storage_options={"user": "name"}`',
+    ),
+    Step(
+        "the store refuses this",
+        "give credentials, region or endpoint by `--storage-option KEY=VALUE`: docs/stores.md lists them",
+        "give credentials, region or endpoint in `storage_options={..}`: docs/stores.md lists them",
+    ),
+    Step(
+        "no file system for scheme",
+        "install the fsspec package of that scheme; `s3://`, `gs://`, `abfss://`, `hdfs://` need none",
+        "install the fsspec package of that scheme, or give `filesystem=`",
+    ),
+    Step(
+        "is encrypted; it needs the key",
+        "give the key by `--key NAME=HEX`, or leave the column out by `-c`",
+        'give it by `keys={"name": key}`, or leave the column out by `columns=`',
+    ),
+    Step(
+        "non-hexadecimal number",
+        "`--key NAME=HEX` takes the key itself, in hexadecimal digits",
+        '`keys={"name": key}` takes the key itself, as bytes or hexadecimal digits',
+    ),
+    Step(
+        "has no option",
+        "`coldframe options FORMAT` lists the options, with types and defaults",
+        "docs/options.md lists the options, with types and defaults",
+    ),
+    Step(
+        "expected a Hive type",
+        "write the columns as SHOW CREATE TABLE does: `--schema 'id bigint, tags array<string>'`",
+        'write the columns as SHOW CREATE TABLE does: `schema="id bigint, tags array<string>"`',
+    ),
+    Step(
+        "cell: expected the end",
+        "the SerDe or a type may be another: `coldframe schema FILE --as tables` guesses, `--serde` says it",
+        "the SerDe or a type may be another: `f.proposal()` guesses, `serde=` says it",
+    ),
+    Step(
+        "expected a literal",
+        "a filter is a condition in SQL: `--where \"id > 5 and name like 'a%'\"`",
+        'a filter is a condition in SQL or a list: `filter=[("id", ">", 5)]`',
+    ),
+    Step(
+        "with `acid` false",
+        "leave `--option acid=false` out: the directory is read as its live rows",
+        "leave `acid=False` out: the directory is read as its live rows",
+    ),
+    Step(
+        "the file was changed since",
+        "it was replaced while it was read: run the command again",
+        "it was replaced since it was opened: open it again",
+    ),
+    Step(
+        "a write is publishing its files",
+        "wait for that write, or repeat it: then the directory is whole",
+        "wait for that write, or repeat it: then the directory is whole",
+    ),
+    Step(
+        "no column is in both",
+        "`coldframe schema FILE` shows the columns; `--schema` or a tables.toml names those of RCFiles",
+        "`cf.read_schema(path)` shows the columns; `schema=` names those of RCFiles",
+    ),
+    Step(
+        "no migration has been here",
+        "name the target DST of `coldframe migrate SRC DST`",
+        "name the target of `coldframe.pipeline.migrate`",
+    ),
+    Step(
+        "must not contain each other",
+        "take a target beside the source, or a bucket of its own",
+        "take a target beside the source, or a bucket of its own",
+    ),
+    Step(
+        "lengths of keys and values in",
+        "`coldframe sizes FILE` shows the bytes of each column, `stats` what the file states",
+        "`f.statistics()` gives what the file states",
+    ),
+    Step(
+        "postscript: ",
+        "an ORC file has lost its end: `coldframe salvage FILE OUT.parquet` finds its stripes, with the "
+        "columns of a whole file beside it",
+        'an ORC file has lost its end: `recover=True, schema_from="whole.orc"`, then `on_error="skip"`',
+    ),
+]
+
+_DAMAGED = Step(
+    "any other damage",
+    "`coldframe verify FILE` says where it is damaged, `coldframe salvage FILE OUT.parquet` saves what "
+    "can be read",
+    '`f.read(on_error="skip")` reads past it, `f.damage` says what was lost',
+)
+
+
+def next_step(message: str, *, is_damage: bool = False) -> str | None:
+    """What to do about an error of a command; None if its message says it, or nobody knows."""
+    for step in STEPS:
+        if step.fits(message):
+            return step.command_line
+    return _DAMAGED.command_line if is_damage else None
+
+
+def page() -> str:
+    """docs/messages.md."""
+    rows = [f"| `{one.says}` | {one.command_line} | {one.python} |" for one in STEPS]
+    rows.append(f"| {_DAMAGED.says} | {_DAMAGED.command_line} | {_DAMAGED.python} |")
+    table = "\n".join(row.replace("|'", "\\|'") for row in rows)
+    return f"""# What a message's next step is
+
+An error names the file, the place in it, what was expected and what was found. The command line prints the
+next step below it; this page has it for Python, too. `..` stands for any text.
+
+| it says | on the command line | in Python |
+|---|---|---|
+{table}
+"""

@@ -1,0 +1,86 @@
+"""What a message's next step is: the command line prints it, docs/messages.md lists it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import coldframe as cf
+from coldframe.cli import main, parser_of_all
+from coldframe.cli.completion import commands_of
+from coldframe.cli.next_steps import STEPS, next_step, page
+from coldframe.options import declared
+
+DATA = Path(__file__).parents[1] / "data"
+DOCS = Path(__file__).parents[2] / "docs"
+ROWS = pa.table({"id": range(100), "s": [f"name {i % 7}" for i in range(100)]})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Files to fail with."""
+    (tmp_path / "t").mkdir()
+    cf.write(ROWS, tmp_path / "t" / "a.orc")
+    cf.write(ROWS, tmp_path / "a.rc", serde="text")
+    (tmp_path / "cut.orc").write_bytes((tmp_path / "t" / "a.orc").read_bytes()[:300])
+    (tmp_path / "rows.csv").write_text("id,s\n1,a\n")
+    pq.write_table(ROWS, tmp_path / "rows.parquet")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "step"),
+    [
+        ("head {}/rows.csv", "`--input-format NAME`"),
+        ("head {}/rows.parquet", "`convert` also Arrow"),
+        ("head {}/nothing.orc", "`coldframe tables DIR`"),
+        ("head {}/t --option nope=1", "`coldframe options FORMAT`"),
+        ("head {}/cut.orc", "`coldframe salvage FILE OUT.parquet` finds its stripes"),
+        ("head {}/a.rc --schema 'id itn'", "SHOW CREATE TABLE"),
+        ("head {}/a.rc --schema 'id int, s string' --serde binary", "`--serde` says it"),
+        ("head {}/t --where 'id >'", "a condition in SQL"),
+        ("head {}/t --key a=zz", "`--key NAME=HEX`"),
+        ("stats --lengths {}/t/a.orc", "`coldframe sizes FILE`"),
+        ("diff {}/t {}/a.rc", "`coldframe schema FILE`"),
+        ("audit {}/t", "`coldframe migrate SRC DST`"),
+        (f"head {DATA}/orc/files/encrypted.orc --option masked=error", "`--key NAME=HEX`"),
+        (f"verify {DATA}/kudu/files/log_blocks --option table=nope", "`--option table=NAME`"),
+        ("head foo://x/y", "fsspec"),
+    ],
+)
+def test_the_command_line_prints_it(
+    words: str, step: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [word.replace("{}", str(folder)) for word in shlex.split(words)]
+    assert main(given) in (1, 2)
+    said = capsys.readouterr().err
+    assert step in said.partition("\n  next: ")[2], said
+
+
+def test_what_a_message_says_itself_is_not_said_twice() -> None:
+    assert next_step("x.parquet: it exists; --overwrite replaces it") is None
+    assert next_step("get: orc files have no keys; see head --where") is None
+    assert "coldframe salvage" in str(next_step("a.rc: byte 1: row group 0: zlib: it broke", is_damage=True))
+
+
+def test_steps_name_what_there_is() -> None:
+    commands = set(commands_of(parser_of_all()))
+    options = {*declared(), *declared(write=True)}
+    for step in STEPS:
+        for command in re.findall(r"`coldframe ([a-z]+)", step.command_line):
+            assert command in commands, step
+        for option in re.findall(r"--option (\w+)=", step.command_line):
+            assert option in options, step
+        for name in re.findall(r"cf\.(\w+)\(", step.python):
+            assert hasattr(cf, name), step
+    assert len({step.says for step in STEPS}) == len(STEPS)
+
+
+def test_the_page_is_made_of_them() -> None:
+    """To write it again: python -c "from coldframe.cli.next_steps import page; print(page(), end='')"."""
+    assert (DOCS / "messages.md").read_text(encoding="utf-8") == page()
