@@ -110,14 +110,10 @@ def _iceberg(root: str, place: str, storage_options: Mapping[str, Any] | None, r
 def _described(root: str, table: Table, storage_options: Mapping[str, Any] | None, rows: bool) -> FoundTable:
     first = table.files[0]
     number = len(table.files)
-    path = (
-        first.path
-        if number == 1 and (first.is_folder or not table.partition_fields)
-        else f"{root}/{table.place}".removesuffix("/.")
-    )
+    is_whole = number == 1 and ((first.is_folder and not first.is_partition) or not table.partition_fields)
+    path = first.path if is_whole else f"{root}/{table.place}".removesuffix("/.")
     if number > 1 and not os.path.isdir(path) and "://" not in path:
         path = root
-    is_whole = number == 1 and (first.is_folder or not table.partition_fields)
     whole = FoundTable(
         table.name,
         table.format,

@@ -113,6 +113,14 @@ def test_tables_lists_one(table: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert '[tables."sales"]\npath = "sales"' in one.to_toml()
 
 
+def test_a_table_of_one_partition_keeps_its_column(tmp_path: Path) -> None:
+    shutil.copytree(DATA / "changes", tmp_path / "sales" / "dt=2020-01-01")
+    [one] = cf.tables(tmp_path)
+    opened = one.open()
+    assert isinstance(opened, cf.Dataset)
+    assert opened.partition_columns == ["dt"]
+
+
 def test_a_migration_takes_it_as_one_table(table: Path, tmp_path: Path) -> None:
     from coldframe.pipeline import InProcess, migrate
 

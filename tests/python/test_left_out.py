@@ -134,3 +134,24 @@ def test_a_directory_of_nothing_else_is_no_table(tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_text("notes\n")
     with pytest.raises(cf.CorruptFileError, match=r"a\.csv.*magic of a known format"):
         cf.scan(tmp_path).to_table()
+
+
+def test_a_migration_leaves_them_alone(warehouse: Path, tmp_path: Path) -> None:
+    from coldframe.pipeline import InProcess, migrate
+
+    lake = tmp_path.parent / f"{tmp_path.name}-lake"
+    (warehouse / "p=2" / "part-1.orc").write_bytes(b"torn off")
+    report = migrate(InProcess(), warehouse.parent, lake / "first", to="parquet")
+    assert report.exit_code == 1
+    told = json.loads((lake / "first" / "_coldframe" / "report.json").read_text())
+    [table] = told["tables"]
+    assert table["reasons"][0]["kind"] == "failed"
+    assert [problem["source"] for problem in table["problems"]] == ["sales/p=2/part-1.orc"]
+    (warehouse / "p=2" / "part-1.orc").unlink()
+    report = migrate(InProcess(), warehouse.parent, lake / "again", to="parquet")
+    assert report.verified
+    assert report.exit_code == 0
+    safe = (lake / "again" / "_coldframe" / "safe-to-delete.txt").read_text()
+    assert not any(path in safe for path in LEFT_OUT)
+    told = json.loads((lake / "again" / "_coldframe" / "report.json").read_text())
+    assert sorted(told["unknown"]) == sorted(f"sales/{path}" for path in LEFT_OUT)

@@ -155,6 +155,8 @@ _DAMAGED = Step(
 
 def next_step(message: str, *, is_damage: bool = False) -> str | None:
     """What to do about an error of a command; None if its message says it, or nobody knows."""
+    if " --" in message:
+        return None
     for step in STEPS:
         if step.fits(message):
             return step.command_line

@@ -109,10 +109,12 @@ def _recovered(args: argparse.Namespace, source: str, error: CorruptFileError) -
             return open(source, **given), "its end is missing: read by what is left of its structure"
         except CorruptFileError:
             raise error from None
+    tried: list[str] = []
     for name in _beside(source, given["storage_options"]):
         try:
             file = open(source, **given, schema_from=name)
             if not any(batch.num_rows for batch in file.to_batches([], limit=1, on_error="skip")):
+                tried.append(name)
                 continue  # of another table, or written with another codec
         except ColdframeError:
             continue
@@ -123,6 +125,7 @@ def _recovered(args: argparse.Namespace, source: str, error: CorruptFileError) -
     raise CorruptFileError(
         f"{error}; its end is missing, and with it its columns: give them by --schema 'id bigint, ..', or "
         "name a whole file of the same table beside it by --option schema_from=NAME"
+        + (f". With those of {tried[0]} no whole stripe was found: there may be none" if tried else "")
     ) from error
 
 

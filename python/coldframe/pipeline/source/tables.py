@@ -29,7 +29,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from coldframe._coldframe import ColdframeError, SchemaError, parse_columns
+from coldframe._coldframe import ColdframeError, SchemaError, foreign_files, parse_columns
 from coldframe._coldframe import tables as tables_held
 from coldframe.pipeline.file_access import StorageOptions, pieces
 from coldframe.pipeline.records import SourceFile, is_partition
@@ -165,6 +165,18 @@ def find_tables(inventory: Inventory, specs: Sequence[TableSpec]) -> list[Table]
                 table = groups[key] = _new_table(inventory, name, place, str(file.format), spec)
             table.add(part)
     tables = list(groups.values())
+    name_tables(tables)
+    lonely = _place_others(inventory, tables, entries)
+    inventory.unmatched = [spec.path for spec in specs if spec.name not in entries.used]
+    # Tables that are named, but whose every file is beyond recognition or empty.
+    return sorted([*tables, *lonely], key=lambda table: table.name)
+
+
+def _place_others(inventory: Inventory, tables: list[Table], entries: _Entries) -> list[Table]:
+    """Puts empty and unknown files into the tables whose directories they lie in.
+
+    Returns tables that are named in an entry and have no other files.
+    """
     # The first table of an entry or, for those that no entry names, of a place.
     by_entry: dict[int, Table] = {}
     by_place: dict[str, Table] = {}
@@ -173,24 +185,49 @@ def find_tables(inventory: Inventory, specs: Sequence[TableSpec]) -> list[Table]
             by_entry.setdefault(id(table.spec), table)
         else:
             by_place.setdefault(table.place, table)
-    name_tables(tables)
     lonely: dict[int, Table] = {}
-    for others, kind in ((inventory.unknown, "damaged"), (inventory.empty, "empty")):
-        for file in others:
-            spec = entries.holding(file)
-            if spec is None:
-                found = by_place.get(_place_of(inventory, file))
-            else:
-                found = by_entry.get(id(spec)) or lonely.setdefault(
-                    id(spec), _new_table(inventory, spec.name, spec.path, spec.format or "unknown", spec)
-                )
-            if found is not None:
-                getattr(found, kind).append(file)
-            elif kind == "damaged":
+
+    def table_of(file: SourceFile) -> Table | None:
+        spec = entries.holding(file)
+        if spec is None:
+            return by_place.get(_place_of(inventory, file))
+        new = _new_table(inventory, spec.name, spec.path, spec.format or "unknown", spec)
+        return by_entry.get(id(spec)) or lonely.setdefault(id(spec), new)
+
+    unknown: dict[int, tuple[Table, list[SourceFile]]] = {}
+    for file in inventory.unknown:
+        if (found := table_of(file)) is None:
+            inventory.stray.append(file.relative)
+        else:
+            unknown.setdefault(id(found), (found, []))[1].append(file)
+    for table, files in unknown.values():
+        foreign = _of_other_kinds(table, files, entries)
+        for file in files:
+            if file.relative in foreign:
                 inventory.stray.append(file.relative)
-    inventory.unmatched = [spec.path for spec in specs if spec.name not in entries.used]
-    # Tables that are named, but whose every file is beyond recognition or empty.
-    return sorted([*tables, *lonely.values()], key=lambda table: table.name)
+            else:
+                table.damaged.append(file)
+    for file in inventory.empty:
+        if (found := table_of(file)) is not None:
+            found.empty.append(file)
+    return list(lonely.values())
+
+
+def _of_other_kinds(table: Table, unknown: list[SourceFile], entries: _Entries) -> set[str]:
+    """Those of the unknown files in a table's directory that a scan would leave out, such as a README.
+
+    The others are damaged files of the table. One that an entry names is always its own.
+    """
+    listed = [file for file in unknown if not entries.at(file.relative)]
+    if not listed or not len(table.files):
+        return set()
+    files = [*table.files, *listed]
+    found: list[tuple[str, list[tuple[str, str]], tuple[int, int | None, str | None] | None]] = [
+        (file.path, list(file.keys), None if file.is_folder else (file.size, None, file.etag))
+        for file in files
+    ]
+    numbers, _ = foreign_files(found, storage_options=listed[0].storage_options)
+    return {files[number].relative for number in numbers}
 
 
 def _new_table(inventory: Inventory, name: str, path: str, format: str, spec: TableSpec | None) -> Table:
