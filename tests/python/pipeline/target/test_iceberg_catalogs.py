@@ -11,13 +11,15 @@ import pyarrow as pa
 import pytest
 from estates import Estate
 from iceberg_rest import RestCatalog
-from servers import HiveMetastore
+from servers import S3, Hdfs, HiveMetastore
 
 from coldframe.errors import ColdframeError
 from coldframe.hive.definition import Column, Definition, Storage
-from coldframe.pipeline import audit
+from coldframe.pipeline import InProcess, audit, migrate
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.report.model import Report
+from coldframe.pipeline.target.destination import open_destination
+from coldframe.pipeline.target.iceberg_catalog import named_catalog
 from coldframe.pipeline.work.catalog_names import about
 
 pyiceberg = pytest.importorskip("pyiceberg")
@@ -233,6 +235,38 @@ def test_a_catalog_that_cannot_be_used_ends_the_run_before_it_begins(tmp_path: P
     for wrong in ({"suffix": "_x"}, {"to": "orc", "catalog": "lake"}):
         with pytest.raises(ValueError, match="catalog"):
             Options(**wrong)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("store", ["s3", "hdfs"])
+def test_a_target_on_a_store_is_read_and_written_with_its_own_credentials(
+    tmp_path: Path, sql: Catalogs, store: str
+) -> None:
+    """The catalog's configuration knows nothing of the store."""
+    server = S3(tmp_path / "server") if store == "s3" else Hdfs(tmp_path / "server")
+    url = "s3://data" if isinstance(server, S3) else server.url
+    try:
+        estate = Estate(tmp_path)
+        estate.orc("t/p=a%2Fb/1", {"a": [1, 2]})
+        for number in (1, 2):
+            report = migrate(
+                InProcess(),
+                estate.source,
+                f"{url}/lake",
+                to="iceberg",
+                catalog="lake",
+                target_storage_options=server.options,
+            )
+            assert good(report).tables[0].metadata["iceberg table"] == "migrated.t"
+            assert audit(f"{url}/lake", storage_options=server.options).faults == []
+            estate.orc(f"t/p=a%2Fb/more{number}", {"a": [3]})
+        destination = open_destination(f"{url}/lake", server.options)
+        table = named_catalog("lake", destination).load_table("migrated.t")
+        assert table.location() == f"{url}/lake/t"
+        added = [one.summary.additional_properties["added-records"] for one in table.metadata.snapshots]
+        assert added == ["2", "1"]
+    finally:
+        server.stop()
 
 
 def test_what_goes_along_from_a_definition() -> None:
