@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Spark's ORC reader, the connector for the JVM and the Python source on the same bytes: processor seconds.
+"""Spark's readers of ORC and RCFile, the connector and the Python source on the same bytes: CPU seconds.
 
-usage: spark_peers.py [--rows N] [--passes N] [--codec zstd] [--folder DIR] [--only WORD] [--json]
+usage: spark_peers.py [--rows N] [--passes N] [--codec zstd] [--folder DIR] [--files orc,text,binary]
+                      [--only WORD] [--json]
 
-A lineitem-like table of sixteen columns, sorted by its key, as ORC. A figure is the processor time of the
-whole process tree (the JVM and the Python workers below it), Spark started and warmed up before, the best of
-the passes on local[2]; all sources take turns. Needs the jar (make jar), and a quiet machine only for wall
+A lineitem-like table of sixteen columns, sorted by its key, as ORC and as RCFile by both of Hive's SerDes.
+The RCFiles are tables of a metastore: `hive` is Spark with Hive's SerDe, `rule` the same query with the
+connector's extension, `coldframe` the connector on the path. A figure is the processor time of the whole
+process tree (the JVM and the Python workers below it), Spark started and warmed up before, the best of the
+passes on local[2]; all sources take turns. Needs the jar (make jar), and a quiet machine only for wall
 seconds.
 """
 
@@ -25,12 +28,26 @@ import numpy as np
 import psutil
 import pyarrow as pa
 import pyarrow.orc as po
+from pyspark.sql import SparkSession
 
+import coldframe as cf
 import coldframe.spark
 from coldframe.pipeline.session import start_session
-from coldframe.spark.connector import CATALOG, CATALOG_CLASS
+from coldframe.spark.connector import CATALOG, CATALOG_CLASS, EXTENSIONS
 
-SOURCES = ["orc", "coldframe", "coldframe_python"]
+SOURCES = {
+    "orc": ["orc", "coldframe", "coldframe_python"],
+    "text": ["hive", "rule", "coldframe", "coldframe_python"],
+    "binary": ["hive", "rule", "coldframe", "coldframe_python"],
+}
+"""By the kind of files; Spark's own reader is the first."""
+SERDES = {"text": "ColumnarSerDe", "binary": "LazyBinaryColumnarSerDe"}
+COLUMNS = (
+    "l_orderkey bigint, l_partkey bigint, l_suppkey bigint, l_linenumber int, l_quantity double, "
+    "l_extendedprice double, l_discount double, l_tax double, l_returnflag string, l_linestatus string, "
+    "l_shipdate date, l_commitdate date, l_receiptdate date, l_shipinstruct string, l_shipmode string, "
+    "l_comment string"
+)
 
 Q1 = """select l_returnflag, l_linestatus, sum(l_quantity), sum(l_extendedprice),
   sum(l_extendedprice * (1 - l_discount)), sum(l_extendedprice * (1 - l_discount) * (1 + l_tax)),
@@ -111,60 +128,117 @@ def measured(run: Callable[[], Any]) -> tuple[float, float]:
     return processor_seconds() - before, time.perf_counter() - start
 
 
+def written(folder: Path, rows: int, codec: str, kind: str) -> Path:
+    """The folder with the file of a kind, written once."""
+    path = folder / f"lineitem-{rows}-{codec}-{kind}"
+    if not path.is_dir():
+        path.mkdir(parents=True)
+        table = lineitem(rows)
+        if kind == "orc":
+            po.write_table(table, path / "0.orc", compression=codec, dictionary_key_size_threshold=0.8)
+        else:
+            cf.write(table, path / "0.rc", format="rcfile", serde=kind, codec="zlib")
+    return path
+
+
+def session(folder: Path) -> SparkSession:
+    """Spark with a metastore of its own."""
+    # Else a session of this package makes do with the quick compiler.
+    os.environ["SPARK_SUBMIT_OPTS"] = "-XX:TieredStopAtLevel=4"
+    scratch = tempfile.mkdtemp(dir=folder)
+    metastore = f"jdbc:derby:;databaseName={scratch}/db;create=true"
+    return start_session(
+        "local[2]",
+        conf={
+            "spark.jars": coldframe.spark.jar(),
+            CATALOG: CATALOG_CLASS,
+            "spark.sql.extensions": EXTENSIONS,
+            "spark.sql.catalogImplementation": "hive",
+            "spark.sql.warehouse.dir": f"{scratch}/warehouse",
+            "spark.hadoop.javax.jdo.option.ConnectionURL": metastore,
+            "spark.driver.extraJavaOptions": f"-Dderby.system.home={scratch} -Duser.timezone=UTC",
+            "spark.driver.memory": "2g",
+            "spark.sql.shuffle.partitions": "2",
+        },
+    )
+
+
+def tables(spark: SparkSession, kind: str, path: Path) -> dict[str, str]:
+    """The name of the table or view by which each source reads."""
+    names = {}
+    for source in SOURCES[kind]:
+        names[source] = f"{kind}_{source}"
+        if source in ("hive", "rule"):
+            names[source] = f"{kind}_table"
+            spark.sql(
+                f"create external table if not exists {kind}_table ({COLUMNS}) row format serde "
+                f"'org.apache.hadoop.hive.serde2.columnar.{SERDES[kind]}' stored as rcfile location '{path}'"
+            )
+            continue
+        options = {} if source == "orc" else {"split_bytes": "32m"}
+        if kind != "orc":
+            options |= {"schema": COLUMNS, "serde": kind}
+        spark.read.format(source).options(**options).load(str(path)).createOrReplaceTempView(names[source])
+    return names
+
+
+def compared(
+    spark: SparkSession, names: dict[str, str], sql: str, passes: int
+) -> dict[str, tuple[float, float]]:
+    """The best processor and wall seconds of each source; the first pass warms up."""
+    best: dict[str, tuple[float, float]] = {}
+    for number in range(passes + 1):
+        for source, table in names.items():
+            spark.conf.set("spark.coldframe.hive", "off" if source == "hive" else "on")
+            query = sql.format(t=table)
+            took = measured(
+                lambda query=query: spark.sql(query).write.format("noop").mode("overwrite").save()
+            )  # type: ignore[misc]
+            if number > 0:
+                best[source] = min(best.get(source, took), took)
+    return best
+
+
+def line(kind: str, name: str, best: dict[str, tuple[float, float]]) -> str:
+    """The figures of a query, and how they stand to the connector's."""
+    figures = "  ".join(f"{source} {cpu:.2f} s ({wall:.2f})" for source, (cpu, wall) in best.items())
+    ours = best["coldframe"][0]
+    ratios = [
+        f"{cpu / ours:.2f} x {source}'s"
+        for source, (cpu, _) in best.items()
+        if ours and source != "coldframe"
+    ]
+    return f"{kind:7}{name:24}{figures}  {', '.join(ratios)}"
+
+
 def main() -> None:
     """Prints a table, or JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--rows", type=int, default=8_000_000)
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--codec", default="zstd")
+    parser.add_argument("--files", default="orc,text,binary")
     parser.add_argument("--only", default="")
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     folder = given.folder or Path(tempfile.mkdtemp())
-    path = folder / f"lineitem-{given.rows}-{given.codec}.orc"
-    if not path.is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        po.write_table(lineitem(given.rows), path, compression=given.codec, dictionary_key_size_threshold=0.8)
-    # Else a session of this package makes do with the quick compiler.
-    os.environ["SPARK_SUBMIT_OPTS"] = "-XX:TieredStopAtLevel=4"
-    conf = {"spark.jars": coldframe.spark.jar(), CATALOG: CATALOG_CLASS, "spark.driver.memory": "2g"}
-    conf["spark.sql.shuffle.partitions"] = "2"
-    spark = start_session("local[2]", conf=conf)
-    for source in SOURCES:
-        options = {"split_bytes": "32m"} if source != "orc" else {}
-        spark.read.format(source).options(**options).load(str(path)).createOrReplaceTempView(source)
+    kinds = given.files.split(",")
+    paths = {kind: written(folder, given.rows, given.codec, kind) for kind in kinds}
+    spark = session(folder)
     found: list[dict[str, Any]] = []
-    for name, sql in queries(given.rows).items():
-        if given.only not in name:
-            continue
-
-        def run(source: str, sql: str = sql) -> None:
-            spark.sql(sql.format(t=source)).write.format("noop").mode("overwrite").save()
-
-        best: dict[str, tuple[float, float]] = {}
-        for number in range(given.passes + 1):
-            for source in SOURCES:
-                took = measured(lambda source=source: run(source))  # type: ignore[misc]
-                if number > 0:
-                    best[source] = min(best.get(source, took), took)
-        found.append({"query": name, **{source: best[source] for source in SOURCES}})
-        if not given.json:
-            figures = "  ".join(f"{s} {best[s][0]:.2f} s ({best[s][1]:.2f})" for s in SOURCES)
-            ratios = (
-                f"{best['orc'][0] / best['coldframe'][0]:.2f} x Spark's, " if best["coldframe"][0] else ""
-            )
-            ratios += (
-                f"{best['coldframe_python'][0] / best['coldframe'][0]:.2f} x Python's"
-                if best["coldframe"][0]
-                else ""
-            )
-            print(f"{name:24} {figures}  {ratios}", flush=True)
+    for kind in kinds:
+        names = tables(spark, kind, paths[kind])
+        for name, sql in queries(given.rows).items():
+            if given.only not in name:
+                continue
+            best = compared(spark, names, sql, given.passes)
+            found.append({"files": kind, "query": name, **best})
+            if not given.json:
+                print(line(kind, name, best), flush=True)
     if given.json:
-        json.dump(
-            {"rows": given.rows, "codec": given.codec, "bytes": path.stat().st_size, "found": found},
-            sys.stdout,
-        )
+        sizes = {kind: sum(one.stat().st_size for one in path.iterdir()) for kind, path in paths.items()}
+        json.dump({"rows": given.rows, "codec": given.codec, "bytes": sizes, "found": found}, sys.stdout)
     spark.stop()
 
 
