@@ -239,6 +239,13 @@ def test_what_a_scan_of_files_has_a_table_has_not(tables, options):
         cf.scan(tables / "mixed").splits()
 
 
+def test_a_directory_of_tables_is_not_scanned_as_files(tables):
+    for pattern in (str(tables), f"{tables}/mixed/*/*", f"{tables}/**"):
+        with pytest.raises(cf.UnsupportedError, match="Iceberg table among the files"):
+            cf.scan(pattern)
+    assert cf.scan(tables / "evolved" / "data", unify=False).count() == 4  # the files as such
+
+
 def test_damage_in_parquet_ends_that_file(tables):
     found = cf.scan(tables / "mixed")
     path = next(Path(path) for path in found.files if path.endswith(".parquet"))

@@ -77,6 +77,25 @@ pub fn foreign(storage: &Arc<dyn Storage>, found: &[Found]) -> Result<Vec<(usize
     Ok(told.into_iter().filter_map(is_foreign).collect())
 }
 
+/// An error if the directory of an Iceberg table was listed: its metadata says which of its files have its rows, and
+/// which rows of them are deleted.
+pub fn demand_no_iceberg(found: &[Found]) -> Result<()> {
+    let table = |path: &'_ str| -> Option<String> {
+        let (folder, name) = path.rsplit_once('/')?;
+        let (above, last) = folder.rsplit_once('/')?;
+        let is_metadata = name.ends_with(".metadata.json") || name.ends_with(".metadata.json.gz");
+        (last == "metadata" && is_metadata).then(|| above.to_owned())
+    };
+    match found.iter().filter(|one| one.listed).find_map(|one| table(&one.path)) {
+        None => Ok(()),
+        Some(place) => Err(Error::unsupported(format!(
+            "the directory of an Iceberg table among the files: its metadata says which of its files count. In Python, \
+             coldframe.scan('{}') reads it",
+            shown_path(&place)
+        ))),
+    }
+}
+
 /// All of the files, if each of them is of another kind: there is no table here.
 pub fn only_foreign(storage: &Arc<dyn Storage>, found: &[Found]) -> Result<Vec<LeftOut>> {
     let kind = |at: usize| Ok::<_, Error>(kinds(storage, found, &[at])?.pop());
@@ -267,6 +286,22 @@ mod tests {
         );
         assert_eq!(left_out(&["!p=1/part-0.orc", "p=1/part-0.orc.md5"]), ["p=1/part-0.orc.md5"]);
         assert_eq!(left_out(&["!0123456789abcdef0", "!feed0123456789abc", "0README"]), ["0README"]);
+    }
+
+    #[test]
+    fn the_files_of_an_iceberg_table_are_no_rows_by_themselves() {
+        let listed = |path: &str| Found { path: path.to_owned(), listed: true, ..Found::default() };
+        for metadata in ["v3.metadata.json", "00003-0a.gz.metadata.json", "v3.metadata.json.gz"] {
+            let found = [listed("lake/t/data/a.orc"), listed(&format!("lake/t/metadata/{metadata}"))];
+            let e = demand_no_iceberg(&found).unwrap_err();
+            assert!(e.to_string().contains("coldframe.scan('lake/t')"), "{e}");
+        }
+        for other in ["lake/metadata/a.orc", "lake/t/v3.metadata.json", "v3.metadata.json", "metadata/x.json"]
+        {
+            demand_no_iceberg(&[listed(other)]).unwrap();
+        }
+        let named = Found { listed: false, ..listed("lake/t/metadata/v3.metadata.json") };
+        demand_no_iceberg(&[named]).unwrap();
     }
 
     #[test]

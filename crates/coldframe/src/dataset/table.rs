@@ -394,6 +394,7 @@ impl fmt::Debug for Dataset {
 /// Takes out the files that are none of the table's.
 fn leave_out(entries: &mut Vec<Entry>, storage: &Arc<dyn Storage>) -> Result<Vec<LeftOut>> {
     let found: Vec<Found> = entries.iter().map(|entry| entry.found.clone()).collect();
+    foreign::demand_no_iceberg(&found)?;
     let told = foreign::foreign(storage, &found)?;
     for (at, _) in told.iter().rev() {
         entries.remove(*at);
