@@ -20,11 +20,21 @@ const WORD: usize = 16;
 pub struct Words {
     /// Where each begins, and its length.
     entries: Vec<(u32, u32)>,
-    /// The first bytes of each, if no entry is longer.
-    words: Vec<[u8; WORD]>,
+    /// The same entries as words, if none is longer than one.
+    words: Vec<Word>,
     /// The entries, concatenated.
     values: Arc<StringArray>,
+    /// Whether each has one byte: flags.
+    are_bytes: bool,
     ascii: bool,
+}
+
+/// An entry of at most [`WORD`] bytes.
+#[derive(Debug)]
+struct Word {
+    /// Followed by zeros.
+    bytes: [u8; WORD],
+    length: u32,
 }
 
 /// Whole entries, concatenated: UTF-8.
@@ -44,14 +54,15 @@ impl Words {
         let entries: Vec<(u32, u32)> =
             starts.zip(ends.skip(1)).map(|(start, end)| (start, end.saturating_sub(start))).collect();
         let word = |(start, length): &(u32, u32)| {
-            let mut word = [0; WORD];
+            let mut word = Word { bytes: [0; WORD], length: *length };
             let from = bytes.get(*start as usize..(start + length) as usize).unwrap_or_default();
-            word.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+            word.bytes.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
             word
         };
         let short = entries.iter().all(|(_, length)| *length as usize <= WORD);
         let words = if short { entries.iter().map(word).collect() } else { Vec::new() };
-        Self { entries, words, values: Arc::new(values), ascii }
+        let are_bytes = entries.iter().all(|(_, length)| *length == 1);
+        Self { entries, words, values: Arc::new(values), are_bytes, ascii }
     }
 
     /// Number of entries.
@@ -78,43 +89,43 @@ impl Words {
     /// [`Self::gather`] of the values of `rows` rows: those of a single row may be longer in total, since fewer rows
     /// cannot be read.
     pub fn gather_of(&self, places: &mut [u32], rows: usize) -> Result<Gathered> {
-        let mut total = 0u64;
-        let mut missing = None;
-        for place in places.iter() {
-            match self.entries.get(*place as usize) {
-                Some((_, length)) => total += u64::from(*length),
-                None => missing = Some(*place),
-            }
-        }
-        if let Some(place) = missing {
+        let largest = places.iter().copied().fold(0, u32::max);
+        if !places.is_empty() && largest as usize >= self.entries.len() {
             let found = self.entries.len();
-            return Err(Error::corrupt(format!("expected one of {found} entries, found {place}")));
+            return Err(Error::corrupt(format!("expected one of {found} entries, found {largest}")));
         }
+        let length = |place: &u32| self.entries.get(*place as usize).map_or(0, |(_, length)| *length);
+        let total: u64 = places.iter().map(|place| u64::from(length(place))).sum();
         check_batch("the text of a batch", rows, total)?;
         let total = usize::try_from(total).unwrap_or(usize::MAX);
-        let bytes = match self.words.is_empty() {
-            true => self.copy_long(places, total),
-            false => self.copy_short(places, total),
+        let bytes = match (self.are_bytes, self.words.is_empty()) {
+            (true, _) => self.copy_bytes(places),
+            (_, true) => self.copy_long(places, total),
+            _ => self.copy_short(places, total),
         };
         Ok(Gathered { bytes, ascii: self.ascii })
     }
 
-    /// A fixed-size copy is one instruction; the next copy overwrites its excess.
+    fn copy_bytes(&self, places: &mut [u32]) -> Vec<u8> {
+        let start = self.entries.first().map_or(0, |(start, _)| *start as usize);
+        let bytes = self.values.value_data().get(start..).unwrap_or_default();
+        let out =
+            places.iter().map(|place| bytes.get(*place as usize).copied().unwrap_or_default()).collect();
+        places.fill(1);
+        out
+    }
+
+    /// A fixed-size copy is one instruction; what it copies too much is cut off again.
     fn copy_short(&self, places: &mut [u32], total: usize) -> Vec<u8> {
-        let mut out = vec![0u8; total + WORD];
+        let mut out = Vec::with_capacity(total + WORD);
         let mut at = 0;
         for place in places {
-            let index = *place as usize;
-            let (Some(word), Some((_, length))) = (self.words.get(index), self.entries.get(index)) else {
-                continue;
-            };
-            if let Some(to) = out.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
-                *to = *word;
-            }
-            at += *length as usize;
-            *place = *length;
+            let Some(word) = self.words.get(*place as usize) else { continue };
+            out.extend_from_slice(&word.bytes);
+            at += word.length as usize;
+            out.truncate(at);
+            *place = word.length;
         }
-        out.truncate(total);
         out
     }
 
@@ -131,6 +142,11 @@ impl Words {
 }
 
 impl Gathered {
+    /// Bytes of all values together.
+    pub fn total(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
     /// The values, whose `lengths` may hold additional zeros between those of the entries: nulls.
     pub fn text(self, lengths: &[u32], nulls: Option<NullBuffer>) -> Result<StringArray> {
         let offsets = offsets_of_lengths(lengths, self.bytes.len())?;
@@ -152,7 +168,10 @@ mod tests {
     proptest! {
         #[test]
         fn values_are_the_entries_named(
-            entries in proptest::collection::vec("[a-zä]{0,6}|[a-z]{15,20}", 1..9),
+            entries in proptest::collection::vec(prop_oneof![
+                "[a-zä]{0,6}|[a-z]{15,20}",
+                "[a-z]",
+            ], 1..9),
             picks in proptest::collection::vec(any::<proptest::sample::Index>(), 0..40),
         ) {
             let lengths: Vec<u32> = entries.iter().map(|e| u32::try_from(e.len()).unwrap()).collect();

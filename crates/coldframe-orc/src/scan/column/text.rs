@@ -190,8 +190,7 @@ impl ByDictionary {
         }
         let stored = dense(&mut self.scratch, validity);
         let gathered = words.gather_of(stored, self.bound.rows(rows)).within(|| "DATA")?;
-        let total = stored.iter().map(|length| u64::from(*length)).sum();
-        self.bound.check("the text of a batch", rows, total)?;
+        self.bound.check("the text of a batch", rows, gathered.total())?;
         to_rows(&mut self.scratch, validity)?;
         Ok(array(gathered.text(&self.scratch, nulls)?))
     }
