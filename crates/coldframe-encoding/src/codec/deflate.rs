@@ -18,6 +18,9 @@
 //! | prose (2.4) | 710 to 815 | 335 to 410 |
 //! | JSON (11) | 2040 to 3570 | 725 to 985 |
 //!
+//! A decoder of our own in safe code, two chunks in turns and up to three literals a look-up, took 1.4 times as long as
+//! libdeflate for the chunks of an ORC file: matches that nothing predicts cost more than look-ups that wait for each other.
+//!
 //! flate2 remains for what libdeflate cannot answer: where a stream ends, and whether further members follow.
 
 use std::io::Read;

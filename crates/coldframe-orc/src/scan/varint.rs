@@ -95,20 +95,31 @@ fn block(window: &[u8; WINDOW], out: &mut [u64; BLOCK]) -> (usize, usize) {
     while ends != 0 {
         let next = ends.trailing_zeros() as usize + 1;
         ends &= ends - 1;
-        let length = next - start;
-        if length > 8 {
-            break;
-        }
+        let Some(mask) = MASKS.get(next - start) else { break };
         let word = window.get(start..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default();
-        let word = u64::from_le_bytes(word) & (u64::MAX >> (64 - 8 * length));
         if let Some(to) = out.get_mut(count) {
-            *to = push_together(word);
+            *to = u64::from_le_bytes(word) & mask;
         }
         start = next;
         count += 1;
     }
+    // A loop of its own: the compiler does it for two or more values at once.
+    out.iter_mut().take(count).for_each(|word| *word = push_together(*word));
     (start, count)
 }
+
+/// The bytes of a word that belong to a value of 0 to 8 bytes.
+const MASKS: [u64; 9] = [
+    0,
+    0xff,
+    0xffff,
+    0xff_ffff,
+    0xffff_ffff,
+    0xff_ffff_ffff,
+    0xffff_ffff_ffff,
+    0xff_ffff_ffff_ffff,
+    u64::MAX,
+];
 
 /// A bit for each byte of a block that ends a value.
 #[inline(always)]
