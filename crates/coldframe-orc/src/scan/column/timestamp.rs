@@ -163,17 +163,17 @@ struct Clock {
 impl Clock {
     /// What is added to seconds as stored, where all of `values` are since 1970, in range, and under one offset of the zone.
     fn usual_shift(&self, values: &[u64]) -> Option<i64> {
-        let (least, most) = values.iter().fold((i64::MAX, i64::MIN), |(least, most), value| {
-            (least.min(value.cast_signed()), most.max(value.cast_signed()))
-        });
-        let (first, last) = (least.checked_add(self.base)?, most.checked_add(self.base)?);
-        let (_, end, offset) = self.zone.span(first);
+        let first = values.first()?.cast_signed().checked_add(self.base)?;
+        let (start, end, offset) = self.zone.span(first);
         let latest = i64::MAX / SECOND - 1;
-        let usual = first >= 0
-            && first.saturating_add(offset) >= 0
-            && last < end
-            && last.saturating_add(offset) < latest;
-        usual.then_some(self.base + offset)
+        let (from, to) = (start.max(0).max(-offset), end.min(latest - offset));
+        let (least, most) = (from.checked_sub(self.base)?, (to - 1).checked_sub(self.base)?);
+        // The sign of one difference or the other tells a value outside, even if the difference of that one wraps around.
+        let outside = values
+            .iter()
+            .map(|value| value.cast_signed())
+            .fold(0, |outside, value| outside | value.wrapping_sub(least) | most.wrapping_sub(value));
+        (outside >= 0).then_some(self.base + offset)
     }
 
     /// How many of the unit a second has, and how many nanoseconds one of the unit.
