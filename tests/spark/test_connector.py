@@ -118,3 +118,10 @@ def test_writing_is_the_python_sources(spark: SparkSession) -> None:
     refused = "option as" if HAS_PYTHON_SOURCE else r"UnsupportedError: .*writing .*needs Spark 4\.1"
     with pytest.raises(Exception, match=refused):
         spark.range(3).write.format("coldframe").mode("append").save("/nowhere/at/all")
+
+
+def test_a_builder_keeps_the_jars_and_extensions_that_it_has() -> None:
+    builder = SparkSession.Builder().config("spark.jars", "other.jar").config("spark.sql.extensions", "x.Y")
+    made = coldframe.spark.session(coldframe.spark.session(builder), hive_tables=True)._options
+    assert made["spark.jars"] == f"other.jar,{coldframe.spark.jar()}"
+    assert made["spark.sql.extensions"] == "x.Y,io.coldframe.spark.Extensions"

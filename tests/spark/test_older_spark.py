@@ -42,7 +42,7 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(Path(cf.__file__).parents[1])}
     environment.pop("SPARK_HOME", None)
     command = [str(PYTHON), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=600)
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=1200)
 
 
 def test_migrate_runs_unchanged(tmp_path: Path) -> None:
@@ -62,6 +62,7 @@ def test_the_data_source_says_what_it_needs() -> None:
     assert "it needs 4.1 or later. The connector for the JVM" in done.stderr
 
 
+@pytest.mark.timeout(1300)
 def test_the_connector_reads_there_too() -> None:
     tests = [
         Path(__file__).with_name(name)

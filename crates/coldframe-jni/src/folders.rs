@@ -28,7 +28,8 @@ pub fn files(said: &Json, opening: &Opening) -> Result<Vec<Given>> {
         let pairs: Vec<_> = pairs.collect();
         for found in discover(opening.storage.as_ref(), &os_path(&path), false)? {
             demand_in(&found, &path)?;
-            all.push(Given::Found(Found { pairs: pairs.clone(), ..found }));
+            // A file of another kind is an error, as with Spark's reader, and not left out.
+            all.push(Given::Found(Found { pairs: pairs.clone(), listed: false, ..found }));
         }
     }
     Ok(all)

@@ -25,20 +25,30 @@ def jar() -> str:
     return str(path)
 
 
-def session(builder: SparkSession.Builder | None = None) -> SparkSession.Builder:
+def session(
+    builder: SparkSession.Builder | None = None, *, hive_tables: bool = False
+) -> SparkSession.Builder:
     """A builder of sessions in which `format("coldframe")` is the JVM's, and coldframe.`/path` a table.
 
     Args:
-        builder: one to go on with; jars that it has stay.
+        builder: one to go on with; jars and extensions that it has stay.
+        hive_tables: also RCFile tables of a Hive metastore are read by the connector, where it gives the rows
+            that Spark's own reader gives.
     """
     from pyspark.sql import SparkSession
 
     going_on = SparkSession.builder if builder is None else builder
-    known = getattr(going_on, "_options", {}).get("spark.jars", "")
-    jars = [one for one in str(known).split(",") if one]
-    if jar() not in jars:
-        jars.append(jar())
-    return going_on.config("spark.jars", ",".join(jars)).config(CATALOG, CATALOG_CLASS)
+    going_on = _also(going_on, "spark.jars", jar()).config(CATALOG, CATALOG_CLASS)
+    return _also(going_on, "spark.sql.extensions", EXTENSIONS) if hive_tables else going_on
+
+
+def _also(builder: SparkSession.Builder, setting: str, one: str) -> SparkSession.Builder:
+    """The builder with one more in a list with commas."""
+    known = str(getattr(builder, "_options", {}).get(setting, ""))
+    all_of_them = [each for each in known.split(",") if each]
+    if one not in all_of_them:
+        all_of_them.append(one)
+    return builder.config(setting, ",".join(all_of_them))
 
 
 def is_loaded(spark: SparkSession) -> bool:

@@ -1,6 +1,5 @@
 package io.coldframe.spark;
 
-import io.coldframe.ColdframeError;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.SparkSession;
@@ -68,7 +67,8 @@ final class HiveScans extends Rule<LogicalPlan> {
       LogicalPlan made = relation(new HiveTable(session, relation), relation);
       LOG.debug("{} is read by coldframe", name);
       return made;
-    } catch (Left | ColdframeError | IllegalArgumentException | ReflectiveOperationException e) {
+    } catch (Left | ReflectiveOperationException | RuntimeException e) {
+      // Whatever it is: a query that Spark can answer goes on.
       LOG.debug("{} is left to Spark: {}", name, e.getMessage());
       return null;
     }
