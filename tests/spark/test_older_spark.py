@@ -66,7 +66,7 @@ def test_the_data_source_says_what_it_needs() -> None:
 def test_the_connector_reads_there_too() -> None:
     tests = [
         Path(__file__).with_name(name)
-        for name in ("test_connector.py", "test_reading.py", "test_hive_tables.py")
+        for name in ("test_connector.py", "test_reading.py", "test_hive_rule.py")
     ]
     done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
     if "No module named pytest" in done.stderr:
