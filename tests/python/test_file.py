@@ -158,7 +158,7 @@ def test_sources(written: Path, table: pa.Table) -> None:
     assert cf.detect(written) == "rcfile"
     assert cf.detect(data) == "rcfile"
     assert cf.detect(io.BytesIO(data)) == "rcfile"
-    assert cf.detect(b"not one of ours") is None
+    assert cf.detect(io.BytesIO(b"not one of ours")) is None
     assert cf.detect(b"") is None
 
 
@@ -185,7 +185,7 @@ def test_errors(tmp_path: Path) -> None:
     with pytest.raises(cf.NotFoundError, match=r"missing\.rc"):
         cf.open(missing)
     with pytest.raises(cf.CorruptFileError) as raised:
-        cf.open(b"not one of ours at all")
+        cf.open(io.BytesIO(b"not one of ours at all"))
     assert raised.value.reason
     other = tmp_path / "other"
     other.write_bytes(b"PAR1" * 10)

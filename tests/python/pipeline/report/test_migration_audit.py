@@ -118,7 +118,7 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(
     estate: Estate, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (estate.source / "t/p=9").mkdir()
-    (estate.source / "t/p=9/torn").write_bytes(b"no format of ours")
+    (estate.source / "t/p=9/torn").write_bytes(b"no\0format of ours")
     (estate.source / "t/p=9/short").write_bytes((estate.source / "u/1").read_bytes()[:-9])
     command = ["migrate", str(estate.source), str(estate.target), "--dry-run"]
     assert main([*command, "--json"]) == 1
