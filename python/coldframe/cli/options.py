@@ -11,6 +11,7 @@ from typing import Any
 
 from coldframe import writing
 from coldframe._coldframe import formats, parse_option
+from coldframe.byte_size import byte_size
 from coldframe.cli.declared import declared_options
 from coldframe.cli.finding import files_below
 from coldframe.file import DEFAULT_SPLIT_BYTES, File, open
@@ -272,15 +273,12 @@ def key_of(text: str) -> bytes:
     return re.sub(rb"\\x([0-9A-Fa-f]{2})", lambda found: bytes([int(found[1], 16)]), raw)
 
 
-_SIZE = re.compile(r"(\d+)\s*([kmgt]?)(?:i?b)?\Z", re.IGNORECASE)
-
-
 def size_of(text: str) -> int:
     """A number of bytes: 1000, 64m, 1GiB."""
-    match = _SIZE.match(text.strip())
-    if match is None or int(match[1]) == 0:
-        raise argparse.ArgumentTypeError(f"expected a positive size such as 1000 or 64m, found {text!r}")
-    return int(match[1]) << (10 * " kmgt".index(match[2].lower() or " "))
+    try:
+        return byte_size(text)
+    except ValueError as wrong:
+        raise argparse.ArgumentTypeError(str(wrong)) from wrong
 
 
 def add_split_bytes(parser: argparse.ArgumentParser, *old: str) -> None:

@@ -49,7 +49,7 @@ from coldframe.pipeline.source.defined_files import demand_apart, look_at_define
 from coldframe.pipeline.source.naming import name_tables
 from coldframe.pipeline.source.registered import read_registered, registered_of
 from coldframe.pipeline.source.selection import select
-from coldframe.pipeline.source.survey import Survey, look, roots_of
+from coldframe.pipeline.source.survey import Survey, lay_out, look, roots_of
 from coldframe.pipeline.source.tables import TableSpec
 from coldframe.pipeline.source.unmatched import unmatched
 from coldframe.pipeline.state.journal import Journal, read_state
@@ -118,7 +118,8 @@ def migrate(
             HDFS, S3, Google or Azure.
         to: `"parquet"`, `"iceberg"`, `"delta"` or `"orc"`.
         files: the format of the files of an Iceberg table: `"parquet"` or `"orc"`.
-        tables: a tables.toml, or its entries; None takes `src/tables.toml` where there is one.
+        tables: a tables.toml, or its entries; None takes `src/tables.toml` where there is one. For tables of
+            a metastore, entries state how they are laid out as Iceberg tables, and nothing else.
         on_error: `"raise"`: a damaged file is not converted, only reported; `"skip"`: what can be saved is
             converted, the rest listed; `"quarantine"`: that too, and a copy of the file is kept under
             `dst/_coldframe`.
@@ -324,14 +325,12 @@ def audit(
 _Tables = str | os.PathLike[str] | Sequence[TableSpec] | None
 
 
-def _defined(src: str | os.PathLike[str], tables: _Tables, options: Options) -> DefinedSource | None:
+def _defined(src: str | os.PathLike[str], options: Options) -> DefinedSource | None:
     """The definitions of a metastore that is the source; None of a directory."""
     if not is_metastore(src, or_file=True):
         if options.tables or options.locations:
             raise ValueError("patterns of tables and locations are for a metastore: thrift://host:9083")
         return None
-    if tables is not None:
-        raise ValueError("a metastore as the source takes no tables.toml: it has the definitions itself")
     if options.metastore is not None:
         raise ValueError("metastore: the source is one already, and the run is compared with it")
     return read_defined(os.fsdecode(src), options.tables, options.locations)
@@ -345,11 +344,12 @@ def _survey(
     scheduler: Scheduler | None = None,
 ) -> Survey:
     """What lies in the source, and what a metastore says of it: before anything is done."""
-    defined = _defined(src, tables, options)
+    defined = _defined(src, options)
     if defined is not None:
         goal = root_of(dst)
         demand_apart(defined, goal)
         inventory, found, told = look_at_defined(defined, options, scheduler)
+        lay_out(found, inventory, tables, options)
         return Survey(defined.uri, goal, inventory, found, registered_of(defined, told), defined)
     source, goal = roots_of(src, dst)
     registered = None

@@ -13,10 +13,11 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from coldframe._coldframe import SchemaError
+from coldframe._coldframe import SchemaError, UnsupportedError
 from coldframe.pipeline.plan.exchange import GONE, LEFT_OUT
 from coldframe.pipeline.plan.plan_files import decoded, partition_values, schema_id, table_schema
 from coldframe.pipeline.plan.table_work import Due, Fail, TableWork, due_of
+from coldframe.pipeline.records import describe
 from coldframe.pipeline.state.journal import State
 from coldframe.pipeline.state.scratch import Rows
 from coldframe.pipeline.target.targets import Target
@@ -49,13 +50,16 @@ def settle_columns(work: TableWork, state: State, target: Target, planner: Plann
             schemas[one.schema] = (one.file.relative, work.schemas[one.schema])
     try:
         work.schema = table_schema(work.table, schemas.values(), partitions_inside=target.partitions_inside)
+        if work.layout is not None and target.settle_layout is not None:
+            keys = work.table.partition_fields
+            work.layout = target.settle_layout(work.layout, work.schema, keys)
         outdated = _Outdated(work.schema, state, target)
         _demand_same(work, outdated)
-    except SchemaError as error:
+    except (SchemaError, UnsupportedError) as error:
         for one in work.planned:
-            fail(work, one.file, f"SchemaError: {error}")
+            fail(work, one.file, describe(error))
         if not work.planned:
-            work.report.error = f"SchemaError: {error}"
+            work.report.error = describe(error)
         work.planned.clear()
         work.schema, work.refused = None, True
         return

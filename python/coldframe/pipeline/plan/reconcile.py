@@ -77,6 +77,9 @@ def compare(
 
     all_works = Works(inventory.root, options.source_storage_options)
     works = [all_works.new(table) for table in tables]
+    if target.settle_layout is not None:
+        for made in works:
+            made.layout = None if made.table.spec is None else made.table.spec.layout
     by_path = {work.table.path: work for work in works}
     for path, file in _spoilt(inventory, journal):
         if path not in by_path:

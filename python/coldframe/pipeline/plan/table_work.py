@@ -14,6 +14,7 @@ from coldframe.pipeline.report.model import FileReport, FileReports, TableReport
 from coldframe.pipeline.source.inventory import packing
 from coldframe.pipeline.source.tables import Table
 from coldframe.pipeline.state.scratch import Rows, Scratch, names
+from coldframe.pipeline.target.iceberg_layout import IcebergLayout
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ class TableWork:
     """Those of `vanished` that are to be taken out."""
     schema: pa.Schema | None = None
     """Of the files to be written."""
+    layout: IcebergLayout | None = None
+    """How it is laid out, where it becomes an Iceberg table and its entry says so."""
     schemas: dict[str, pa.Schema] = field(default_factory=dict)
     """Columns of files that are planned, by their names."""
     is_outdated: Callable[[Due], bool] = lambda due: False
@@ -77,6 +80,11 @@ class TableWork:
     """Whether what is converted is held until all of the table is: files are replaced or taken out."""
     half_dropped: bool = False
     """Whether a run that took out all of it was killed before the table's own log said so."""
+
+    def file_bytes(self, usual: int) -> int:
+        """How large its files become; `usual`: of tables that say nothing."""
+        stated = None if self.layout is None else self.layout.file_bytes
+        return usual if stated is None else stated
 
     def refuse(self, due: Due, reason: str) -> None:
         """Does not convert a file in this run."""

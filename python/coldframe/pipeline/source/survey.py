@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coldframe._coldframe import SchemaError
 from coldframe.pipeline.file_access import StorageOptions, exists, root_of, with_one_name
@@ -75,6 +75,33 @@ def look(
     if not options.untyped:
         demand_schemas(found, tables_file=tables_file)
     return inventory, found
+
+
+def lay_out(
+    found: Sequence[Table],
+    inventory: Inventory,
+    tables: str | os.PathLike[str] | Sequence[TableSpec] | None,
+    options: Options,
+) -> None:
+    """Gives tables that a metastore defines the layouts that entries state for them.
+
+    Raises SchemaError for an entry that says anything else: the metastore does.
+    """
+    if tables is None:
+        return
+    specs, _ = _specs(tables, "", options.source_storage_options)
+    by_name = {name.lower(): table for table in found for name in (table.name, table.place)}
+    for spec in specs:
+        if spec.layout is None or spec.options or spec.partitions or spec.format is not None:
+            raise SchemaError(
+                f"tables.{spec.name}: where the source is a metastore, an entry has the part iceberg alone: "
+                "definitions say the rest"
+            )
+        table = by_name.get(spec.path.lower())
+        if table is None or table.spec is None:
+            inventory.unmatched.append(spec.path)
+        else:
+            table.spec = replace(table.spec, layout=spec.layout)
 
 
 def _specs(

@@ -12,6 +12,8 @@
     serde = "text"
     [tables.events.serde_properties]
     "field.delim" = "|"
+    [tables.events.iceberg]                       # see `iceberg_layout`
+    partition_by = ["days(ts)"]
 
 A directory that no entry names is a table by itself, under its own path, down to its first `key=value`
 directory. A data directory of Kudu's or a root directory of HBase is as many tables as it holds: those that
@@ -36,6 +38,7 @@ from coldframe.pipeline.records import SourceFile, is_partition
 from coldframe.pipeline.source.inventory import ROOT, SEVERAL, Files, Inventory
 from coldframe.pipeline.source.naming import folder_name, name_tables
 from coldframe.pipeline.source.reading import Reading
+from coldframe.pipeline.target.iceberg_layout import IcebergLayout, iceberg_layout
 from coldframe.sources import text_options
 
 # Part of Python since 3.11.
@@ -43,7 +46,7 @@ tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) 
 
 DEFINED = "defined"
 """The format, in the journal, of tables that a metastore defines."""
-_OWN_KEYS = frozenset({"path", "partitions", "format"})
+_OWN_KEYS = frozenset({"path", "partitions", "format", "iceberg"})
 
 
 OpenOptions: TypeAlias = dict[str, Any]
@@ -59,6 +62,8 @@ class TableSpec:
     format: str | None = None
     partitions: tuple[tuple[str, pa.DataType], ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
+    layout: IcebergLayout | None = None
+    """How it is laid out if it becomes an Iceberg table."""
 
 
 @dataclass
@@ -142,7 +147,14 @@ def _spec(source: str, name: str, entry: Any) -> TableSpec:
         raise SchemaError(f"{source}: tables.{name}: path {place!r} does not lie below the source")
     options = {key: value for key, value in entry.items() if key not in _OWN_KEYS}
     partitions = _partitions(source, name, str(entry.get("partitions", "")))
-    return TableSpec(name, place, entry.get("format"), partitions, options)
+    return TableSpec(name, place, entry.get("format"), partitions, options, _layout(source, name, entry))
+
+
+def _layout(source: str, name: str, entry: Mapping[str, object]) -> IcebergLayout | None:
+    try:
+        return iceberg_layout(entry["iceberg"]) if "iceberg" in entry else None
+    except SchemaError as error:
+        raise SchemaError(f"{source}: tables.{name}: {error}") from None
 
 
 def _partitions(source: str, name: str, text: str) -> tuple[tuple[str, pa.DataType], ...]:
@@ -323,6 +335,7 @@ def _held_tables(file: SourceFile, spec: TableSpec | None) -> list[TableSpec]:
             folder if folders.count(folder) == 1 else f"{folder}-{table_id}",
             file.format,
             options={**options, "table": table_id},
+            layout=None if spec is None else spec.layout,
         )
         for (table_id, name), folder in zip(held, folders, strict=True)
     ]

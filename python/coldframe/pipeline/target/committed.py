@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from coldframe._coldframe import ColdframeError
 from coldframe.pipeline.records import ColumnCheck, Committed, is_partition
+from coldframe.pipeline.target.iceberg_layout import IcebergLayout
 from coldframe.pipeline.target.live import InCatalog, TableName
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -55,6 +56,8 @@ class DataFile:
     """By column."""
     floats: dict[str, Ends] = field(default_factory=dict)
     """The smallest and the largest value of columns of floats, of which it is known that they have no NaN."""
+    nans: dict[str, int] = field(default_factory=dict)
+    """How many they have, where it is known."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,8 @@ class CommittedTable:
     """what it is made of, as such a catalog says it,"""
     about: About = field(default_factory=lambda: About())
     """and what people said of it."""
+    layout: IcebergLayout | None = None
+    """How it is laid out, where a user has said so."""
 
     @property
     def table_name(self) -> TableName:
@@ -100,12 +105,14 @@ class CommittedTable:
             nulls = {name: int(check["nulls"]) for name, check in columns.items()}
             # Of floats, readers of a footer do not see these.
             floats = {name: _ends(check) for name, check in columns.items() if check.get("nans") == 0}
+            nans = {name: check["nans"] for name, check in columns.items() if "nans" in check}
+            file = DataFile(part.final, part.rows, part.bytes, nulls, floats, nans)
             if not part.of:
-                yield DataFile(part.final, part.rows, part.bytes, nulls, floats)
+                yield file
                 continue
             before = shared.get(part.final)
             if before is None:
-                shared[part.final] = DataFile(part.final, part.rows, part.bytes, nulls, floats)
+                shared[part.final] = file
                 continue
             before.rows += part.rows
             for name, count in nulls.items():
@@ -113,6 +120,7 @@ class CommittedTable:
             # Where it is unknown of one part, it is unknown of the file.
             known = before.floats.keys() & floats.keys()
             before.floats = {name: _joined(before.floats[name], floats[name]) for name in known}
+            before.nans = {name: count + nans[name] for name, count in before.nans.items() if name in nans}
         yield from shared.values()
 
     @property

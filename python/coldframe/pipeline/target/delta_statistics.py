@@ -25,14 +25,21 @@ import decimal
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from coldframe.pipeline.target.committed import DataFile
+from coldframe.pipeline.target.parquet_footer import (
+    Path,
+    UnknownBounds,
+    chunk_statistics,
+    columns,
+    extremes,
+    leaves,
+)
 
 INDEXED = "delta.dataSkippingNumIndexedCols"
 _INDEXED = 32
@@ -41,40 +48,26 @@ _HIGHEST = "\U0010ffff"
 _EPOCH = datetime.datetime(1970, 1, 1)
 _PER_MILLISECOND = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 
-Path: TypeAlias = tuple[str, ...]
-"""The names of a column, and of the fields inside of it."""
 Writer: TypeAlias = Callable[[Any], str]
-"""A value of a footer -> its JSON text, or `_Unknown` where it has none."""
-
-
-@dataclass(frozen=True)
-class _Leaf:
-    """A column of the Parquet file that is a column of the table, or a field of its structs."""
-
-    number: int
-    kind: pa.DataType
-
-
-class _Unknown(Exception):
-    """A column with values has no bound."""
+"""A value of a footer -> its JSON text, or `UnknownBounds` where it has none."""
 
 
 def indexed_columns(schema: Iterable[pa.Field], configuration: Mapping[str, str | None]) -> tuple[Path, ...]:
     """The columns of a table whose statistics readers expect, given the table's properties."""
     said = configuration.get(INDEXED) or ""
     most = int(said) if said.lstrip("-").isdigit() else _INDEXED
-    columns = itertools.islice(_columns(schema), most if most >= 0 else None)
-    return tuple(path for path, kind in columns if not pa.types.is_nested(kind))
+    some = itertools.islice(columns(schema), most if most >= 0 else None)
+    return tuple(path for path, kind in some if not pa.types.is_nested(kind))
 
 
 def statistics(footer: pq.FileMetaData, file: DataFile, indexed: Iterable[Path]) -> str:
     """The statistics of a file as JSON."""
-    leaves = dict(_leaves(footer.schema.to_arrow_schema()))
+    found = dict(leaves(footer.schema.to_arrow_schema()))
     nulls: dict[Path, str] = {}
     bounds: dict[Path, tuple[str, str]] | None = {}
     for path in indexed:
-        leaf = leaves.get(path)
-        chunks = [] if leaf is None else _chunks(footer, leaf.number)
+        leaf = found.get(path)
+        chunks = [] if leaf is None else chunk_statistics(footer, leaf.number)
         if leaf is None:
             nulls[path] = str(file.rows)
         elif all(chunk is not None and chunk.has_null_count for chunk in chunks):
@@ -83,10 +76,10 @@ def statistics(footer: pq.FileMetaData, file: DataFile, indexed: Iterable[Path])
         if bounds is None or leaf is None or write is None:
             continue
         try:
-            extremes = _extremes(path, leaf.kind, chunks, file)
-            if extremes is not None:
-                bounds[path] = write[0](extremes[0]), write[1](extremes[1])
-        except _Unknown:
+            ends = _extremes(path, leaf.kind, chunks, file)
+            if ends is not None:
+                bounds[path] = write[0](ends[0]), write[1](ends[1])
+        except UnknownBounds:
             # Fields of structs are none of those that deltalake looks for.
             bounds = bounds if path[1:] else None
     parts = [f'"numRecords":{file.rows}']
@@ -97,54 +90,13 @@ def statistics(footer: pq.FileMetaData, file: DataFile, indexed: Iterable[Path])
     return "{" + ",".join([*parts, f'"nullCount":{_nested(nulls)}']) + "}"
 
 
-def _columns(fields: Iterable[pa.Field], above: Path = ()) -> Iterator[tuple[Path, pa.DataType]]:
-    """The columns, and instead of structs their fields."""
-    for field in fields:
-        path = (*above, field.name)
-        if pa.types.is_struct(field.type):
-            yield from _columns(field.type, path)
-        else:
-            yield path, field.type
-
-
-def _leaves(schema: pa.Schema) -> Iterator[tuple[Path, _Leaf]]:
-    """The leaves that are not in lists or maps. The file has its leaves in the order of the schema."""
-    number = 0
-    for path, kind in _columns(schema):
-        if not pa.types.is_nested(kind):
-            yield path, _Leaf(number, kind)
-        number += _width(kind)
-
-
-def _width(kind: pa.DataType) -> int:
-    """How many leaves a type has."""
-    if not pa.types.is_nested(kind):
-        return 1
-    return sum(_width(kind.field(number).type) for number in range(kind.num_fields))
-
-
-def _chunks(footer: pq.FileMetaData, number: int) -> list[Any]:
-    """The statistics of a leaf in each row group."""
-    groups = (footer.row_group(group) for group in range(footer.num_row_groups))
-    return [group.column(number).statistics for group in groups if group.num_rows]
-
-
-def _extremes(path: Path, kind: pa.DataType, chunks: Iterable[Any], file: DataFile) -> tuple[Any, Any] | None:
+def _extremes(path: Path, kind: pa.DataType, chunks: Sequence[Any], file: DataFile) -> tuple[Any, Any] | None:
     """The smallest and the largest value of a column; None where all are null."""
     if pa.types.is_floating(kind):
         if path[1:] or path[0] not in file.floats:
-            raise _Unknown
+            raise UnknownBounds
         return file.floats[path[0]]
-    # As numbers: Python's own dates end with the year 9999.
-    raw = pa.types.is_temporal(kind)
-    lows, highs = [], []
-    for chunk in chunks:
-        if chunk is not None and chunk.has_min_max:
-            lows.append(chunk.min_raw if raw else chunk.min)
-            highs.append(chunk.max_raw if raw else chunk.max)
-        elif chunk is None or chunk.num_values:
-            raise _Unknown
-    return (min(lows), max(highs)) if lows else None
+    return extremes(kind, chunks)
 
 
 def _writers(kind: pa.DataType) -> tuple[Writer, Writer] | None:
@@ -169,13 +121,13 @@ def _writers(kind: pa.DataType) -> tuple[Writer, Writer] | None:
 
 def _float(value: float) -> str:
     if not math.isfinite(value):
-        raise _Unknown
+        raise UnknownBounds
     return repr(value)
 
 
 def _decimal(value: object) -> str:
     if not isinstance(value, decimal.Decimal):
-        raise _Unknown
+        raise UnknownBounds
     return f"{value:f}"
 
 
@@ -183,14 +135,14 @@ def _date(days: int) -> str:
     try:
         return json.dumps((_EPOCH + datetime.timedelta(days=days)).date().isoformat())
     except OverflowError as beyond:
-        raise _Unknown from beyond
+        raise UnknownBounds from beyond
 
 
 def _timestamp(milliseconds: int, zone: str) -> str:
     try:
         at = _EPOCH + datetime.timedelta(milliseconds=milliseconds)
     except OverflowError as beyond:
-        raise _Unknown from beyond
+        raise UnknownBounds from beyond
     return json.dumps(at.isoformat(timespec="milliseconds") + zone)
 
 
@@ -199,7 +151,7 @@ def _longest(value: str) -> str:
     if len(value) <= _CHARACTERS:
         return json.dumps(value)
     if value[_CHARACTERS] == _HIGHEST:
-        raise _Unknown
+        raise UnknownBounds
     return json.dumps(value[:_CHARACTERS] + _HIGHEST)
 
 

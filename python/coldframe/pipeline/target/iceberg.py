@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 
-from coldframe._coldframe import SchemaError
-from coldframe.pipeline.file_access import StorageOptions
+from coldframe._coldframe import ColdframeError, SchemaError
 from coldframe.pipeline.records import Json
-from coldframe.pipeline.target.committed import CommittedTable, Counts
+from coldframe.pipeline.target.committed import CommittedTable
 from coldframe.pipeline.target.destination import Destination
 from coldframe.pipeline.target.iceberg_catalog import (
     FILE,
@@ -31,6 +29,7 @@ from coldframe.pipeline.target.iceberg_catalog import (
 )
 from coldframe.pipeline.target.iceberg_files import add_data_files, write_format
 from coldframe.pipeline.target.iceberg_log import live_entries
+from coldframe.pipeline.target.iceberg_partitions import bring_layout, partitions_of
 from coldframe.pipeline.target.iceberg_schema import bring_columns
 from coldframe.pipeline.target.live import LiveFile, LiveTable, TableName
 from coldframe.pipeline.target.marks import demand_own, marks_of
@@ -77,8 +76,6 @@ def _register(destination: Destination, found: OpenCatalog, table: CommittedTabl
     digest = hashlib.sha256("\n".join([str(table.schema), *wanted]).encode()).hexdigest()
     if current is None:
         current = _create(catalog, identifier, root, table)
-    # Of a run that was killed behind the creation, too.
-    _bring_partitions(current, table)
     present = {file.file_path: (file, live) for file, live in live_entries(current, root)}
     before, others = set(present), ""
     if exists:
@@ -106,38 +103,25 @@ def _register(destination: Destination, found: OpenCatalog, table: CommittedTabl
     with current.transaction() as transaction:
         if table.schema is not None:
             bring_columns(transaction, current, table.name, pa.schema(table.schema), anew=anew)
+            if not others:
+                bring_layout(transaction, table, anew=anew)
         if removed:
             with transaction.update_snapshot(snapshot_properties=marked).overwrite() as snapshot:
                 for file in removed:
                     snapshot.delete_data_file(file)
         if added:
-            # It is known which of them exist; the library would read all manifests to find out.
-            _add(transaction, added, root, table, marked, destination.storage_options)
+            new = frozenset(added)
+            files = [file for file in table.files if root + file.final in new]
+            partition_of = partitions_of(transaction.table_metadata, table)
+            add_data_files(transaction, files, root, destination, partition_of, marked)
     found.keep()
     table.committed()
     current = catalog.load_table(identifier)
     if others:
         return {**_facts(identifier, current), "changed by others": others}
     if table.schema is not None:
-        table.demand_counts(_counts(current, root, [field.name for field in table.partitions]), "Iceberg")
+        _demand_files(current, root, table)
     return _facts(identifier, current)
-
-
-def _add(
-    transaction: Any,
-    added: list[str],
-    root: str,
-    table: CommittedTable,
-    marked: Mapping[str, str],
-    options: StorageOptions,
-) -> None:
-    """Adds files. Those in Parquet are looked into by the library."""
-    others = {path for path in added if not path.endswith(".parquet")}
-    if parquet := [path for path in added if path not in others]:
-        transaction.add_files(parquet, snapshot_properties=marked, check_duplicate_files=False)
-    if others:
-        files = [file for file in table.files if root + file.final in others]
-        add_data_files(transaction, files, root, table.partitions, marked, options)
 
 
 def live(destination: Destination, name: TableName) -> set[str] | None:
@@ -180,12 +164,27 @@ def _loaded(destination: Destination, name: TableName) -> Iterator[Any]:
         yield table
 
 
-def _counts(current: Any, root: str, partitions: list[str]) -> Counts:
-    """Row counts by partition, which the manifests have from the files' footers."""
-    counts: Counter[tuple[Any, ...]] = Counter()
-    for _, file in live_entries(current, root):
-        counts[tuple(file.values.get(name) for name in partitions)] += file.rows or 0
-    return counts
+def _demand_files(current: Any, root: str, table: CommittedTable) -> None:
+    """Raises unless the table has exactly the verified rows of each file, in the partition of that file."""
+    partition_of = partitions_of(current.metadata, table)
+    spec_id = current.metadata.spec().spec_id
+    there = {file.path: (entry, file.rows) for entry, file in live_entries(current, root)}
+    for file in table.files:
+        entry, rows = there.pop(file.final, (None, 0))
+        if rows != file.rows:
+            raise ColdframeError(
+                f"table {table.name}: Iceberg reads {rows} rows of {file.final}, verified were {file.rows}"
+            )
+        # Files that stay are in a partition of the spec that they came with.
+        if entry is not None and entry.spec_id == spec_id:
+            found, expected = entry.partition, partition_of(file)
+            if found != expected:
+                raise ColdframeError(
+                    f"table {table.name}: Iceberg has {file.final} in partition {found}, expected {expected}"
+                )
+    if there:
+        path, (_, rows) = next(iter(there.items()))
+        raise ColdframeError(f"table {table.name}: Iceberg reads {rows} rows of {path}, verified were 0")
 
 
 def _unlike(known: set[str], present: set[str]) -> str:
@@ -270,14 +269,3 @@ def _create(catalog: Any, identifier: Identifier, root: str, table: CommittedTab
             f"table {table.name}: {table.place} is there already, and is no Iceberg table: it is left as it "
             "is. Choose another name (rename, suffix) or namespace"
         ) from other
-
-
-def _bring_partitions(current: Any, table: CommittedTable) -> None:
-    """Gives a table its partition fields, before it gets its first files."""
-    have = {field.name for field in current.spec().fields}
-    wanted = [field.name for field in table.partitions if field.name not in have]
-    if not wanted or current.metadata.snapshots:
-        return
-    with current.update_spec() as spec:
-        for name in wanted:
-            spec.add_identity(name)

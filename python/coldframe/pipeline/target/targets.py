@@ -6,13 +6,16 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+import pyarrow as pa
 
 from coldframe._coldframe import UnsupportedError, formats
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.target.committed import CommittedTable
 from coldframe.pipeline.target.destination import Destination
+from coldframe.pipeline.target.iceberg_layout import IcebergLayout
 from coldframe.pipeline.target.live import LiveTable, TableName
 from coldframe.pipeline.target.sinks import ColdframeSink, ParquetSink, Sink
 
@@ -41,6 +44,10 @@ class Target:
     read_table: Callable[[Destination, TableName], LiveTable] | None = None
     """The target, a table's name -> the table as its log or metadata has it now."""
 
+    settle_layout: Callable[[IcebergLayout, pa.Schema, Sequence[pa.Field]], IcebergLayout] | None = None
+    """A layout that a user states, the table's columns and those of its directories -> the layout by the
+    exact names of columns. Raises where the table cannot have it. None: tables have no layout of this kind.
+    """
     enlist: Callable[[Destination, CommittedTable], Json] | None = None
     """Registers a table, which stands without it, in a catalog that was named."""
     demand_catalog: Callable[[str, Destination], None] | None = None
@@ -109,7 +116,7 @@ def _find_target(name: str, compression: str, unit: str) -> Target:
         )
     if name in ("iceberg", OVER_ORC):
         _need("iceberg", "pyiceberg", "iceberg")
-        from coldframe.pipeline.target import iceberg, iceberg_catalog
+        from coldframe.pipeline.target import iceberg, iceberg_catalog, iceberg_partitions
 
         return Target(
             name,
@@ -120,6 +127,7 @@ def _find_target(name: str, compression: str, unit: str) -> Target:
             live=iceberg.live,
             runs=iceberg.runs,
             read_table=iceberg.read_table,
+            settle_layout=iceberg_partitions.settle_layout,
             demand_catalog=iceberg_catalog.demand_catalog,
         )
     raise UnsupportedError(f"target {name!r}: expected parquet, iceberg, delta or orc")

@@ -63,6 +63,7 @@ def register(
                 named_before=place is not None and place == before,
                 source=f"{source.rstrip('/')}/{work.table.place}",
                 about=about(definition_of(work.table, definitions)),
+                layout=work.layout,
             )
             if target.register is not None:
                 foreign = options.on_foreign_changes

@@ -37,9 +37,8 @@ class Conversion:
     ) -> Iterator[Work[Outcome | MergeOutcome]]:
         """The tasks in order; `finish` is called for sources that need none, or no more."""
         for work in works:
-            for group in grouped(
-                work.planned, self.options.target_file_bytes, self.journal.done.file_shared_by
-            ):
+            file_bytes = work.file_bytes(self.options.target_file_bytes)
+            for group in grouped(work.planned, file_bytes, self.journal.done.file_shared_by):
                 begun = [self.flight.begin(work, planned) for planned in group]
                 if len(group) > 1:
                     yield self._merge(work, group)
@@ -81,7 +80,7 @@ class Conversion:
                 unit=options.timestamp_unit,
                 verify=options.verify,
                 bytes=planned.file.share // len(planned.parts),
-                file_bytes=options.target_file_bytes,
+                file_bytes=work.file_bytes(options.target_file_bytes),
                 rows=planned.rows if len(planned.parts) == 1 else None,
                 source=planned.file.path,
                 # A directory is checked after the last byte of all: see `directory_checks`.

@@ -1,0 +1,15 @@
+"""Numbers of bytes as people write them."""
+
+from __future__ import annotations
+
+import re
+
+_SIZE = re.compile(r"(\d+)\s*([kmgt]?)(?:i?b)?\Z", re.IGNORECASE)
+
+
+def byte_size(text: str) -> int:
+    """A number of bytes: 1000, 64m, 1GiB. Raises ValueError."""
+    match = _SIZE.match(text.strip())
+    if match is None or int(match[1]) == 0:
+        raise ValueError(f"expected a positive size such as 1000 or 64m, found {text!r}")
+    return int(match[1]) << (10 * " kmgt".index(match[2].lower() or " "))
