@@ -314,11 +314,18 @@ def _in_case_of(own: Sequence[str], names: Sequence[str]) -> tuple[str, ...] | N
     return None if found == tuple(own) else found
 
 
-def _demand_distinct(schema: pa.Schema) -> None:
-    folded = [name.lower() for name in schema.names]
+def _demand_distinct(fields: Iterable[pa.Field], inside: str = "") -> None:
+    """An UnsupportedError for names that Hive, Spark or Delta take for one, also of fields of a struct."""
+    fields = list(fields)
+    folded = [one.name.lower() for one in fields]
     twice = sorted({name for name in folded if folded.count(name) > 1})
     if twice:
-        raise UnsupportedError(f"columns that differ in case only, or not at all: {twice}")
+        what = f"fields of {inside}" if inside else "columns"
+        raise UnsupportedError(f"{what} that differ in case only, or not at all: {twice}")
+    for one in fields:
+        if pa.types.is_nested(one.type):
+            parts = [one.type.field(number) for number in range(one.type.num_fields)]
+            _demand_distinct(parts, f"{inside}.{one.name}" if inside else one.name)
 
 
 FILES_HERE = 2000

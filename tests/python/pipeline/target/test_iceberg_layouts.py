@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from estates import Estate
 
+from coldframe.errors import SchemaError
 from coldframe.pipeline.report.model import Report
 from coldframe.pipeline.report.summary import summary
 
@@ -144,3 +145,45 @@ def test_a_layout_that_a_table_cannot_have_is_refused_before_anything_is_written
     assert not estate.files("sales")
     assert all(re.search(message, str(file.error)) for file in report.tables[0].files.problems)
     assert len(list(report.tables[0].files.problems)) == 2
+
+
+def test_tables_of_a_metastore_get_theirs_by_an_entry_that_says_nothing_else(tmp_path: Path) -> None:
+    estate = Estate(tmp_path)
+    estate.orc("orders/dt=2020-01-01/0", {"id": [1]})
+    estate.orc("orders/dt=2020-02-01/0", {"id": [2]})
+    script, entry = tmp_path / "tables.hql", tmp_path / "tables.toml"
+    script.write_text(
+        "CREATE EXTERNAL TABLE `sales.orders`(`id` bigint) PARTITIONED BY (`dt` date) "
+        f"STORED AS ORC LOCATION 'file:{estate.source}/orders'"
+    )
+    entry.write_text('[tables."sales.orders".iceberg]\npartition_by = ["years(DT)"]\n')
+    estate.source = script
+    done(estate, tables=entry)
+    table = iceberg(estate, "sales_orders")
+    assert spec(table) == [("dt_year", "year")]
+    assert ids(table) == [1, 2]
+    entry.write_text('[tables."sales.nothing".iceberg]\npartition_by = ["years(dt)"]\n')
+    report = moved(estate, tables=entry)
+    assert report.exit_code == 1
+    assert "1 entry of tables.toml matches nothing: sales.nothing" in summary(report)
+    entry.write_text('[tables."sales.orders"]\nschema = "id int"\n')
+    with pytest.raises(
+        SchemaError, match=r"tables\.sales\.orders: where the source is a metastore, an entry"
+    ):
+        moved(estate, tables=entry)
+
+
+def test_names_that_differ_in_case_are_one_column_or_refused(estate: Estate) -> None:
+    estate.orc("sales/b", {"ID": [2]})
+    done(estate)
+    estate.orc("sales/a", {"id": [1]})
+    estate.orc("twice/a", {"id": [1], "ID": [1]})
+    estate.orc("inside/a", {"s": [[{"x": 1, "X": 2}]]})
+    report = moved(estate)
+    told = {table.name: [str(file.error) for file in table.files.problems] for table in report.tables}
+    assert told == {
+        "inside": ["UnsupportedError: fields of s.element that differ in case only, or not at all: ['x']"],
+        "sales": [],
+        "twice": ["UnsupportedError: columns that differ in case only, or not at all: ['id']"],
+    }
+    assert iceberg(estate).scan().to_arrow().sort_by("ID").to_pydict() == {"ID": [1, 2]}
