@@ -274,6 +274,10 @@ class Split:
         """The pyarrow.Schema of its rows."""
         return pa.schema(self._raw)
 
+    def expand(self) -> list[Split]:
+        """The splits of a share (see `Dataset.planned`), for which its file is opened; else itself."""
+        return [Split.of(raw, self._arguments) for raw in self._raw.expand()]
+
     def stated(self) -> list[list[dict[str, Any]]]:
         """The file's own statistics of its columns, to check the values read against.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,15 +14,12 @@ from coldframe.errors import unsupported
 from coldframe.file import Keys, OpenArguments
 from coldframe.hive.addresses import is_metastore
 from coldframe.hive.dataset import hive_table
-from coldframe.iceberg.places import is_table_here, metadata_file
+from coldframe.iceberg.places import is_table_here, metadata_of_scan
 from coldframe.iceberg.tables import iceberg_table
 from coldframe.scanning import Dataset, LocatedDataset
 from coldframe.sources import through
 
 __all__ = ["scan"]
-
-_MAGIC = re.compile(r"[*?\[]")
-"""What makes a path a pattern."""
 
 
 def scan(
@@ -77,18 +73,16 @@ def scan(
             **options,
         )
     storage_options = through(storage_options, filesystem)
-    if format is None and isinstance(sources, (str, os.PathLike)):
-        place = os.fsdecode(sources)
-        if not _MAGIC.search(place) and (metadata := metadata_file(place, storage_options)) is not None:
-            if file_path is not None or row_index is not None or partitioning != "hive":
-                raise unsupported("file_path, row_index and partitioning with an Iceberg table")
-            return iceberg_table(
-                metadata,
-                storage_options=storage_options,
-                verify_checksums=verify_checksums,
-                keys=keys,
-                **options,
-            )
+    if (metadata := metadata_of_scan(sources, format, storage_options)) is not None:
+        if file_path is not None or row_index is not None or partitioning != "hive":
+            raise unsupported("file_path, row_index and partitioning with an Iceberg table")
+        return iceberg_table(
+            metadata,
+            storage_options=storage_options,
+            verify_checksums=verify_checksums,
+            keys=keys,
+            **options,
+        )
     arguments = OpenArguments(format, storage_options, verify_checksums, keys, options)
     types = partitioning if isinstance(partitioning, pa.Schema) else None
     if types is None and partitioning not in ("hive", None):

@@ -235,8 +235,8 @@ def test_without_pyiceberg_the_extra_is_named(tables, monkeypatch):
 def test_what_a_scan_of_files_has_a_table_has_not(tables, options):
     with pytest.raises(cf.UnsupportedError):
         cf.scan(tables / "mixed", **options)
-    with pytest.raises(cf.UnsupportedError, match="splits"):
-        cf.scan(tables / "mixed").splits()
+    with pytest.raises(cf.UnsupportedError, match="fragments"):
+        next(cf.scan(tables / "mixed").parts())
 
 
 def test_a_directory_of_tables_is_not_scanned_as_files(tables):

@@ -15,14 +15,28 @@ import pyarrow as pa
 
 from coldframe.choices import OnError
 from coldframe.errors import unsupported
-from coldframe.file import DEFAULT_BATCH_SIZE, DEFAULT_SPLIT_BYTES, Damage, File, Keys, Split, projected
+from coldframe.file import (
+    DEFAULT_BATCH_SIZE,
+    DEFAULT_SPLIT_BYTES,
+    Damage,
+    File,
+    Keys,
+    Split,
+    projected,
+    renamed,
+)
 from coldframe.filters import Bound, Filter, bind, both, parse
 from coldframe.glance import glance
+from coldframe.iceberg.fields import Fields
+from coldframe.iceberg.files import PlannedFile, ReadyFile
 from coldframe.iceberg.filters import translated
-from coldframe.iceberg.planning import PlannedFile, Planner
+from coldframe.iceberg.inputs import Inputs
+from coldframe.iceberg.planning import Planner
 from coldframe.iceberg.reading import Reading, Scan
 from coldframe.iceberg.rows import TableRows
+from coldframe.iceberg.splits import splits_of
 from coldframe.iceberg.table import Address, IcebergTable
+from coldframe.iceberg.types import has_defaults_inside
 from coldframe.scanning import Dataset
 
 __all__ = ["IcebergDataset"]
@@ -47,7 +61,7 @@ class IcebergDataset(Dataset):
         self._address, self._given = address, filter
         self._opening = (storage_options, verify_checksums, keys, options)
         self._table = IcebergTable(address, storage_options)
-        self._reading = Reading(
+        reading = Reading(
             self._table.files,
             storage_options,
             verify_checksums,
@@ -56,14 +70,18 @@ class IcebergDataset(Dataset):
             self._table.metadata.name_mapping() is not None,
             "_ns" in str(self._table.schema.as_struct()),
         )
-        self._rows = TableRows(self._table, self._reading)
+        fields = self._table.schema.fields
+        refused = frozenset(one.name for one in fields if has_defaults_inside(one.field_type))
+        self._rows = TableRows(self._table.columns, reading, refused)
+        self._fields = Fields(self._table)
         self._schema = self._rows.schema
         self._damage: Damage = []
         self._filter = parse(filter)
         if self._filter is not None:
             bind(self._filter, self._schema)
         metadata = self._table.metadata
-        self._planner = Planner(metadata, self._table.snapshot, self._table.schema, self._table.files)
+        inputs = Inputs(self._table.files)
+        self._planner = Planner(metadata, self._table.snapshot, self._table.schema, inputs)
 
     @property
     def schema(self) -> pa.Schema:
@@ -84,7 +102,7 @@ class IcebergDataset(Dataset):
     @property
     def files(self) -> list[str]:
         """Its data files that a filter of its own does not rule out."""
-        return [self._reading.files.readable(one.path) for one in self._plan(self._bound(None))]
+        return [self._table.files.readable(one.path) for one in self._plan(self._bound(None))]
 
     @property
     def size(self) -> int:
@@ -125,7 +143,7 @@ class IcebergDataset(Dataset):
         def batches() -> Iterator[Any]:
             damage: Damage = []
             left, deletes = limit, self._rows.deletes()
-            for run in self._rows.runs(self._plan(bound)) if limit != 0 else ():
+            for run in self._rows.runs(self._ready(bound)) if limit != 0 else ():
                 for batch in self._rows.of(run, wanted, bound, scan, deletes, damage):
                     part = batch if left is None else batch.slice(0, left)
                     left = left if left is None else left - part.num_rows
@@ -147,7 +165,7 @@ class IcebergDataset(Dataset):
         bound = self._bound(filter)
         self._rows.demand(pa.schema([]), bound)
         deletes = self._rows.deletes()
-        return sum(self._rows.count(run, bound, deletes) for run in self._rows.runs(self._plan(bound)))
+        return sum(self._rows.count(run, bound, deletes) for run in self._rows.runs(self._ready(bound)))
 
     count_rows = count
 
@@ -158,17 +176,25 @@ class IcebergDataset(Dataset):
         filter: Filter | None = None,
         target_bytes: int | None = None,
     ) -> list[Split]:
-        """Not done: a split does not know the deletes of its file."""
-        raise unsupported("splits of an Iceberg table")
+        """Parts that can be read apart, also in other processes, which read no metadata for it.
+
+        A filter leaves out files. `target_bytes` is the name that `split_bytes` had, and deprecated.
+        """
+        split_bytes = renamed("target_bytes", target_bytes, "split_bytes", split_bytes)
+        return self._splits(split_bytes, filter, opened=True)
 
     def planned(self, split_bytes: int, *, filter: Filter | None = None) -> list[Split]:
-        """Not done: see `splits`."""
-        raise unsupported("splits of an Iceberg table")
+        """As `splits`, but no data file is opened: whoever reads a share cuts it."""
+        return self._splits(split_bytes, filter, opened=False)
+
+    def _splits(self, split_bytes: int, filter: Filter | None, *, opened: bool) -> list[Split]:
+        files = self._ready(self._bound(filter))
+        return list(splits_of(files, self._rows, split_bytes, self._given, opened=opened))
 
     @property
     def found(self) -> list[Any]:
-        """Not done: a file is read with its ids, defaults and deletes."""
-        raise unsupported("the files of an Iceberg table as found: files has their paths")
+        """Itself: it stays at its snapshot, and plans the files of each pass."""
+        return [self]
 
     def open_file(self, number: int) -> File:
         """Not done: a file is read with its ids, defaults and deletes."""
@@ -192,6 +218,9 @@ class IcebergDataset(Dataset):
         """Its own filter and another."""
         test = both(self._filter, parse(filter))
         return Bound(None) if test is None else bind(test, self._schema)
+
+    def _ready(self, bound: Bound) -> list[ReadyFile]:
+        return [self._fields.ready(file) for file in self._plan(bound)]
 
     def _plan(self, bound: Bound) -> list[PlannedFile]:
         return self._planner.plan(translated(bound.predicate, self._table.schema, self._schema))

@@ -25,6 +25,7 @@ __all__ = [
     "is_metadata_file",
     "is_table_here",
     "metadata_file",
+    "metadata_of_scan",
 ]
 
 FOLDER = "metadata"
@@ -34,6 +35,8 @@ NOT_LISTED = "an Iceberg table: its metadata says which of its files count; cold
 HINT = f"{FOLDER}/version-hint.text"
 _ENDINGS = (".metadata.json", ".metadata.json.gz")
 # v3.metadata.json, v3.gz.metadata.json, 00003-<uuid>.metadata.json
+_PATTERN = re.compile(r"[*?\[]")
+"""What makes a path a pattern."""
 _NUMBERED = re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
 
 
@@ -57,6 +60,16 @@ def directory_of(metadata: str) -> str:
 def is_table_here(place: str) -> bool:
     """Whether a path is the directory of a table on this machine."""
     return _has_folder(place) and has_metadata(os.listdir(os.path.join(place, FOLDER)))
+
+
+def metadata_of_scan(
+    sources: object, format: str | None, storage_options: Mapping[str, Any] | None = None
+) -> str | None:
+    """The newest metadata file, where what is to be read is a table: one path, and no format is given."""
+    if format is not None or not isinstance(sources, str | os.PathLike):
+        return None
+    place = os.fsdecode(sources)
+    return None if _PATTERN.search(place) else metadata_file(place, storage_options)
 
 
 def metadata_file(place: str, storage_options: Mapping[str, Any] | None = None) -> str | None:

@@ -42,9 +42,10 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 
 from coldframe.errors import unsupported
-from coldframe.iceberg.store import TableFiles
+from coldframe.iceberg.files import DeleteFile, PlannedFile
+from coldframe.iceberg.inputs import Inputs
 
-__all__ = ["DeleteFile", "PlannedFile", "Planner"]
+__all__ = ["Planner"]
 
 _THREADS = 8
 """How many manifests are read at once: most of the time is spent waiting for a store."""
@@ -56,40 +57,6 @@ _REFERENCED, _OFFSET, _LENGTH = 143, 144, 145
 """The ids of what an entry says of a deletion vector: its data file, and where it lies in its own file."""
 _FILE_PATH = 2147483546
 """The id of the column of position deletes that has the paths of data files."""
-
-
-@dataclass(frozen=True)
-class DeleteFile:
-    """A file, or a part of one, that says which rows are gone."""
-
-    path: str
-    format: str
-    referenced: str | None = None
-    """The data file that it is for, if it says that it is for one alone."""
-    part: tuple[int, int] | None = None
-    """Of a deletion vector: its offset and length."""
-    equality_ids: tuple[int, ...] = ()
-    """Of equality deletes: the ids of the columns that are compared."""
-
-
-@dataclass(frozen=True)
-class PlannedFile:
-    """A data file to be read."""
-
-    path: str
-    """As the metadata has it."""
-    format: str
-    rows: int
-    bytes: int
-    partition: Mapping[int, Any]
-    """Values by the ids of columns: those of identity partitions, as the manifest stores them."""
-    positions: tuple[DeleteFile, ...] = ()
-    equality: tuple[DeleteFile, ...] = ()
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether no deletes apply to it."""
-        return not self.positions and not self.equality
 
 
 @dataclass(frozen=True)
@@ -106,7 +73,7 @@ class _Entry:
 class Planner:
     """Plans the scans of one snapshot."""
 
-    def __init__(self, metadata: Any, snapshot: Any, schema: Schema, files: TableFiles) -> None:
+    def __init__(self, metadata: Any, snapshot: Any, schema: Schema, files: Inputs) -> None:
         self._snapshot, self._schema, self._files = snapshot, schema, files
         self._specs = metadata.specs()
         self._manifests: list[ManifestFile] | None = None

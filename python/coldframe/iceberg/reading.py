@@ -6,27 +6,27 @@ Parquet is opened by pyarrow, and its batches take the same way.
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
-from pyiceberg.manifest import FileFormat
 
-from coldframe._coldframe import Predicate, RawDataset, RawSplit, formats
+from coldframe._coldframe import Predicate, RawDataset, RawSplit, RawTableRows, formats
 from coldframe.choices import OnError
 from coldframe.errors import corrupt, unsupported
 from coldframe.file import DEFAULT_BATCH_SIZE, Damage, Keys, OpenArguments, row_count_batch, threads_of
+from coldframe.iceberg.columns import ID
+from coldframe.iceberg.files import Located
 from coldframe.iceberg.store import TableFiles
-from coldframe.iceberg.types import ID
 from coldframe.ranged import RangedFile
+from coldframe.sources import Known
 
-__all__ = ["Located", "OurFiles", "Reading", "Scan", "batches_of", "is_ours", "one_value"]
+__all__ = ["OurFiles", "OurPart", "Reading", "Rows", "Scan", "is_ours", "one_value", "rows_of"]
 
-_PARQUET = str(FileFormat.PARQUET.value).lower()
+_PARQUET = "parquet"
 _PARQUET_ID = b"PARQUET:field_id"
 
 
@@ -69,12 +69,11 @@ class Scan:
     use_threads: bool = True
 
 
-@dataclass(frozen=True)
-class Located:
-    """A file, and values for columns that it may lack: a batch of one row."""
+class Rows(Protocol):
+    """Rows of files, or of a part of one, in their order."""
 
-    location: str
-    defaults: pa.RecordBatch | None = None
+    def batches(self, scan: Scan, damage: Damage) -> Iterator[pa.RecordBatch]:
+        """Batches of the columns that are asked for. What was lost is added to `damage` at the end."""
 
 
 def is_ours(format: str) -> bool:
@@ -88,9 +87,8 @@ class OurFiles:
     def __init__(self, files: Sequence[Located], format: str, columns: pa.Schema, reading: Reading) -> None:
         self.arguments = reading.arguments(format)
         self._raw = _raw(files, columns, reading, self.arguments)
-        self.damage: Damage = []
 
-    def batches(self, scan: Scan) -> Iterator[pa.RecordBatch]:
+    def batches(self, scan: Scan, damage: Damage) -> Iterator[pa.RecordBatch]:
         """The rows, in the order of the files."""
         rows = self._raw.scan(
             columns=list(scan.names),
@@ -100,36 +98,55 @@ class OurFiles:
             on_error=scan.on_error,
             threads=threads_of(self.arguments) if scan.use_threads else 1,
         )
-        try:
-            for batch in rows:
-                yield pa.record_batch(batch)
-        finally:
-            if scan.on_error != "raise":
-                self.damage = rows.damage()
-            rows.close()
+        yield from _batches(rows, scan, damage)
 
     def count(self, predicate: Predicate | None) -> int:
         """The number of rows that pass."""
         return self._raw.count(predicate)
 
-    def splits(self, split_bytes: int, predicate: Predicate | None) -> list[RawSplit]:
-        """Parts that can be read apart."""
-        return self._raw.splits(split_bytes, predicate=predicate)
+    def splits(self, split_bytes: int) -> list[RawSplit]:
+        """Parts that can be read apart, for which the files are opened."""
+        return self._raw.splits(split_bytes)
+
+    def plan(self, split_bytes: int) -> list[RawSplit]:
+        """The same by the files' sizes: whoever reads them cuts."""
+        return self._raw.plan(split_bytes)
 
 
-def batches_of(
-    file: Located, format: str, columns: pa.Schema, reading: Reading, scan: Scan, damage: Damage
-) -> Iterator[pa.RecordBatch]:
-    """All rows of one file in their order: `scan` has no predicate and no limit."""
+class OurPart:
+    """A part of a file of ours."""
+
+    def __init__(self, raw: RawSplit) -> None:
+        self._raw = raw
+
+    def batches(self, scan: Scan, damage: Damage) -> Iterator[pa.RecordBatch]:
+        """Its rows."""
+        rows = self._raw.scan(
+            columns=list(scan.names),
+            predicate=scan.predicate,
+            batch_size=scan.batch_size,
+            on_error=scan.on_error,
+        )
+        yield from _batches(rows, scan, damage)
+
+
+def _batches(rows: RawTableRows, scan: Scan, damage: Damage) -> Iterator[pa.RecordBatch]:
+    try:
+        for batch in rows:
+            yield pa.record_batch(batch)
+    finally:
+        if scan.on_error != "raise":
+            damage += rows.damage()
+        rows.close()
+
+
+def rows_of(file: Located, format: str, columns: pa.Schema, reading: Reading) -> Rows:
+    """One file, whose rows come in their order if nothing is filtered."""
     if is_ours(format):
-        ours = OurFiles([file], format, columns, reading)
-        with contextlib.closing(ours.batches(scan)) as batches:  # type: ignore[type-var]
-            yield from batches
-        damage += ours.damage
-    elif format == _PARQUET:
-        yield from _parquet(file, columns, reading, scan)
-    else:
-        raise unsupported(f"{file.location}: a file of the format {format} in an Iceberg table")
+        return OurFiles([file], format, columns, reading)
+    if format == _PARQUET:
+        return _ParquetFile(file, columns, reading)
+    raise unsupported(f"{file.location}: a file of the format {format} in an Iceberg table")
 
 
 def _raw(
@@ -137,9 +154,24 @@ def _raw(
 ) -> RawDataset:
     none = pa.RecordBatch.from_pylist([{}])
     sources: list[object] = [
-        (reading.files.readable(one.location), [], None, one.defaults or none) for one in files
+        (reading.files.readable(one.location), [], _known(one), one.defaults or none) for one in files
     ]
     return RawDataset(arguments.raw, sources, partitioned=False, schema=columns, ids=ID)
+
+
+def _known(file: Located) -> Known | None:
+    return None if file.bytes is None else (file.bytes, None, None)
+
+
+class _ParquetFile:
+    """A file that pyarrow reads: all of it."""
+
+    def __init__(self, file: Located, columns: pa.Schema, reading: Reading) -> None:
+        self._given = (file, columns, reading)
+
+    def batches(self, scan: Scan, damage: Damage) -> Iterator[pa.RecordBatch]:
+        """All of its rows; there is no passing over damage."""
+        return _parquet(*self._given, scan)
 
 
 def _parquet(file: Located, columns: pa.Schema, reading: Reading, scan: Scan) -> Iterator[pa.RecordBatch]:

@@ -1,59 +1,66 @@
 """The rows of planned files, as a table's columns.
 
 runs of files without deletes    read side by side, the filter pushed down
-a file with deletes, or Parquet  read whole and in its order; deletes are applied, then the filter
+a file with deletes, or Parquet  read in its order; deletes are applied, then the filter
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
+from coldframe._coldframe import RawSplit
 from coldframe.errors import ColdframeError, unsupported
 from coldframe.file import Damage, filtered, row_count_batch
 from coldframe.filters import Bound, mentioned
-from coldframe.iceberg.deletes import Deletes, Fields
-from coldframe.iceberg.planning import PlannedFile
-from coldframe.iceberg.reading import Located, OurFiles, Reading, Scan, batches_of, is_ours, one_value
-from coldframe.iceberg.table import IcebergTable
-from coldframe.iceberg.types import has_defaults_inside, number_of, public
+from coldframe.iceberg.columns import public
+from coldframe.iceberg.deletes import Deletes
+from coldframe.iceberg.files import Located, ReadyFile
+from coldframe.iceberg.reading import OurFiles, OurPart, Reading, Rows, Scan, is_ours, rows_of
 
-__all__ = ["TableRows"]
+__all__ = ["TableRows", "is_direct"]
 
-Run = Sequence[PlannedFile]
+Run = Sequence[ReadyFile]
 
 
+@dataclass(frozen=True)
 class TableRows:
-    """Reads the files of one snapshot."""
+    """Reads the files of one snapshot. It travels with splits."""
 
-    def __init__(self, table: IcebergTable, reading: Reading) -> None:
-        self._columns, self._reading = table.columns, reading
-        self.schema: pa.Schema = public(self._columns)
-        self._fields = Fields(table.schemas, table.names)
-        self._nested = {one.name for one in table.schema.fields if has_defaults_inside(one.field_type)}
+    columns: pa.Schema
+    """The table's columns as the readers take them."""
+    reading: Reading
+    refused: frozenset[str]
+    """Columns that have default values within."""
 
-    def runs(self, files: Sequence[PlannedFile]) -> Iterator[Run]:
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The same without what only the readers need."""
+        return public(self.columns)
+
+    def runs(self, files: Sequence[ReadyFile]) -> Iterator[Run]:
         """The files in their order: neighbours that are read together, and those that are read alone."""
         numbered = enumerate(files)
         for _, run in itertools.groupby(
-            numbered, lambda one: one[1].format if _is_direct(one[1]) else str(one[0])
+            numbered, lambda one: one[1].planned.format if is_direct(one[1]) else str(one[0])
         ):
             yield [file for _, file in run]
 
     def deletes(self) -> Deletes:
         """The deletes of one pass."""
-        return Deletes(self._reading, self._fields)
+        return Deletes(self.reading)
 
     def count(self, run: Run, bound: Bound, deletes: Deletes) -> int:
         """The number of rows that pass."""
-        if bound.test is None and run[0].is_whole:
-            return sum(one.rows for one in run)
-        if _is_direct(run[0]) and bound.exact:
-            return self._ours(run).count(bound.predicate)
+        if bound.test is None and run[0].planned.is_whole:
+            return sum(one.planned.rows for one in run)
+        if is_direct(run[0]) and bound.exact:
+            return self.ours(run).count(bound.predicate)
         none = pa.schema([])
         return sum(batch.num_rows for batch in self.of(run, none, bound, Scan([]), deletes, []))
 
@@ -61,70 +68,88 @@ class TableRows:
         self, run: Run, wanted: pa.Schema, bound: Bound, scan: Scan, deletes: Deletes, damage: Damage
     ) -> Iterator[pa.RecordBatch]:
         """The rows that pass, with the wanted columns; `scan.limit` is only a hint."""
-        is_pushed = _is_direct(run[0]) and bound.exact
-        test = None if is_pushed else bound.test
-        asked = [] if test is None else mentioned(test, self.schema)
-        names = list(dict.fromkeys([*wanted.names, *asked]))
-        whole = pa.schema([self.schema.field(name) for name in names])
-        predicate = bound.predicate if _is_direct(run[0]) else None
-        scan = replace(scan, names=names, predicate=predicate, limit=scan.limit if is_pushed else None)
-        if _is_direct(run[0]):
-            ours = self._ours(run)
-            rows = _with_damage(ours, scan, damage)
+        first = run[0]
+        if is_ours(first.planned.format):
+            rows: Rows = self.ours(run)
         else:
-            rows = self._alone(run[0], scan, deletes, damage)
-        batches = (_as(whole, batch) for batch in rows)
-        yield from batches if test is None else filtered(batches, test, wanted, None)
+            place = Located(first.planned.path, first.defaults)
+            rows = rows_of(place, first.planned.format, self._columns_of(first), self.reading)
+        yield from self._passing(rows, first, wanted, bound, scan, deletes, damage)
+
+    def of_part(
+        self,
+        part: RawSplit,
+        file: ReadyFile,
+        wanted: pa.Schema,
+        bound: Bound,
+        scan: Scan,
+        damage: Damage,
+    ) -> Iterator[pa.RecordBatch]:
+        """The same of a part of a file of ours."""
+        yield from self._passing(OurPart(part), file, wanted, bound, scan, self.deletes(), damage)
 
     def demand(self, wanted: pa.Schema, bound: Bound) -> None:
         """UnsupportedError where columns are needed that cannot be read."""
         asked = [] if bound.test is None else mentioned(bound.test, self.schema)
         names = [*wanted.names, *asked]
-        if nested := self._nested.intersection(names):
+        if nested := self.refused.intersection(names):
             raise unsupported(f"a default value within the column {min(nested)} of an Iceberg table")
 
-    def _ours(self, run: Run) -> OurFiles:
-        located = [self._located(file) for file in run]
-        return OurFiles(located, run[0].format, self._columns, self._reading)
+    def ours(self, run: Run, *, sized: bool = False) -> OurFiles:
+        """Files of a format of ours whose deletes compare the same columns.
 
-    def _located(self, file: PlannedFile, more: Sequence[pa.Field] = ()) -> Located:
-        """A file with values for columns that it may lack: of identity partitions, else defaults."""
-        values: dict[str, pa.Array] = {}
-        for one in (*self._columns, *more):
-            number = number_of(one)
-            value = file.partition.get(number, self._fields.default(number))
-            if value is not None or number in file.partition:
-                values[one.name] = one_value(value, one.type)
-        row = pa.RecordBatch.from_arrays(list(values.values()), list(values)) if values else None
-        return Located(file.path, row)
+        `sized`: they have the sizes that the metadata states, which opening them checks.
+        """
+        located = [
+            Located(file.planned.path, file.defaults, file.planned.bytes if sized else None) for file in run
+        ]
+        return OurFiles(located, run[0].planned.format, self._columns_of(run[0]), self.reading)
 
-    def _alone(
-        self, file: PlannedFile, scan: Scan, deletes: Deletes, damage: Damage
+    def _columns_of(self, file: ReadyFile) -> pa.Schema:
+        return pa.schema([*self.columns, *file.compared])
+
+    def _passing(
+        self,
+        rows: Rows,
+        file: ReadyFile,
+        wanted: pa.Schema,
+        bound: Bound,
+        scan: Scan,
+        deletes: Deletes,
+        damage: Damage,
+    ) -> Iterator[pa.RecordBatch]:
+        direct = is_direct(file)
+        pushed = direct and bound.exact
+        test = None if pushed else bound.test
+        asked = [] if test is None else mentioned(test, self.schema)
+        names = list(dict.fromkeys([*wanted.names, *asked]))
+        whole = pa.schema([self.schema.field(name) for name in names])
+        predicate = bound.predicate if direct else None
+        scan = replace(scan, names=names, predicate=predicate, limit=scan.limit if pushed else None)
+        found = rows.batches(scan, damage) if direct else self._left(rows, file, scan, deletes, damage)
+        batches = (_as(whole, batch) for batch in found)
+        yield from batches if test is None else filtered(batches, test, wanted, None)
+
+    def _left(
+        self, rows: Rows, file: ReadyFile, scan: Scan, deletes: Deletes, damage: Damage
     ) -> Iterator[pa.RecordBatch]:
         """What is left of one file, with the columns of a scan in front."""
-        more = deletes.columns(file)
-        columns = pa.schema([*self._columns, *more])
-        names = [*scan.names, *(field.name for field in more)]
+        planned = file.planned
+        names = [*scan.names, *(field.name for field in file.compared)]
         # What is passed over in a file would shift the numbers of the rows behind it.
-        tolerant = scan.on_error != "raise" and (bool(file.positions) or not is_ours(file.format))
+        tolerant = scan.on_error != "raise" and (bool(planned.positions) or not is_ours(planned.format))
         own = replace(scan, names=names, on_error="raise" if tolerant else scan.on_error)
-        rows = batches_of(self._located(file, more), file.format, columns, self._reading, own, damage)
         try:
-            yield from deletes.applied(rows, file)
+            yield from deletes.applied(rows.batches(own, damage), file)
         except ColdframeError as reason:
             if not tolerant:
                 raise
-            damage.append(_rest(self._reading.files.readable(file.path), reason))
+            damage.append(_rest(self.reading.files.readable(planned.path), reason))
 
 
-def _is_direct(file: PlannedFile) -> bool:
+def is_direct(file: ReadyFile) -> bool:
     """Whether nothing but its rows matters: they may be filtered and counted by its reader."""
-    return file.is_whole and is_ours(file.format)
-
-
-def _with_damage(ours: OurFiles, scan: Scan, damage: Damage) -> Iterator[pa.RecordBatch]:
-    yield from ours.batches(scan)
-    damage += ours.damage
+    return file.planned.is_whole and is_ours(file.planned.format)
 
 
 def _rest(path: str, reason: ColdframeError) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from coldframe.errors import ColdframeError, NotFoundError, SchemaError
 from coldframe.hive.locations import Locations
+from coldframe.iceberg.inputs import Inputs
 from coldframe.iceberg.places import FOLDER, directory_of
 from coldframe.iceberg.store import TableFiles
 from coldframe.iceberg.types import Names, columns_of
@@ -42,7 +43,7 @@ class IcebergTable:
 
     def __init__(self, address: Address, storage_options: Mapping[str, Any] | None) -> None:
         self.address = address
-        metadata = TableFiles(Locations(), storage_options).new_input(address.metadata)
+        metadata = Inputs(TableFiles(Locations(), storage_options)).new_input(address.metadata)
         try:
             self.metadata = FromInputFile.table_metadata(metadata)
         except (ColdframeError, OSError):

@@ -1,9 +1,4 @@
-"""Iceberg's columns as Arrow's, with their ids.
-
-A field has its id in its metadata as an ORC file has it (`iceberg.id`). For files that have no ids (migrated
-from Hive) it also has the names by which such a file may call it: those of the table's name mapping, or where
-the table has none its own.
-"""
+"""Iceberg's columns as Arrow's, with their ids (see `columns`)."""
 
 from __future__ import annotations
 
@@ -33,13 +28,9 @@ from pyiceberg.types import (
 )
 
 from coldframe.errors import unsupported
+from coldframe.iceberg.columns import marked
 
-__all__ = ["ID", "Names", "columns_of", "field_of", "has_defaults_inside", "number_of", "public"]
-
-ID = "iceberg.id"
-"""The key of a field's id, as ORC's columns have it among their attributes."""
-_NAMES = "coldframe.names"
-"""The key of the names that a field has in files without ids, as Rust takes them."""
+__all__ = ["Names", "columns_of", "field_of", "has_defaults_inside"]
 
 _PLAIN: dict[type, pa.DataType] = {
     BooleanType: pa.bool_(),
@@ -89,7 +80,7 @@ def columns_of(fields: Iterable[NestedField], names: Names) -> pa.Schema:
 
 def field_of(field: NestedField, names: Names, called: str | None = None) -> pa.Field:
     """The Arrow field of one of Iceberg's; `called`: its name, if it is to have another."""
-    metadata = {ID: str(field.field_id), _NAMES: "\0".join(names.of(field))}
+    metadata = marked(field.field_id, names.of(field))
     return pa.field(called or field.name, _type(field.field_type, names, field.name), metadata=metadata)
 
 
@@ -111,11 +102,6 @@ def _type(kind: Any, names: Names, column: str) -> pa.DataType:
     return found
 
 
-def number_of(field: pa.Field) -> int:
-    """The id of an Arrow field that `field_of` made."""
-    return int(field.metadata[ID.encode()])
-
-
 def has_defaults_inside(kind: Any) -> bool:
     """Whether a type has fields whose value is not null in files that lack them."""
     if isinstance(kind, StructType):
@@ -127,20 +113,3 @@ def has_defaults_inside(kind: Any) -> bool:
     else:
         return False
     return any(one.initial_default is not None or has_defaults_inside(one.field_type) for one in inner)
-
-
-def public(schema: pa.Schema) -> pa.Schema:
-    """A schema without what only the readers need."""
-    return pa.schema([_without_names(field) for field in schema])
-
-
-def _without_names(field: pa.Field) -> pa.Field:
-    kind = field.type
-    if pa.types.is_struct(kind):
-        kind = pa.struct([_without_names(inner) for inner in kind])
-    elif pa.types.is_map(kind):
-        kind = pa.map_(_without_names(kind.key_field), _without_names(kind.item_field))
-    elif pa.types.is_list(kind):
-        kind = pa.list_(_without_names(kind.value_field))
-    found = {name: text for name, text in (field.metadata or {}).items() if name != _NAMES.encode()}
-    return pa.field(field.name, kind, field.nullable, metadata=found or None)

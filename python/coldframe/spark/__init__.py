@@ -15,11 +15,13 @@ is always the Python source.
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from coldframe.iceberg.places import metadata_of_scan
 from coldframe.spark.connector import is_loaded, jar, session
 
 if TYPE_CHECKING:
@@ -84,17 +86,20 @@ def read(
 
     Args:
         spark: the session.
-        path: a file, a directory, a pattern, or several of them.
+        path: a file, a directory, a pattern, or several of them; or the directory of an Iceberg table.
         columns: names, in the order of the result; None is all of them.
         filter: a condition in SQL, such as `"dt >= '2014-01-01' and x is not null"`; it is applied exactly.
-        **options: those of the Spark format (`mode`, `damage`, `split_bytes`, `batch_rows`) and of the file
-            format (`schema`, `serde` and so on). Values that are not text are passed as JSON.
+        **options: those of the Spark format (`mode`, `damage`, `split_bytes`, `batch_rows`), of the file
+            format (`schema`, `serde` and so on) and of an Iceberg table (`snapshot_id`, `as_of`, `location`).
+            Values that are not text are passed as JSON.
     """
-    if is_loaded(spark):
+    # The connector for the JVM reads files; an Iceberg table is planned and read by Python.
+    is_table = metadata_of_scan(path, options.get("format"), options.get("storage_options")) is not None
+    if is_loaded(spark) and not is_table:
         _hide_secrets(spark)  # the JVM's needs no registration, nor a PySpark that has Python data sources
     else:
         register(spark)
-    reader = spark.read.format("coldframe")
+    reader = spark.read.format("coldframe_python" if is_table else "coldframe")
     for name, value in options.items():
         if value is not None:
             reader = reader.option(name, option_text(value))
@@ -117,6 +122,8 @@ def option_text(value: Any) -> str:
         return str(value)
     if isinstance(value, os.PathLike):
         return str(os.fspath(value))
+    if isinstance(value, dt.datetime):
+        return value.isoformat()
     if hasattr(value, "__arrow_c_schema__"):
         from coldframe.spark.options import encode_schema
 

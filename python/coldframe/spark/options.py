@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+import datetime as dt
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
 from coldframe._coldframe import load_options, save_options
+from coldframe.errors import SchemaError
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class ReadOptions:
     storage_options: Mapping[str, str] = field(repr=False)
     keys: Mapping[str, bytes] = field(repr=False)
     options: Mapping[str, Any]
+    of_table: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments of `coldframe.iceberg_table`."""
 
     def with_schema(self, schema: pa.Schema) -> ReadOptions:
         """The same with the types of files that do not know their own."""
@@ -48,7 +53,38 @@ class WriteOptions:
 
 def read_options(given: Mapping[str, str], format: str | None) -> ReadOptions:
     """Parses the options of a reader. `format`: that of the Spark format's name, None for `coldframe`."""
-    return ReadOptions(**load_options(dict(given), format))
+    of_table = {name.lower(): text for name, text in given.items() if name.lower() in _OF_ICEBERG}
+    of_files = {name: text for name, text in given.items() if name.lower() not in _OF_ICEBERG}
+    found = ReadOptions(**load_options(of_files, format))
+    return replace(found, of_table={name: _of_iceberg(name, text) for name, text in of_table.items()})
+
+
+def _of_iceberg(name: str, text: str) -> Any:
+    try:
+        return _OF_ICEBERG[name](text)
+    except ValueError as reason:
+        raise SchemaError(f"option {name}: {reason}") from reason
+
+
+def _moment(text: str) -> int | dt.datetime:
+    if text.lstrip("-").isdigit():
+        return int(text)
+    return dt.datetime.fromisoformat(text.removesuffix("Z") + "+00:00" if text.endswith("Z") else text)
+
+
+def _prefixes(text: str) -> dict[str, str]:
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError(f"expected a JSON object of prefixes and their replacements, found {text!r}")
+    return {str(old): str(new) for old, new in found.items()}
+
+
+_OF_ICEBERG: Mapping[str, Callable[[str], Any]] = {
+    "snapshot_id": int,
+    "as_of": _moment,
+    "location": _prefixes,
+}
+"""Options of Iceberg tables, and how their text is read."""
 
 
 def write_options(given: Mapping[str, str], format: str | None) -> WriteOptions:

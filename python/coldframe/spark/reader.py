@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -11,11 +11,14 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from coldframe._coldframe import RawSplit, conform_batch, plan_from_bytes, plan_to_bytes
+from coldframe._coldframe import conform_batch, plan_from_bytes, plan_to_bytes
 from coldframe._coldframe import pack as pack_sizes
 from coldframe.choices import OnError
 from coldframe.errors import CorruptFileError, NotFoundError, SchemaError, UnsupportedError
 from coldframe.file import OpenArguments, Split
+from coldframe.iceberg.places import metadata_of_scan
+from coldframe.iceberg.splits import IcebergSplit, Packed
+from coldframe.iceberg.tables import iceberg_table
 from coldframe.scanning import Dataset
 from coldframe.spark.damage import record_damage, record_unreadable
 from coldframe.spark.options import ReadOptions
@@ -27,6 +30,22 @@ class PlanPartition(InputPartition):
     """What one task reads: splits as the bytes of a plan."""
 
     plan: bytes
+
+    def splits(self, storage_options: Mapping[str, str]) -> Sequence[Split]:
+        """Its splits."""
+        raw = plan_from_bytes(self.plan, storage_options=storage_options)
+        return [Split.of(one, None) for one in raw]
+
+
+@dataclass
+class TablePartition(InputPartition):
+    """What one task reads of an Iceberg table."""
+
+    packed: Packed
+
+    def splits(self, storage_options: Mapping[str, str]) -> Sequence[Split]:
+        """Its splits, which have their storage options with them."""
+        return self.packed.splits()
 
 
 class ColdframeReader(DataSourceReader):
@@ -48,27 +67,28 @@ class ColdframeReader(DataSourceReader):
         resolve(self.schema.fieldNames(), dataset.schema.names)
         splits = dataset.planned(options.split_bytes, filter=options.filter)
         groups = pack(splits, options.split_bytes)
-        return [PlanPartition(plan_to_bytes([split.raw for split in group])) for group in groups]
+        return [_partition(group) for group in groups]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of the partition's files, with exactly the schema that Spark demands."""
         # Spark makes a list without partitions into one partition of None.
-        if not isinstance(partition, PlanPartition):
+        if not isinstance(partition, PlanPartition | TablePartition):
             return
         target = arrow_schema_for(self.schema)
-        for planned in plan_from_bytes(partition.plan, storage_options=self.options.storage_options):
+        for planned in partition.splits(self.options.storage_options):
             for split in self._cut(planned):
-                yield from self._read_split(Split.of(split, None), target)
+                yield from self._read_split(split, target)
 
-    def _cut(self, planned: RawSplit) -> list[RawSplit]:
+    def _cut(self, planned: Split) -> list[Split]:
         """The splits of a share; none of a file that cannot be opened, if that may be passed over."""
         options = self.options
         try:
             return planned.expand()
         except (CorruptFileError, UnsupportedError) as error:
-            if options.on_error != "skip" or planned.share is None:
+            share = planned.raw.share
+            if options.on_error != "skip" or share is None:
                 raise
-            if options.damage is not None and planned.share[0] == 0:
+            if options.damage is not None and share[0] == 0:
                 record_unreadable(options.damage, _unopened(planned, error), options.storage_options)
             return []
 
@@ -96,6 +116,8 @@ def open_dataset(options: ReadOptions, found: Sequence[Any] | None = None) -> Da
 
     With DROPMALFORMED that is the first that can be opened; the others show themselves when they are read.
     """
+    if (table := _table(options, found)) is not None:
+        return table
     # Spark knows no nanoseconds, which do not reach the years 1 and 9999 that tables are full of.
     arguments = OpenArguments(
         options.format,
@@ -116,9 +138,37 @@ def open_dataset(options: ReadOptions, found: Sequence[Any] | None = None) -> Da
     return dataset
 
 
-def _unopened(split: RawSplit, error: Exception) -> dict[str, Any]:
+def _table(options: ReadOptions, found: Sequence[Any] | None) -> Dataset | None:
+    """The Iceberg table that a `load()` asks for, if it is one."""
+    if found is not None:
+        return found[0] if found and isinstance(found[0], Dataset) else None
+    place = options.paths[0] if len(options.paths) == 1 else None
+    metadata = metadata_of_scan(place, options.format, options.storage_options)
+    if metadata is None:
+        if options.of_table:
+            named = ", ".join(options.of_table)
+            raise SchemaError(f"options of an Iceberg table ({named}): {options.paths} is none")
+        return None
+    return iceberg_table(
+        metadata,
+        storage_options=options.storage_options,
+        verify_checksums=options.verify_checksums,
+        keys=options.keys,
+        **options.of_table,
+        **options.options,
+    )
+
+
+def _partition(splits: Sequence[Split]) -> InputPartition:
+    of_table = [split for split in splits if isinstance(split, IcebergSplit)]
+    if of_table:
+        return TablePartition(Packed.of(of_table))
+    return PlanPartition(plan_to_bytes([split.raw for split in splits]))
+
+
+def _unopened(split: Split, error: Exception) -> dict[str, Any]:
     """The record of a file that cannot be opened: all of it is lost."""
-    size = 0 if split.known is None else split.known[0]
+    size = split.size or 0
     structure = getattr(error, "structure", None) or "file"
     whole = {"offset": 0, "length": size, "rows_lost": None, "structure": structure}
     return {"path": split.path, **whole, "reason": str(error)}

@@ -1,0 +1,56 @@
+"""A table's columns as Arrow's, with what the readers need of them. None of this needs PyIceberg.
+
+A field has its id in its metadata as an ORC file has it (`iceberg.id`). For files that have no ids (migrated
+from Hive) it also has the names by which such a file may call it: those of the table's name mapping, or where
+the table has none its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+__all__ = ["ID", "hidden", "marked", "number_of", "public", "within"]
+
+ID = "iceberg.id"
+"""The key of a field's id, as ORC's columns have it among their attributes."""
+_NAMES = "coldframe.names"
+"""The key of the names that a field has in files without ids, as Rust takes them."""
+
+
+def marked(number: int, names: Iterable[str]) -> dict[str, str]:
+    """The metadata of a field: its id, and its names in files without ids."""
+    return {ID: str(number), _NAMES: "\0".join(names)}
+
+
+def number_of(field: pa.Field) -> int:
+    """The id of a field."""
+    return int(field.metadata[ID.encode()])
+
+
+def hidden(number: int) -> str:
+    """The name of a column that only the deletes need: one that no table has."""
+    return f"\1{number}"
+
+
+def within(number: int) -> str:
+    """The name of the default value of a field within a column, as Rust takes it."""
+    return f"\2{number}"
+
+
+def public(schema: pa.Schema) -> pa.Schema:
+    """A schema without what only the readers need."""
+    return pa.schema([_without_names(field) for field in schema])
+
+
+def _without_names(field: pa.Field) -> pa.Field:
+    kind = field.type
+    if pa.types.is_struct(kind):
+        kind = pa.struct([_without_names(inner) for inner in kind])
+    elif pa.types.is_map(kind):
+        kind = pa.map_(_without_names(kind.key_field), _without_names(kind.item_field))
+    elif pa.types.is_list(kind):
+        kind = pa.list_(_without_names(kind.value_field))
+    found = {name: text for name, text in (field.metadata or {}).items() if name != _NAMES.encode()}
+    return pa.field(field.name, kind, field.nullable, metadata=found or None)

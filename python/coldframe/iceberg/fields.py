@@ -1,0 +1,82 @@
+"""What of a table's schemas the rows of a planned file need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.types import ListType, MapType, NestedField, StructType
+
+from coldframe.errors import unsupported
+from coldframe.iceberg.columns import hidden, number_of, within
+from coldframe.iceberg.files import PlannedFile, ReadyFile
+from coldframe.iceberg.reading import one_value
+from coldframe.iceberg.table import IcebergTable
+from coldframe.iceberg.types import field_of
+
+__all__ = ["Fields"]
+
+
+class Fields:
+    """A table's fields by their ids: of the snapshot's columns, else of other schemas that it had."""
+
+    def __init__(self, table: IcebergTable) -> None:
+        self._columns, self._names = table.columns, table.names
+        self._fields = {field.field_id: field for one in reversed(table.schemas) for field in one.fields}
+        self._defaults: dict[int, pa.Array | None] = {}
+        inside = ((within(field.field_id), self._default(field)) for field in _inside(table.schema.fields))
+        self._within = {name: value for name, value in inside if value is not None}
+
+    def ready(self, file: PlannedFile) -> ReadyFile:
+        """A file with values for columns that it may lack: of identity partitions, else defaults."""
+        ids = dict.fromkeys(number for one in file.equality for number in one.equality_ids)
+        compared = tuple(self._hidden(number) for number in ids)
+        values: dict[str, pa.Array] = dict(self._within)
+        for one in (*self._columns, *compared):
+            number = number_of(one)
+            if number in file.partition:
+                values[one.name] = one_value(file.partition[number], one.type)
+            elif (value := self._default_of(number)) is not None:
+                values[one.name] = value
+        row = pa.RecordBatch.from_arrays(list(values.values()), list(values)) if values else None
+        return ReadyFile(file, row, compared)
+
+    def _default_of(self, number: int) -> pa.Array | None:
+        if number not in self._defaults:
+            self._defaults[number] = self._default(self._fields[number])
+        return self._defaults[number]
+
+    def _default(self, field: NestedField) -> pa.Array | None:
+        """A field's value where a file lacks it, as an array of one; None for null."""
+        kind, value = field_of(field, self._names).type, field.initial_default
+        if value is None:
+            return None
+        if not isinstance(field.field_type, StructType):
+            return one_value(value, kind)
+        # It says that there is a struct; its fields have defaults of their own.
+        defaults = [self._default(one) for one in field.field_type.fields]
+        parts = [pa.nulls(1, of.type) if one is None else one for one, of in zip(defaults, kind, strict=True)]
+        return pa.StructArray.from_arrays(parts, fields=list(kind))
+
+    def _hidden(self, number: int) -> Any:
+        """A top-level column under a name that no table has."""
+        if number not in self._fields:
+            raise unsupported(f"equality deletes by the field {number}, which is no column or within one")
+        return field_of(self._fields[number], self._names, hidden(number))
+
+
+def _inside(fields: Iterable[NestedField]) -> Iterator[NestedField]:
+    """The fields of structs within columns."""
+    for field in fields:
+        yield from _fields_of(field.field_type)
+
+
+def _fields_of(kind: Any) -> Iterator[NestedField]:
+    if isinstance(kind, StructType):
+        yield from kind.fields
+        yield from _inside(kind.fields)
+    elif isinstance(kind, ListType):
+        yield from _fields_of(kind.element_type)
+    elif isinstance(kind, MapType):
+        yield from _fields_of(kind.value_type)

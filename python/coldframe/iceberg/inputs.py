@@ -1,0 +1,51 @@
+"""The files of an Iceberg table for PyIceberg, through our own stores."""
+
+from __future__ import annotations
+
+from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile
+
+from coldframe.errors import ColdframeError, NotFoundError, unsupported
+from coldframe.iceberg.store import TableFiles
+
+__all__ = ["Inputs"]
+
+
+class Inputs(FileIO):
+    """Reads a table's files where they are now; writes nothing."""
+
+    def __init__(self, files: TableFiles) -> None:
+        super().__init__()
+        self._files = files
+
+    def new_input(self, location: str) -> InputFile:
+        """A file to read."""
+        return _Input(location, self._files)
+
+    def new_output(self, location: str) -> OutputFile:
+        """Nothing is written."""
+        raise unsupported("writing to an Iceberg table that is read")
+
+    def delete(self, location: str | InputFile | OutputFile) -> None:
+        """Nothing is deleted."""
+        raise unsupported("deleting from an Iceberg table that is read")
+
+
+class _Input(InputFile):
+    def __init__(self, location: str, files: TableFiles) -> None:
+        super().__init__(location)
+        self._files = files
+
+    def __len__(self) -> int:
+        return self._files.ranged(self.location).size
+
+    def exists(self) -> bool:
+        try:
+            return len(self) >= 0
+        except (ColdframeError, OSError):
+            return False
+
+    def open(self, seekable: bool = True) -> InputStream:
+        try:
+            return self._files.ranged(self.location)
+        except NotFoundError as gone:
+            raise FileNotFoundError(self.location) from gone

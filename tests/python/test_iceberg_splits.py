@@ -1,0 +1,146 @@
+"""Splits of Iceberg tables: together they are the table, and each is read where nothing but its file is."""
+
+import json
+import pickle
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import coldframe as cf
+
+pytest.importorskip("pyiceberg")
+
+DATA = Path(__file__).parents[1] / "data" / "iceberg"
+TRUTH = json.loads((DATA / "truth.json").read_text())
+WROTE = "/tmp/coldframe-iceberg"
+"""Where the tables were when they were made."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("iceberg")
+    with tarfile.open(DATA / "tables.tar.gz") as tar:
+        tar.extractall(folder, filter="data")
+    return folder
+
+
+def table(made, name, **options):
+    return cf.iceberg_table(made / "warehouse" / "t" / name, location={WROTE: str(made)}, **options)
+
+
+def read(splits, columns=None, **how):
+    return pa.concat_tables([split.to_batches(columns, **how).read_all() for split in splits])
+
+
+@pytest.mark.parametrize("name", [*TRUTH, "defaults_orc"])
+def test_together_they_are_the_table(made, name):
+    found = table(made, name)
+    whole = found.to_table()
+    expected = repr(whole.to_pylist())
+    for split_bytes in (1, 128 << 20):
+        splits = found.splits(split_bytes)
+        shares = pickle.loads(pickle.dumps(found.planned(split_bytes)))
+        cut = [one for share in shares for one in share.expand()]
+        for all_of_them in (splits, pickle.loads(pickle.dumps(splits)), shares, cut):
+            again = read(all_of_them)
+            assert again.schema.equals(whole.schema)
+            assert repr(again.to_pylist()) == expected  # NaN is not equal to itself
+    assert {split.path for split in splits} == set(found.files)
+    assert all(split.schema == found.schema and split.size for split in splits)
+    assert set(splits) == set(pickle.loads(pickle.dumps(splits)))
+
+
+def test_a_share_is_cut_as_the_file_is(made):
+    first, _ = min(TRUTH["vectors"].items(), key=lambda one: one[1]["at"] if one[0] != "current" else 1 << 62)
+    found = table(made, "vectors", snapshot_id=int(first))
+    cut = found.splits(1)
+    assert sum(split.rows for split in cut) == found.num_rows == 200000
+    shares = found.planned(1)
+    assert len(shares) > len(cut)
+    places = [(one.start, one.stop) for share in shares for one in share.expand()]
+    assert places == [(one.start, one.stop) for one in cut]
+
+
+def test_filters_and_columns(made):
+    found = table(made, "positions", filter="id < 2500")
+    splits = found.splits(filter="part = 'b'")
+    assert len(splits) < len(found.splits())
+    rows = read(splits, ["v", "id"], filter="id > 2400 and v > 0")
+    assert rows.equals(found.to_table(["v", "id"], filter="part = 'b' and id > 2400 and v > 0"))
+    assert rows.num_rows > 0
+    assert rows.column_names == ["v", "id"]
+    assert sum(split.to_batches([]).read_all().num_rows for split in found.splits()) == found.count()
+    again = pickle.loads(pickle.dumps(splits))
+    assert read(again).equals(found.to_table(filter="part = 'b'"))
+    with pytest.raises(cf.SchemaError, match="no column 'nobody'"):
+        splits[0].to_batches(["nobody"])
+    assert splits[0].partition == {"part": "b"}
+    assert found.splits(filter="id > 100000") == []
+
+
+def test_equality_deletes_by_a_column_that_is_not_asked_for(made):
+    found = table(made, "equality")
+    splits = pickle.loads(pickle.dumps(found.splits()))
+    assert read(splits, ["k"]).equals(found.to_table(["k"]))
+    assert read(splits, filter="value = 0").equals(found.to_table(filter="value = 0"))
+
+
+def test_another_process_needs_no_metadata_and_no_pyiceberg(made, tmp_path):
+    copy = tmp_path / "positions"
+    shutil.copytree(made / "warehouse" / "t" / "positions", copy)
+    found = cf.scan(copy)
+    expected = found.to_table().to_pylist()
+    (tmp_path / "splits").write_bytes(pickle.dumps(found.planned(1000)))
+    shutil.rmtree(copy / "metadata")
+    code = (
+        "import pickle, sys\n"
+        "sys.modules['pyiceberg'] = None\n"
+        "splits = pickle.load(open(sys.argv[1], 'rb'))\n"
+        "print([row for one in splits for row in one.to_batches().read_all().to_pylist()])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "splits")], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == str(expected)
+
+
+def test_a_file_of_another_size_is_an_error(made, tmp_path):
+    copy = tmp_path / "evolved"
+    shutil.copytree(made / "warehouse" / "t" / "evolved", copy)
+    shares = cf.scan(copy).planned(1000)
+    path = Path(shares[0].path)
+    path.write_bytes(path.read_bytes() + b"\0")
+    with pytest.raises(OSError, match="the file was changed"):
+        read(shares)
+
+
+def test_damage_is_that_of_the_split(made, tmp_path):
+    copy = tmp_path / "equality"
+    shutil.copytree(made / "warehouse" / "t" / "equality", copy)
+    splits = cf.scan(copy).planned(1 << 20)
+    path = Path(splits[0].path)
+    data = bytearray(path.read_bytes())
+    data[3 : len(data) // 3] = bytes(len(data) // 3 - 3)
+    path.write_bytes(data)
+    with pytest.raises(cf.CorruptFileError, match=path.name):
+        read(splits[:1])
+    lost = []
+    read(splits[:1], on_error="skip", on_damage=lost.extend)
+    assert lost
+    assert "path" not in lost[0]
+    lost.clear()
+    read(splits[1:], on_error="skip", on_damage=lost.extend)
+    assert lost == []
+
+
+def test_its_file_is_not_its_rows(made):
+    (split, *_) = table(made, "evolved").splits()
+    with pytest.raises(cf.UnsupportedError, match="opening the file"):
+        split.open()
+    assert split.stated() == []
+    assert split.path in repr(split)
