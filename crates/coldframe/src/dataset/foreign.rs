@@ -90,7 +90,7 @@ pub fn demand_no_iceberg(found: &[Found]) -> Result<()> {
         None => Ok(()),
         Some(place) => Err(Error::unsupported(format!(
             "the directory of an Iceberg table among the files: its metadata says which of its files count. In Python, \
-             coldframe.scan('{}') reads it",
+             coldframe.scan('{}') reads it; in Spark coldframe.spark.read, or the format coldframe_python",
             shown_path(&place)
         ))),
     }
