@@ -52,6 +52,7 @@ use coldframe_encoding::{Error, ErrorKind, Result};
 
 pub use self::field::{Bytes, Field, Time, TimestampUnit};
 pub use self::kind::{Kind, Word};
+pub use self::text::size;
 use crate::Value;
 
 /// An option as it is declared.

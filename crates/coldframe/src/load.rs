@@ -18,7 +18,7 @@ use std::io::Cursor;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use coldframe_core::options::Kind;
+use coldframe_core::options::{self, Kind};
 use coldframe_core::{Error, OnError, OpenOptions, Result, SchemaSpec, Value};
 use serde_json::Value as Json;
 
@@ -315,26 +315,11 @@ fn truth(name: &str, text: &str) -> Result<bool> {
 
 fn size(name: &str, text: Option<&str>, default: u64) -> Result<u64> {
     let Some(text) = text else { return Ok(default) };
-    let wrong = || {
+    options::size(text).filter(|size| *size > 0).ok_or_else(|| {
         Error::schema(format!(
             "option {name}: expected a positive number such as 1000 or 64m, found '{text}'"
         ))
-    };
-    let lower = text.trim().to_lowercase();
-    let behind = lower.trim_start_matches(|c: char| c.is_ascii_digit());
-    let number = lower.get(..lower.len() - behind.len()).unwrap_or_default();
-    let unit = behind.trim_start();
-    let unit = unit.strip_suffix("ib").or(unit.strip_suffix('b')).unwrap_or(unit);
-    let shift = match unit {
-        "" => 0,
-        "k" => 10,
-        "m" => 20,
-        "g" => 30,
-        "t" => 40,
-        _ => return Err(wrong()),
-    };
-    let found = number.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
-    found.filter(|size| *size > 0).ok_or_else(wrong)
+    })
 }
 
 fn schema(text: &str) -> Result<SchemaSpec> {

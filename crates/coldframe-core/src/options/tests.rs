@@ -1,3 +1,5 @@
+//! Options are checked, completed and read from text as their declarations say.
+
 use super::*;
 use crate::OpenOptions;
 

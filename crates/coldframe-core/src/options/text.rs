@@ -91,7 +91,7 @@ impl<'de> Visitor<'de> for Plain {
 }
 
 /// A number of bytes such as `1000`, `64m`, `1 GiB`.
-pub(super) fn size(text: &str) -> Option<u64> {
+pub fn size(text: &str) -> Option<u64> {
     let text = text.trim().to_ascii_lowercase();
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let shift = match text.strip_prefix(digits)?.trim() {

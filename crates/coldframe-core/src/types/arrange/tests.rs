@@ -1,3 +1,5 @@
+//! Columns are arranged to a schema: reordered, widened, filled with null.
+
 use arrow_array::types::Int64Type;
 use arrow_array::*;
 use arrow_buffer::{NullBuffer, OffsetBuffer};

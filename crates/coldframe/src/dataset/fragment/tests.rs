@@ -1,3 +1,5 @@
+//! A fragment gives a file's rows the columns of the table, and filters as deep as it can.
+
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;

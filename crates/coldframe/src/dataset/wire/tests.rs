@@ -1,3 +1,5 @@
+//! Plans and splits survive their byte form; damaged bytes are errors.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
