@@ -7,7 +7,7 @@ import json
 import sys
 from typing import Any
 
-from coldframe.cli.options import pairs
+from coldframe.cli.options import add_storage_option, pairs
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -25,20 +25,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         nargs="?",
         help="the destination of a migration, a directory or URL; a list names its own",
     )
-    parser.add_argument(
-        "--storage-option",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="credentials and endpoints for a URL",
-    )
-    parser.add_argument(
-        "--source-storage-option",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="the same for the sources that a list names",
-    )
+    add_storage_option(parser)
+    add_storage_option(parser, "--source-storage-option", "the same for the sources that a list names")
     parser.add_argument(
         "--before-delete",
         metavar="LIST",

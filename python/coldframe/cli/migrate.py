@@ -8,11 +8,12 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from coldframe.cli.options import pairs, size_of
+from coldframe.cli.options import add_storage_option, pairs, size_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from coldframe.pipeline.options import Options
     from coldframe.pipeline.report.model import Report
 
 EPILOG = """\
@@ -224,13 +225,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dry-run", action="store_true", help="show what would be done and what refused; write nothing"
     )
     for end in ("source", "target"):
-        parser.add_argument(
-            f"--{end}-storage-option",
-            action="append",
-            default=[],
-            metavar="KEY=VALUE",
-            help=f"credentials and endpoints for the URL of the {end}",
-        )
+        help = f"credentials and endpoints for the URL of the {end}"
+        add_storage_option(parser, f"--{end}-storage-option", help)
     again = parser.add_mutually_exclusive_group()
     again.add_argument("--resume", action="store_true", help="continue an earlier run (the default)")
     again.add_argument("--fresh", action="store_true", help="convert again what an earlier run has converted")
@@ -269,7 +265,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _migrate(arguments: argparse.Namespace) -> Report:
     try:
-        from coldframe.pipeline import migrate
+        from coldframe.pipeline import migrate_with
     except ImportError as missing:
         from coldframe.errors import unsupported
 
@@ -289,39 +285,13 @@ def _migrate(arguments: argparse.Namespace) -> Report:
         if why is not None:
             print(f"coldframe migrate: {why}: in-process, {threads} threads", file=sys.stderr)
         progress = stack.enter_context(progress_for(sys.stderr))
-        return migrate(
+        return migrate_with(
             session if threads is None else InProcess(threads),
             arguments.src,
             arguments.dst,
-            to=arguments.to,
-            files=arguments.files,
+            _options(arguments),
             tables=arguments.schema,
-            on_error=arguments.on_error,
-            on_vanished=arguments.on_vanished,
-            most_vanished=arguments.most_vanished,
-            dropped=arguments.dropped,
-            on_foreign_changes=arguments.on_foreign_changes,
-            leave_behind=_names(arguments.leave_behind),
-            allow_loss=_names(arguments.allow_loss),
-            include=arguments.include,
-            exclude=arguments.exclude,
-            metastore=arguments.metastore,
-            only=arguments.tables,
-            locations=pairs(arguments.location, "--location"),
-            catalog=arguments.catalog,
-            namespace=arguments.namespace,
-            rename=pairs(arguments.rename, "--rename"),
-            suffix=arguments.suffix,
-            switch=arguments.switch,
-            untyped=arguments.untyped,
-            timestamp_unit=arguments.timestamp_unit,
-            split_bytes=arguments.split_bytes,
-            target_file_bytes=arguments.target_file_size,
-            codec=arguments.codec,
-            verify=not arguments.no_verify,
-            fresh=arguments.fresh,
             progress=progress,
-            **_storage(arguments),
         )
 
 
@@ -330,36 +300,31 @@ def _names(given: list[str]) -> list[str]:
     return [name.strip() for one in given for name in one.split(",") if name.strip()]
 
 
-def _storage(arguments: argparse.Namespace) -> dict[str, Any]:
-    """How the stores of source and target are reached."""
-    return {
-        f"{end}_storage_options": pairs(
-            getattr(arguments, f"{end}_storage_option"), f"--{end}-storage-option"
-        )
-        or None
-        for end in ("source", "target")
-    }
-
-
-def _preview(arguments: argparse.Namespace) -> int:
-    from coldframe.pipeline import dry_run
+def _options(arguments: argparse.Namespace) -> Options:
+    """What the arguments ask for."""
     from coldframe.pipeline.options import Options
-    from coldframe.pipeline.report.preview import preview_text
-    from coldframe.pipeline.report.progress import progress_for
     from coldframe.pipeline.source.selection import select
 
-    options = Options(
+    def storage_of(end: str) -> dict[str, str] | None:
+        name = f"{end}_storage_option"
+        return pairs(getattr(arguments, name), f"--{end}-storage-option") or None
+
+    return Options(
         to=arguments.to,
         files=arguments.files,
         on_error=arguments.on_error,
         on_vanished=arguments.on_vanished,
         most_vanished=arguments.most_vanished,
         dropped=tuple(arguments.dropped),
+        on_foreign_changes=arguments.on_foreign_changes,
+        leave_behind=tuple(_names(arguments.leave_behind)),
+        allow_loss=tuple(_names(arguments.allow_loss)),
         untyped=arguments.untyped,
         timestamp_unit=arguments.timestamp_unit,
         split_bytes=arguments.split_bytes,
         target_file_bytes=arguments.target_file_size,
         compression=arguments.codec,
+        verify=not arguments.no_verify,
         fresh=arguments.fresh,
         metastore=arguments.metastore,
         tables=tuple(arguments.tables),
@@ -370,8 +335,17 @@ def _preview(arguments: argparse.Namespace) -> int:
         suffix=arguments.suffix,
         switch=arguments.switch,
         selection=select(arguments.include, arguments.exclude),
-        **_storage(arguments),
+        source_storage_options=storage_of("source"),
+        target_storage_options=storage_of("target"),
     )
+
+
+def _preview(arguments: argparse.Namespace) -> int:
+    from coldframe.pipeline import dry_run
+    from coldframe.pipeline.report.preview import preview_text
+    from coldframe.pipeline.report.progress import progress_for
+
+    options = _options(arguments)
     with progress_for(sys.stderr) as progress:
         found = dry_run(arguments.src, arguments.dst, options, tables=arguments.schema, progress=progress)
     print(json.dumps(found.to_json(), indent=1) if arguments.json else preview_text(found))

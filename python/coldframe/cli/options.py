@@ -77,17 +77,18 @@ def add_open_options(parser: argparse.ArgumentParser, *, prints_rows: bool = Fal
     )
     group.add_argument("--serde", choices=choices_of("serde"), help="how the cells of an RCFile are encoded")
     add_format_option(group, "--option", "any other option of the format")
-    group.add_argument(
-        "--storage-option",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="credentials and endpoints for a URL",
-    )
+    add_storage_option(group)
     group.add_argument(
         "--key", action="append", default=[], metavar="NAME=HEX", help="a key of an encrypted file"
     )
     group.add_argument("--no-checksums", action="store_true", help="do not compare stored checksums")
+
+
+def add_storage_option(
+    group: Any, name: str = "--storage-option", help: str = "credentials and endpoints for a URL"
+) -> None:
+    """An argument that takes options of a store, KEY=VALUE."""
+    group.add_argument(name, action="append", default=[], metavar="KEY=VALUE", help=help)
 
 
 def add_format_option(group: Any, name: str, help: str, *, write: bool = False) -> None:

@@ -27,6 +27,7 @@ from coldframe.cli.options import (
     add_open_options,
     add_row_options,
     add_split_bytes,
+    add_storage_option,
     columns_of,
     expanded,
     open_arguments,
@@ -60,9 +61,7 @@ def _add_facts(commands: Commands) -> None:
         "coldframe detect *\ncoldframe detect --json s3://bucket/key",
     )
     parser.add_argument("source", nargs="+", help="paths, URLs or patterns; - is standard input")
-    parser.add_argument(
-        "--storage-option", action="append", default=[], metavar="KEY=VALUE", help="credentials and endpoints"
-    )
+    add_storage_option(parser)
     _json(parser, detect)
 
     parser = add_command(

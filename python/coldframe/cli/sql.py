@@ -27,6 +27,7 @@ from coldframe.cli.options import (
     Commands,
     add_command,
     add_open_options,
+    add_storage_option,
     open_arguments,
     pairs,
     rows_of_sources,
@@ -116,9 +117,7 @@ coldframe tables thrift://metastore:9083/sales.orders --write-tables tables.toml
         action="store_true",
         help="list names only: do not open the tables to count rows, nor ask a metastore for partitions",
     )
-    parser.add_argument(
-        "--storage-option", action="append", default=[], metavar="KEY=VALUE", help="credentials and endpoints"
-    )
+    add_storage_option(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=list_tables)
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from coldframe.cli.options import pairs
+from coldframe.cli.options import add_storage_option, pairs
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -19,13 +19,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         epilog="exit codes: 0 done, or nothing was switched; 2 not possible: the reason is printed",
     )
     parser.add_argument("dst", metavar="DST", help="the destination of a migration, a directory or URL")
-    parser.add_argument(
-        "--storage-option",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="credentials and endpoints for a URL",
-    )
+    add_storage_option(parser)
     parser.set_defaults(run=run)
     return parser
 

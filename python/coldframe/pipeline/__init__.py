@@ -64,7 +64,9 @@ from coldframe.pipeline.work.switching import unswitch as unswitch_names
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["InProcess", "Options", "Report", "audit", "dry_run", "migrate", "unswitch"]
+__all__ = ["InProcess", "Options", "Report", "audit", "dry_run", "migrate", "migrate_with", "unswitch"]
+
+_Tables = str | os.PathLike[str] | Sequence[TableSpec] | None
 
 
 def migrate(
@@ -74,7 +76,7 @@ def migrate(
     *,
     to: str = "parquet",
     files: str = "parquet",
-    tables: str | os.PathLike[str] | Sequence[TableSpec] | None = None,
+    tables: _Tables = None,
     on_error: str = "raise",
     on_vanished: str = "fail",
     most_vanished: float = 0.5,
@@ -193,6 +195,19 @@ def migrate(
         source_storage_options=source_storage_options,
         target_storage_options=target_storage_options,
     )
+    return migrate_with(spark, src, dst, options, tables=tables, progress=progress)
+
+
+def migrate_with(
+    spark: SparkSession | Callable[[], SparkSession] | InProcess,
+    src: str | os.PathLike[str],
+    dst: str | os.PathLike[str],
+    options: Options,
+    *,
+    tables: _Tables = None,
+    progress: Progress | None = None,
+) -> Report:
+    """As `migrate`, with what it takes as keywords in one object."""
     started = time.time()
     target = _target_of(options)
     _demand_names(src, dst, options)
@@ -254,7 +269,7 @@ def dry_run(
     dst: str | os.PathLike[str],
     options: Options | None = None,
     *,
-    tables: str | os.PathLike[str] | Sequence[TableSpec] | None = None,
+    tables: _Tables = None,
     progress: Progress | None = None,
 ) -> Preview:
     """Tells what a run would do, and what it would refuse: looks at the source and opens what would be
@@ -320,9 +335,6 @@ def audit(
     if listed is not None:
         result.check_list(listed, state, source_storage_options)
     return result
-
-
-_Tables = str | os.PathLike[str] | Sequence[TableSpec] | None
 
 
 def _defined(src: str | os.PathLike[str], options: Options) -> DefinedSource | None:
