@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +22,7 @@ from coldframe._coldframe import HIVE_NULL, Store
 from coldframe.errors import SchemaError, unsupported
 from coldframe.publishing import begin
 
-__all__ = ["escaped", "write_partitioned"]
+__all__ = ["escaped", "folder_of", "write_partitioned"]
 
 # Files written at once. If rows are not sorted by partition, a partition may get several files.
 MOST_OPEN = 32
@@ -119,6 +119,11 @@ def _value(name: str, text: str | None) -> str:
 def escaped(text: str) -> str:
     """A name or value as Hive writes it in the name of a directory."""
     return "".join(f"%{ord(c):02X}" if c in _ESCAPED or ord(c) < 0x20 else c for c in text)
+
+
+def folder_of(names: Iterable[str], values: Iterable[str]) -> str:
+    """The directories of a partition: `dt=2014-01-01/region=asia%2Fpacific`."""
+    return "/".join(f"{escaped(name)}={escaped(value)}" for name, value in zip(names, values, strict=False))
 
 
 class _Files:

@@ -12,7 +12,7 @@ texts here; `parse_columns` reads them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from coldframe.errors import SchemaError
@@ -183,8 +183,8 @@ class _Parser:
                 storage = self._with(storage, self._properties())
             else:
                 raise self._wrong("a clause of CREATE TABLE")
-        kept = {name.lower() for name in (one.name for one in keys)}
-        columns = tuple(one for one in storage.columns if one.name.lower() not in kept)
+        of_keys = {one.name.lower() for one in keys}
+        columns = tuple(one for one in storage.columns if one.name.lower() not in of_keys)
         if storage.serde is None and storage.input_format is None and "storage_handler" not in parameters:
             storage = self._stored(storage, "TEXTFILE")
         return replace(table, storage=replace(storage, columns=columns), keys=keys, parameters=parameters)
@@ -244,10 +244,10 @@ class _Parser:
             self._at += 1
 
     def _buckets(self, storage: Storage) -> Storage:
-        by = self._names_with(lambda: True)
+        by = self._ordered_names()
         order: tuple[tuple[str, bool], ...] = ()
         if self._takes("SORTED", "BY"):
-            order = self._names_with(lambda: not self._takes("DESC") and (self._takes("ASC") or True))
+            order = self._ordered_names()
         self._expect("INTO")
         count = self._next().text
         if not (count.isascii() and count.isdigit() and len(count) < 10):
@@ -258,11 +258,15 @@ class _Parser:
             storage, buckets=int(count), bucketed_by=tuple(name for name, _ in by), sorted_by=order
         )
 
-    def _names_with(self, what: Callable[[], bool]) -> tuple[tuple[str, bool], ...]:
+    def _ordered_names(self) -> tuple[tuple[str, bool], ...]:
+        """`(a, b DESC)`: columns, and whether they ascend."""
         self._expect("(")
         found: list[tuple[str, bool]] = []
         while not self._takes(")"):
-            found.append((self._name(), what()))
+            name, descends = self._name(), self._takes("DESC")
+            if not descends:
+                self._takes("ASC")
+            found.append((name, not descends))
             self._takes(",")
         return tuple(found)
 

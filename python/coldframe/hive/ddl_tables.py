@@ -9,7 +9,7 @@ from coldframe.hive.ddl import Statements
 from coldframe.hive.definition import Definition, PartitionDefinition
 from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
 from coldframe.hive.write_ids import WriteIds
-from coldframe.partitions import escaped
+from coldframe.partitions import folder_of
 
 __all__ = ["DdlTables"]
 
@@ -54,10 +54,8 @@ class DdlTables:
 
     def _named(self, database: str, table: str) -> dict[str, PartitionDefinition]:
         keys = [key.name for key in self.definition(database, table).keys]
-        return {
-            "/".join(f"{escaped(k)}={escaped(v)}" for k, v in zip(keys, one.values, strict=True)): one
-            for one in self._made.partitions.get((database, table), ())
-        }
+        found = self._made.partitions.get((database, table), ())
+        return {folder_of(keys, one.values): one for one in found}
 
     def partition_definitions(
         self, table: Definition, names: Sequence[str] | None = None
@@ -72,6 +70,4 @@ class DdlTables:
 
     def partitions(self, table: Definition | HiveTable) -> Iterator[HivePartition]:
         """The partitions of a table, briefly."""
-        for one in self._named(table.database, table.name).values():
-            storage = one.storage
-            yield HivePartition(one.values, storage.location, storage.input_format, one.parameters)
+        yield from (one.brief for one in self._named(table.database, table.name).values())

@@ -20,7 +20,7 @@ from coldframe.hive.facts import (
     partitions_are_registered,
     stated_rows,
 )
-from coldframe.hive.tables import HiveTable
+from coldframe.hive.tables import HivePartition, HiveTable
 from coldframe.options import TYPELESS
 
 __all__ = ["Column", "Definition", "PartitionDefinition", "Storage", "in_hive", "toml_lines"]
@@ -87,6 +87,11 @@ class PartitionDefinition:
     """As texts, one for each key of the table; null has Hive's own name for it."""
     storage: Storage
     parameters: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def brief(self) -> HivePartition:
+        """The partition in short."""
+        return HivePartition(self.values, self.storage.location, self.storage.input_format, self.parameters)
 
     @property
     def rows(self) -> int | None:

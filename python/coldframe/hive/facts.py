@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from urllib.parse import unquote
 
 from coldframe._coldframe import formats
 
-__all__ = ["PROVIDER", "declared_format", "location_of_files", "partitions_are_registered", "stated_rows"]
+__all__ = [
+    "PROVIDER",
+    "are_folders_of",
+    "declared_format",
+    "location_of_files",
+    "partitions_are_registered",
+    "stated_rows",
+]
 
 PROVIDER = "spark.sql.sources.provider"
 """The property that a table of Spark's own has: its format."""
@@ -31,6 +39,16 @@ def location_of_files(
 def partitions_are_registered(parameters: Mapping[str, str]) -> bool:
     """Whether the metastore has a partitioned table's partitions. It may lack those of Spark's own tables."""
     return PROVIDER not in parameters or parameters.get("spark.sql.partitionProvider") == "catalog"
+
+
+def are_folders_of(keys: Sequence[str], folders: Sequence[str]) -> bool:
+    """Whether folders, from the outermost on, name a value of each key: `dt=2014-01-01`,
+    `region=asia%2Fpacific`. There may be more folders.
+    """
+    pairs = zip(folders, keys, strict=False)
+    return len(folders) >= len(keys) and all(
+        "=" in folder and unquote(folder.partition("=")[0]) == key for folder, key in pairs
+    )
 
 
 def stated_rows(parameters: Mapping[str, str]) -> tuple[int, ...]:

@@ -20,6 +20,7 @@ from coldframe.discovery import Found, discover
 from coldframe.errors import NotFoundError
 from coldframe.file import Keys, OpenArguments
 from coldframe.hive.definition import Column, PartitionDefinition, Storage, in_hive
+from coldframe.hive.facts import are_folders_of
 from coldframe.listing import is_flat
 from coldframe.scanning import Dataset
 from coldframe.sources import is_remote, open_store, options_for, scheme_of
@@ -94,18 +95,15 @@ class Group:
             yield dataset, {**dict(zip(table.names, names, strict=False)), **same}
 
     def _files(self, keys: Sequence[str], storage_options: Mapping[str, Any] | None) -> list[Found]:
-        def named(location: str, one: Found) -> bool:
+        def is_named(location: str, one: Found) -> bool:
             """Whether the folders above a file name its values: nobody has registered them."""
-            folders = one.source[len(location) :].strip("/").split("/")[:-1]
-            return len(folders) >= len(keys) and all(
-                folder.startswith(f"{key}=") for folder, key in zip(folders, keys, strict=False)
-            )
+            return are_folders_of(keys, one.source[len(location) :].strip("/").split("/")[:-1])
 
         def listed(member: tuple[str, tuple[str, ...]]) -> list[Found]:
             location, values = member
             found = _listed(location, storage_options, self.is_whole, by_folders=len(values) < len(keys))
             if len(values) < len(keys):
-                return [one._replace(keys=one.keys[: len(keys)]) for one in found if named(location, one)]
+                return [one._replace(keys=one.keys[: len(keys)]) for one in found if is_named(location, one)]
             pairs = tuple(zip(keys, values, strict=True))
             return [one._replace(keys=pairs) for one in found]
 

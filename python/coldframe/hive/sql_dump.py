@@ -29,7 +29,6 @@ _INSERT = re.compile(
 _CREATE = re.compile(rf"CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?{_TABLE}\s*\(", re.IGNORECASE)
 _STANDARD = r"'(?:[^']|'')*'"
 _BACKSLASH = r"'(?:[^'\\]|\\.|'')*'"
-_QUOTES = {False: re.compile(_STANDARD), True: re.compile(_BACKSLASH, re.DOTALL)}
 _ESCAPES = {"0": "\0", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "Z": "\x1a"}
 _ESCAPED = re.compile(r"\\(.)|''", re.DOTALL)
 _COPIED = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)", re.DOTALL)

@@ -19,7 +19,7 @@ from coldframe.hive.definition import Column, Definition, PartitionDefinition, S
 from coldframe.hive.sql_dump import SqlDump
 from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
 from coldframe.hive.write_ids import WriteIds
-from coldframe.partitions import escaped
+from coldframe.partitions import folder_of
 
 __all__ = ["OF_TRANSACTIONS", "TABLES", "SqlTables", "loaded"]
 
@@ -114,9 +114,9 @@ class SqlTables:
         columns = {str(row[1]).upper() for row in self._rows('pragma table_info("DBS")')}
         self._catalog = f"coalesce(\"{_CATALOG}\", 'hive')" if _CATALOG in columns else "'hive'"
         self._columns: dict[int, tuple[Column, ...]] = {}
-        """By the numbers of lists of columns;"""
+        """Lists of columns by their numbers."""
         self._lists: dict[tuple[Column, ...], tuple[Column, ...]] = {}
-        """those that are alike are one: a metastore may keep one for each partition."""
+        """Equal lists are kept once: a metastore may have one for each partition."""
 
     def __enter__(self) -> SqlTables:
         return self
@@ -193,10 +193,7 @@ class SqlTables:
         values: dict[int, list[str]] = {}
         for number, value in rows:
             values.setdefault(number, []).append("" if value is None else value)
-        return {
-            "/".join(f"{escaped(key)}={escaped(one)}" for key, one in zip(keys, some, strict=False)): number
-            for number, some in values.items()
-        }
+        return {folder_of(keys, some): number for number, some in values.items()}
 
     def _number(self, table: Definition | HiveTable) -> int:
         found = self._rows(
@@ -268,9 +265,7 @@ class SqlTables:
     def partitions(self, table: Definition | HiveTable) -> Iterator[HivePartition]:
         """The partitions of a table, briefly."""
         whole = self.definition(table.database, table.name)
-        for one in self.partition_definitions(whole):
-            storage = one.storage
-            yield HivePartition(one.values, storage.location, storage.input_format, one.parameters)
+        yield from (one.brief for one in self.partition_definitions(whole))
 
     def _storages(self, numbers: Sequence[int]) -> dict[int, Storage]:
         some = ", ".join("?" * len(numbers))

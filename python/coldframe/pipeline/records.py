@@ -320,11 +320,11 @@ class StagedFile:
     """The fingerprint of this source's rows in it."""
     verified: bool = False
     first: int = 0
-    """Of a file that several sources share: the number of the first row that is this one's,"""
+    """In a file that several sources share: the number of this source's first row."""
     of: int = 0
-    """how many rows the file has (0: it is this source's alone),"""
+    """The number of rows in a file that several sources share; 0 if the file is this source's alone."""
     name: str = ""
-    """and what its name begins with."""
+    """What the name of a shared file begins with."""
 
     def to_json(self) -> Json:
         """The form in outcomes; sharing is mentioned only if something is shared."""

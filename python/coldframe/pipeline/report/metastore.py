@@ -33,26 +33,26 @@ class Tally:
 
     path: str = ""
     rows: int = 0
-    """That were migrated;"""
+    """That were migrated."""
     lost: int = 0
-    """and those that are known to be lost by damage."""
+    """Rows that damage is known to have lost."""
     is_unsure: bool = False
     """Some of its rows cannot be known, and that is told elsewhere."""
     files: int = 0
-    """Of our formats,"""
+    """Files in formats that are read here."""
     strange: int = 0
-    """of unknown ones,"""
+    """Files in other formats."""
     empty: int = 0
-    """and without a byte."""
+    """Files without a byte."""
     formats: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
     """The migrated tables that files of it belong to, by their paths."""
     own_rows: int = 0
-    """Of them those that lie in no registered directory below this one;"""
+    """Migrated rows that lie in no registered directory below this one."""
     own_lost: int = 0
     own_files: int = 0
     example: str = ""
-    """and one of their files."""
+    """One of its files, for messages."""
 
     def plus(self, other: Tally, *, is_own: bool) -> Tally:
         """With the contents of a directory added; `is_own`: no other directory below this one has them."""

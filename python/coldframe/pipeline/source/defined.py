@@ -25,7 +25,7 @@ from coldframe.hive.locations import Locations
 from coldframe.hive.reader import DefinitionReader
 from coldframe.hive.tables import MetastoreRefusal, Refused
 from coldframe.hive.write_ids import WriteIds
-from coldframe.partitions import escaped
+from coldframe.partitions import escaped, folder_of
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.source.claims import Claims
 from coldframe.pipeline.source.defined_readings import Readings, why_not_read
@@ -93,9 +93,9 @@ class DefinedSource:
     """What the metastore says of the selected tables."""
 
     uri: str
-    """As the user wrote it,"""
+    """The address as the user wrote it."""
     uris: str
-    """and the metastore alone."""
+    """The address of the metastore alone."""
     tables: list[TakenTable] = field(default_factory=list)
     left_out: list[Finding] = field(default_factory=list)
     claims: Claims = field(default_factory=Claims)
@@ -276,10 +276,9 @@ class _Reader:
             else:
                 of_it = readings.of(one.storage, format)
                 directories = readings.of_directories(one.storage, format)
-            pairs = zip(table.keys, one.values, strict=False)
-            folders = (f"{escaped(key.name)}={escaped(value)}" for key, value in pairs)
+            folder = folder_of((key.name for key in table.keys), one.values)
             rows = stated_rows(one.parameters)
-            yield Part("/".join((place, *folders)), where, name, format, rows, of_it, directories, keys)
+            yield Part(f"{place}/{folder}", where, name, format, rows, of_it, directories, keys)
 
     def _shared(self, table: TakenTable) -> str | None:
         """Why its files may not be its own alone; None if they are."""

@@ -13,10 +13,10 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from urllib.parse import unquote
 
 from coldframe._coldframe import ColdframeError, NotFoundError, SchemaError, parse_columns
 from coldframe.hive.definition import in_hive
+from coldframe.hive.facts import are_folders_of
 from coldframe.hive.group import columns_of
 from coldframe.pipeline.file_access import root_of, with_one_name
 from coldframe.pipeline.options import Options
@@ -95,11 +95,7 @@ def _folder_in(part: Part, below: str) -> str:
 
 def _names_values(part: Part, below: str) -> bool:
     """Whether the folders above a file name the values that nobody has registered."""
-    folders = below.split("/")[: len(part.keys)]
-    return all(
-        "=" in folder and unquote(folder.partition("=")[0]) == key
-        for folder, key in zip(folders, part.keys, strict=False)
-    ) and below.count("/") >= len(part.keys)
+    return are_folders_of(part.keys, below.split("/")[:-1])
 
 
 @dataclass

@@ -30,9 +30,9 @@ class Finding:
     partition: str = ""
     location: str = ""
     stated: int | None = None
-    """Rows by the metastore,"""
+    """The rows that the metastore states."""
     migrated: int | None = None
-    """and those that were migrated."""
+    """The rows that were migrated."""
     is_wrong: bool = True
     """False of what is told, but no reason to end with 1."""
 

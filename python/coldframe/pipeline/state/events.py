@@ -6,7 +6,7 @@ What earlier versions wrote is read: keys that they did not have are optional he
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, ClassVar, TypeAlias
 
 from coldframe._coldframe import ColdframeError
@@ -106,11 +106,11 @@ class Switching:
     catalog: str
     database: str
     table: str
-    """The name that both had, one after the other;"""
+    """The name that both tables had, one after the other."""
     kept: str
-    """the old table's since then,"""
+    """The old table's name since the switch."""
     new: str
-    """and the new one's before."""
+    """The new table's name before the switch."""
 
 
 @dataclass(frozen=True)
@@ -251,13 +251,13 @@ def from_json(json: Mapping[str, Any]) -> Event:
     return reader(json)
 
 
-def _plain(made: Callable[..., Event], *keys: str) -> Callable[[Mapping[str, Any]], Event]:
-    """Of events whose values are as JSON has them: the first keys are there, the others may be."""
+def _plain(made: type[Any]) -> Callable[[Mapping[str, Any]], Event]:
+    """Of events whose values are as JSON has them: those with a default may be missing."""
+    keys = [(one.name, one.default is MISSING) for one in fields(made)]
 
     def read(json: Mapping[str, Any]) -> Event:
-        return made(
-            **{key.rstrip("?"): json.get(key[:-1]) if key.endswith("?") else json[key] for key in keys}
-        )
+        event: Event = made(**{key: json[key] if is_needed else json.get(key) for key, is_needed in keys})
+        return event
 
     return read
 
@@ -277,25 +277,25 @@ def _unit(json: Mapping[str, Any]) -> Unit:
 
 
 _READERS: Mapping[str, Callable[[Mapping[str, Any]], Event]] = {
-    "run": _plain(RunBegun, "epoch", "id?", "host?", "pid?", "started?"),
-    "end": _plain(RunEnded, "at"),
-    "schema": _plain(KnownSchema, "name", "schema"),
-    "table": _plain(KnownTable, "path", "name", "to", "unit", "place?", "format?"),
+    "run": _plain(RunBegun),
+    "end": _plain(RunEnded),
+    "schema": _plain(KnownSchema),
+    "table": _plain(KnownTable),
     "lists": lambda json: Lists(json["table"], tuple(json["files"])),
     "register": lambda json: Registering(
         json["table"], json["run"], tuple(json["add"]), tuple(json["remove"])
     ),
-    "registered": _plain(Registered, "table", "made"),
-    "catalog": _plain(Named, "path", "catalog", "namespace", "table"),
-    "switch": _plain(Switching, "path", "catalog", "database", "table", "kept", "new"),
-    "unswitched": _plain(Unswitched, "path"),
-    "fresh": _plain(Fresh, "generation", "open"),
+    "registered": _plain(Registered),
+    "catalog": _plain(Named),
+    "switch": _plain(Switching),
+    "unswitched": _plain(Unswitched),
+    "fresh": _plain(Fresh),
     "unit": _unit,
     "hold": lambda json: Held(Committed.from_json(json["entry"])),
     "begin": lambda json: Begun(Committed.from_json(json["entry"])),
-    "done": _plain(Done, "source"),
+    "done": _plain(Done),
     "is": lambda json: Is(Committed.from_json(json["entry"])),
-    "drop": _plain(Dropping, "source"),
-    "dropped": _plain(Dropped, "source"),
-    "forget": _plain(Forgotten, "source", "done?"),
+    "drop": _plain(Dropping),
+    "dropped": _plain(Dropped),
+    "forget": _plain(Forgotten),
 }

@@ -81,13 +81,13 @@ class CommittedTable:
     """Is told which files a commit adds and removes, before it is made; `committed`, when it was made."""
     committed: Callable[[], None] = lambda: None
     place: InCatalog | None = None
-    """What it is called in a catalog that was named;"""
+    """Its name in a catalog that the user named."""
     named_before: bool = False
-    """whether an earlier run gave it that name;"""
+    """Whether an earlier run gave it that name."""
     source: str = ""
-    """what it is made of, as such a catalog says it,"""
-    about: About = field(default_factory=lambda: About())
-    """and what people said of it."""
+    """The source that it is made of, as the catalog's mark names it."""
+    about: About = field(default_factory=About)
+    """What the old definition says to people."""
     layout: IcebergLayout | None = None
     """How it is laid out, where a user has said so."""
 

@@ -182,8 +182,13 @@ def _keys(table: Definition) -> list[str]:
 def _differs(before: Definition, wanted: Definition) -> bool:
     """Whether something of ours is not as it should be. What others have added stays unnoticed."""
     storage = replace(before.storage, buckets=0, serde_properties=wanted.storage.serde_properties)
-    told = any(before.parameters.get(key) != value for key, value in wanted.parameters.items())
-    return told or storage != wanted.storage or before.keys != wanted.keys
+    same = _has(before.parameters, wanted.parameters)
+    return not same or storage != wanted.storage or before.keys != wanted.keys
+
+
+def _has(properties: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    """Whether all that is wanted is there; there may be more."""
+    return wanted.items() <= properties.items()
 
 
 def _bring_partitions(
@@ -225,8 +230,9 @@ def _partition(root: str, table: Definition, values: tuple[str, ...], folder: _F
 
 
 def _is_other(old: PartitionDefinition, new: PartitionDefinition) -> bool:
-    told = any(old.parameters.get(key) != value for key, value in new.parameters.items())
-    return told or (old.storage.location, old.storage.columns) != (new.storage.location, new.storage.columns)
+    if not _has(old.parameters, new.parameters):
+        return True
+    return (old.storage.location, old.storage.columns) != (new.storage.location, new.storage.columns)
 
 
 def _read_back(

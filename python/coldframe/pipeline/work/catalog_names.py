@@ -21,9 +21,9 @@ from coldframe.pipeline.plan.table_work import TableWork
 from coldframe.pipeline.source.tables import Table
 from coldframe.pipeline.state.journal import State
 from coldframe.pipeline.target.committed import About
+from coldframe.pipeline.target.iceberg_catalog import NAMESPACE
 from coldframe.pipeline.target.live import InCatalog
 
-NAMESPACE = "migrated"
 _OF_HIVE = re.compile(
     r"(EXTERNAL|comment|storage_handler|transient_lastDdlTime|last_modified_(by|time)|numFiles\w*|numRows|numPartitions|rawDataSize"
     r"|totalSize|COLUMN_STATS_ACCURATE|STATS_\w+|DO_NOT_UPDATE_STATS|bucketing_version|transactional\w*"
