@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -178,6 +180,7 @@ def mixed(estate: HiveEstate) -> None:
 def spark_over(url: str) -> Iterator[Any]:
     """A Spark whose tables are those of a metastore."""
     sql = importlib.import_module("pyspark.sql")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = sql.SparkSession.builder.master("local[1]").appName("metastore")
     settings = {
         "spark.sql.catalogImplementation": "hive",
@@ -185,6 +188,9 @@ def spark_over(url: str) -> Iterator[Any]:
         "spark.ui.enabled": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
+        # Hive's timestamps are the wall clock of Java.
+        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+        "spark.sql.session.timeZone": "UTC",
     }
     for name, value in settings.items():
         builder = builder.config(name, value)

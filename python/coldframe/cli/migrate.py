@@ -157,8 +157,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="HOW",
         help="changes of values that are accepted when a source is listed as safe to delete: "
-        "digits-below-microseconds, malformed-text, partition-columns, masked-columns; separated by commas, "
-        "or repeated",
+        "digits-below-microseconds, malformed-text, partition-columns, masked-columns, not-shown-by-spark; "
+        "separated by commas, or repeated",
     )
     parser.add_argument(
         "--include",
@@ -193,6 +193,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="OLD=NEW",
         help="if SRC is a metastore: a prefix of its locations, and where those files are now; repeatable",
+    )
+    parser.add_argument(
+        "--others",
+        default="list",
+        choices=["list", "spark"],
+        help="if SRC is a metastore: partitions of Parquet, Avro, text and SequenceFiles: left out and told, "
+        "or read by Spark (default: list)",
     )
     parser.add_argument(
         "--catalog",
@@ -272,12 +279,13 @@ def _migrate(arguments: argparse.Namespace) -> Report:
         raise unsupported(f"migrating without {missing.name}; pip install 'coldframe[spark]'") from missing
     from coldframe.pipeline.report.progress import progress_for
     from coldframe.pipeline.scheduling import InProcess
-    from coldframe.pipeline.session import in_process, start_session, stop
+    from coldframe.pipeline.session import in_process, start_session, stop, with_hive
 
     with contextlib.ExitStack() as stack:
 
         def session() -> SparkSession:
-            spark = start_session(arguments.master)
+            conf = with_hive(arguments.master) if arguments.others == "spark" else None
+            spark = start_session(arguments.master, conf=conf)
             stack.callback(stop, spark)
             return spark
 
@@ -329,6 +337,7 @@ def _options(arguments: argparse.Namespace) -> Options:
         metastore=arguments.metastore,
         tables=tuple(arguments.tables),
         locations=pairs(arguments.location, "--location"),
+        others=arguments.others,
         catalog=arguments.catalog,
         namespace=arguments.namespace,
         rename=pairs(arguments.rename, "--rename"),

@@ -55,6 +55,7 @@ from coldframe.pipeline.source.unmatched import unmatched
 from coldframe.pipeline.state.journal import Journal, read_state
 from coldframe.pipeline.target.destination import HOME, Destination, open_destination
 from coldframe.pipeline.target.targets import Target, find_target
+from coldframe.pipeline.work.by_spark import demand_spark
 from coldframe.pipeline.work.registering import register
 from coldframe.pipeline.work.run import Run
 from coldframe.pipeline.work.switching import demand_unswitched
@@ -89,6 +90,7 @@ def migrate(
     metastore: str | None = None,
     only: Sequence[str] = (),
     locations: Mapping[str, str] | None = None,
+    others: str = "list",
     catalog: str | None = None,
     namespace: str | None = None,
     rename: Mapping[str, str] | None = None,
@@ -145,6 +147,8 @@ def migrate(
         only: where `src` is a metastore: patterns `database.table` of the tables to migrate.
         locations: where `src` is a metastore: prefixes of locations and their replacements, for files that
             were copied: `{"hdfs://old/": "/mnt/"}`.
+        others: where `src` is a metastore: partitions of Parquet, Avro, text and SequenceFiles: `"list"`:
+            they are left out and told; `"spark"`: the session, which needs Hive support, reads them.
         catalog: where the tables are registered: of Iceberg, the name of a catalog in PyIceberg's
             configuration (without, they are in a catalog file below `dst`); of Parquet and Delta,
             `thrift://host:9083[/database]` of a Hive metastore.
@@ -186,6 +190,7 @@ def migrate(
         metastore=metastore,
         tables=tuple(only),
         locations=dict(locations or {}),
+        others=others,
         catalog=catalog,
         namespace=namespace,
         rename=dict(rename or {}),
@@ -211,6 +216,8 @@ def migrate_with(
     started = time.time()
     target = _target_of(options)
     _demand_names(src, dst, options)
+    if options.others == "spark":
+        demand_spark(spark)
     scheduler = spark if isinstance(spark, InProcess) else SparkScheduler(spark)
     survey = _survey(src, dst, tables, options, scheduler)
     source, goal, inventory, found = survey.source, survey.goal, survey.inventory, survey.tables
@@ -340,12 +347,13 @@ def audit(
 def _defined(src: str | os.PathLike[str], options: Options) -> DefinedSource | None:
     """The definitions of a metastore that is the source; None of a directory."""
     if not is_metastore(src, or_file=True):
-        if options.tables or options.locations:
-            raise ValueError("patterns of tables and locations are for a metastore: thrift://host:9083")
+        if options.tables or options.locations or options.others != "list":
+            raise ValueError("tables, locations and others are for a metastore: thrift://host:9083")
         return None
     if options.metastore is not None:
         raise ValueError("metastore: the source is one already, and the run is compared with it")
-    return read_defined(os.fsdecode(src), options.tables, options.locations)
+    by_spark = options.others == "spark"
+    return read_defined(os.fsdecode(src), options.tables, options.locations, others_by_spark=by_spark)
 
 
 def _survey(

@@ -29,12 +29,15 @@ LOSSES: Mapping[str, str] = {
     "partition-columns": "a file's column has the name of a partition, and was left out",
 }
 """Changes of values that can be told, and allowed by name (`--allow-loss`)."""
+NOT_SHOWN = "not-shown-by-spark"
+"""What the bytes of a source say beyond what Spark, where it has read it, shows of them: see `--others`."""
 _REGISTERED = ("iceberg", "parquet", "delta")
 _CHOICES = {
     "on_error": ("raise", "skip", "quarantine"),
     "on_vanished": ("fail", "keep", "remove"),
     "on_foreign_changes": ("refuse", "append"),
     "timestamp_unit": ("us", "ns"),
+    "others": ("list", "spark"),
 }
 
 
@@ -69,6 +72,9 @@ class Options:
     """Where the source is a metastore: patterns `database.table` of the tables to migrate."""
     locations: Mapping[str, str] = field(default_factory=dict)
     """Where the source is a metastore: prefixes of locations and their replacements."""
+    others: str = "list"
+    """Where the source is a metastore: whether partitions of formats that are not ours are only listed, or
+    converted by Spark."""
     catalog: str | None = None
     """Where the tables are registered: of Iceberg, a name in PyIceberg's configuration; of Parquet and Delta,
     `thrift://host:9083[/database]`;"""
@@ -90,7 +96,7 @@ class Options:
             if given not in choices:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}, not {given!r}")
         _demand_names("leave_behind", (name.partition("=")[0] for name in self.leave_behind), LEAVABLE)
-        _demand_names("allow_loss", self.allow_loss, LOSSES)
+        _demand_names("allow_loss", self.allow_loss, (*LOSSES, NOT_SHOWN))
         if self.split_bytes < 1:
             raise ValueError("split_bytes must be at least 1")
         if not 0 <= self.most_vanished <= 1:

@@ -448,10 +448,13 @@ class Details:
     written: str = ""
     quarantine: str | None = None
     """Where a copy of it lies, relative to the target's root."""
+    by_spark: bool = False
+    """Whether Spark has read it, and not coldframe."""
 
     def to_json(self) -> Json:
         """The form in the journal."""
-        said = {key: value for key, value in vars(self).items() if value is not None}
+        unsaid = () if self.by_spark else ("by_spark",)
+        said = {key: value for key, value in vars(self).items() if value is not None and key not in unsaid}
         return {**said, "damage": list(self.damage)}
 
     @staticmethod

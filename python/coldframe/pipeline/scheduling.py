@@ -53,7 +53,8 @@ class Work(Protocol[R_co]):
     """Work that can run anywhere. It is pickled.
 
     Work that consists of many pieces has `apart`, which returns two halves, so that the piece that kills
-    workers can be found.
+    workers can be found. What is work for a whole session has `run_in`, which is called instead of `run`, in
+    the driver; it raises only where the session is lost.
     """
 
     @property
@@ -272,6 +273,16 @@ def _bundles(works: Iterator[Any]) -> Iterator[_Bundle]:
 
 
 def _run_job(spark: SparkSession, works: Sequence[Any]) -> list[Record]:
+    of_session = [work for work in works if hasattr(work, "run_in")]
+    return [
+        *_run_on_executor(spark, [work for work in works if not hasattr(work, "run_in")]),
+        *(work.run_in(spark) for work in of_session),
+    ]
+
+
+def _run_on_executor(spark: SparkSession, works: Sequence[Any]) -> list[Record]:
+    if not works:
+        return []
     with warnings.catch_warnings():
         # PySpark warns about the newest pandas, which is not used here.
         warnings.simplefilter("ignore", FutureWarning)

@@ -142,6 +142,27 @@ def parallelism(spark: SparkSession) -> int:
         return 8
 
 
+def has_hive(spark: SparkSession) -> bool:
+    """Whether a session has Hive's classes, and a JVM of its own."""
+    given: Any = spark
+    try:
+        return given.sparkContext._jvm is not None and (
+            given.conf.get("spark.sql.catalogImplementation", "in-memory") == "hive"
+        )
+    except Exception:
+        # A Spark Connect session.
+        return False
+
+
+def with_hive(master: str | None) -> dict[str, str]:
+    """The settings of a session of ours that reads tables as Hive does."""
+    found = {"spark.sql.catalogImplementation": "hive"}
+    if master is None or master.startswith("local"):
+        # Hive's timestamps are the wall clock of Java.
+        found["spark.driver.extraJavaOptions"] = "-Duser.timezone=UTC"
+    return found
+
+
 def stop(spark: SparkSession) -> None:
     """Stops a session, even if its JVM has died."""
     with warnings.catch_warnings(), contextlib.suppress(Exception):

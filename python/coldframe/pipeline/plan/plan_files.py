@@ -20,6 +20,7 @@ from coldframe._coldframe import ColdframeError, SchemaError, UnsupportedError, 
 from coldframe.choices import FormatName
 from coldframe.errors import PartialTableWarning
 from coldframe.file import OpenArguments, Split, has_masked_columns
+from coldframe.hive.group import columns_of
 from coldframe.options import TYPELESS
 from coldframe.pipeline.file_access import StorageOptions
 from coldframe.pipeline.options import Options
@@ -118,6 +119,11 @@ class PlanTask:
     def _look(self, path: str, relative: str, columns: _Columns) -> OpenedFile:
         if self.reading.refusal:
             raise UnsupportedError(f"{relative}: {self.reading.refusal}")
+        if self.reading.by_spark is not None:
+            # Spark opens it, and reads it in a task of its own.
+            definition = self.reading.by_spark
+            name = columns.keep(columns_of(definition.storage.columns, self.unit), self.reading.names)
+            return OpenedFile(relative, [(0, 0, 0, None, ())], name)
         opened = self._open(path)
         schema = opened.schema
         names = _names_for(opened, self.reading)
@@ -382,7 +388,7 @@ def lacking(table: Table, files: Iterable[SourceFile], unit: str) -> list[str]:
     """What directories that are tables say that they have not: such as tablets that other servers hold."""
     found: list[str] = []
     for file in files:
-        if not file.is_folder:
+        if not file.is_folder or table.reading_of(file).by_spark is not None:
             continue
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always", PartialTableWarning)

@@ -70,6 +70,8 @@ class FileReport:
     """What the source was when it was converted: see `identity`."""
     passed_over: dict[str, int] | None = None
     """Of a directory: cells that could be read, and were not asked for; None where nobody counted."""
+    by_spark: bool = False
+    """Whether Spark has read it, and not coldframe."""
 
     @staticmethod
     def of_entry(entry: Committed, size: int, *, earlier: bool = False) -> FileReport:
@@ -91,12 +93,13 @@ class FileReport:
             dict(details.losses),
             details.digest or "",
             None if details.passed_over is None else dict(details.passed_over),
+            details.by_spark,
         )
 
     @property
     def facts(self) -> SourceFacts:
         """The facts that decide whether it may be listed as safe to delete."""
-        return SourceFacts(self.status, self.verified, bool(self.digest), self.losses)
+        return SourceFacts(self.status, self.verified, bool(self.digest), self.losses, self.by_spark)
 
     def to_json(self) -> Json:
         """A line of files.jsonl."""
@@ -127,6 +130,8 @@ class Totals:
     unverified: int = 0
     undigested: int = 0
     """Sources that were converted by a version that kept no digest of them."""
+    by_spark: int = 0
+    """Sources that Spark has read."""
     losses: Counter[str] = field(default_factory=Counter)
 
     def add(self, file: FileReport, sign: int = 1) -> None:
@@ -144,6 +149,7 @@ class Totals:
             self.written += sign
             self.unverified += sign * (not file.verified)
         self.undigested += sign * (file.status == "converted" and not file.digest)
+        self.by_spark += sign * (file.by_spark and file.status == "converted")
         for how, count in file.losses.items():
             self.losses[how] += sign * count
 
@@ -257,6 +263,7 @@ class TableReport:
                 written=totals.written,
                 unverified=totals.unverified,
                 undigested=totals.undigested,
+                by_spark=totals.by_spark,
                 statuses=totals.statuses,
                 losses={how: count for how, count in totals.losses.items() if count},
                 missing=len(self.missing),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from coldframe.pipeline.report.figures import duration_text, size_text
 from coldframe.pipeline.report.model import Report
+from coldframe.pipeline.report.verdict import BY_SPARK
 from coldframe.pipeline.source.findings import metastore_lines
 
 
@@ -26,6 +27,7 @@ def summary(report: Report) -> str:
         lines += [f"  missing: {name}" for name in table.missing]
         lines += [f"  not the migration's, but in the table: {name}" for name in table.foreign]
         lines += [f"  a part of the table only: {text}" for text in table.partial]
+        lines += [f"  {note.text}" for note in table.verdict.notes if note.kind in BY_SPARK]
         lines += metastore_lines(table.metastore, "  ")
         if table.vanished:
             what = {"fail": "--on-vanished says what to do", "keep": "their rows stay", "remove": "taken out"}

@@ -26,7 +26,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from coldframe.pipeline.options import LOSSES
+from coldframe.pipeline.options import LOSSES, NOT_SHOWN
 from coldframe.pipeline.records import Json
 
 Grade = Literal["failed", "unproven", "partial", "note"]
@@ -109,6 +109,18 @@ KINDS: Mapping[str, Kind] = {
         False,
         "source was converted by an earlier version, which kept no digest of it",
         "sources were converted by an earlier version, which kept no digests of them",
+    ),
+    "by_spark": Kind(
+        "note",
+        False,
+        "source was read by Spark, so that what Spark read was compared, and it is not on the list",
+        "sources were read by Spark, so that what Spark read was compared, and they are not on the list",
+    ),
+    "allowed_by_spark": Kind(
+        "note",
+        False,
+        "source was read by Spark, as allowed: what Spark read was compared",
+        "sources were read by Spark, as allowed: what Spark read was compared",
     ),
     # What the target says.
     "missing": Kind("failed", True, "file of the target is missing", "files of the target are missing"),
@@ -309,6 +321,8 @@ class SourceFacts:
     """It is known by a digest of what was read."""
     losses: Mapping[str, int] = field(default_factory=dict)
     """Values that were changed on the way, by how."""
+    by_spark: bool = False
+    """Spark has read it: what its bytes say beyond that, nobody has compared."""
 
 
 @dataclass(frozen=True)
@@ -325,6 +339,8 @@ class TableFacts:
     """Values that were changed on the way, by how."""
     undigested: int = 0
     """Sources that were converted by a version that kept no digest of them."""
+    by_spark: int = 0
+    """Sources that Spark has read."""
     missing: int = 0
     foreign: int = 0
     partial: int = 0
@@ -352,6 +368,8 @@ class RunFacts:
     told: tuple[Reason, ...] = ()
 
 
+BY_SPARK = ("by_spark", "allowed_by_spark")
+"""What is told of sources that Spark has read."""
 _VANISHED = {"fail": "vanished", "keep": "kept", "remove": "removed"}
 
 
@@ -372,6 +390,7 @@ def judge_table(facts: TableFacts, allowed: frozenset[str] = frozenset()) -> Ver
         ("metastore", facts.metastore),
         ("unverified", facts.unverified),
         ("unproved_source", facts.undigested),
+        (BY_SPARK[NOT_SHOWN in allowed], facts.by_spark),
     ):
         if count:
             found.append(Reason(kind, count))
@@ -447,4 +466,5 @@ def may_be_listed(table: Verdict, source: SourceFacts, allowed: frozenset[str] =
         and source.verified
         and source.digested
         and not source.losses.keys() - allowed
+        and (NOT_SHOWN in allowed or not source.by_spark)
     )

@@ -18,7 +18,7 @@ from fnmatch import fnmatchcase
 from coldframe._coldframe import parse_columns
 from coldframe.errors import SchemaError, unsupported
 from coldframe.hive.addresses import Selected
-from coldframe.hive.defined import connect, definitions
+from coldframe.hive.defined import READ, connect, definitions
 from coldframe.hive.definition import Definition, PartitionDefinition, in_hive
 from coldframe.hive.facts import stated_rows
 from coldframe.hive.locations import Locations
@@ -31,6 +31,7 @@ from coldframe.pipeline.source.claims import Claims
 from coldframe.pipeline.source.defined_readings import Readings, why_not_read
 from coldframe.pipeline.source.findings import Finding
 from coldframe.pipeline.source.handled import advice, handled
+from coldframe.pipeline.source.others import why_not_by_spark
 from coldframe.pipeline.source.reading import Reading
 
 __all__ = ["DefinedSource", "Part", "TakenTable", "read_defined"]
@@ -54,6 +55,8 @@ class Part:
     """How its files are read, by the format that their bytes have. Empty where nothing of it is taken."""
     directories: Mapping[str, int] = field(default_factory=dict)
     """As `readings`, for directories that are read as one."""
+    by_spark: bool = False
+    """Whether Spark reads its directory, which is taken as a whole."""
     keys: tuple[str, ...] = ()
     """Keys whose values the folders below it name: the partitions of a table that nobody has registered."""
 
@@ -61,6 +64,11 @@ class Part:
     def is_taken(self) -> bool:
         """Whether anything of it is migrated."""
         return bool(self.readings or self.directories)
+
+    @property
+    def is_walked(self) -> bool:
+        """Whether its files are looked for one by one."""
+        return self.is_taken and not self.by_spark
 
 
 @dataclass(frozen=True)
@@ -120,16 +128,23 @@ class _LeftOut(Exception):
 
 
 def read_defined(
-    uri: str, patterns: Sequence[str] = (), moved: Mapping[str, str] | None = None
+    uri: str,
+    patterns: Sequence[str] = (),
+    moved: Mapping[str, str] | None = None,
+    *,
+    others_by_spark: bool = False,
 ) -> DefinedSource:
     """Reads the tables of the address; where there are patterns `db.table`, those that match one.
+
+    `others_by_spark`: formats that are not ours are taken, too.
 
     Raises UnsupportedError where no table can be taken.
     """
     selected = Selected.of(uri)
     found = DefinedSource(uri, selected.uris)
     with connect(selected.uris) as metastore:
-        _Reader(metastore, found, Locations(moved or {}), selected, patterns).read()
+        locations = Locations(moved or {})
+        _Reader(metastore, found, locations, selected, patterns, others_by_spark).read()
     if not found.tables:
         reasons = "; ".join(map(str, found.left_out[:3])) or "no such tables"
         raise unsupported(f"{uri}: a migration of none of its tables: {reasons}")
@@ -145,6 +160,7 @@ class _Reader:
     locations: Locations
     selected: Selected
     patterns: Sequence[str]
+    others_by_spark: bool
     matched: set[str] = field(default_factory=set)
 
     def read(self) -> None:
@@ -267,18 +283,26 @@ class _Reader:
             where = self.locations.readable(location or "")
             format = table.format_of(one.storage)
             reason = why_not_read(table, one, format) if location else "it has no location"
+            by_spark = self.others_by_spark and format not in READ and bool(location)
+            if by_spark:
+                reason = "its partitions are not in the metastore" if keys else why_not_by_spark(table, one)
             if reason is not None:
                 findings.append(
                     Finding("left out", table.full_name, f"left out: {reason}", name, location=where)
                 )
+                of_it: dict[str, int] = {}
+                directories: dict[str, int] = {}
+            elif by_spark:
                 of_it = {}
-                directories = {}
+                directories = readings.by_spark(one, format)
             else:
                 of_it = readings.of(one.storage, format)
                 directories = readings.of_directories(one.storage, format)
             folder = folder_of((key.name for key in table.keys), one.values)
             rows = stated_rows(one.parameters)
-            yield Part(f"{place}/{folder}", where, name, format, rows, of_it, directories, keys)
+            by_spark = by_spark and bool(directories)
+            stands_at = f"{place}/{folder}" if folder else place
+            yield Part(stands_at, where, name, format, rows, of_it, directories, by_spark, keys)
 
     def _shared(self, table: TakenTable) -> str | None:
         """Why its files may not be its own alone; None if they are."""

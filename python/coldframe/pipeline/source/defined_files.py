@@ -1,6 +1,7 @@
 """The files of the tables that a metastore defines, wherever they lie.
 
     walked        the directory of each table, and partitions that lie elsewhere
+    by Spark      the location of a partition that Spark reads is one source, and not walked
     a file        belongs to the partition whose location it lies in, and stands at the place of that one
     unregistered  files in a table's directory and in no partition: told, and not migrated, as Hive reads none
 
@@ -9,6 +10,7 @@ Directories of other tables are not entered.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -38,6 +40,7 @@ from coldframe.pipeline.source.reading import Reading
 from coldframe.pipeline.source.selection import Selection
 from coldframe.pipeline.source.store_listing import walked_in_store
 from coldframe.pipeline.source.tables import Table, TableSpec
+from coldframe.pipeline.source.whole_directories import Directory, look_at_directory
 from coldframe.sources import is_remote, options_for
 from coldframe.spark.types import plain_schema
 
@@ -127,7 +130,7 @@ class _Around:
     def takes(self, relative: str) -> bool:
         """Whether a file is migrated."""
         part, below, _ = self.find(relative)
-        if part is None or not part.is_taken or not _names_values(part, below):
+        if part is None or not part.is_walked or not _names_values(part, below):
             return False
         return self.selection.takes(place_in(part.place, below, len(part.keys)))
 
@@ -136,7 +139,7 @@ class _Around:
         part, below, is_foreign = self.find(relative)
         if part is None:
             return not is_foreign
-        return part.is_taken and self.selection.enters(_folder_in(part, below))
+        return part.is_walked and self.selection.enters(_folder_in(part, below))
 
 
 class _Look:
@@ -172,8 +175,12 @@ class _Look:
         for around, some in in_threads(calls, _AT_ONCE):
             for found in some:
                 self._take(around, found)
+        whole = [part for part in self.table.parts if part.by_spark]
+        looks = (functools.partial(self._whole, part) for part in whole)
+        for part, directory in zip(whole, in_threads(looks, _AT_ONCE), strict=True):
+            self._take_whole(part, directory)
         self.made.readings = tuple(self._readings)
-        formats = {self._readings[file.reading].format for file in self.made.files}
+        formats = {_called(self._readings[file.reading]) for file in self.made.files}
         self.made.format = ", ".join(sorted(formats or {part.format for part in self.table.parts}))
 
     def _roots(self) -> tuple[list[_Around], list[_Around]]:
@@ -183,9 +190,11 @@ class _Look:
         elsewhere = []
         for some in self._parts.values():
             for part in some:
-                if part.is_taken and not (above is not None and _sees(above.root, part.location)):
+                if part.is_walked and not (above is not None and _sees(above.root, part.location)):
                     elsewhere.append(self._around(part.location))
-        return ([] if above is None else [above]), elsewhere
+        at_root = None if above is None else above.find(ROOT)[0]
+        is_whole = at_root is not None and at_root.by_spark
+        return ([] if above is None or is_whole else [above]), elsewhere
 
     def _around(self, root: str) -> _Around:
         return _Around(root, self._parts, self.table.name, self._claims, self._options.selection)
@@ -211,6 +220,27 @@ class _Look:
         except (ColdframeError, OSError) as error:
             yield Listing(unread=[Unread(ROOT, str(error))])
 
+    def _whole(self, part: Part) -> Directory | Unread | None:
+        """What Spark would read of a partition; None where there is nothing."""
+        return look_at_directory(
+            part.location, options_for(part.location, self._options.source_storage_options)
+        )
+
+    def _take_whole(self, part: Part, found: Directory | Unread | None) -> None:
+        place = place_in(part.place, WHOLE)
+        if found is None:
+            return
+        if isinstance(found, Unread):
+            self._inventory.unread.append(Unread(place, f"{part.location}: {found.reason}"))
+            self._unread.append(part.location)
+            return
+        self._inventory.hide([f"{part.location}/{name}" for name in found.hidden])
+        if not self._options.selection.takes(place):
+            self._inventory.left_out.append(place)
+        elif found.file is not None:
+            file = replace(found.file, format=part.format)
+            self._add(part, "", file, self._refused(part.format, found.refusal) if found.refusal else None)
+
     def _take(self, around: _Around, found: Listing) -> None:
         inventory = self._inventory
         inventory.hide([f"{around.root}/{name}" for name in found.hidden_names], found.hidden)
@@ -226,7 +256,7 @@ class _Look:
                 self._unread.append(where)
         for relative in found.left_out:
             part, below, is_foreign = around.find(relative)
-            if is_foreign or (part is not None and not part.is_taken):
+            if is_foreign or (part is not None and not part.is_walked):
                 continue
             asked = None if part is None else _folder_in(part, below)
             if asked is not None and not self._options.selection.takes(asked):
@@ -239,10 +269,11 @@ class _Look:
             if part is not None:
                 self._add(part, below, file)
 
-    def _add(self, part: Part, below: str, file: SourceFile) -> None:
+    def _add(self, part: Part, below: str, file: SourceFile, number: int | None = None) -> None:
+        """`number`: of its reading, where that does not follow from its format."""
         below = f"{below}/{WHOLE}".lstrip("/") if file.is_folder else below
         place = place_in(part.place, below, len(part.keys))
-        number = self._reading_of(part, file)
+        number = self._reading_of(part, file) if number is None else number
         file = replace(file, relative=place, reading=number, tables=self._sharing)
         self._inventory.add(file)
         if file.format:
@@ -261,7 +292,10 @@ class _Look:
             return number
         what = "a directory of a transactional table" if file.is_folder else f"{file.format} by its bytes"
         reason = f"{what}, where the metastore has {part.format}"
-        refused = Reading(file.format, refusal=reason, is_only=False)
+        return self._refused(file.format, reason)
+
+    def _refused(self, format: str, reason: str) -> int:
+        refused = Reading(format, refusal=reason, is_only=False)
         if refused not in self._readings:
             self._readings.append(refused)
         return self._readings.index(refused)
@@ -277,6 +311,11 @@ class _Look:
         if self._unread:
             text = f"{len(self._unread):,} places could not be looked at, such as {self._unread[0]}"
             yield Finding("unread", name, text, location=self._unread[0])
+
+
+def _called(reading: Reading) -> str:
+    """A format for people, and who reads it."""
+    return reading.format if reading.by_spark is None else f"{reading.format} by Spark"
 
 
 def _sees(root: str, location: str) -> bool:

@@ -18,6 +18,7 @@ from coldframe.hive.definition import Column, Definition, PartitionDefinition, S
 from coldframe.hive.group import Group
 from coldframe.hive.write_ids import OPTION, WriteIds
 from coldframe.options import TYPELESS
+from coldframe.pipeline.source.others import definition_for_spark, names_in_table
 from coldframe.pipeline.source.reading import Reading
 
 __all__ = ["Readings", "why_not_read"]
@@ -75,6 +76,12 @@ class Readings:
                 number = self._number(replace(reading, options={**reading.options, **only}))
             found[format] = number
         return found
+
+    def by_spark(self, partition: PartitionDefinition, declared: str) -> dict[str, int]:
+        """As `of_directories`, of a partition that Spark reads."""
+        names = names_in_table(self.table, partition.storage)
+        definition = definition_for_spark(self.table, partition)
+        return {declared: self._number(Reading(declared, {}, names, is_only=False, by_spark=definition))}
 
     def _number(self, reading: Reading) -> int:
         if reading not in self.all:

@@ -5,8 +5,10 @@ the format, SerDe and columns of their partition.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from coldframe.hive.definition import PartitionDefinition
 
 __all__ = ["Reading"]
 
@@ -26,11 +28,16 @@ class Reading:
     """Why such files cannot be read as a part of the table."""
     is_only: bool = True
     """Whether all files of the table are read so."""
+    by_spark: PartitionDefinition | None = None
+    """Of directories that Spark reads: their definition, without its place. The columns are those of the
+    files; `names` are the table's for them, by position."""
 
     @property
     def identity(self) -> Mapping[str, Any]:
         """What makes two readings of one file different."""
         if self.is_only:
             return self.options
+        if self.by_spark is not None:
+            return {**asdict(self.by_spark), "names": self.names, "format": self.format}
         renamed = {"renamed": dict(self.renamed)} if self.renamed else {}
         return {**self.options, **renamed, "format": self.format}

@@ -46,11 +46,13 @@ class Place:
     """By its input format: one of ours, or the name of the class; empty where none is said."""
     location: str = ""
     """Where it is, if that is not below the source's root."""
+    is_migrated: bool = False
+    """Whether it is migrated although its format is not ours: by Spark."""
 
     @property
     def is_ours(self) -> bool:
         """Whether its declared format is one that is migrated."""
-        return self.format in _KNOWN
+        return self.format in _KNOWN or self.is_migrated
 
 
 @dataclass
@@ -106,7 +108,15 @@ def registered_of(source: DefinedSource, told: Mapping[str, Sequence[Finding]]) 
             found.report.partitions += bool(part.name)
             if part.is_taken:
                 found.places.append(
-                    Place(part.place, table.name, part.name, part.rows, part.format, part.location)
+                    Place(
+                        part.place,
+                        table.name,
+                        part.name,
+                        part.rows,
+                        part.format,
+                        part.location,
+                        is_migrated=part.by_spark,
+                    )
                 )
     return found
 

@@ -268,6 +268,7 @@ class Committer:
             damage=tuple(lost for outcome in outcomes for lost in outcome.damage),
             verified=all(outcome.verified for outcome in outcomes),
             seconds=round(sum(outcome.seconds for outcome in outcomes), 3),
+            by_spark=work.table.reading_of(planned.file).by_spark is not None,
             schema=self._keep(work.schemas[planned.schema]),
             written=self._keep(work.schema),
         )

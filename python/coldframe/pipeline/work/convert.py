@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -28,9 +28,22 @@ from coldframe.file import raw_scan
 from coldframe.pipeline.file_access import StorageOptions, discard
 from coldframe.pipeline.records import Checks, Damage, Failure, Outcome, StagedFile
 from coldframe.pipeline.source.identity import CHANGED, content_digest, is_unchanged
-from coldframe.pipeline.target.sinks import Sink
+from coldframe.pipeline.target.sinks import Converted, Sink
 
 BATCH_ROWS = 64 * 1024
+
+
+class Writing(Protocol):
+    """What writing files and reading them back takes of a task."""
+
+    @property
+    def sink(self) -> Sink: ...
+    @property
+    def schema(self) -> pa.Schema: ...
+    @property
+    def verify(self) -> bool: ...
+    @property
+    def target_options(self) -> StorageOptions: ...
 
 
 @dataclass(frozen=True)
@@ -200,22 +213,7 @@ def _convert(task: Task, staged: str, written: list[str]) -> Outcome:
     """
     decoding = Decoding(task)
     converted = task.sink.convert(decoding.rows, decoding.shape, staged, task.target_options, task.file_bytes)
-    folder = os.path.dirname(staged)
-    written += [f"{folder}/{found['name']}" for found in converted["files"]]
-    files = tuple(
-        finish_file(
-            task,
-            found["print"],
-            StagedFile(
-                path,
-                found["rows"],
-                found["bytes"],
-                found["sha256"],
-                checks_of(found["print"]) if task.verify else Checks(),
-            ),
-        )
-        for path, found in zip(written, converted["files"], strict=True)
-    )
+    files = finish_files(task, converted, staged, written)
     rows = sum(file.rows for file in files)
     decoding.demand(rows, converted["observed"])
     return Outcome(
@@ -230,6 +228,28 @@ def _convert(task: Task, staged: str, written: list[str]) -> Outcome:
     )
 
 
+def finish_files(
+    task: Writing, converted: Converted, staged: str, written: list[str]
+) -> tuple[StagedFile, ...]:
+    """Reads the files of a conversion back. `written` receives their paths before that."""
+    folder = os.path.dirname(staged)
+    written += [f"{folder}/{found['name']}" for found in converted["files"]]
+    return tuple(
+        finish_file(
+            task,
+            found["print"],
+            StagedFile(
+                path,
+                found["rows"],
+                found["bytes"],
+                found["sha256"],
+                checks_of(found["print"]) if task.verify else Checks(),
+            ),
+        )
+        for path, found in zip(written, converted["files"], strict=True)
+    )
+
+
 def checks_of(found: RawFingerprint) -> Checks:
     """A fingerprint in JSON."""
     given: Any = found.to_json()
@@ -237,7 +257,7 @@ def checks_of(found: RawFingerprint) -> Checks:
     return checks
 
 
-def finish_file(task: Task, read: RawFingerprint, file: StagedFile) -> StagedFile:
+def finish_file(task: Writing, read: RawFingerprint, file: StagedFile) -> StagedFile:
     """Reads a written file back."""
     if not task.verify:
         return file
@@ -253,7 +273,7 @@ def finish_file(task: Task, read: RawFingerprint, file: StagedFile) -> StagedFil
     return replace(file, verified=True)
 
 
-def _read_back(task: Task, staged: str, rows_only: bool) -> RawFingerprint:
+def _read_back(task: Writing, staged: str, rows_only: bool) -> RawFingerprint:
     try:
         return task.sink.read(staged, task.schema, task.target_options, rows_only=rows_only)
     except CorruptFileError as error:

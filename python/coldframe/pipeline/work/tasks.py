@@ -15,6 +15,7 @@ from coldframe.pipeline.scheduling import Work
 from coldframe.pipeline.state.journal import Journal
 from coldframe.pipeline.target.destination import Destination
 from coldframe.pipeline.target.targets import Target
+from coldframe.pipeline.work.by_spark import SparkTask
 from coldframe.pipeline.work.committing import Committer, stem_of
 from coldframe.pipeline.work.convert import Task
 from coldframe.pipeline.work.in_flight import InFlight, Underway
@@ -45,7 +46,7 @@ class Conversion:
                 else:
                     yield from self._each(begun[0], finish)
 
-    def _each(self, one: Underway, finish: Callable[[Underway], None]) -> Iterator[Task]:
+    def _each(self, one: Underway, finish: Callable[[Underway], None]) -> Iterator[Task | SparkTask]:
         """The parts of a file that no earlier run has converted. A file without rows has none."""
         if len(one.planned.parts) > 1:
             one.outcomes.update(self.committer.kept(one))
@@ -54,11 +55,33 @@ class Conversion:
             self.committer.settle()
             return
         done = frozenset(one.outcomes)
+        if one.work.table.reading_of(one.planned.file).by_spark is not None:
+            yield self._by_spark(one.work, one.planned)
+            return
         yield from (task for task in self._of(one.work, one.planned) if task.number not in done)
 
     def _merge(self, work: TableWork, group: Sequence[PlannedFile]) -> MergeTask:
         tasks = tuple(task for planned in group for task in self._of(work, planned))
         return MergeTask(tasks, tasks[0].staged, stem_of(group[0].file.relative))
+
+    def _by_spark(self, work: TableWork, planned: PlannedFile) -> SparkTask:
+        reading = work.table.reading_of(planned.file)
+        if work.schema is None or reading.by_spark is None:
+            raise AssertionError("a directory that Spark does not read was planned")
+        return SparkTask(
+            key=planned.key,
+            location=planned.file.path,
+            definition=reading.by_spark,
+            read=work.schemas[planned.schema],
+            schema=work.schema,
+            constants=partition_values(planned.file, work.table) if self.target.partitions_inside else (),
+            staged=os.path.join(self.journal.staging, f"{planned.key}-0000.{self.target.sink.extension}"),
+            sink=self.target.sink,
+            verify=self.options.verify,
+            bytes=planned.file.share,
+            file_bytes=self.options.target_file_bytes,
+            target_options=self.destination.storage_options,
+        )
 
     def _of(self, work: TableWork, planned: PlannedFile) -> Iterator[Task]:
         if work.schema is None:

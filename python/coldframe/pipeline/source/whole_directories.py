@@ -1,0 +1,89 @@
+"""A directory that Spark reads as one source: its files, and why Spark may not read them as Hive does.
+
+000000_0, part-1.parquet    read
+_SUCCESS, .hive-staging     passed over, as Hive and Spark do
+old/000000_0                the whole is refused: whether Hive reads this is a setting of Hive's
+000001_0, an ORC file       refused: its bytes contradict the definition
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import coldframe
+from coldframe._coldframe import ColdframeError, NotFoundError
+from coldframe.listing import FileEntry
+from coldframe.pipeline.file_access import StorageOptions
+from coldframe.pipeline.records import SourceFile, Unread
+from coldframe.pipeline.source.identity import identity_of
+from coldframe.pipeline.source.inventory import ROOT, is_hidden
+from coldframe.sources import open_store
+
+__all__ = ["Directory", "look_at_directory"]
+
+
+@dataclass(frozen=True)
+class Directory:
+    """What lies there."""
+
+    file: SourceFile | None = None
+    """All of it; None where there is no file to read."""
+    refusal: str = ""
+    """Why Spark may not read it."""
+    hidden: list[str] = field(default_factory=list)
+
+
+def look_at_directory(path: str, storage_options: StorageOptions) -> Directory | Unread | None:
+    """Lists a directory; None where it does not exist."""
+    try:
+        # What changes from here on is noticed when the directory has been read.
+        identity = identity_of(path, storage_options)
+        store = open_store(path, storage_options)
+        entries = [one for some in store.list("", recursive=True) for one in some if not one.is_folder]
+        return _directory(path, entries, identity, storage_options)
+    except (FileNotFoundError, NotFoundError):
+        return None
+    except (OSError, ColdframeError) as error:
+        return Unread(ROOT, str(error))
+
+
+def _directory(
+    path: str, entries: Sequence[FileEntry], identity: str, storage_options: StorageOptions
+) -> Directory:
+    shown = [one for one in entries if not any(is_hidden(name) for name in one.path.split("/"))]
+    hidden = [one.path for one in entries if one not in shown]
+    if not any(one.size for one in shown):
+        return Directory(hidden=hidden)
+    file = SourceFile(
+        path,
+        ROOT,
+        sum(one.size for one in entries),
+        max(one.modified or 0 for one in entries) * 1_000_000,
+        None,
+        identity,
+        is_folder=True,
+        storage_options=storage_options,
+    )
+    return Directory(file, _refusal(path, shown, storage_options), hidden)
+
+
+def _refusal(path: str, shown: Sequence[FileEntry], storage_options: StorageOptions) -> str:
+    """Why Spark may not read the files as Hive does; empty where it may."""
+    for one in shown:
+        if "/" in one.path:
+            return f"{one.path} lies in a directory of its own, which Hive reads or not by its settings"
+        found = _format_of(f"{path}/{one.path}", storage_options) if one.size else None
+        if found is not None:
+            return f"{one.path} is {found} by its bytes"
+    return ""
+
+
+def _format_of(path: str, storage_options: StorageOptions) -> str | None:
+    """One of our formats; None if the bytes are of none."""
+    try:
+        return coldframe.detect(path, storage_options=storage_options)
+    except NotFoundError:
+        raise
+    except ColdframeError:
+        return None

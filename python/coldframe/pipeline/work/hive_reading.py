@@ -1,0 +1,166 @@
+"""The rows of a directory as Hive would give them, by a Spark session with Hive support.
+
+    Parquet     spark.read.parquet, with the columns of the definition
+    the others  HiveTableRelation -> Hive's input format and SerDe, which read the directory
+
+The relation is made of a definition, and no catalog is asked or told: the session's metastore may be that of
+the source, another one, or none. Spark has no public way to it, so its own classes are called here.
+
+Hive's timestamps have no zone. Its classes give them as the wall clock of the JVM, and Spark makes instants
+of them: they are the wall clock of UTC only if the JVM's zone is UTC.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from coldframe.errors import unsupported
+from coldframe.hive.definition import Column, PartitionDefinition
+from coldframe.pipeline.source.others import PARQUET
+from coldframe.sources import is_remote
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["rows_of"]
+
+_CATALOG = "org.apache.spark.sql.catalyst.catalog."
+_SETTINGS = {
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.caseSensitive": "false",
+    # A file that is damaged, or gone, is an error, and not fewer rows.
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+}
+_READING_PARQUET = {
+    "mergeSchema": "false",
+    # Days and times before 1900 of which nobody knows the calendar are an error.
+    "datetimeRebaseMode": "EXCEPTION",
+    "int96RebaseMode": "EXCEPTION",
+}
+
+
+def rows_of(spark: SparkSession, definition: PartitionDefinition, location: str) -> DataFrame:
+    """The rows of a directory with the columns of a definition."""
+    session = spark.newSession()
+    for name, value in _SETTINGS.items():
+        session.conf.set(name, value)
+    columns = definition.storage.columns
+    # Of a path alone Hadoop thinks that it lies in its own file system.
+    location = location if is_remote(location) else f"file://{location}"
+    if definition.storage.input_format in PARQUET:
+        reader = session.read.schema(_in_spark(columns, has_lengths=False)).options(**_READING_PARQUET)
+        return reader.parquet(_literal(location))
+    if any("timestamp" in column.type.lower() for column in columns):
+        _demand_utc(session)
+    return _relation(session, definition, location)
+
+
+def _in_spark(columns: Sequence[Column], *, has_lengths: bool) -> str:
+    """Columns in Spark's language. `has_lengths`: whether a varchar may say how long it is."""
+    types = (
+        one.type if has_lengths else re.sub(r"varchar\(\d+\)", "string", one.type.lower()) for one in columns
+    )
+    named = zip((one.name.replace("`", "``") for one in columns), types, strict=True)
+    return ", ".join(f"`{name}` {kind}" for name, kind in named)
+
+
+def _literal(location: str) -> str:
+    """A path that stands for itself: Spark takes some letters for patterns."""
+    return re.sub(r"([\[\]{}*?\\])", r"\\\1", location)
+
+
+def _demand_utc(session: SparkSession) -> None:
+    """Raises UnsupportedError where the executors are in another zone."""
+    zone = (
+        session.range(1).selectExpr("reflect('java.time.ZoneId', 'systemDefault') AS zone").collect()[0].zone
+    )
+    if zone not in ("UTC", "Etc/UTC", "GMT", "Z"):
+        raise unsupported(
+            f"timestamps where Spark's Java is in the zone {zone}: set -Duser.timezone=UTC in"
+            " spark.driver.extraJavaOptions and spark.executor.extraJavaOptions"
+        )
+
+
+def _relation(session: SparkSession, definition: PartitionDefinition, location: str) -> DataFrame:
+    """The directory as a table of Hive's without partitions."""
+    from pyspark.sql import DataFrame
+
+    java = _Java(session)
+    of_spark, storage = java.jvm.org.apache.spark.sql, definition.storage
+    columns = of_spark.types.StructType.fromDDL(_in_spark(storage.columns, has_lengths=True))
+    columns = of_spark.catalyst.util.CharVarcharUtils.replaceCharVarcharWithStringInSchema(columns)
+    described = java.storage(
+        locationUri=java.option(java.jvm.org.apache.hadoop.fs.Path(location).toUri()),
+        inputFormat=java.option(storage.input_format),
+        outputFormat=java.option(storage.output_format),
+        serde=java.option(storage.serde),
+        properties=java.map(storage.serde_properties),
+    )
+    table = java.table(
+        identifier=of_spark.catalyst.TableIdentifier("directory", java.option("coldframe")),
+        tableType=of_spark.catalyst.catalog.CatalogTableType.EXTERNAL(),
+        storage=described,
+        schema=columns,
+        provider=java.option("hive"),
+        properties=java.map(definition.parameters),
+    )
+    plan = of_spark.execution.command.DDLUtils.readHiveTable(table)
+    datasets = of_spark.classic.Dataset if int(session.version.split(".")[0]) >= 4 else of_spark.Dataset
+    return DataFrame(datasets.ofRows(java.session, plan), session)
+
+
+class _Java:
+    """Makes records of Spark's catalog in the JVM. Their fields grow with Spark's versions, at the end."""
+
+    _STORAGE = ("locationUri", "inputFormat", "outputFormat", "serde", "compressed", "properties")
+    _TABLE = (
+        *("identifier", "tableType", "storage", "schema", "provider", "partitionColumnNames", "bucketSpec"),
+        *("owner", "createTime", "lastAccessTime", "createVersion", "properties"),
+    )
+    """The first fields, in their order."""
+
+    def __init__(self, session: SparkSession) -> None:
+        given: Any = session
+        self.session, self.jvm = given._jsparkSession, given._jvm
+        self._gateway = given.sparkContext._gateway
+
+    def storage(self, **fields: Any) -> Any:
+        """How a table's files are read."""
+        empty = self.jvm.org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat.empty()
+        return self._record("CatalogStorageFormat", self._STORAGE, fields, empty.productElement)
+
+    def table(self, **fields: Any) -> Any:
+        """A table."""
+        name = f"{_CATALOG}CatalogTable$"
+        companion = self.jvm.java.lang.Class.forName(name).getField("MODULE$").get(None)
+
+        def default(at: int) -> Any:
+            return getattr(companion, f"apply$default${at + 1}")()
+
+        return self._record("CatalogTable", self._TABLE, fields, default)
+
+    def _record(
+        self, name: str, order: Sequence[str], fields: Mapping[str, Any], default: Callable[[int], Any]
+    ) -> Any:
+        constructors = self.jvm.java.lang.Class.forName(f"{_CATALOG}{name}").getConstructors()
+        longest = max(constructors, key=lambda one: one.getParameterCount())
+        count = longest.getParameterCount()
+        values = self._gateway.new_array(self.jvm.java.lang.Object, count)
+        for at in range(count):
+            known = order[at] if at < len(order) else ""
+            values[at] = fields[known] if known in fields else default(at)
+        return longest.newInstance(values)
+
+    def option(self, value: Any) -> Any:
+        """An Option of Scala's; None is its None."""
+        return self.jvm.scala.Option.apply(value)
+
+    def map(self, given: Mapping[str, str]) -> Any:
+        """A Map of Scala's."""
+        found = self.jvm.java.util.HashMap()
+        for key, value in given.items():
+            found.put(key, value)
+        return self.jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(found)
