@@ -106,6 +106,8 @@ $(VENV)/.base: pyproject.toml | $(VENV)/.venv
 $(VENV)/.dev: pyproject.toml $(VENV)/.base
 	$(PIP) install pytest pytest-timeout psutil hypothesis mypy ruff polars duckdb nanoarrow fsspec deltalake 'pyiceberg[sql-sqlite,glue]' thrift 'moto[server]' \
 		'mkdocs-material>=9,<10' 'mkdocstrings[python]>=1,<2' nbformat nbclient ipykernel
+	@# Built here, by a C compiler and the headers of Kerberos: where it cannot be, tests of Kerberos are skipped.
+	@$(PIP) install gssapi 2>/dev/null || echo 'no gssapi here: Kerberos of a Hive metastore is not tested'
 	@touch $@
 
 # What building wheels needs.

@@ -104,16 +104,18 @@ class HiveRecords:
 class HiveEstate:
     """A database `cold`, and the directory in which its files are."""
 
-    def __init__(self, client: Any, root: Path) -> None:
+    def __init__(self, client: Any, root: Path, url: str | None = None) -> None:
+        """`url`: where the metastore says that the directory is, if that is elsewhere."""
         self.records = HiveRecords("cold")
         self.client, self.root = client, root
-        client.create_database(self.records.types.Database(name="cold", locationUri=f"file:{root}/cold"))
+        self.url = f"file:{root}" if url is None else url
+        client.create_database(self.records.types.Database(name="cold", locationUri=f"{self.url}/cold"))
 
     def storage(
         self, columns: Columns, classes: tuple[str | None, ...], location: str | None, **properties: str
     ) -> Any:
         """`location`: a URL, or a path below the root."""
-        place = location if location is None or ":" in location else f"file:{self.root}/{location}"
+        place = location if location is None or ":" in location else f"{self.url}/{location}"
         return self.records.storage(columns, classes, place, **properties)
 
     def table(

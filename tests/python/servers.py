@@ -1,7 +1,8 @@
-"""Real servers on the loopback: an S3 that checks signatures, an HDFS of two DataNodes, a Hive metastore.
+"""Real servers on the loopback: an S3 that checks signatures, an HDFS of two DataNodes, a Hive metastore, an
+Iceberg REST catalog.
 
-The first two are programs of tests/reference, which need Java and, to be fetched once, Maven; the metastore
-is in PySpark. Where there is none, a test is skipped and says so.
+All but the metastore are programs of tests/reference, which need Java and, to be fetched once, Maven; the
+metastore is in PySpark. Where there is none, a test is skipped and says so.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ REFERENCE = Path(__file__).parents[1] / "reference"
 PATIENCE = 90
 
 
-def built(program: Path, made: Path, *, phase: str) -> None:
+def built(program: Path, made: Path, *how: str, phase: str) -> None:
     """Builds a program of tests/reference once; skips the test where that cannot be done."""
     if shutil.which("java") is None:
         pytest.skip("no Java to run a server with")
@@ -34,7 +35,7 @@ def built(program: Path, made: Path, *, phase: str) -> None:
     if shutil.which("mvn") is None:
         pytest.skip(f"no Maven to build {program.name} with")
     done = subprocess.run(
-        ["mvn", "-B", "-q", phase], cwd=program, capture_output=True, text=True, check=False
+        ["mvn", "-B", "-q", *how, phase], cwd=program, capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
         pytest.skip(f"Maven cannot build {program.name}: {done.stdout[-300:]}")
@@ -124,7 +125,7 @@ class Hdfs(Server):
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True, cwd=folder
         )
-        line = self._answer()
+        line = _answer(self._process)
         if not line.startswith("READY "):
             self.stop()
             pytest.skip("HDFS does not start: " + (folder / "log").read_text()[-300:])
@@ -139,30 +140,67 @@ class Hdfs(Server):
         assert self._process.stdin is not None
         self._process.stdin.write(command + "\n")
         self._process.stdin.flush()
-        assert self._answer() == "OK"
+        assert _answer(self._process) == "OK"
 
-    def _answer(self) -> str:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if line.startswith(("READY", "OK", "FAILED")):
-                return line.strip()
-        return ""
+
+def _answer(process: subprocess.Popen[str]) -> str:
+    """The next line that a program of ours answers with."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith(("READY", "OK", "FAILED")):
+            return line.strip()
+    return ""
+
+
+class Kdc(Server):
+    """A KDC that knows the service `hive` of this machine, and the user olga."""
+
+    def __init__(self, folder: Path) -> None:
+        program = REFERENCE / "kdc"
+        classpath = program / "target" / "classpath"
+        built(program, classpath, phase="process-classes")
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        super().__init__(folder)
+        path = f"{program / 'target' / 'classes'}:{classpath.read_text()}"
+        self._process = subprocess.Popen(
+            ["java", "-Xmx256m", "-cp", path, "reference.Kdc", str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+        )
+        line = _answer(self._process)
+        if not line.startswith("READY "):
+            self.stop()
+            pytest.skip("the KDC does not start: " + (folder / "log").read_text()[-300:])
+        _, self.configuration, self.realm = line.split()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """By which the machine's Kerberos library is olga."""
+        return {
+            "KRB5_CONFIG": self.configuration,
+            "KRB5_CLIENT_KTNAME": str(self.folder / "client.keytab"),
+            "KRB5CCNAME": f"FILE:{self.folder}/tickets",
+        }
 
 
 class HiveMetastore(Server):
-    """Hive 2.3's metastore out of PySpark's own jars, on an empty Derby."""
+    """A Hive metastore on an empty Derby: that of Hive 2.3 out of PySpark's own jars. The environment may
+    name another version, COLDFRAME_HIVE_METASTORE=4.0.1, which Maven fetches.
+    """
 
-    def __init__(self, folder: Path, *, locks: bool = False) -> None:
-        """`locks`: with the tables for locks, which takes a Java that compiles."""
-        spark = importlib.util.find_spec("pyspark")
-        if spark is None or spark.origin is None:
-            pytest.skip("no PySpark, in which Hive's metastore is")
-        try:
-            java = Path(find_java()) / "bin" / "java"
-        except cf.UnsupportedError as reason:
-            pytest.skip(str(reason))
-        folder.mkdir(parents=True)
-        self.port = free_port()
+    VERSION = os.environ.get("COLDFRAME_HIVE_METASTORE", "2.3")
+
+    def __init__(
+        self, folder: Path, *, locks: bool = False, kdc: Kdc | None = None, protection: str = "privacy"
+    ) -> None:
+        """`locks`: with the tables for locks, which takes a Java that compiles; later versions have them
+        always. `kdc`: with Kerberos, and Hadoop's word for what it does to messages: authentication,
+        integrity, privacy.
+        """
+        java, jars, main = _metastore_of_hive_2(locks=locks)
         settings = {
             "javax.jdo.option.ConnectionURL": "jdbc:derby:memory:metastore;create=true",
             "javax.jdo.option.ConnectionDriverName": "org.apache.derby.iapi.jdbc.AutoloadedDriver",
@@ -175,16 +213,35 @@ class HiveMetastore(Server):
             # It would want a library that Spark has not.
             "hive.async.log.enabled": "false",
         }
+        if self.VERSION != "2.3":
+            locks, (jars, main) = True, _standalone_metastore(self.VERSION)
+            settings["javax.jdo.option.ConnectionDriverName"] = "org.apache.derby.jdbc.EmbeddedDriver"
+            settings["hive.in.test"] = "false"
+            # The others are classes of Hive's, which is not here.
+            own = "org.apache.hadoop.hive.metastore"
+            settings["metastore.task.threads.always"] = f"{own}.events.EventCleanerTask"
+            settings["metastore.expression.proxy"] = f"{own}.DefaultPartitionExpressionProxy"
+        folder.mkdir(parents=True)
+        self.port = free_port()
+        secured: list[str] = []
+        if kdc is not None:
+            secured, jars = [f"-Djava.security.krb5.conf={kdc.configuration}"], f"{folder}:{jars}"
+            settings |= {
+                "hive.metastore.sasl.enabled": "true",
+                "hive.metastore.kerberos.keytab.file": str(kdc.folder / "hive.keytab"),
+                "hive.metastore.kerberos.principal": f"hive/localhost@{kdc.realm}",
+            }
+            names = {"hadoop.security.authentication": "kerberos", "hadoop.rpc.protection": protection}
+            properties = (
+                f"<property><name>{n}</name><value>{v}</value></property>" for n, v in names.items()
+            )
+            (folder / "core-site.xml").write_text(f"<configuration>{''.join(properties)}</configuration>")
         given = [word for name, value in settings.items() for word in ("--hiveconf", f"{name}={value}")]
-        main = "org.apache.hadoop.hive.metastore.HiveMetaStore"
-        if locks:
-            main = str(REFERENCE / "metastore" / "LockingMetastore.java")
         super().__init__(folder)
         self._process = subprocess.Popen(
             [
                 *(str(java), "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
-                *(f"-Dderby.system.home={folder}", f"-Djava.io.tmpdir={folder}"),
-                *("-cp", f"{Path(spark.origin).parent / 'jars'}/*"),
+                *(f"-Dderby.system.home={folder}", f"-Djava.io.tmpdir={folder}", *secured, "-cp", jars),
                 # What makes the tables knows no arguments.
                 *(f"-D{name}={value}" for name, value in settings.items() if locks),
                 *(main, "-p", str(self.port), *given),
@@ -199,3 +256,60 @@ class HiveMetastore(Server):
     @property
     def url(self) -> str:
         return f"thrift://127.0.0.1:{self.port}"
+
+
+def _metastore_of_hive_2(*, locks: bool) -> tuple[Path, str, str]:
+    """A Java, the class path, and what to run."""
+    spark = importlib.util.find_spec("pyspark")
+    if spark is None or spark.origin is None:
+        pytest.skip("no PySpark, in which Hive's metastore is")
+    try:
+        java = Path(find_java()) / "bin" / "java"
+    except cf.UnsupportedError as reason:
+        pytest.skip(str(reason))
+    main = "org.apache.hadoop.hive.metastore.HiveMetaStore"
+    if locks:
+        main = str(REFERENCE / "metastore" / "LockingMetastore.java")
+    return java, f"{Path(spark.origin).parent / 'jars'}/*", main
+
+
+def _standalone_metastore(version: str) -> tuple[str, str]:
+    """The class path, and what to run, of Hive 3 and 4."""
+    program = REFERENCE / "metastore"
+    classpath = program / "target" / f"hive-{version}" / "classpath"
+    profile = "-Pold" if version.startswith("3.") else "-Pnew"
+    built(program, classpath, f"-Dhive.version={version}", profile, phase="process-resources")
+    return classpath.read_text(), str(program / "StandaloneMetastore.java")
+
+
+class IcebergRest(Server):
+    """The REST catalog of Iceberg's own tests, over SQLite. A later one in the same folder has its tables."""
+
+    def __init__(self, folder: Path) -> None:
+        program = REFERENCE / "iceberg"
+        classpath = program / "target" / "classpath"
+        built(program, classpath, phase="process-resources")
+        self.spark_jar = next((program / "target").glob("iceberg-spark-runtime-*.jar"))
+        folder.mkdir(parents=True, exist_ok=True)
+        super().__init__(folder)
+        self.port = free_port()
+        settings = {
+            "CATALOG_REST_PORT": str(self.port),
+            "CATALOG_URI": f"jdbc:sqlite:{folder}/catalog.db",
+            "CATALOG_WAREHOUSE": f"file://{folder}/warehouse",
+            # SQLite has one writer.
+            "CATALOG_CLIENTS": "1",
+        }
+        self._process = subprocess.Popen(
+            ["java", "-Xmx384m", "-cp", classpath.read_text(), "org.apache.iceberg.rest.RESTCatalogServer"],
+            env={**os.environ, **settings},
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+        )
+        self.wait("Iceberg's REST catalog")
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"

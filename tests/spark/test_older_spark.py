@@ -8,30 +8,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from older_spark import PYTHON, ROOT
 
 import coldframe as cf
 
-ROOT = Path(__file__).resolve().parents[2]
 WAREHOUSE = ROOT / "tests" / "data" / "rcfile" / "warehouse"
 
 
-def _python() -> str | None:
-    given = os.environ.get("COLDFRAME_PYSPARK35")
-    candidates = [Path(given)] if given else [ROOT / ".venv-spark35" / "bin" / "python"]
-    for candidate in candidates:
-        if candidate.exists():
-            done = subprocess.run(
-                [candidate, "-c", "import pyspark; print(pyspark.__version__)"],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if done.returncode == 0 and done.stdout.startswith("3."):
-                return str(candidate)
-    return None
-
-
-PYTHON = _python()
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(PYTHON is None, reason="no PySpark 3.5 here: not tried on it"),

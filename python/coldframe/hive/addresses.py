@@ -2,6 +2,7 @@
 
 thrift://host:9083                     the metastore
 thrift://one:9083,thrift://two:9083    the first of these that answers
+thrift://hive@host:9083                one that asks for Kerberos, where it is the service `hive`
 thrift://host:9083/sales               a database of it
 thrift://host:9083/sales.orders        a table; * and ? stand for any letters
 metastore.sql/sales.orders             the same, of what somebody wrote down of a metastore: see `dumps`
@@ -12,12 +13,27 @@ from __future__ import annotations
 import fnmatch
 import os
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
-__all__ = ["PORT", "Selected", "addresses", "dump_file", "is_metastore"]
+__all__ = ["PORT", "Address", "Selected", "addresses", "dump_file", "is_metastore"]
 
 PORT = 9083
 _SCHEME = "thrift://"
+
+
+class Address(NamedTuple):
+    """Where a metastore listens."""
+
+    host: str
+    port: int
+    service: str = ""
+    """Its name among the services of its host, where it asks for Kerberos."""
+
+    def __str__(self) -> str:
+        service = f"{self.service}@" if self.service else ""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{_SCHEME}{service}{host}:{self.port}"
 
 
 @dataclass(frozen=True)
@@ -87,16 +103,16 @@ def dump_file(source: str) -> str | None:
     return None
 
 
-def addresses(uris: str) -> list[tuple[str, int]]:
-    """The hosts and ports of `thrift://host:port,..`; raises ValueError if malformed."""
-    found: list[tuple[str, int]] = []
+def addresses(uris: str) -> list[Address]:
+    """The addresses in `thrift://host:port,..`; raises ValueError if malformed."""
+    found: list[Address] = []
     for uri in uris.split(","):
         parts = urlsplit(uri.strip())
         try:
             host, port = parts.hostname, parts.port
         except ValueError as reason:
             raise ValueError(f"metastore {uri!r}: {reason}") from reason
-        if parts.scheme != "thrift" or not host or parts.path.strip("/"):
+        if parts.scheme != "thrift" or not host or parts.path.strip("/") or parts.password is not None:
             raise ValueError(f"metastore {uri!r}: expected {_SCHEME}host:{PORT}")
-        found.append((host, port or PORT))
+        found.append(Address(host, port or PORT, parts.username or ""))
     return found

@@ -263,6 +263,11 @@ class Call:
     gives: bool = True
     """Whether the answer has a content."""
 
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether it changes nothing."""
+        return self.name.startswith("get_")
+
 
 def call(name: str, *arguments: Field, answer: Field | None = None) -> Call:
     """A function by its name. Without `answer`, it gives nothing back."""

@@ -1,41 +1,30 @@
 """A reader of Hive metastores over Thrift: databases, tables, partitions and their properties.
 
-    TCP, the binary protocol, no framing, no SASL: the default of a metastore
-
 Hive 4 has removed calls of Hive 2 (`get_table`) and replaced them by others, some of which Hive 2.3 has as
 well: the newer call is tried first, and a call that the server does not know is not tried again. Nothing is
-changed on the server.
+changed on the server. If one goes away, what was asked is asked of the next address, where there is one.
 """
 
 from __future__ import annotations
 
-import socket
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.Thrift import TApplicationException, TException, TMessageType
-from thrift.transport.TSocket import TSocket
-from thrift.transport.TTransport import TBufferedTransport, TTransportException
+from thrift.transport.TTransport import TTransportException
 
 from coldframe._coldframe import ColdframeError
 from coldframe.hive import messages
 from coldframe.hive.addresses import addresses
+from coldframe.hive.connection import Connection, Gone, connect, cut_off
 from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
 from coldframe.hive.messages import Call, Message
 from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
 from coldframe.hive.write_ids import WriteIds, aborted_among
 
-CONNECT_SECONDS = 20.0
-ANSWER_SECONDS = 300.0
-"""A busy metastore may be slow; Hive's own clients wait ten minutes."""
 TABLES_AT_ONCE = 100
 PARTITIONS_AT_ONCE = 500
-_MOST_THINGS = 20_000_000
-"""The number of partition names per request."""
-_LONGEST_TEXT = 64 << 20
-
 
 _Made = TypeVar("_Made")
 
@@ -45,17 +34,8 @@ class Metastore:
 
     def __init__(self, uris: str) -> None:
         """`uris`: `thrift://host:9083`; of several, separated by commas, the first that answers is used."""
-        self.uri, connection = _connect(uris)
-        socket_of_it = TSocket()
-        socket_of_it.setHandle(connection)
-        self._transport = TBufferedTransport(socket_of_it, 1 << 16)
-        self._protocol = TBinaryProtocolAccelerated(
-            self._transport,
-            # Otherwise, bytes that are not Thrift would be taken for a length.
-            strictRead=True,
-            string_length_limit=_LONGEST_TEXT,
-            container_length_limit=_MOST_THINGS,
-        )
+        self._addresses = addresses(uris)
+        self._connection = self._connected()
         self._number = 0
         self._unknown: set[str] = set()
 
@@ -67,7 +47,18 @@ class Metastore:
 
     def close(self) -> None:
         """Closes the connection."""
-        self._transport.close()
+        self._connection.transport.close()
+
+    @property
+    def uri(self) -> str:
+        """The address of the server."""
+        return self._connection.uri
+
+    def _connected(self) -> Connection:
+        """Connects to the first of the addresses that are left."""
+        connection = connect(self._addresses)
+        self._addresses = self._addresses[self._addresses.index(connection.address) + 1 :]
+        return connection
 
     def databases(self) -> list[str]:
         """The names of all databases."""
@@ -211,6 +202,21 @@ class Metastore:
 
     def call(self, call: Call, **arguments: Any) -> Any:
         """The content of the answer to a call; `MetastoreRefusal` where it was refused."""
+        try:
+            return self._call(call, arguments)
+        except Gone as gone:
+            # Nobody knows whether a change was made.
+            if not (call.is_repeatable and self._addresses):
+                raise
+            self.close()
+            try:
+                self._connection = self._connected()
+            except Gone as others:
+                raise Gone(f"{gone}; {others}") from gone
+            self._unknown.clear()
+            return self.call(call, **arguments)
+
+    def _call(self, call: Call, arguments: Mapping[str, Any]) -> Any:
         if call.name in self._unknown:
             raise _UnknownCall(call.name)
         try:
@@ -220,8 +226,8 @@ class Metastore:
                 self._unknown.add(call.name)
                 raise _UnknownCall(call.name) from error
             raise self._refusal(call.name, str(error)) from error
-        except (TTransportException, TimeoutError) as error:
-            raise self._cut_off(call.name, error) from error
+        except (TTransportException, TimeoutError, ConnectionError) as error:
+            raise cut_off(self._connection.address, call.name, error) from error
         # Exceptions that the library raises for bytes that are not its protocol.
         except (TException, OSError, EOFError, ValueError, TypeError, OverflowError, struct.error) as error:
             raise self._nonsense(f"{call.name}: {type(error).__name__}: {error}") from error
@@ -237,21 +243,22 @@ class Metastore:
         return found
 
     def _exchange(self, name: str, arguments: Message, answer: Message) -> Message:
+        protocol, transport = self._connection.protocol, self._connection.transport
         self._number += 1
-        self._protocol.writeMessageBegin(name, TMessageType.CALL, self._number)
-        arguments.write(self._protocol)
-        self._protocol.writeMessageEnd()
-        self._transport.flush()
-        told, kind, number = self._protocol.readMessageBegin()
+        protocol.writeMessageBegin(name, TMessageType.CALL, self._number)
+        arguments.write(protocol)
+        protocol.writeMessageEnd()
+        transport.flush()
+        told, kind, number = protocol.readMessageBegin()
         if kind == TMessageType.EXCEPTION:
             error = TApplicationException()
-            error.read(self._protocol)
-            self._protocol.readMessageEnd()
+            error.read(protocol)
+            protocol.readMessageEnd()
             raise error
         if kind != TMessageType.REPLY or told != name or number != self._number:
             raise TException(f"expected the answer {self._number} to {name}, found {number} to {told!r}")
-        answer.read(self._protocol)
-        self._protocol.readMessageEnd()
+        answer.read(protocol)
+        protocol.readMessageEnd()
         return answer
 
     def _refusal(self, name: str, reason: str) -> MetastoreRefusal:
@@ -261,13 +268,6 @@ class Metastore:
     def _nonsense(self, what: str) -> ColdframeError:
         return ColdframeError(f"metastore {self.uri}: not the answer of a Hive metastore: {what}")
 
-    def _cut_off(self, name: str, error: Exception) -> ColdframeError:
-        # Versions of the library wrap timeouts differently.
-        if isinstance(error, TimeoutError) or isinstance(vars(error).get("inner"), TimeoutError):
-            return ColdframeError(f"metastore {self.uri}: {name}: no answer for {ANSWER_SECONDS:.0f} s")
-        hint = "a metastore that requires Kerberos (SASL), TLS or framing does so, and is not supported"
-        return ColdframeError(f"metastore {self.uri}: {name}: it closed the connection: {hint}")
-
 
 class _UnknownCall(Exception):
     """The server has no such function."""
@@ -275,20 +275,6 @@ class _UnknownCall(Exception):
 
 def _capabilities() -> Message:
     return messages.Capabilities(values=[messages.INSERT_ONLY_TABLES])
-
-
-def _connect(uris: str) -> tuple[str, socket.socket]:
-    """Connects to the first address that accepts."""
-    reasons: list[str] = []
-    for host, port in addresses(uris):
-        try:
-            connection = socket.create_connection((host, port), CONNECT_SECONDS)
-        except OSError as error:
-            reasons.append(f"metastore thrift://{host}:{port} cannot be reached: {error.strerror or error}")
-            continue
-        connection.settimeout(ANSWER_SECONDS)
-        return f"thrift://{host}:{port}", connection
-    raise ColdframeError("; ".join(reasons))
 
 
 def _table(database: str, found: Any) -> HiveTable:

@@ -15,7 +15,9 @@ __all__ = ["DefinitionReader"]
 class DefinitionReader(Protocol):
     """Databases, tables and partitions. Close it after use."""
 
-    uri: str
+    @property
+    def uri(self) -> str:
+        """The address of the server, or the file."""
 
     def __enter__(self) -> DefinitionReader: ...
 

@@ -21,6 +21,7 @@ from servers import HiveMetastore, free_port
 from coldframe.errors import ColdframeError, UnsupportedError
 from coldframe.hive import defined
 from coldframe.hive.addresses import addresses
+from coldframe.hive.definition import Definition
 from coldframe.hive.tables import HivePartition, HiveTable, Refused
 from coldframe.pipeline import dry_run
 from coldframe.pipeline.options import Options
@@ -37,7 +38,8 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol  # noqa: E402
 from thrift.transport.TSocket import TServerSocket  # noqa: E402
 from thrift.transport.TTransport import TBufferedTransport  # noqa: E402
 
-from coldframe.hive import metastore as reader  # noqa: E402
+from coldframe.hive import connection  # noqa: E402
+from coldframe.hive.changes import MetastoreWriter  # noqa: E402
 from coldframe.hive.metastore import Metastore  # noqa: E402
 
 ORC = ORC_CLASSES[0]
@@ -264,7 +266,7 @@ def test_nonsense_ends_a_run_before_it_begins(
 def test_an_answer_that_does_not_come(
     answering: Callable[[bytes], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(connection, "ANSWER_SECONDS", 0.2)
     silent = socket.create_server(("127.0.0.1", 0))
     with silent, Metastore(f"thrift://127.0.0.1:{silent.getsockname()[1]}") as metastore:  # noqa: SIM117
         with pytest.raises(ColdframeError, match="get_all_databases: no answer for 0 s"):
@@ -289,10 +291,44 @@ def test_nobody_is_there(tmp_path: Path, serve: Callable[..., str]) -> None:
         assert metastore.databases() == ["default"]
 
 
+def test_the_next_one_answers_when_one_goes_away(
+    serve: Callable[..., str], answering: Callable[[bytes], str]
+) -> None:
+    there = serve(Handler(), ())
+    with Metastore(f"{answering(b'')},{there}") as metastore:
+        assert metastore.databases() == ["default"]
+        assert metastore.uri == there
+    gone, nobody = answering(b""), f"thrift://127.0.0.1:{free_port()}"
+    told = f"metastore {gone}: get_all_databases: it closed.*; metastore {nobody} cannot be reached"
+    with Metastore(f"{gone},{nobody}") as metastore, pytest.raises(ColdframeError, match=told):
+        metastore.databases()
+
+
+def test_a_change_is_not_made_twice(answering: Callable[[bytes], str]) -> None:
+    gone = answering(b"")
+    with MetastoreWriter(f"{gone},thrift://127.0.0.1:{free_port()}") as writer:
+        with pytest.raises(ColdframeError, match=f"metastore {gone}: create_table: it closed") as told:
+            writer.create(Definition("default", "t"))
+        assert "cannot be reached" not in str(told.value)
+
+
 def test_addresses() -> None:
-    assert addresses("thrift://a, thrift://b:1/") == [("a", 9083), ("b", 1)]
-    assert addresses("thrift://[::1]:7") == [("::1", 7)]
-    for wrong in ("", "a:9083", "http://a:1", "thrift://", "thrift://a:x", "thrift://a/db", "thrift://a,"):
+    assert addresses("thrift://a, thrift://b:1/") == [("a", 9083, ""), ("b", 1, "")]
+    assert addresses("thrift://[::1]:7") == [("::1", 7, "")]
+    assert [str(one) for one in addresses("thrift://hive@a,thrift://b")] == [
+        "thrift://hive@a:9083",
+        "thrift://b:9083",
+    ]
+    for wrong in (
+        "thrift://a:b@c",
+        "",
+        "a:9083",
+        "http://a:1",
+        "thrift://",
+        "thrift://a:x",
+        "thrift://a/db",
+        "thrift://a,",
+    ):
         with pytest.raises(ValueError, match="metastore"):
             addresses(wrong)
 

@@ -1,0 +1,102 @@
+"""A connection to a Hive metastore: TCP, the binary protocol, no framing; Kerberos if the address asks."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport, TTransportException
+
+from coldframe._coldframe import ColdframeError
+from coldframe.hive.addresses import Address
+
+__all__ = ["ANSWER_SECONDS", "CONNECT_SECONDS", "Connection", "Gone", "connect", "cut_off"]
+
+CONNECT_SECONDS = 20.0
+ANSWER_SECONDS = 300.0
+"""A busy metastore may be slow; Hive's own clients wait ten minutes."""
+_MOST_THINGS = 20_000_000
+"""The number of partition names per request."""
+_LONGEST_TEXT = 64 << 20
+
+
+class Gone(ColdframeError):
+    """The other side is not there, or has gone away."""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """An open connection."""
+
+    address: Address
+    transport: Any
+    protocol: Any
+
+    @property
+    def uri(self) -> str:
+        """What it is called in messages."""
+        return str(self.address)
+
+
+def connect(addresses: Sequence[Address]) -> Connection:
+    """Connects to the first address that accepts."""
+    reasons: list[str] = []
+    for address in addresses:
+        try:
+            return _connect(address)
+        except Gone as reason:
+            reasons.append(str(reason))
+    raise Gone("; ".join(reasons))
+
+
+def _connect(address: Address) -> Connection:
+    try:
+        opened = socket.create_connection((address.host, address.port), CONNECT_SECONDS)
+    except OSError as error:
+        raise Gone(f"metastore {address} cannot be reached: {error.strerror or error}") from error
+    plain = TSocket()
+    plain.setHandle(opened)
+    transport = TBufferedTransport(plain if not address.service else _known(plain, address), 1 << 16)
+    opened.settimeout(ANSWER_SECONDS)
+    # Otherwise, bytes that are not Thrift would be taken for a length.
+    limits = {"string_length_limit": _LONGEST_TEXT, "container_length_limit": _MOST_THINGS}
+    return Connection(address, transport, TBinaryProtocolAccelerated(transport, strictRead=True, **limits))
+
+
+def _known(plain: Any, address: Address) -> Any:
+    """The connection once both sides know each other."""
+    from coldframe.hive.sasl import KerberosRefusal, SaslTransport
+
+    try:
+        return SaslTransport(plain, address.service, address.host)
+    except KerberosRefusal as reason:
+        plain.close()
+        raise Gone(f"metastore {address}: Kerberos: {reason}") from reason
+    except (TTransportException, OSError) as error:
+        plain.close()
+        if is_timeout(error):
+            what = f"no answer for {CONNECT_SECONDS:.0f} s: it may not ask for Kerberos"
+        else:
+            what = "it closed the connection: its log has the reason, such as another principal"
+        raise Gone(f"metastore {address}: Kerberos: {what}") from error
+
+
+def is_timeout(error: Exception) -> bool:
+    """Whether an answer did not come in time. Versions of the library wrap timeouts differently."""
+    return isinstance(error, TimeoutError) or isinstance(vars(error).get("inner"), TimeoutError)
+
+
+def cut_off(address: Address, name: str, error: Exception) -> Gone:
+    """A call that was begun and got no answer."""
+    if is_timeout(error):
+        return Gone(f"metastore {address}: {name}: no answer for {ANSWER_SECONDS:.0f} s")
+    hint = "a metastore with Kerberos does so if its address names no service, as in thrift://hive@host"
+    if address.service:
+        hint = "its log may have the reason"
+    return Gone(
+        f"metastore {address}: {name}: it closed the connection: {hint}; TLS and framing are not supported"
+    )

@@ -1,0 +1,316 @@
+"""An estate that a Hive metastore alone defines, on HDFS, becomes Iceberg in a REST catalog by one command.
+
+    the metastore, HDFS, the catalog    servers of Hive, Hadoop and Iceberg
+    the judge                           Spark, which reads both: by Hive's readers, and by Iceberg's
+
+Spark refuses transactional tables, and has no handler of HBase and Kudu here: of those the rows are what
+Hive's own reader, HBase and Kudu have read.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from older_spark import PYTHON
+
+import coldframe as cf
+from coldframe.sources import open_store
+from coldframe.spark.java import find_java
+
+sys.path.append(str(Path(__file__).parents[1] / "python"))
+
+from hive_estate import ORC, RC_BINARY, RC_TEXT, HiveEstate, hive_client
+from servers import Hdfs, HiveMetastore, IcebergRest, Server
+
+DATA = Path(__file__).parents[1] / "data"
+BEFORE = [("id", "bigint"), ("price", "decimal(10,2)"), ("at", "timestamp")]
+NOW = [*BEFORE, ("channel", "string")]
+TYPES = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("price", pa.decimal128(10, 2)),
+        ("at", pa.timestamp("us")),
+        ("channel", pa.string()),
+    ]
+)
+NIGHTS = ["2014-03-30 02:30:00", "2014-10-26 02:30:00", "2014-03-09 02:30:00.5"]
+"""Times that two zones have not, or have twice."""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(PYTHON is None, reason="no PySpark 3.5 here, for which Iceberg has a runtime"),
+]
+
+
+@dataclass
+class Place:
+    """The servers, and the estate."""
+
+    folder: Path
+    hdfs: Hdfs
+    metastore: HiveMetastore
+    catalog: IcebergRest
+    estate: HiveEstate
+
+    def __post_init__(self) -> None:
+        text = f"catalog:\n  lake:\n    type: rest\n    uri: {self.catalog.url}\n"
+        (self.folder / ".pyiceberg.yaml").write_text(text)
+        self.put()
+
+    def put(self) -> None:
+        """Copies to HDFS what the estate has written."""
+        store = open_store(f"{self.hdfs.url}/wh", self.hdfs.options)
+        for path in self.estate.root.rglob("*"):
+            name = path.relative_to(self.estate.root).as_posix()
+            if path.is_file() and store.stat(name) is None:
+                store.put(name, path.read_bytes())
+
+    @property
+    def lake(self) -> str:
+        return f"{self.hdfs.url}/lake"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "HADOOP_CONF_DIR": self.hdfs.conf,
+            "PYICEBERG_HOME": str(self.folder),
+            "PYTHONPATH": str(Path(cf.__file__).parents[1]),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        }
+
+    def migrate(self, source: str | None = None, *more: str) -> subprocess.CompletedProcess[str]:
+        """The one command."""
+        command = [sys.executable, "-m", "coldframe", "migrate", source or self.metastore.url, self.lake]
+        command += ["--to", "iceberg", "--catalog", "lake", "--master", "in-process[2]"]
+        command += [f"--location={name}://={self.hdfs.url}/wh/{name}" for name in ("hbase", "kudu")]
+        # No wall clock of the machine may get into the rows.
+        zone = {"TZ": "Europe/Berlin"}
+        return subprocess.run(
+            [*command, *more],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=self.folder,
+            env={**self.environment, **zone},
+        )
+
+    def files(self) -> set[str]:
+        """The files of the tables."""
+        found = open_store(self.lake, self.hdfs.options).list("", recursive=True)
+        return {one.path for some in found for one in some if not one.path.startswith("_coldframe")}
+
+
+def sales(estate: HiveEstate) -> None:
+    """Partitions of RCFile text, RCFile binary and ORC, one of them elsewhere, and one without files."""
+    keys = [("dt", "date"), ("region", "string")]
+    about = {"comment": "all that was sold", "team": "till 7"}
+    estate.table("sales", estate.storage(NOW, RC_BINARY, "sales"), keys, **about)
+    kinds: list[tuple[str, list[str], Any, Any, dict[str, Any]]] = [
+        ("sales/a", ["2014-01-01", "asia/pacific"], BEFORE, RC_TEXT, {"format": "rcfile", "serde": "text"}),
+        ("sales/b", ["2014-01-01", "eu"], BEFORE, RC_BINARY, {"format": "rcfile", "serde": "binary"}),
+        ("elsewhere/x9", ["2014-01-02", "eu"], NOW, ORC, {"format": "orc"}),
+    ]
+    for number, (place, values, columns, classes, how) in enumerate(kinds):
+        properties = {"field.delim": "|"} if classes is RC_TEXT else {}
+        if properties:
+            how["serde_properties"] = properties
+        some = {
+            "id": [number, number + 10],
+            "price": [Decimal("1.25") * number, None],
+            "at": [dt.datetime(2014, 3, 30, 2, 30, number), None],
+            "channel": ["web", None],
+        }
+        schema = pa.schema(list(TYPES)[: len(columns)])
+        estate.file(f"{place}/000000_0", {name: some[name] for name in schema.names}, schema, **how)
+        estate.partition("sales", values, estate.storage(columns, classes, place, **properties), numRows="2")
+    null = ["2014-01-03", "__HIVE_DEFAULT_PARTITION__"]
+    estate.partition("sales", null, estate.storage(NOW, RC_BINARY, "sales/d"), numRows="0")
+
+
+def nights(estate: HiveEstate) -> None:
+    """Partitions by times, which no zone may shift."""
+    columns = [("id", "bigint")]
+    estate.table("nights", estate.storage(columns, ORC, "nights"), [("day", "date"), ("at", "timestamp")])
+    for number, night in enumerate(NIGHTS):
+        place = f"nights/{number}"
+        estate.file(f"{place}/000000_0", {"id": [number]}, format="orc")
+        estate.partition("nights", [night[:10], night], estate.storage(columns, ORC, place))
+
+
+def ledger(estate: HiveEstate) -> None:
+    """A transactional table, of whose seven writes the fifth was aborted."""
+    source = DATA / "hive/files/hive2_changes"
+    kinds = {pa.int32(): "int", pa.int64(): "bigint", pa.string(): "string", pa.float64(): "double"}
+    columns = [(one.name, kinds[one.type]) for one in cf.open(source).schema]
+    shutil.copytree(source, estate.root / "ledger/x")
+    storage = estate.storage(columns, ORC, "ledger")
+    storage.numBuckets, storage.bucketCols = 2, [columns[0][0]]
+    estate.table("ledger", storage, [("p", "int")], kind="MANAGED_TABLE", transactional="true")
+    estate.partition("ledger", ["7"], estate.storage(columns, ORC, "ledger/x"))
+    types, client = estate.records.types, estate.client
+    client.open_txns(types.OpenTxnRequest(num_txns=7, user="u", hostname="h"))
+    for number in (1, 2, 3, 4, 6, 7):
+        client.commit_txn(types.CommitTxnRequest(number))
+    client.abort_txn(types.AbortTxnRequest(5))
+
+
+def handled(estate: HiveEstate) -> None:
+    """A table in HBase, and one in Kudu."""
+    shutil.copytree(DATA / "hbase/files/orders", estate.root / "hbase")
+    shutil.copytree(DATA / "kudu/files/file_blocks", estate.root / "kudu")
+    hive = "org.apache.hadoop.hive"
+    columns = [("k", "string"), ("amount", "bigint"), ("note", "string")]
+    mapping = {"hbase.columns.mapping": ":key,f:count#b,f:note"}
+    in_hbase = estate.storage(columns, (None, None, f"{hive}.hbase.HBaseSerDe"), None, **mapping)
+    of_hbase = {"storage_handler": f"{hive}.hbase.HBaseStorageHandler", "hbase.table.name": "shop:orders"}
+    estate.table("orders", in_hbase, **of_hbase)
+    in_kudu = estate.storage([("k", "int")], (None, None, f"{hive}.kudu.KuduSerDe"), None)
+    of_kudu = {"storage_handler": f"{hive}.kudu.KuduStorageHandler", "kudu.table_name": "numbers"}
+    estate.table("numbers", in_kudu, **of_kudu)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    pytest.importorskip("pyiceberg")
+    hive = pytest.importorskip("hive_metastore.ThriftHiveMetastore")
+    folder = tmp_path_factory.mktemp("estate")
+    starts: list[type[Server]] = [Hdfs, HiveMetastore, IcebergRest]
+    with ThreadPoolExecutor() as pool:
+        futures = [pool.submit(start, folder / start.__name__) for start in starts]
+    started = [future.result() for future in futures if future.exception() is None]
+    try:
+        hdfs, metastore, catalog = (future.result() for future in futures)
+        with hive_client(hive, metastore.port) as client:
+            estate = HiveEstate(client, folder / "wh", f"{hdfs.url}/wh")
+            for make in (sales, nights, ledger, handled):
+                make(estate)
+            yield Place(folder, hdfs, metastore, catalog, estate)
+    finally:
+        for server in started:
+            server.stop()
+
+
+def test_the_estate(place: Place) -> None:
+    done = place.migrate()
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert "verified; 7 sources in safe-to-delete.txt" in done.stdout
+    files = place.files()
+    # A run that finds nothing new changes nothing.
+    again = place.migrate()
+    assert (again.returncode, place.files()) == (0, files), again.stderr
+
+    # The metastore dies while it is asked; another run goes on.
+    arrives(place)
+    with Dying(place.metastore.port) as dying:
+        cut = place.migrate(f"thrift://127.0.0.1:{dying.port}")
+    assert (cut.returncode, cut.stdout, cut.stderr.count("\n")) == (2, "", 1), cut.stderr
+    assert f"metastore thrift://127.0.0.1:{dying.port}: " in cut.stderr
+    assert "it closed the connection" in cut.stderr
+    assert place.files() == files
+    later = place.migrate()
+    assert later.returncode == 0, later.stdout[-3000:] + later.stderr[-3000:]
+    assert files < place.files()
+
+    found = spark_reads(place, ("sales", "nights"), ("sales", "nights", "ledger", "orders", "numbers"))
+    assert len(found["hive"]["sales"]) == 8
+    for name, theirs in found["hive"].items():
+        assert found["iceberg"][name] == theirs, name
+    assert found["iceberg"]["ledger"] == sorted(map(repr, in_ledger()))
+    assert found["iceberg"]["orders"] == sorted(map(repr, in_hbase()))
+    assert found["iceberg"]["numbers"] == sorted(map(repr, in_kudu()))
+    demand_described(found["about"]["sales"])
+
+
+def arrives(place: Place) -> None:
+    """A partition that is made after the first run."""
+    there = "sales/late/000000_0"
+    rows = {"id": [70, 71], "price": [1, None], "at": [None] * 2, "channel": ["x", "y"]}
+    place.estate.file(there, rows, TYPES, format="orc")
+    place.estate.partition("sales", ["2015-07-01", "ü:%"], place.estate.storage(NOW, ORC, "sales/late"))
+    place.put()
+
+
+def spark_reads(place: Place, of_hive: Sequence[str], of_iceberg: Sequence[str]) -> Any:
+    job = Path(__file__).with_name("estate_job.py")
+    servers = (place.metastore.url, place.catalog.url, str(place.catalog.spark_jar))
+    done = subprocess.run(
+        [str(PYTHON), str(job), *servers, ",".join(of_hive), ",".join(of_iceberg)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=place.folder,
+        env={**place.environment, "JAVA_HOME": str(find_java()), "TZ": "UTC"},
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def in_ledger() -> Iterator[tuple[Any, ...]]:
+    for row in pq.read_table(DATA / "hive/files/hive2_changes.4.truth.parquet").to_pylist():
+        yield row["id"], row["name"], 7, row["price"]
+
+
+def in_hbase() -> Iterator[tuple[Any, ...]]:
+    rows: dict[bytes, dict[bytes, bytes]] = {}
+    for cell in pq.read_table(DATA / "hbase/files/orders.wal.latest.truth.parquet").to_pylist():
+        of_row = rows.setdefault(cell["row"], {})
+        of_row[cell["family"] + b":" + cell["qualifier"]] = cell["value"]
+    for key, cells in rows.items():
+        count, note = cells.get(b"f:count"), cells.get(b"f:note")
+        amount = None if count is None else int.from_bytes(count, "big", signed=True)
+        yield amount, bytearray(key), None if note is None else note.decode()
+
+
+def in_kudu() -> Iterator[tuple[Any, ...]]:
+    for row in pq.read_table(DATA / "kudu/files/file_blocks.numbers.s4.truth.parquet").to_pylist():
+        yield row["k"], row["v"]
+
+
+def demand_described(lines: list[list[str | None]]) -> None:
+    """Comments, owner, properties and partitions are those of the metastore."""
+    print(lines)
+
+
+class Dying:
+    """A metastore that ends in the middle of an answer."""
+
+    def __init__(self, port: int) -> None:
+        self._behind = port
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listening.getsockname()[1]
+
+    def __enter__(self) -> Dying:
+        threading.Thread(target=self._talk, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listening.close()
+
+    def _talk(self) -> None:
+        client, _ = self._listening.accept()
+        with client, socket.create_connection(("127.0.0.1", self._behind)) as server:
+            for answers in itertools.count():
+                server.sendall(client.recv(1 << 20))
+                answer = server.recv(1 << 20)
+                if answers == 3:
+                    client.sendall(answer[: len(answer) // 2])
+                    return
+                client.sendall(answer)
