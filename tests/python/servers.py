@@ -194,7 +194,13 @@ class HiveMetastore(Server):
     VERSION = os.environ.get("COLDFRAME_HIVE_METASTORE", "2.3")
 
     def __init__(
-        self, folder: Path, *, locks: bool = False, kdc: Kdc | None = None, protection: str = "privacy"
+        self,
+        folder: Path,
+        *,
+        version: str = VERSION,
+        locks: bool = False,
+        kdc: Kdc | None = None,
+        protection: str = "privacy",
     ) -> None:
         """`locks`: with the tables for locks, which takes a Java that compiles; later versions have them
         always. `kdc`: with Kerberos, and Hadoop's word for what it does to messages: authentication,
@@ -213,8 +219,8 @@ class HiveMetastore(Server):
             # It would want a library that Spark has not.
             "hive.async.log.enabled": "false",
         }
-        if self.VERSION != "2.3":
-            locks, (jars, main) = True, _standalone_metastore(self.VERSION)
+        if version != "2.3":
+            locks, (jars, main) = True, _standalone_metastore(version)
             settings["javax.jdo.option.ConnectionDriverName"] = "org.apache.derby.jdbc.EmbeddedDriver"
             settings["hive.in.test"] = "false"
             # The others are classes of Hive's, which is not here.

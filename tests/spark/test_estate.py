@@ -286,7 +286,14 @@ def in_kudu() -> Iterator[tuple[Any, ...]]:
 
 def demand_described(lines: list[list[str | None]]) -> None:
     """Comments, owner, properties and partitions are those of the metastore."""
-    print(lines)
+    told = {str(name): (kind, comment) for name, kind, comment in lines}
+    kinds = [(*column, f"the {column[0]}") for column in NOW if column[0] != "at"]
+    assert [(name, *told[name]) for name, *_ in kinds] == kinds
+    # A timestamp of Hive's has no zone.
+    assert told["at"] == ("timestamp_ntz", "the at")
+    assert told["_partition"] == ("struct<dt:date,region:string>", "")
+    assert [told[name][0] for name in ("Comment", "Owner")] == ["all that was sold", "olga"]
+    assert "team=till 7" in str(told["Table Properties"][0])
 
 
 class Dying:
