@@ -206,6 +206,7 @@ class HiveMetastore(Server):
         always. `kdc`: with Kerberos, and Hadoop's word for what it does to messages: authentication,
         integrity, privacy.
         """
+        self.version = version
         java, jars, main = _metastore_of_hive_2(locks=locks)
         settings = {
             "javax.jdo.option.ConnectionURL": "jdbc:derby:memory:metastore;create=true",

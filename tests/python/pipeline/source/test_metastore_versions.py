@@ -76,7 +76,6 @@ def written(estate: HiveEstate) -> None:
 
 def test_tables_of_every_kind(server: HiveMetastore, estate: HiveEstate, tmp_path: Path) -> None:
     mixed(estate)
-    written(estate)
     # Hive 4 makes an external table of it.
     estate.file("managed/000000_0", {"a": [1, 2]}, format="orc")
     estate.table("managed", estate.storage([("a", "bigint")], ORC, "managed"), kind="MANAGED_TABLE")
@@ -86,9 +85,17 @@ def test_tables_of_every_kind(server: HiveMetastore, estate: HiveEstate, tmp_pat
     for _ in range(2):
         report = migrate(InProcess(2), f"{server.url}/cold", tmp_path / "dst")
         assert report.exit_code == 0, summary(report)
-        assert [table.name for table in report.tables] == ["cold.ledger", "cold.managed", "cold.sales"]
+        assert [table.name for table in report.tables] == ["cold.managed", "cold.sales"]
     assert rows(read(tmp_path / "dst", "sales", dt=pa.date32(), region=pa.string())) == theirs
     assert rows(read(tmp_path / "dst", "managed")) == ["[1]", "[2]"]
+
+
+def test_writes_that_count(server: HiveMetastore, estate: HiveEstate, tmp_path: Path) -> None:
+    if server.version.startswith("4"):
+        pytest.skip("the tables for transactions of Hive 4 are not in its jars")
+    written(estate)
+    report = migrate(InProcess(2), f"{server.url}/cold", tmp_path / "dst")
+    assert report.exit_code == 0, summary(report)
     truth = pq.read_table(ACID.parent / "changes.6.truth.parquet")
     ledger = read(tmp_path / "dst", "ledger", p=pa.int32())
     assert rows(ledger.drop_columns("p")) == rows(truth)
