@@ -10,14 +10,11 @@ Hive's own reader, HBase and Kudu have read.
 from __future__ import annotations
 
 import datetime as dt
-import itertools
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -37,6 +34,7 @@ from coldframe.spark.java import find_java
 sys.path.append(str(Path(__file__).parents[1] / "python"))
 
 from hive_estate import ORC, RC_BINARY, RC_TEXT, HiveEstate, hive_client
+from relays import Relay
 from servers import Hdfs, HiveMetastore, IcebergRest, Server
 
 DATA = Path(__file__).parents[1] / "data"
@@ -219,10 +217,10 @@ def test_the_estate(place: Place) -> None:
 
     # The metastore dies while it is asked; another run goes on.
     arrives(place)
-    with Dying(place.metastore.port) as dying:
-        cut = place.migrate(f"thrift://127.0.0.1:{dying.port}")
+    with Relay(place.metastore.port, "dies", 3) as dying:
+        cut = place.migrate(dying.url)
     assert (cut.returncode, cut.stdout, cut.stderr.count("\n")) == (2, "", 1), cut.stderr
-    assert f"metastore thrift://127.0.0.1:{dying.port}: " in cut.stderr
+    assert f"metastore {dying.url}: " in cut.stderr
     assert "it closed the connection" in cut.stderr
     assert place.files() == files
     later = place.migrate()
@@ -294,30 +292,3 @@ def demand_described(lines: list[list[str | None]]) -> None:
     assert told["_partition"] == ("struct<dt:date,region:string>", "")
     assert [told[name][0] for name in ("Comment", "Owner")] == ["all that was sold", "olga"]
     assert "team=till 7" in str(told["Table Properties"][0])
-
-
-class Dying:
-    """A metastore that ends in the middle of an answer."""
-
-    def __init__(self, port: int) -> None:
-        self._behind = port
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listening.getsockname()[1]
-
-    def __enter__(self) -> Dying:
-        threading.Thread(target=self._talk, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._listening.close()
-
-    def _talk(self) -> None:
-        client, _ = self._listening.accept()
-        with client, socket.create_connection(("127.0.0.1", self._behind)) as server:
-            for answers in itertools.count():
-                server.sendall(client.recv(1 << 20))
-                answer = server.recv(1 << 20)
-                if answers == 3:
-                    client.sendall(answer[: len(answer) // 2])
-                    return
-                client.sendall(answer)
