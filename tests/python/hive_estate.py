@@ -28,6 +28,8 @@ TEXT = (
     f"{_HIVE}ql.io.HiveIgnoreKeyTextOutputFormat",
     f"{_HIVE}serde2.lazy.LazySimpleSerDe",
 )
+ACCURATE = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}', "numFiles": "1", "totalSize": "1"}
+"""The claim that `numRows` is accurate. A metastore takes it back where it has to count the files itself."""
 Columns = Sequence[tuple[str, str]]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from urllib.parse import unquote
 
@@ -10,6 +11,7 @@ from coldframe._coldframe import formats
 __all__ = [
     "PROVIDER",
     "are_folders_of",
+    "claims_to_be_accurate",
     "declared_format",
     "location_of_files",
     "partitions_are_registered",
@@ -56,6 +58,23 @@ def stated_rows(parameters: Mapping[str, str]) -> tuple[int, ...]:
     found = (parameters.get(name, "").strip() for name in _ROWS)
     numbers = (int(text) for text in found if text.isascii() and text.isdigit() and len(text) < 20)
     return tuple(dict.fromkeys(number for number in numbers if number > 0))
+
+
+def claims_to_be_accurate(parameters: Mapping[str, str]) -> bool:
+    """Whether Hive says that its own number of rows is that of the last write.
+
+    Hive 2 and later say `{"BASIC_STATS":"true"}`, Hive 1 `true`; Spark's number has no such claim. What
+    changes files without Hive takes no claim back.
+    """
+    text = parameters.get("COLUMN_STATS_ACCURATE", "").strip()
+    if not stated_rows({_ROWS[0]: parameters.get(_ROWS[0], "")}):
+        return False
+    try:
+        said = json.loads(text.lower() or "false")
+    except ValueError:
+        return False
+    basic = said.get("basic_stats") if isinstance(said, dict) else said
+    return str(basic).lower() == "true"
 
 
 def declared_format(input_format: str | None, parameters: Mapping[str, str]) -> str:

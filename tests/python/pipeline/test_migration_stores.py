@@ -394,7 +394,9 @@ def test_a_metastore_knows_the_source_by_another_url(
     table = HiveTable("d", "t", "MANAGED_TABLE", f"{known}/t", orc, ("p",))
     numbers = {"a%2F0": "100", "a%2F1": "99", "a%2F2": "0", "empty": "0", "gone": "0"}
     partitions = [
-        HivePartition((value,), f"{known}/t/p={value}", orc, {"numRows": rows})
+        HivePartition(
+            (value,), f"{known}/t/p={value}", orc, {"numRows": rows, "COLUMN_STATS_ACCURATE": "true"}
+        )
         for value, rows in numbers.items()
     ]
     monkeypatch.setattr(

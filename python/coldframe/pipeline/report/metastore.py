@@ -24,6 +24,10 @@ from coldframe.pipeline.source.tables import Table
 from coldframe.pipeline.state.scratch import Rows, Scratch
 from coldframe.sources import is_remote, open_store, options_for
 
+_STALE = (
+    "; the metastore does not claim that its number is accurate (COLUMN_STATS_ACCURATE), and all files that"
+    " are there were read and verified"
+)
 _DECODED = ("converted", "salvaged")
 
 
@@ -53,6 +57,8 @@ class Tally:
     own_files: int = 0
     example: str = ""
     """One of its files, for messages."""
+    is_proven: bool = True
+    """All of its files were converted whole, and read back."""
 
     def plus(self, other: Tally, *, is_own: bool) -> Tally:
         """With the contents of a directory added; `is_own`: no other directory below this one has them."""
@@ -70,6 +76,7 @@ class Tally:
             own_lost=self.own_lost + is_own * other.lost,
             own_files=self.own_files + is_own * other.files,
             example=self.example or (other.example if is_own else ""),
+            is_proven=self.is_proven and other.is_proven,
         )
 
     @property
@@ -178,12 +185,20 @@ def _of_report(file: FileReport, table: Table) -> Tally:
         return Tally(empty=1)
     found = Tally(files=1, tables=(table.path,), example=file.source)
     if file.status not in (*_DECODED, "held"):
-        return replace(found, is_unsure=True)
+        return replace(found, is_unsure=True, is_proven=False)
     lost = file.rows_lost
     is_unsure = lost is None or file.status == "held"
     format = _format_of(table, file.source)
     formats = (format,) if format else ()
-    return replace(found, rows=file.rows, lost=lost or 0, is_unsure=is_unsure, formats=formats)
+    is_proven = file.status == "converted" and file.verified
+    return replace(
+        found,
+        rows=file.rows,
+        lost=lost or 0,
+        is_unsure=is_unsure,
+        formats=formats,
+        is_proven=is_proven,
+    )
 
 
 class _Holding:
@@ -217,11 +232,11 @@ class _Holding:
             for finding in told:
                 self._by_name[name].add(finding)
         for file in self._inventory.unknown:
-            self._tallies.add(file.relative, Tally(strange=1))
+            self._tallies.add(file.relative, Tally(strange=1, is_proven=False))
         for file in self._inventory.empty:
             self._tallies.add(file.relative, Tally(empty=1))
         for path in sorted(self._unread):
-            self._tallies.add(path, Tally(is_unsure=True))
+            self._tallies.add(path, Tally(is_unsure=True, is_proven=False))
         for place in self._registered.places:
             if place.partition and not place.rows:
                 self._open.add(place.table)
@@ -288,7 +303,11 @@ class _Holding:
         stated, migrated = place.rows[0], tally.rows
         asked = self._asked and migrated < stated
         text += "; files were left out as asked" if asked else ""
-        self._tell(place, tally, "rows", text, stated=stated, migrated=migrated, is_wrong=not asked)
+        # A number that nobody vouches for says less than files that were all read and compared.
+        stale = not (asked or place.is_accurate) and tally.has_files and tally.is_proven
+        text += _STALE if stale else ""
+        is_wrong = not (asked or stale)
+        self._tell(place, tally, "rows", text, stated=stated, migrated=migrated, is_wrong=is_wrong)
 
     def _hold_whole(self, place: Place, tally: Tally) -> None:
         """Compares a table with partitions."""

@@ -20,7 +20,7 @@ from coldframe.errors import SchemaError, unsupported
 from coldframe.hive.addresses import Selected
 from coldframe.hive.defined import READ, connect, definitions
 from coldframe.hive.definition import Definition, PartitionDefinition, in_hive
-from coldframe.hive.facts import stated_rows
+from coldframe.hive.facts import claims_to_be_accurate, stated_rows
 from coldframe.hive.locations import Locations
 from coldframe.hive.reader import DefinitionReader
 from coldframe.hive.tables import MetastoreRefusal, Refused
@@ -50,7 +50,9 @@ class Part:
     format: str
     """By the metastore: one of ours, or the name of a class."""
     rows: tuple[int, ...] = ()
-    """The numbers of rows that the metastore states."""
+    """The numbers of rows that the metastore states,"""
+    is_accurate: bool = False
+    """and whether it claims that they are accurate."""
     readings: Mapping[str, int] = field(default_factory=dict)
     """How its files are read, by the format that their bytes have. Empty where nothing of it is taken."""
     directories: Mapping[str, int] = field(default_factory=dict)
@@ -299,10 +301,18 @@ class _Reader:
                 of_it = readings.of(one.storage, format)
                 directories = readings.of_directories(one.storage, format)
             folder = folder_of((key.name for key in table.keys), one.values)
-            rows = stated_rows(one.parameters)
-            by_spark = by_spark and bool(directories)
-            stands_at = f"{place}/{folder}" if folder else place
-            yield Part(stands_at, where, name, format, rows, of_it, directories, by_spark, keys)
+            yield Part(
+                f"{place}/{folder}" if folder else place,
+                where,
+                name,
+                format,
+                stated_rows(one.parameters),
+                claims_to_be_accurate(one.parameters),
+                of_it,
+                directories,
+                by_spark and bool(directories),
+                keys,
+            )
 
     def _shared(self, table: TakenTable) -> str | None:
         """Why its files may not be its own alone; None if they are."""

@@ -6,7 +6,7 @@
 
 `numRows` is what Hive counted when it wrote, or was told; 0 and less mean nothing (Spark's inserts leave 0).
 Spark's ANALYZE stores a number of its own, which Hive's inserts do not update: a location may state two
-numbers, and is right with either.
+numbers, and is right with either. Whether Hive claims that its number is accurate is kept with it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from coldframe._coldframe import formats
 from coldframe.hive.defined import connect
 from coldframe.hive.facts import (
+    claims_to_be_accurate,
     declared_format,
     location_of_files,
     partitions_are_registered,
@@ -41,7 +42,9 @@ class Place:
     table: str
     partition: str = ""
     rows: tuple[int, ...] = ()
-    """The numbers that are stated; none where nothing is known."""
+    """The numbers that are stated; none where nothing is known;"""
+    is_accurate: bool = False
+    """whether the metastore claims that they are accurate."""
     format: str = ""
     """By its input format: one of ours, or the name of the class; empty where none is said."""
     location: str = ""
@@ -101,8 +104,10 @@ def registered_of(source: DefinedSource, told: Mapping[str, Sequence[Finding]]) 
         found.report.tables += 1
         definition = table.definition
         if definition.has_partitions:
-            rows = stated_rows(definition.parameters)
-            whole = Place(table.place, table.name, "", rows, definition.format, table.location or "")
+            stated = stated_rows(definition.parameters)
+            claimed = claims_to_be_accurate(definition.parameters)
+            where = table.location or ""
+            whole = Place(table.place, table.name, "", stated, claimed, definition.format, where)
             found.wholes.append(whole)
         for part in table.parts:
             found.report.partitions += bool(part.name)
@@ -113,6 +118,7 @@ def registered_of(source: DefinedSource, told: Mapping[str, Sequence[Finding]]) 
                         table.name,
                         part.name,
                         part.rows,
+                        part.is_accurate,
                         part.format,
                         part.location,
                         is_migrated=part.by_spark,
@@ -178,9 +184,8 @@ class _Collector:
 
     def _add(self, table: HiveTable, path: str) -> None:
         name, parameters = f"{table.database}.{table.name}", table.parameters
-        place = Place(
-            path, name, "", stated_rows(parameters), declared_format(table.input_format, parameters)
-        )
+        kind = declared_format(table.input_format, parameters)
+        place = Place(path, name, "", stated_rows(parameters), claims_to_be_accurate(parameters), kind)
         self.found.report.tables += 1
         if not _has_partitions(table):
             self.found.places.append(place)
@@ -206,7 +211,8 @@ class _Collector:
                 f"{key}={value}" for key, value in zip(table.keys, partition.values, strict=False)
             )
             kind = declared_format(partition.input_format, table.parameters)
-            self.found.places.append(Place(path, whole.table, name, stated_rows(partition.parameters), kind))
+            stated, claimed = stated_rows(partition.parameters), claims_to_be_accurate(partition.parameters)
+            self.found.places.append(Place(path, whole.table, name, stated, claimed, kind))
         if others:
             self.found.scattered.add(whole.table)
             text = f"{others:,} of its partitions lie outside of the source, such as {other}"

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from estates import Estate
+from hive_estate import ACCURATE, HiveRecords, hive_client
 from hive_estate import ORC as ORC_CLASSES
-from hive_estate import HiveRecords, hive_client
 from servers import HiveMetastore, free_port
 
 from coldframe.errors import ColdframeError, UnsupportedError
@@ -373,6 +373,7 @@ def fill(estate: Estate, writer: Any, wrong: int = 0) -> None:
                 ["1", f"a/{number}"],
                 storage(f"{root}/sales/dt=1/r=a%2F{number}"),
                 numRows=str(number + (wrong if number == 2 else 0)),
+                **ACCURATE,
             )
             for number in range(1, 4)
         ]

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as pads
 import pytest
-from hive_estate import ORC, RC_BINARY, RC_TEXT, TEXT, HiveEstate
+from hive_estate import ACCURATE, ORC, RC_BINARY, RC_TEXT, TEXT, HiveEstate
 from servers import HiveMetastore
 
 from coldframe.cli import main
@@ -38,7 +38,7 @@ def orders(estate: HiveEstate) -> None:
 
 def plain(estate: HiveEstate) -> None:
     estate.file("plain/000000_0", {"a": [1, 2, 3]}, format="orc")
-    estate.table("plain", estate.storage([("a", "bigint")], ORC, "plain"), numRows="3")
+    estate.table("plain", estate.storage([("a", "bigint")], ORC, "plain"), numRows="3", **ACCURATE)
 
 
 def run(server: HiveMetastore, target: Path, what: str = "/cold", **options: Any) -> Report:

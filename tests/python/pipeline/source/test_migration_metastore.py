@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +13,7 @@ import pytest
 from estates import Estate, scanning
 
 from coldframe.file import Split
+from coldframe.hive.facts import claims_to_be_accurate
 from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
 from coldframe.pipeline import dry_run
 from coldframe.pipeline.options import Options
@@ -34,6 +35,7 @@ ORC = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
 RC = "org.apache.hadoop.hive.ql.io.RCFileInputFormat"
 TEXT = "org.apache.hadoop.mapred.TextInputFormat"
 ROWS, SPARK_ROWS = "numRows", "spark.sql.statistics.numRows"
+CLAIM = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
 
 
 @pytest.mark.parametrize(
@@ -362,15 +364,17 @@ def said(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Puts a metastore of plain data in the place of a server."""
     root = estate.source
 
-    def say(sales: dict[str, str], events: str, kind: str = ORC) -> None:
+    def say(sales: dict[str, str], events: str, kind: str = ORC, claim: Mapping[str, str] = CLAIM) -> None:
         tables = [
             table("sales", f"file:{root}/sales", ["p"]),
-            table("events", f"file:{root}/events", parameters={ROWS: events}, input_format=kind),
+            table("events", f"file:{root}/events", parameters={ROWS: events, **claim}, input_format=kind),
             table("other", "hdfs://nn/other", parameters={ROWS: "8"}),
         ]
         names = {"a/1": "a%2F1"}
         partitions = [
-            HivePartition((value,), f"file:{root}/sales/p={names.get(value, value)}", ORC, {ROWS: rows})
+            HivePartition(
+                (value,), f"file:{root}/sales/p={names.get(value, value)}", ORC, {ROWS: rows, **claim}
+            )
             for value, rows in sales.items()
         ]
 
@@ -437,6 +441,38 @@ def test_a_difference_is_told_everywhere(estate: Estate, said: Any) -> None:
         assert estate.values("sales") == [1, 2, 3, 4, 5]
     # It is no part of the journal: without the question there is no answer.
     assert estate.migrate().exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("claim", "is_claimed"),
+    [
+        ({}, False),
+        ({"COLUMN_STATS_ACCURATE": ""}, False),
+        ({"COLUMN_STATS_ACCURATE": "false"}, False),
+        ({"COLUMN_STATS_ACCURATE": '{"COLUMN_STATS":{"a":"true"}}'}, False),
+        ({"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":'}, False),
+        ({"COLUMN_STATS_ACCURATE": "TRUE"}, True),
+        ({"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true"}}'}, True),
+    ],
+)
+def test_a_number_is_as_good_as_its_claim(estate: Estate, said: Any, claim: Any, is_claimed: bool) -> None:
+    """What nobody vouches for is told, where all that is there was read and compared."""
+    said({"a/1": "4", "2": "2"}, "1", ORC, claim)
+    report = estate.migrate(metastore="thrift://h:1")
+    (finding,) = report.tables[1].metastore
+    assert "4 rows by the metastore, 3 migrated from sales/p=a%2F1" in str(finding)
+    assert ("does not claim that its number is accurate" in str(finding)) == (not is_claimed)
+    assert (report.exit_code, report.verified, len(safe(estate))) == (
+        (1, False, 1) if is_claimed else (0, True, 3)
+    )
+    # It is no note where less was compared: nothing was read back.
+    report = estate.migrate(metastore="thrift://h:1", verify=False, fresh=True)
+    assert (report.exit_code, report.verified, safe(estate)) == (1, False, [])
+
+
+def test_the_number_of_sparks_has_no_claim() -> None:
+    for rows, claimed in (({ROWS: "5"}, True), ({SPARK_ROWS: "5"}, False), ({ROWS: "0"}, False)):
+        assert claims_to_be_accurate({**rows, **CLAIM}) is claimed
 
 
 def test_rows_that_a_reader_loses_unseen(estate: Estate, said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -529,12 +565,12 @@ def test_a_transactional_directory_is_one_source(estate: Estate, monkeypatch: py
         "[tables.acid]\nacid = true\n[tables.parts]\nacid = true\n[tables.sales]\n[tables.events]\n"
     )
     for rows, agreed in ((5, 2), (7, 0)):
-        transactional = {"transactional": "true", ROWS: str(rows)}
+        transactional = {"transactional": "true", ROWS: str(rows), **CLAIM}
         tables = [
             table("acid", f"file:{estate.source}/acid", parameters=transactional, kind="MANAGED_TABLE"),
             table("parts", f"file:{estate.source}/parts", ["p"], parameters={"transactional": "true"}),
         ]
-        parts = [HivePartition(("1",), f"file:{estate.source}/parts/p=1", ORC, {ROWS: str(rows)})]
+        parts = [HivePartition(("1",), f"file:{estate.source}/parts/p=1", ORC, {ROWS: str(rows), **CLAIM})]
         found = collect("thrift://h:1", str(estate.source), tables, lambda _, parts=parts: parts)
         monkeypatch.setattr("coldframe.pipeline.read_registered", lambda *_, found=found: found)
         report = estate.migrate(metastore="thrift://h:1")
