@@ -141,6 +141,10 @@ class HiveEstate:
         cf.write(pa.table(rows, schema=schema), path, **options)
         return path
 
+    def registered(self, name: str) -> Any:
+        """A table as the metastore has it, by a call that Hive 4 knows as well."""
+        return self.client.get_table_req(self.records.types.GetTableRequest("cold", name)).table
+
     def drop(self) -> None:
         """Forgets the database."""
         self.client.drop_database("cold", False, True)

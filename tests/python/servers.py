@@ -22,7 +22,7 @@ import coldframe as cf
 from coldframe.spark.java import find_java
 
 REFERENCE = Path(__file__).parents[1] / "reference"
-PATIENCE = 90
+PATIENCE = 240
 
 
 def built(program: Path, made: Path, *how: str, phase: str) -> None:

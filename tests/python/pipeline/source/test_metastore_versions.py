@@ -18,6 +18,7 @@ from hive_estate import ORC, HiveEstate, hive_client, mixed
 from servers import HiveMetastore
 
 import coldframe as cf
+from coldframe.hive.defined import connect
 from coldframe.pipeline import migrate
 from coldframe.pipeline.report.summary import summary
 from coldframe.pipeline.scheduling import InProcess
@@ -74,18 +75,29 @@ def written(estate: HiveEstate) -> None:
             client.commit_txn(types.CommitTxnRequest(one))
 
 
+def others(estate: HiveEstate) -> None:
+    """A database in another catalog of the metastore's, which is not read."""
+    types, client = estate.records.types, estate.client
+    root = f"file:{estate.root}/other"
+    client.create_catalog(types.CreateCatalogRequest(types.Catalog(name="other", locationUri=root)))
+    client.create_database(types.Database(name="theirs", locationUri=f"{root}/t", catalogName="other"))
+
+
 def test_tables_of_every_kind(server: HiveMetastore, estate: HiveEstate, tmp_path: Path) -> None:
     mixed(estate)
     # Hive 4 makes an external table of it.
     estate.file("managed/000000_0", {"a": [1, 2]}, format="orc")
     estate.table("managed", estate.storage([("a", "bigint")], ORC, "managed"), kind="MANAGED_TABLE")
     estate.table("a_view", estate.storage([("a", "int")], ORC, None), kind="VIRTUAL_VIEW")
+    others(estate)
     theirs = rows(cf.hive_table(f"{server.url}/cold.sales").read())
     assert len(theirs) == 6
     for _ in range(2):
-        report = migrate(InProcess(2), f"{server.url}/cold", tmp_path / "dst")
+        report = migrate(InProcess(2), server.url, tmp_path / "dst")
         assert report.exit_code == 0, summary(report)
         assert [table.name for table in report.tables] == ["cold.managed", "cold.sales"]
+    with connect(server.url) as metastore:
+        assert metastore.databases() == ["cold", "default"]
     assert rows(read(tmp_path / "dst", "sales", dt=pa.date32(), region=pa.string())) == theirs
     assert rows(read(tmp_path / "dst", "managed")) == ["[1]", "[2]"]
 

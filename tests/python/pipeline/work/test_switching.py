@@ -40,7 +40,7 @@ class Switched:
         """All that the metastore has of each table, without its name and the time of the last change."""
         client, found = self.estate.client, {}
         for name in client.get_all_tables("cold"):
-            table = client.get_table("cold", name)
+            table = self.estate.registered(name)
             table.tableName = ""
             for key in ("last_modified_time", "last_modified_by", "transient_lastDdlTime"):
                 table.parameters.pop(key, None)
@@ -121,7 +121,7 @@ def test_a_kill_between_two_renames_is_undone(
 def test_a_managed_table_is_not_renamed(switched: Switched) -> None:
     """A metastore moves its directory."""
     client = switched.estate.client
-    table = client.get_table("cold", "sales")
+    table = switched.estate.registered("sales")
     table.tableType = "MANAGED_TABLE"
     table.parameters.pop("EXTERNAL")
     client.alter_table("cold", "sales", table)
@@ -137,7 +137,7 @@ def test_a_managed_table_is_not_renamed(switched: Switched) -> None:
 def test_a_table_that_hive_4_made_external_is_not_renamed(switched: Switched) -> None:
     """Hive 4 moves its directory as it does that of a managed table."""
     client = switched.estate.client
-    table = client.get_table("cold", "sales")
+    table = switched.estate.registered("sales")
     table.parameters["TRANSLATED_TO_EXTERNAL"] = "TRUE"
     client.alter_table("cold", "sales", table)
     before = switched.files()
