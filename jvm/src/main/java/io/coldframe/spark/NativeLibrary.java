@@ -9,6 +9,8 @@ import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.Locale;
 import java.util.Properties;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.locks.LockSupport;
 
 /** The library that the jar carries: copied to a temporary file and loaded, once for each class loader. */
 final class NativeLibrary {
@@ -44,17 +46,41 @@ final class NativeLibrary {
     }
     demandSpark();
     String given = System.getProperty(OVERRIDE);
-    try {
-      System.load((given != null ? Paths.get(given).toAbsolutePath() : unpacked()).toString());
-    } catch (UnsatisfiedLinkError e) {
-      throw new UnsupportedError("this platform: its system cannot load the native library: " + e.getMessage());
-    }
+    loadForEver((given != null ? Paths.get(given).toAbsolutePath() : unpacked()).toString());
     String found = new String(Native.version(), StandardCharsets.UTF_8);
     if (!found.equals(version())) {
       throw new UnsupportedError(
           "a jar of version " + version() + " with a native library of version " + found + ": take both from one build");
     }
     loaded = true;
+  }
+
+  /**
+   * Loads the library in a thread that stays as long as the JVM. Its allocator, mimalloc 3, takes the thread that loads it for the
+   * main one, and when that thread ends, and its number is given to a new one, finds in the new one a heap that was given back.
+   */
+  private static void loadForEver(String path) {
+    CompletableFuture<Error> done = new CompletableFuture<>();
+    Runnable load =
+        () -> {
+          try {
+            System.load(path);
+            done.complete(null);
+          } catch (UnsatisfiedLinkError e) {
+            done.complete(e);
+            return;
+          }
+          while (true) {
+            LockSupport.park();
+          }
+        };
+    Thread thread = new Thread(null, load, "coldframe-allocator", 1 << 18);
+    thread.setDaemon(true);
+    thread.start();
+    Error failed = done.join();
+    if (failed != null) {
+      throw new UnsupportedError("this platform: its system cannot load the native library: " + failed.getMessage());
+    }
   }
 
   /** Says so where Spark is too old for this connector, instead of a class that is not found. */
