@@ -32,9 +32,9 @@ impl<T> Default for Returned<T> {
     }
 }
 
-type Bytes = Returned<std::ffi::c_void>;
+pub(crate) type Bytes = Returned<std::ffi::c_void>;
 
-fn bytes(env: &mut Env<'_>, of: &[u8]) -> Result<Bytes, Failure> {
+pub(crate) fn bytes(env: &mut Env<'_>, of: &[u8]) -> Result<Bytes, Failure> {
     let array: jbyteArray = env.byte_array_from_slice(of)?.into_raw();
     Ok(Returned(array.cast()))
 }

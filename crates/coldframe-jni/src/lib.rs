@@ -17,6 +17,7 @@
 //! | [`folders`] | the files of a Hive metastore's table |
 //! | [`filter`] | Spark's predicates as ours, where both mean the same rows |
 //! | [`plan`] | a table, and its plan |
+//! | [`stream`], `stream_entry` | new files batch by batch, and the native methods of `io.coldframe.spark.NativeStream` |
 //! | [`task`] | what travels to an executor |
 //! | [`reader`] | the batches of a task |
 //! | [`damage`] | what `DROPMALFORMED` left out, as a table |
@@ -32,5 +33,7 @@ mod handles;
 pub mod layout;
 pub mod plan;
 pub mod reader;
+pub mod stream;
+mod stream_entry;
 pub mod task;
 pub mod types;

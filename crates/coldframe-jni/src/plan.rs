@@ -61,22 +61,25 @@ fn json(said: &[u8]) -> Result<Json> {
     serde_json::from_slice(said).map_err(|why| Error::invalid(format!("a request that is no JSON: {why}")))
 }
 
+/// The options and the user's columns of `{"options": {..}, "schema": ..}`.
+pub(crate) fn parse_open(said: &[u8]) -> Result<(LoadOptions, Option<Schema>)> {
+    let said = json(said)?;
+    let given = said.get("options").and_then(Json::as_object).into_iter().flatten();
+    let mut given: BTreeMap<String, String> =
+        given.filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned()))).collect();
+    let user = said.get("schema").filter(|schema| !schema.is_null()).map(types::from_spark).transpose()?;
+    if said.get("folders").is_some_and(|folders| !folders.is_null()) {
+        given.entry("path".to_owned()).or_default();
+    }
+    Ok((LoadOptions::parse(&given, None)?, user))
+}
+
 impl Table {
     /// The table for `{"options": {..}, "schema": ..}`; the schema is the user's, if there is one.
     pub fn open(said: &[u8]) -> Result<Self> {
+        let (options, user) = parse_open(said)?;
         let said = json(said)?;
-        let given = said.get("options").and_then(Json::as_object).into_iter().flatten();
-        let given: BTreeMap<String, String> =
-            given.filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned()))).collect();
-        let user =
-            said.get("schema").filter(|schema| !schema.is_null()).map(types::from_spark).transpose()?;
-        let mut options = given;
-        let folders = said.get("folders").filter(|folders| !folders.is_null());
-        if folders.is_some() {
-            options.entry("path".to_owned()).or_default();
-        }
-        let options = LoadOptions::parse(&options, None)?;
-        match (folders, user) {
+        match (said.get("folders").filter(|folders| !folders.is_null()), user) {
             (Some(folders), Some(user)) => Self::of_hive(options, folders, user),
             (_, user) => Self::new(options, user),
         }
@@ -95,15 +98,24 @@ impl Table {
     }
 
     /// The table that some options ask for, with the columns of the user.
-    pub fn new(mut options: LoadOptions, user: Option<Schema>) -> Result<Self> {
-        let mut dataset = dataset(&options)?;
+    pub fn new(options: LoadOptions, user: Option<Schema>) -> Result<Self> {
+        Self::over(dataset, options, user)
+    }
+
+    /// The same over files that somebody else has found.
+    pub fn over(
+        dataset: impl Fn(&LoadOptions) -> Result<Dataset>,
+        mut options: LoadOptions,
+        user: Option<Schema>,
+    ) -> Result<Self> {
+        let mut found = dataset(&options)?;
         if let Some(typed) =
-            user.as_ref().map(|user| typed_by_user(&dataset, &options, user)).transpose()?.flatten()
+            user.as_ref().map(|user| typed_by_user(&found, &options, user)).transpose()?.flatten()
         {
             options.open.schema = Some(SchemaSpec::Arrow(typed));
-            dataset = self::dataset(&options)?;
+            found = dataset(&options)?;
         }
-        Self::with(dataset, options, user)
+        Self::with(found, options, user)
     }
 
     fn with(dataset: Dataset, options: LoadOptions, user: Option<Schema>) -> Result<Self> {
@@ -243,7 +255,7 @@ impl Table {
     }
 }
 
-fn opening(options: &LoadOptions) -> Opening {
+pub(crate) fn opening(options: &LoadOptions) -> Opening {
     Opening {
         format: options.format.clone(),
         options: options.open.clone(),

@@ -45,6 +45,8 @@ const OF_LOAD: &[&str] = &[
     "verify_checksums",
     "unify",
     "mergeschema",
+    "maxfilespertrigger",
+    "maxbytespertrigger",
 ];
 /// Options of a `save()` that are none of a format's.
 const OF_SAVE: &[&str] = &["path", "as", "mode"];
@@ -88,6 +90,10 @@ pub struct LoadOptions {
     pub batch_rows: usize,
     /// The columns of all files, for which planning opens each; else those of the first.
     pub unify: bool,
+    /// Most files that a batch of a stream takes.
+    pub max_files_per_trigger: Option<u64>,
+    /// Most bytes of files that it takes.
+    pub max_bytes_per_trigger: Option<u64>,
     /// The options of the stores.
     pub storage: BTreeMap<String, String>,
     /// How files are opened.
@@ -106,6 +112,10 @@ impl LoadOptions {
         }
         let format = format.or(get("format"));
         let batch_rows = size("batch_rows", get("batch_rows"), BATCH_ROWS)?;
+        let limit = |name: &str| match get(&name.to_lowercase()) {
+            Some(text) => size(name, Some(text), 0).map(Some),
+            None => Ok(None),
+        };
         let unify = get("unify").or(get("mergeschema")).unwrap_or("false");
         Ok(Self {
             paths: paths(&given)?,
@@ -115,6 +125,8 @@ impl LoadOptions {
             on_error,
             damage: get("damage").map(str::to_owned),
             split_bytes: size("split_bytes", get("split_bytes"), SPLIT_BYTES)?,
+            max_files_per_trigger: limit("maxFilesPerTrigger")?,
+            max_bytes_per_trigger: limit("maxBytesPerTrigger")?,
             batch_rows: usize::try_from(batch_rows).unwrap_or(usize::MAX),
             unify: truth("unify", unify)?,
             storage: nested(&given, "storage_options")?,
@@ -414,6 +426,7 @@ mod tests {
             ),
             (("batch_rows", "0"), "option batch_rows: expected a positive number"),
             (("batch_rows", "99999999999t"), "option batch_rows: expected a positive number"),
+            (("maxFilesPerTrigger", "-1"), "option maxFilesPerTrigger: expected a positive number"),
             (("unify", "perhaps"), "option unify: expected true or false, found 'perhaps'"),
             (("paths", "{}"), "option paths: expected a JSON list of texts, found '{}'"),
             (

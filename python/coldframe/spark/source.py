@@ -12,7 +12,7 @@ from collections.abc import MutableMapping
 from typing import Any, ClassVar
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, DataSourceWriter
 from pyspark.sql.types import StructType
 
 from coldframe._coldframe import UnsupportedError, formats
@@ -67,6 +67,12 @@ class ColdframeSource(DataSource):
         """A writer of one file per Spark partition."""
         return ColdframeWriter(
             write_options(self.options, self.format_name), arrow_schema_for(schema), overwrite
+        )
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Streams are the connector's for the JVM."""
+        raise UnsupportedError(
+            "readStream by the Python source: the connector for the JVM has it (coldframe.spark.session())"
         )
 
     def _typed_by_user(self, options: ReadOptions, schema: StructType) -> ReadOptions:

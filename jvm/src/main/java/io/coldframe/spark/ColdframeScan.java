@@ -13,6 +13,7 @@ import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeFiltering;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.sources.In;
 import org.apache.spark.sql.types.StructType;
@@ -27,6 +28,7 @@ final class ColdframeScan implements Scan, SupportsReportStatistics, SupportsRun
   private final boolean count;
   private final List<String> filters;
   private final StructType schema;
+  private boolean isStream;
   /** What a join's other side has told of partitions, while the query runs. */
   private List<String> runtime = new ArrayList<>();
 
@@ -70,11 +72,18 @@ final class ColdframeScan implements Scan, SupportsReportStatistics, SupportsRun
     }
     List<String> columns = new ArrayList<>(java.util.Arrays.asList(required.fieldNames()));
     return "coldframe "
-        + table.name()
+        + (isStream ? "stream" : table.name())
         + " [columns: " + String.join(", ", columns) + "] [pushed filters: " + String.join(", ", filters) + "]"
         + (options.containsKey("filter") ? " [filter: " + options.get("filter") + "]" : "")
         + (limit < 0 ? "" : " [pushed limit: " + limit + "]")
         + (count ? " [pushed aggregate: count(*)]" : "");
+  }
+
+  /** A stream needs no file before there is one: neither this nor what Spark asks before opens the table. */
+  @Override
+  public MicroBatchStream toMicroBatchStream(String checkpoint) {
+    isStream = true;
+    return new ColdframeStream(table.opening(schema), required, request(new ArrayList<>()), checkpoint);
   }
 
   @Override
@@ -112,7 +121,7 @@ final class ColdframeScan implements Scan, SupportsReportStatistics, SupportsRun
 
   @Override
   public Statistics estimateStatistics() {
-    long[] known = count ? new long[] {-1, -1} : table.statistics(request(new ArrayList<>()));
+    long[] known = count || isStream ? new long[] {-1, -1} : table.statistics(request(new ArrayList<>()));
     return new Statistics() {
       @Override
       public OptionalLong sizeInBytes() {

@@ -55,7 +55,11 @@ final class ColdframeTable implements SupportsRead, SupportsWrite {
   @Override
   public Set<TableCapability> capabilities() {
     return Collections.unmodifiableSet(
-        EnumSet.of(TableCapability.BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE));
+        EnumSet.of(
+            TableCapability.BATCH_READ,
+            TableCapability.MICRO_BATCH_READ,
+            TableCapability.BATCH_WRITE,
+            TableCapability.TRUNCATE));
   }
 
   @Override

@@ -28,33 +28,51 @@ final class OpenTable {
   private static final class Reference extends PhantomReference<OpenTable> {
     private final long number;
 
-    Reference(OpenTable table) {
+    Reference(OpenTable table, long number) {
       super(table, FORGOTTEN);
-      this.number = table.number;
+      this.number = number;
     }
   }
 
-  private final long number;
   private final boolean ofHive;
+  private final Map<String, String> options;
+  private final String folders;
+  private final StructType user;
+  private long number;
 
-  /** Opens the files that the options name; {@code schema} is the user's, or null. */
+  /** The files that the options name; {@code schema} is the user's, or null. */
   OpenTable(Map<String, String> options, StructType schema) {
     this(options, schema, null);
   }
 
   /** The files of a Hive metastore's table: {@code folders} are its partitions, as JSON. */
   OpenTable(Map<String, String> options, StructType schema, String folders) {
+    this.options = options;
+    this.folders = folders;
+    user = schema;
     ofHive = folders != null;
-    for (Object gone = FORGOTTEN.poll(); gone != null; gone = FORGOTTEN.poll()) {
-      Reference reference = (Reference) gone;
-      REFERENCES.remove(reference);
-      Native.closeTable(reference.number);
+  }
+
+  /** What opens the table, or a stream of its files, with some columns; null are those of the files. */
+  String opening(StructType columns) {
+    String said = columns == null ? "null" : json(columns);
+    return "{\"options\":" + Json.object(options) + ",\"schema\":" + said + ",\"folders\":" + folders + "}";
+  }
+
+  /** The table, opened when it is first asked: a stream's may have no file yet. */
+  private synchronized long number() {
+    if (number == 0) {
+      for (Object gone = FORGOTTEN.poll(); gone != null; gone = FORGOTTEN.poll()) {
+        Reference reference = (Reference) gone;
+        REFERENCES.remove(reference);
+        Native.closeTable(reference.number);
+      }
+      NativeLibrary.load();
+      number = Native.open(Json.bytes(opening(user)));
+      REFERENCES.add(new Reference(this, number));
+      texts(Native.notices(number)).forEach(LOG::warning);
     }
-    NativeLibrary.load();
-    String said = schema == null ? "null" : json(schema);
-    number = Native.open(Json.bytes("{\"options\":" + Json.object(options) + ",\"schema\":" + said + ",\"folders\":" + folders + "}"));
-    REFERENCES.add(new Reference(this));
-    texts(Native.notices(number)).forEach(LOG::warning);
+    return number;
   }
 
   /**
@@ -67,11 +85,11 @@ final class OpenTable {
   }
 
   String name() {
-    return new String(Native.name(number), StandardCharsets.UTF_8);
+    return new String(Native.name(number()), StandardCharsets.UTF_8);
   }
 
   List<String> partitions() {
-    return texts(Native.partitions(number));
+    return texts(Native.partitions(number()));
   }
 
   /** Texts that each have a zero byte behind them. */
@@ -86,14 +104,14 @@ final class OpenTable {
   }
 
   StructType schema() {
-    StructType schema = (StructType) DataType.fromJson(new String(Native.schema(number), StandardCharsets.UTF_8));
+    StructType schema = (StructType) DataType.fromJson(new String(Native.schema(number()), StandardCharsets.UTF_8));
     SparkVersion.demandTypes(schema);
     return schema;
   }
 
   /** For each filter, whether the library evaluates it. */
   boolean[] takes(List<String> filters) {
-    byte[] found = Native.takes(number, Json.bytes(Json.texts(filters)));
+    byte[] found = Native.takes(number(), Json.bytes(Json.texts(filters)));
     boolean[] taken = new boolean[found.length];
     for (int at = 0; at < found.length; at++) {
       taken[at] = found[at] != 0;
@@ -102,7 +120,7 @@ final class OpenTable {
   }
 
   long[] statistics(String request) {
-    return Native.statistics(number, Json.bytes(request));
+    return Native.statistics(number(), Json.bytes(request));
   }
 
   /** The same for the same files, of the same sizes and times. */
@@ -117,7 +135,12 @@ final class OpenTable {
   }
 
   List<byte[]> plan(String request) {
-    ByteBuffer all = ByteBuffer.wrap(Native.plan(number, Json.bytes(request)));
+    return framed(Native.plan(number(), Json.bytes(request)));
+  }
+
+  /** Tasks that each have their length before them. */
+  static List<byte[]> framed(byte[] bytes) {
+    ByteBuffer all = ByteBuffer.wrap(bytes);
     List<byte[]> tasks = new ArrayList<>();
     while (all.hasRemaining()) {
       byte[] task = new byte[all.getInt()];

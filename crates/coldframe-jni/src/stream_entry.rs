@@ -1,0 +1,139 @@
+//! The native methods of `io.coldframe.spark.NativeStream`, in the manner of [`crate::entry`].
+
+#![expect(unsafe_code, reason = "the JVM finds native methods by unmangled names")]
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use jni::EnvUnowned;
+use jni::objects::{JByteArray, JClass};
+use jni::sys::{jboolean, jlong};
+
+use crate::entry::{Bytes, bytes};
+use crate::failure::{Failure, Throw};
+use crate::handles::Handles;
+use crate::plan;
+use crate::stream::Stream;
+
+static STREAMS: Handles<Mutex<Stream>> = Handles::new("stream");
+
+fn stream(of: &Mutex<Stream>) -> MutexGuard<'_, Stream> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Opens a stream by its options and columns.
+// SAFETY: no other symbol has this name, which JNI gives to a method of our class.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_open<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+    request: JByteArray<'a>,
+) -> jlong {
+    env.with_env(|env| {
+        let request = env.convert_byte_array(&request)?;
+        Ok::<_, Failure>(STREAMS.add(Mutex::new(Stream::open(&request)?)))
+    })
+    .resolve::<Throw>()
+}
+
+/// Takes in entries of the log; the number of the newest.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_recall<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+    number: jlong,
+    entries: JByteArray<'a>,
+) -> jlong {
+    env.with_env(|env| {
+        let entries = env.convert_byte_array(&entries)?;
+        let of = STREAMS.get(number)?;
+        let mut stream = stream(&of);
+        stream.recall(&entries)?;
+        Ok::<_, Failure>(stream.last())
+    })
+    .resolve::<Throw>()
+}
+
+/// The next entry, or null where there is no new file.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_fresh<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+    number: jlong,
+    unlimited: jboolean,
+) -> Bytes {
+    env.with_env(|env| {
+        let of = STREAMS.get(number)?;
+        let entry = stream(&of).fresh(unlimited)?;
+        entry.map_or_else(|| Ok(Bytes::default()), |entry| bytes(env, &entry))
+    })
+    .resolve::<Throw>()
+}
+
+/// All entries so far.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_all<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+    number: jlong,
+) -> Bytes {
+    env.with_env(|env| {
+        let of = STREAMS.get(number)?;
+        let all = stream(&of).all();
+        bytes(env, &all)
+    })
+    .resolve::<Throw>()
+}
+
+/// Takes what lies there now to be all.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_freeze<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+    number: jlong,
+) {
+    env.with_env(|_| {
+        let of = STREAMS.get(number)?;
+        stream(&of).freeze()?;
+        Ok::<_, Failure>(())
+    })
+    .resolve::<Throw>();
+}
+
+/// The tasks of a batch, each behind its length ([`plan::framed`]).
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_plan<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+    number: jlong,
+    from: jlong,
+    to: jlong,
+    request: JByteArray<'a>,
+) -> Bytes {
+    env.with_env(|env| {
+        let request = env.convert_byte_array(&request)?;
+        let of = STREAMS.get(number)?;
+        let tasks = stream(&of).plan(from, to, &request)?;
+        bytes(env, &plan::framed(&tasks)?)
+    })
+    .resolve::<Throw>()
+}
+
+/// Frees a stream.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_close<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+    number: jlong,
+) {
+    env.with_env(|_| {
+        STREAMS.remove(number);
+        Ok::<_, Failure>(())
+    })
+    .resolve::<Throw>();
+}
