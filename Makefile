@@ -4,7 +4,8 @@
 # make peers  side by side with Hive and Trino (needs Maven and Java)
 # make model  the migration's model-based test for MODEL_MINUTES (30): random sequences of what people do
 # make fuzz   every fuzz target for FUZZ_SECONDS (1800) each; make fuzz-smoke: all of them in two minutes (fuzz/README.md)
-# make wheel  the wheel that users and executors install, for Linux with glibc 2.17 and newer; make sdist: the sources
+# make wheel  the wheel that users and executors install, for Linux with glibc 2.17 and newer, with the Spark connector in it;
+#             make sdist: the sources
 # make jar    the Spark connector for the JVM (needs Maven and a JDK)
 # make audit  advisories, licences and duplicates of what is built from, by databases on the network
 # make docs   the documentation as a site, in site/
@@ -20,11 +21,12 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 DEMO_OUT ?= demo-out
 MATURIN := 'maturin>=1.9,<2'
 JAVA := $(shell find jvm/src -type f) jvm/pom.xml
+TARGET := $(shell uname -m)-unknown-linux-gnu
 JAR := python/coldframe/spark/coldframe-spark.jar
 PYTHON_FILES := python tests benches packaging docs/site
 
 .NOTPARALLEL:
-.PHONY: demo jar test test-rust test-python lint bench model fuzz fuzz-smoke peers wheel sdist smoke docs audit clean
+.PHONY: demo jar jar-to-ship test test-rust test-python lint bench model fuzz fuzz-smoke peers wheel sdist smoke docs audit clean
 
 demo: $(VENV)/.built-release $(VENV)/.java
 	$(BIN)/python benches/demo.py $(DEMO_OUT)
@@ -76,11 +78,20 @@ peers: $(VENV)/.built-release $(VENV)/.dev $(VENV)/.java
 
 # By zig's C library stubs, so that no symbol is newer than the nodes of old clusters have (packaging/symbols.py looks).
 # maturin finds zig by the first python3 of the path.
-wheel: $(VENV)/.ship
-	rm -f dist/coldframe-*.whl $(JAR) $(VENV)/.jar-dev # no unoptimised connector in a wheel
+wheel: $(VENV)/.ship jar-to-ship
+	rm -f dist/coldframe-*.whl
 	$(BIN)/python packaging/licences.py
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --release --locked --zig --compatibility manylinux2014 --out dist
 	$(BIN)/python packaging/symbols.py dist/coldframe-*.whl
+
+# The connector of a wheel: optimised, and for nodes as old as the wheel's. The next `make test` builds that of the tests again.
+jar-to-ship: $(VENV)/.ship
+	rm -f $(JAR) $(VENV)/.jar-dev
+	@if command -v mvn >/dev/null && command -v javac >/dev/null; then \
+		mvn -q -B -f jvm/pom.xml package && \
+		PATH="$(abspath $(BIN)):$$PATH" cargo zigbuild --release --locked -q -p coldframe-jni --target $(TARGET).2.17 && \
+		$(BIN)/python packaging/jar.py jvm/target/coldframe-spark.jar target/$(TARGET)/release/libcoldframe_jni.so $(JAR); \
+	else echo 'no Maven or no JDK here: the wheel has no Spark connector for the JVM'; fi
 
 sdist: $(VENV)/.ship
 	$(BIN)/python packaging/licences.py
@@ -105,14 +116,15 @@ $(VENV)/.base: pyproject.toml | $(VENV)/.venv
 # What the tests and lints need beside it.
 $(VENV)/.dev: pyproject.toml $(VENV)/.base
 	$(PIP) install pytest pytest-timeout psutil hypothesis mypy ruff polars duckdb nanoarrow fsspec deltalake 'pyiceberg[sql-sqlite,glue]' thrift 'moto[server]' \
-		'mkdocs-material>=9,<10' 'mkdocstrings[python]>=1,<2' nbformat nbclient ipykernel
+		'mkdocs-material>=9,<10' 'mkdocstrings[python]>=1,<2' nbformat nbclient ipykernel \
+		'grpcio>=1.76' 'grpcio-status>=1.76' 'googleapis-common-protos>=1.71' 'zstandard>=0.25' # of Spark Connect's client
 	@# Built here, by a C compiler and the headers of Kerberos: where it cannot be, tests of Kerberos are skipped.
 	@$(PIP) install gssapi 2>/dev/null || echo 'no gssapi here: Kerberos of a Hive metastore is not tested'
 	@touch $@
 
 # What building wheels needs.
 $(VENV)/.ship: pyproject.toml | $(VENV)/.venv
-	$(PIP) install $(MATURIN) ziglang pyelftools
+	$(PIP) install $(MATURIN) ziglang cargo-zigbuild pyelftools
 	@touch $@
 
 # Spark wants Java 17 or newer; where the machine has none, a package brings a runtime.

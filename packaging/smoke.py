@@ -34,6 +34,14 @@ assert cf.scan(folder / "t.orc").count() == 1000
 command = [pathlib.Path(sys.executable).with_name("coldframe"), "count", folder / "t.orc"]
 done = subprocess.run(command, capture_output=True, text=True)
 assert done.stdout == "1000\\n", done
+import coldframe.spark, zipfile
+try:
+    jar = coldframe.spark.jar()
+except cf.UnsupportedError as missing:
+    print(missing)
+else:
+    with zipfile.ZipFile(jar) as connector:
+        assert any(name.endswith("/libcoldframe_jni.so") for name in connector.namelist())
 from coldframe.layout import page
 assert "<svg" in page(cf.open(folder / "t.orc"))
 print("coldframe", cf.__version__, "on Python", sys.version.split()[0], "with pyarrow", pa.__version__)

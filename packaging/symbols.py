@@ -2,6 +2,8 @@
 
     python packaging/symbols.py dist/coldframe-0.1.0-cp310-abi3-manylinux2014_x86_64.manylinux_2_17_x86_64.whl
 
+The native library of the Spark connector, which is in the jar in the wheel, is looked at in the same way.
+
 A shared object lists the versions of the symbols that it needs from each library (`.gnu.version_r`). A node
 of an old cluster has glibc 2.17, and loads nothing that needs a newer one.
 """
@@ -30,6 +32,9 @@ LIBRARIES = {
     "ld-linux-aarch64.so.1",
 }
 
+MOST_BYTES = 30_000_000
+"""Of a wheel that people still download without a thought."""
+
 
 def needed(extension: bytes) -> Iterator[tuple[str, str]]:
     """Libraries and versions of their symbols, such as `("libc.so.6", "GLIBC_2.17")`."""
@@ -46,15 +51,29 @@ def libraries(extension: bytes) -> set[str]:
     return {tag.needed for tag in dynamic.iter_tags() if tag.entry.d_tag == "DT_NEEDED"}
 
 
+def shared_objects(archive: zipfile.ZipFile) -> Iterator[tuple[str, bytes]]:
+    """Those of a wheel, and of the jars in it."""
+    for name in archive.namelist():
+        if name.endswith(".so"):
+            yield name, archive.read(name)
+        elif name.endswith(".jar"):
+            with zipfile.ZipFile(io.BytesIO(archive.read(name))) as jar:
+                yield from ((f"{name}!{inner}", data) for inner, data in shared_objects(jar))
+
+
 def check(wheel: Path) -> list[str]:
     """The problems of a wheel; prints what is fine."""
     named = re.search(r"manylinux_(\d+)_(\d+)", wheel.name)
     most = (int(named[1]), int(named[2])) if named else (2, 17)
     wrong = []
+    size = wheel.stat().st_size
+    if size > MOST_BYTES:
+        wrong.append(
+            f"{wheel.name}: {size / 1e6:.1f} MB: the connector's jar belongs in a distribution of its own"
+        )
     with zipfile.ZipFile(wheel) as archive:
-        extensions = [name for name in archive.namelist() if name.endswith(".so")]
-        for name in extensions:
-            data = archive.read(name)
+        extensions = list(shared_objects(archive))
+        for name, data in extensions:
             found = {(library, version) for library, version in needed(data) if version.startswith("GLIBC_2")}
             versions = {tuple(map(int, re.findall(r"\d+", version))) for _, version in found}
             highest = max(versions, default=(0,))

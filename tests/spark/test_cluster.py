@@ -11,6 +11,7 @@ import tarfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyspark
 import pytest
@@ -81,9 +82,8 @@ def test_executors_need_only_the_archive(numbers: Path, tmp_path: Path) -> None:
     assert facts["migrated"] == sum(table["rows"] for table in expected.values())
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("work_folder")
-def test_the_connector_needs_no_python_in_executors(numbers: Path) -> None:
+def connector_job(name: str, *arguments: object) -> dict[str, Any]:
+    """What a program prints that uses the connector on a cluster without Python."""
     try:
         coldframe.spark.jar()
     except coldframe.UnsupportedError as missing:
@@ -91,10 +91,29 @@ def test_the_connector_needs_no_python_in_executors(numbers: Path) -> None:
     # A Python worker in an executor would be a program that fails.
     environment = {**os.environ, "PYSPARK_DRIVER_PYTHON": sys.executable, "PYSPARK_PYTHON": "/bin/false"}
     environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": str(Path(coldframe.__file__).parents[1])}
-    job = Path(__file__).with_name("connector_job.py")
-    done = subprocess.run(
-        [sys.executable, str(job), str(numbers)], env=environment, capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, str(Path(__file__).with_name(name)), *map(str, arguments)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    facts = json.loads(done.stdout.splitlines()[-1])
+    facts: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return facts
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("work_folder")
+def test_the_connector_needs_no_python_in_executors(numbers: Path) -> None:
+    facts = connector_job("connector_job.py", numbers)
     assert facts == {"rows": 3000, "sum": 4498500, "found": [["row 77", 38.5]], "executors": 2}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("work_folder")
+def test_killed_tasks_leave_nothing_and_lose_nothing(numbers: Path) -> None:
+    """`COLDFRAME_TASK_KILLS=100` for a soak."""
+    kills = int(os.environ.get("COLDFRAME_TASK_KILLS", "10"))
+    facts = connector_job("kills_job.py", numbers, kills)
+    assert facts["killed"] > kills // 2
+    assert (facts["executors"], facts["held"]) == (2, ["0 tables, 0 readers, 0 batches"])
+    assert facts["opened"] == []
+    assert facts["expected"] == [180_000, 60 * sum(range(3000))]
+    assert facts["after"] == facts["expected"]
+    assert facts["with a lost executor"] == [facts["expected"]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coldframe._coldframe import UnsupportedError
+from coldframe._coldframe import UnsupportedError, __version__
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 JAR = "coldframe-spark.jar"
 CATALOG = "spark.sql.catalog.coldframe"
 CATALOG_CLASS = "io.coldframe.spark.PathCatalog"
+SOURCE = "io.coldframe.spark.ColdframeSource"
 EXTENSIONS = "io.coldframe.spark.Extensions"
 """For `spark.sql.extensions`: RCFile tables of a Hive metastore are read by the connector."""
 
@@ -52,10 +53,44 @@ def _also(builder: SparkSession.Builder, setting: str, one: str) -> SparkSession
 
 
 def is_loaded(spark: SparkSession) -> bool:
-    """Whether the jar is on the class path of a session's driver."""
+    """Whether the jar is on the class path of a session's driver.
+
+    Raises if it is of another version than this package.
+    """
+    found = loaded_version(spark)
+    if found is not None and found != __version__:
+        raise UnsupportedError(
+            f"coldframe {__version__} with the connector's jar of version {found}: take both from one build"
+        )
+    return found is not None
+
+
+def loaded_version(spark: SparkSession) -> str | None:
+    """The version of the jar on the class path of a session's driver; None if there is no jar."""
+    return _version_in_server(spark) if is_remote(spark) else _version_in_jvm(spark)
+
+
+def is_remote(spark: SparkSession) -> bool:
+    """Whether the session is one of Spark Connect, whose JVM is the server's."""
+    return type(spark).__module__.startswith("pyspark.sql.connect.")
+
+
+def _version_in_jvm(spark: SparkSession) -> str | None:
     try:
         loader = spark._jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()  # type: ignore[union-attr]
-        loader.loadClass("io.coldframe.spark.ColdframeSource")
+        source = loader.loadClass(SOURCE)
     except Exception:
-        return False
-    return True
+        return None
+    return str(source.getMethod("version", None).invoke(None, None))
+
+
+def _version_in_server(spark: SparkSession) -> str | None:
+    """Asks by a query, which is all that a client of Spark Connect can ask by."""
+    asked = spark.sql(f"select java_method('{SOURCE}', 'version')")
+    try:
+        asked.schema  # noqa: B018 - the server looks for the class, and starts no job
+    except Exception as error:
+        if "class" not in str(error).lower():
+            raise
+        return None
+    return str(asked.collect()[0][0])

@@ -1,5 +1,6 @@
 package io.coldframe.spark;
 
+import java.lang.management.ManagementFactory;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
@@ -22,6 +23,19 @@ public class ColdframeSource
   private OpenTable inferred;
 
   private StructType told;
+
+  /** The jar's version, which any session can ask for: {@code SELECT java_method('io.coldframe.spark.ColdframeSource', 'version')}. */
+  public static String version() {
+    return NativeLibrary.version();
+  }
+
+  /** What the native library holds in this JVM, and which one it is; asked in the same way. */
+  public static String held() {
+    NativeLibrary.load();
+    long[] held = Native.held();
+    String process = ManagementFactory.getRuntimeMXBean().getName();
+    return process + ": " + held[0] + " tables, " + held[1] + " readers, " + held[2] + " batches";
+  }
 
   @Override
   public String shortName() {

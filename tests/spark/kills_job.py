@@ -1,0 +1,114 @@
+"""Cancels queries of the connector in the middle, on executors of their own, and tells what is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+from pyspark.sql import DataFrame, SparkSession
+from spark_data import NUMBERS
+
+import coldframe.spark
+
+HELD = "java_method('io.coldframe.spark.ColdframeSource', 'held')"
+
+
+def start() -> SparkSession:
+    """Two executors, one core each."""
+    builder = coldframe.spark.session().master("local-cluster[2,1,1024]")
+    for key, value in {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.executor.memory": "512m",
+        "spark.sql.shuffle.partitions": "2",
+    }.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def held(spark: SparkSession) -> dict[int, str]:
+    """What the native library holds in each executor's process."""
+    told = spark.range(0, 32, 1, 32).selectExpr(f"{HELD} as told").distinct().collect()
+    found = (re.fullmatch(r"(\d+)@.*: (.*)", row.told) for row in told)
+    return {int(one[1]): one[2] for one in found if one}
+
+
+def is_running(spark: SparkSession) -> bool:
+    """Whether any task runs."""
+    tracker = spark.sparkContext.statusTracker()
+    stages = (tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds())
+    return any(stage is not None and stage.numActiveTasks > 0 for stage in stages)
+
+
+def cancelled(spark: SparkSession, frame: DataFrame, number: int, rng: random.Random) -> bool:
+    """Whether a query was cancelled while its tasks ran."""
+    group, failed = f"query-{number}", []
+
+    def run() -> None:
+        # Half of them are killed by an interrupt, half by their own looks at whether they are.
+        spark.sparkContext.setJobGroup(group, group, interruptOnCancel=number % 2 == 0)
+        try:
+            frame.write.format("noop").mode("overwrite").save()
+        except Exception as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    while thread.is_alive() and not is_running(spark):
+        time.sleep(0.005)
+    time.sleep(rng.random() * 0.5)
+    spark.sparkContext.cancelJobGroup(group)
+    thread.join()
+    while is_running(spark):
+        time.sleep(0.01)
+    return bool(failed)
+
+
+def main(numbers: str, kills: str) -> None:
+    """Prints how many were killed, and what was left open."""
+    spark, rng = start(), random.Random(23)
+    files = sorted(map(str, Path(numbers).glob("*.rc"))) * 60
+    frame = spark.read.format("coldframe").options(**NUMBERS, batch_rows="64", split_bytes="64k").load(files)
+    asked = frame.selectExpr("count(s)", "sum(a)")
+    expected = list(asked.collect()[0])
+    killed = sum(cancelled(spark, frame, number, rng) for number in range(int(kills)))
+    left = held(spark)
+    opened = [
+        file.path
+        for pid in left
+        for file in psutil.Process(pid).open_files()
+        if file.path.startswith(numbers)
+    ]
+    # An executor that is gone in the middle costs nothing but time.
+    results: list[list[int]] = []
+    thread = threading.Thread(target=lambda: results.append(list(asked.collect()[0])))
+    thread.start()
+    while thread.is_alive() and not is_running(spark):
+        time.sleep(0.005)
+    os.kill(next(iter(left)), signal.SIGKILL)
+    thread.join()
+    facts = {
+        "killed": killed,
+        "executors": len(left),
+        "held": sorted(set(left.values())),
+        "opened": opened,
+        "expected": expected,
+        "after": list(asked.collect()[0]),
+        "with a lost executor": results,
+    }
+    spark.stop()
+    print(json.dumps(facts))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3])
