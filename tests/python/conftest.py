@@ -6,11 +6,12 @@ import datetime as dt
 import decimal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import browsing
 import pyarrow as pa
 import pytest
-from hive_estate import HiveEstate, hive_client
+from hive_estate import HiveEstate, hive_client, spark_over
 from samples import ROWS, SCHEMA
 from servers import HiveMetastore
 from truth import Case, case
@@ -65,6 +66,13 @@ def hive_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveMetast
     started = HiveMetastore(tmp_path_factory.mktemp("hive") / "metastore")
     yield started
     started.stop()
+
+
+@pytest.fixture(scope="module")
+def hive_spark(hive_server: HiveMetastore) -> Iterator[Any]:
+    """A session with Hive support over the metastore."""
+    with spark_over(hive_server.url) as spark:
+        yield spark
 
 
 @pytest.fixture

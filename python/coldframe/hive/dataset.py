@@ -259,7 +259,8 @@ class HiveDataset(Dataset):
         partitions = self._partitions_of(test)
         reading = self._reading_now()
         for group in self._groups(partitions):
-            yield from group.datasets(self._columns, self._keys, reading)
+            by_position = self.definition.is_by_position
+            yield from group.datasets(self._columns, self._keys, reading, by_position=by_position)
 
     def _reading_now(self) -> Reading:
         """How files are opened: of a transactional table, with the writes that count now."""

@@ -14,7 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from coldframe.hive.facts import (
+    POSITIONS,
     PROVIDER,
+    are_found_by_position,
     declared_format,
     location_of_files,
     partitions_are_registered,
@@ -142,6 +144,11 @@ class Definition:
         return self.parameters.get("transactional", "").lower() == "true"
 
     @property
+    def is_by_position(self) -> bool:
+        """Whether columns are found by their positions in files that have names, too."""
+        return are_found_by_position(self.parameters)
+
+    @property
     def location(self) -> str | None:
         """Where its files are; None where it has none of its own."""
         return location_of_files(
@@ -198,6 +205,10 @@ class Definition:
             return f"kept by {handler.rpartition('.')[2]}: open the files of that system instead"
         if self.location is None:
             return "it has no location"
+        if self.is_by_position and self.is_transactional:
+            return f"transactional, with {POSITIONS}"
+        if self.is_by_position and self.parameters.get(f"{POSITIONS}.level", "1").strip() != "1":
+            return f"its {POSITIONS}.level is about fields of structs"
         if PROVIDER in self.parameters and self.storage.columns == _DUMMY:
             return "a table of Spark's whose columns Hive does not know: scan its directory instead"
         return None

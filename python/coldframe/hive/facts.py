@@ -9,8 +9,10 @@ from urllib.parse import unquote
 from coldframe._coldframe import formats
 
 __all__ = [
+    "POSITIONS",
     "PROVIDER",
     "are_folders_of",
+    "are_found_by_position",
     "claims_to_be_accurate",
     "declared_format",
     "location_of_files",
@@ -20,6 +22,8 @@ __all__ = [
 
 PROVIDER = "spark.sql.sources.provider"
 """The property that a table of Spark's own has: its format."""
+POSITIONS = "orc.force.positional.evolution"
+"""The property of a table whose columns Hive finds by their positions in files that have names."""
 _ROWS = ("numRows", "spark.sql.statistics.numRows")
 _FORMATS = tuple(
     (ending, name) for name, about in formats().items() for ending in about["capabilities"]["input_formats"]
@@ -51,6 +55,11 @@ def are_folders_of(keys: Sequence[str], folders: Sequence[str]) -> bool:
     return len(folders) >= len(keys) and all(
         "=" in folder and unquote(folder.partition("=")[0]) == key for folder, key in pairs
     )
+
+
+def are_found_by_position(parameters: Mapping[str, str]) -> bool:
+    """Whether Hive finds a table's columns by their positions even in files that have names for them."""
+    return parameters.get(POSITIONS, "").strip().lower() == "true"
 
 
 def stated_rows(parameters: Mapping[str, str]) -> tuple[int, ...]:

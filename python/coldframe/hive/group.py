@@ -2,7 +2,8 @@
 
 table             id, price, channel
 partition         id, cost             cost is price: a partition's columns are the table's by position
-file with names   price, id            by the table's names, whatever the partition calls them
+file with names   price, id            by the table's names, whatever the partition calls them; by position
+                                       where the table says so (orc.force.positional.evolution)
 without           _col0, _col1         by position: RCFile, and ORC of Hive before 2.0
 """
 
@@ -17,7 +18,7 @@ import pyarrow as pa
 
 from coldframe._coldframe import parse_columns
 from coldframe.discovery import Found, discover
-from coldframe.errors import NotFoundError
+from coldframe.errors import NotFoundError, SchemaError
 from coldframe.file import Keys, OpenArguments
 from coldframe.hive.definition import Column, PartitionDefinition, Storage, in_hive
 from coldframe.hive.facts import are_folders_of
@@ -75,11 +76,12 @@ class Group:
         return format, storage.serde, types, tuple(sorted(storage.serde_properties.items()))
 
     def datasets(
-        self, table: pa.Schema, keys: pa.Schema, reading: Reading
+        self, table: pa.Schema, keys: pa.Schema, reading: Reading, *, by_position: bool = False
     ) -> Iterator[tuple[Dataset, dict[str, str]]]:
         """Its files, and the name that each column of the table has there; columns that it lacks have none.
 
-        `table` has the table's columns without the `keys`, which are the partition columns.
+        `table` has the table's columns without the `keys`, which are the partition columns. `by_position`:
+        whether a name in a file says nothing.
         """
         own = options_for(self.location, reading.storage_options)
         arguments = replace(reading, storage_options=own).arguments(self.format, self.storage)
@@ -87,7 +89,8 @@ class Group:
         # Hive's readers look up the table's names in files that have names.
         is_named = "schema" not in arguments.options
         names_there = table.names if is_named else [one.name for one in self.storage.columns[: len(table)]]
-        for names, some in self._by_names(files, arguments, names_there):
+        by_names = self._by_own_names if by_position and is_named else self._by_names
+        for names, some in by_names(files, arguments, names_there):
             columns = [kind.with_name(name) for name, kind in zip(names, table, strict=False)]
             schema = pa.schema([*columns, *keys])
             dataset = Dataset(some, arguments, keys if len(keys) else None, schema=schema)
@@ -127,6 +130,21 @@ class Group:
             some = [one for one, has_none in zip(files, nameless, strict=True) if has_none == without]
             if some:
                 yield ([f"_col{at}" for at in range(len(own))] if without else own), some
+
+    @staticmethod
+    def _by_own_names(
+        files: Sequence[Found], arguments: OpenArguments, columns: Sequence[str]
+    ) -> Iterator[tuple[Sequence[str], list[Found]]]:
+        """The files by what they call the columns, which are the table's by position."""
+        apart = Dataset(files, arguments, partitioned=False)
+        found: dict[tuple[str, ...], list[Found]] = {}
+        for at, one in enumerate(files):
+            names = tuple(apart.open_file(at).schema.names[: len(columns)])
+            taken = sorted({name.lower() for name in names} & {key.lower() for key, _ in one.keys})
+            if taken:
+                raise SchemaError(f"{one.source}: by position; its column {taken[0]} has a partition's name")
+            found.setdefault(names, []).append(one)
+        yield from found.items()
 
 
 def _listed(

@@ -304,10 +304,16 @@ def _names_for(opened: coldframe.File, reading: Reading) -> tuple[str, ...] | No
     """
     if reading.renamed:
         return tuple(reading.renamed.get(name, name) for name in opened.schema.names)
+    if reading.by_position:
+        return _by_position(reading.names, opened.schema.names)
     given = reading.options.get("schema")
     if not isinstance(given, str) or not opened._raw.has_placeholder_names:
         return _in_case_of(opened.schema.names, reading.names)
-    names, own = parse_columns(given).names, opened.schema.names
+    return _by_position(parse_columns(given).names, opened.schema.names)
+
+
+def _by_position(names: Sequence[str], own: Sequence[str]) -> tuple[str, ...]:
+    """The table's names for a file's columns."""
     if len(names) < len(own):
         raise SchemaError(f"the file has {len(own)} columns, the table's definition names {len(names)}")
     return tuple(names[: len(own)])

@@ -3,7 +3,8 @@
 table          id, price, channel
 partition      id, cost                 cost is price: a partition's columns are the table's by position
 without names  by position: RCFile, and the columns _col0, _col1 .. of early Hive
-with names     by the table's names, in any case; what the table does not have stays under its own name
+with names     by the table's names, in any case; what the table does not have stays under its own name. Where
+               the table says so (orc.force.positional.evolution), by position
 
 A partition may lack the table's last columns. Its files may have them all the same: Hive writes all columns
 of the table into a partition that is older than some of them.
@@ -93,6 +94,9 @@ class Readings:
             # The file has names and types; the table's say more where the file's say little.
             columns = self.table.storage
             names = tuple(one.name for one in columns.columns)
+            if self.table.is_by_position:
+                # What the table says of a name may be about another column of the file.
+                return Reading(format, {}, names, by_position=True, is_only=False)
             return Reading(format, {"schema": columns.schema}, names, is_only=False)
         if format != declared:
             reason = f"its bytes are {format}, and the metastore has {declared}: without a SerDe for {format}"

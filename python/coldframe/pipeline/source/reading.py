@@ -24,6 +24,8 @@ class Reading:
     """The table's columns: those that a file has in another case get these names."""
     renamed: Mapping[str, str] = field(default_factory=dict)
     """The table's names for columns of a file that have others."""
+    by_position: bool = False
+    """Whether `names` are the file's columns by position, whatever it calls them."""
     refusal: str = ""
     """Why such files cannot be read as a part of the table."""
     is_only: bool = True
@@ -39,5 +41,7 @@ class Reading:
             return self.options
         if self.by_spark is not None:
             return {**asdict(self.by_spark), "names": self.names, "format": self.format}
+        if self.by_position:
+            return {**self.options, "by_position": self.names, "format": self.format}
         renamed = {"renamed": dict(self.renamed)} if self.renamed else {}
         return {**self.options, **renamed, "format": self.format}

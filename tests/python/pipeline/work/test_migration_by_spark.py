@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hive_estate import ORC, TEXT, HiveEstate, hive_client, spark_over
+from hive_estate import ORC, TEXT, HiveEstate, hive_client
 from servers import HiveMetastore
 
 from coldframe.cli import main
@@ -58,13 +58,6 @@ no number||no time|no price|,|x|
 5|long row|0001-01-01 00:00:00|99999999.99|a|b:3|z|and|more
 6|\xc3\xa9\xe2\x82\xac|2014-03-09 02:30:00|123456789012.5|\\N,b|:7|a
 """
-
-
-@pytest.fixture(scope="module")
-def hive_spark(hive_server: HiveMetastore) -> Iterator[Any]:
-    """A session with Hive support over the metastore: it migrates, and it judges."""
-    with spark_over(hive_server.url) as spark:
-        yield spark
 
 
 @pytest.fixture
