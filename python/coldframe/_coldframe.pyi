@@ -218,7 +218,13 @@ def with_fields(array: Any, target: Any) -> Any:
     """
 
 def pruned(array: Any, target: Any) -> Any:
-    """A pyarrow.Array with only the struct fields that the pyarrow.DataType `target` has."""
+    """A pyarrow.Array with only the struct fields that the pyarrow.DataType `target` has, and its views."""
+
+def requested_strings(requested: object | None) -> str | None:
+    """The option `strings` for the schema capsule that a consumer passes to `__arrow_c_stream__`."""
+
+def without_views(schema: Any) -> Any:
+    """The pyarrow.Schema with plain strings in place of views; the same one if it has none."""
 
 @final
 class RawOpening:
@@ -312,6 +318,7 @@ class RawSplit:
         predicate: Predicate | None = None,
         batch_size: int = 65536,
         on_error: str = "raise",
+        strings: str | None = None,
     ) -> RawTableRows: ...
     def to_bytes(self) -> bytes: ...
     def __arrow_c_schema__(self) -> object: ...
@@ -399,8 +406,9 @@ class RawDataset:
         on_error: str = "raise",
         threads: int = 1,
         files: Sequence[int] | None = None,
+        strings: str | None = None,
     ) -> RawTableRows:
-        """`files`: only those of these numbers."""
+        """`files`: only those of these numbers. `strings`: the option; None as the files are opened."""
     def splits(
         self, split_bytes: int, *, predicate: Predicate | None = None, files: Sequence[int] | None = None
     ) -> list[RawSplit]:
@@ -526,6 +534,7 @@ class RawFile:
         threads: int | None = None,
         read_ahead: bool = False,
         prune: bool = True,
+        strings: str | None = None,
     ) -> RawScan:
         """A fresh scan: a stream of batches. split: (part, start, stop); None is the whole file.
 

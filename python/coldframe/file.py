@@ -21,6 +21,7 @@ from coldframe._coldframe import (
     RawSplit,
     open_file,
     plan_from_bytes,
+    requested_strings,
     splits_of,
 )
 from coldframe.choices import FormatName, OnError
@@ -316,7 +317,11 @@ class Split:
         if not bound.exact and decoded is not None:
             decoded += [name for name in mentioned(bound.residual, schema) if name not in decoded]
         rows = self._raw.scan(
-            columns=decoded, predicate=bound.predicate, batch_size=batch_size, on_error=on_error
+            columns=decoded,
+            predicate=bound.predicate,
+            batch_size=batch_size,
+            on_error=on_error,
+            strings=bound.strings,
         )
 
         def batches() -> Iterator[Any]:
@@ -595,8 +600,10 @@ class File(AsTables, Lookups, Ordinals):
         return self._raw.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        ahead = self._source.is_core
-        return self._raw.scan(threads=self._threads(), read_ahead=ahead).__arrow_c_stream__(requested_schema)
+        """Each call reads anew; string columns are views if `requested_schema` has views."""
+        strings = requested_strings(requested_schema)
+        scan = self._raw.scan(threads=self._threads(), read_ahead=self._source.is_core, strings=strings)
+        return scan.__arrow_c_stream__()
 
     def __reduce__(self) -> tuple[Any, ...]:
         if not self._source.travels:
@@ -692,6 +699,7 @@ class File(AsTables, Lookups, Ordinals):
             batch_size=batch_size,
             split=self._range_of(split),
             on_error=on_error,
+            strings=bound.strings,
             threads=self._threads() if use_threads else 1,
             # A Python object is read under the GIL, by threads that Python would not wait for at exit.
             read_ahead=read_ahead
@@ -700,7 +708,7 @@ class File(AsTables, Lookups, Ordinals):
         )
         schema = pa.schema(scan)
         # Drop columns that only the filter needs: a read returns the same columns with and without it.
-        wanted = schema if residual is None or columns is None else self._projected(columns)
+        wanted = schema if residual is None else self._projected(columns)
 
         def ended() -> None:
             if on_error != "raise":
@@ -721,8 +729,10 @@ class File(AsTables, Lookups, Ordinals):
             stream = filtered(stream, residual, wanted, limit)
         return pa.RecordBatchReader.from_batches(wanted, stream)
 
-    def _projected(self, columns: Sequence[str]) -> Any:
+    def _projected(self, columns: Sequence[str] | None) -> Any:
         """The pyarrow.Schema of a read of these columns."""
+        if columns is None:
+            return self.schema
         return pa.schema(self._raw.scan(columns=list(columns), split=(0, 0, 0), threads=1))
 
 
@@ -752,6 +762,12 @@ def projected(schema: Any, columns: Sequence[str] | None) -> Any:
     return pa.schema([schema.field(name) for name in columns], metadata=schema.metadata)
 
 
+def demand_plain(options: Mapping[str, Any], what: str) -> None:
+    """Refuses views for a table whose columns somebody else states."""
+    if options.get("strings", "plain") != "plain":
+        raise unsupported(f'strings="view" of {what}: its columns have the types that are stated')
+
+
 def has_masked_columns(file: File) -> bool:
     """Whether encrypted columns of a file are read masked, since there is no key."""
     return any(kind == "encrypted_columns" for kind, _ in file._raw.notices())
@@ -763,7 +779,11 @@ def raw_scan(split: Split, *, batch_size: int, on_error: str) -> RawScan:
         raise unsupported("the split of a dataset for the core: its partition's columns are Python's")
     file = split.open_for_this()
     return file._raw.scan(
-        batch_size=batch_size, split=file._range_of(split), on_error=on_error, threads=file._threads()
+        batch_size=batch_size,
+        split=file._range_of(split),
+        on_error=on_error,
+        threads=file._threads(),
+        strings="plain",
     )
 
 
@@ -791,12 +811,13 @@ def filtered(batches: Iterator[Any], test: Any, schema: Any, limit: int | None) 
                 kept = kept.slice(0, left)
                 left -= kept.num_rows
             if kept.num_rows:
-                yield _columns_of(kept, schema)
+                yield columns_of(kept, schema)
             if left == 0:
                 return
 
 
-def _columns_of(batch: Any, schema: Any) -> Any:
+def columns_of(batch: Any, schema: Any) -> Any:
+    """The batch with the columns of `schema` only, and its views."""
     if batch.schema.equals(schema):
         return batch
     if len(schema) == 0:

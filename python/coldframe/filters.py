@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from coldframe._coldframe import Condition, Predicate
+from coldframe._coldframe import Condition, Predicate, without_views
 from coldframe.errors import SchemaError, unsupported
 
 __all__ = ["Bound", "Condition", "Filter", "bind", "both", "given", "keep", "mentioned", "parse"]
@@ -37,6 +37,11 @@ class Bound:
     def exact(self) -> bool:
         """Whether the core does all of it."""
         return self.residual is None
+
+    @property
+    def strings(self) -> str | None:
+        """How strings are to be decoded: plain for pyarrow, which filters no views; None as asked for."""
+        return None if self.exact else "plain"
 
     @property
     def test(self) -> Any:
@@ -69,7 +74,11 @@ def _is_expression(filter: Any) -> bool:
 
 
 def bind(filter: Any, schema: Any) -> Bound:
-    """What a parsed filter means for the rows of `schema`."""
+    """What a parsed filter means for the rows of `schema`; views are filtered as plain values.
+
+    pyarrow compares no views: batches for which there is a residual must be read without.
+    """
+    schema = without_views(schema)
     if isinstance(filter, Condition):
         return Bound(filter.bind(schema))
     _check(filter, schema)
@@ -142,7 +151,7 @@ def mentioned(test: Any, schema: Any) -> list[str]:
             )
             found.update(dict.fromkeys(within))
         return list(found)
-    text = str(test)
+    schema, text = without_views(schema), str(test)
     names = [name for name in schema.names if name in text]
     if "FieldPath(" in text or len(set(names)) < len(names):
         return list(schema.names)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from coldframe._coldframe import RawDataset
+from coldframe._coldframe import RawDataset, requested_strings
 from coldframe.choices import OnError
 from coldframe.errors import SchemaError, unsupported
 from coldframe.file import (
@@ -18,6 +18,7 @@ from coldframe.file import (
     File,
     OpenArguments,
     Split,
+    columns_of,
     filtered,
     projected,
     renamed,
@@ -129,6 +130,30 @@ class Dataset(AsTables):
         With `use_threads`, files are read side by side, ahead of who takes the rows within a bound of memory;
         the rows come in the order of the files. Damage is passed over, and a limit counted, on one thread.
         """
+        return self.laid_out(
+            None,
+            columns,
+            filter=filter,
+            batch_size=batch_size,
+            limit=limit,
+            on_error=on_error,
+            on_damage=on_damage,
+            use_threads=use_threads,
+        )
+
+    def laid_out(
+        self,
+        strings: str | None,
+        columns: Sequence[str] | None = None,
+        *,
+        filter: Filter | None = None,
+        batch_size: int = DEFAULT_BATCH_SIZE,
+        limit: int | None = None,
+        on_error: OnError = "raise",
+        on_damage: Callable[[Damage], None] | None = None,
+        use_threads: bool = True,
+    ) -> pa.RecordBatchReader:
+        """As `to_batches`, with `"plain"` strings or as `"view"`; None as the option of this name says."""
         bound = self._bound(filter)
         wanted = projected(self.schema, columns)
         decoded = None if columns is None else list(columns)
@@ -142,7 +167,10 @@ class Dataset(AsTables):
             on_error=on_error,
             threads=threads_of(self._arguments) if use_threads and (bound.exact or limit is None) else 1,
             files=self._pruned(bound),
+            strings=bound.strings or strings,
         )
+        if strings is not None and bound.exact:
+            wanted = pa.schema(rows)
 
         def batches() -> Iterator[Any]:
             try:
@@ -264,7 +292,9 @@ class Dataset(AsTables):
         return self.schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self.to_batches().__arrow_c_stream__(requested_schema)
+        """Each call reads anew; string columns are views if `requested_schema` has views."""
+        rows = self.laid_out(requested_strings(requested_schema))
+        return rows.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
         return f"<coldframe.Dataset of {len(self._raw)} files: {', '.join(self.schema.names[:8])}>"
@@ -326,8 +356,9 @@ class LocatedDataset(Dataset):
         fields = [pa.field(name, kind, nullable=False) for name, kind in extra if name is not None]
         return pa.schema([*base, *fields], metadata=base.metadata)
 
-    def to_batches(
+    def laid_out(
         self,
+        strings: str | None,
         columns: Sequence[str] | None = None,
         *,
         filter: Filter | None = None,
@@ -337,7 +368,7 @@ class LocatedDataset(Dataset):
         on_damage: Callable[[Damage], None] | None = None,
         use_threads: bool = True,
     ) -> pa.RecordBatchReader:
-        """The rows as a pyarrow.RecordBatchReader, file by file."""
+        """The rows as a pyarrow.RecordBatchReader, file by file; strings are as the option says."""
         schema = self.schema
         if isinstance(columns, str):
             raise TypeError(f"columns must be a list of names, not the string {columns!r}")
@@ -351,13 +382,20 @@ class LocatedDataset(Dataset):
         own = {self._path, self._index}
         pushed = filter if self._index is None and not own & set(asked) else None
         needed = [name for name in dict.fromkeys([*names, *asked]) if name not in own]
+        # pyarrow, which leaves out rows here, filters no views.
+        strings = "plain" if test is not None and pushed is None else None
 
         def batches() -> Iterator[Any]:
             damage: Damage = []
             rows, left = 0, limit
             for path, one in self._one_by_one():
-                reader = one.to_batches(
-                    needed, filter=pushed, batch_size=batch_size, on_error=on_error, use_threads=use_threads
+                reader = one.laid_out(
+                    strings,
+                    needed,
+                    filter=pushed,
+                    batch_size=batch_size,
+                    on_error=on_error,
+                    use_threads=use_threads,
                 )
                 for batch in reader:
                     whole = self._with_own(batch, path, rows)
@@ -367,7 +405,7 @@ class LocatedDataset(Dataset):
                     if left is not None:
                         left -= kept.num_rows
                     if kept.num_rows:
-                        yield pa.RecordBatch.from_arrays([kept.column(name) for name in names], schema=wanted)
+                        yield columns_of(kept, wanted)
                     if left == 0:
                         break
                 damage += one.damage

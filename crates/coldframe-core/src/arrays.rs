@@ -9,8 +9,10 @@
 //! | module | holds |
 //! |---|---|
 //! | this | arrays from offsets, or from lengths |
+//! | [`views`] | the same values as views |
 //! | [`words`] | a dictionary's entries, and values made from them |
 
+pub mod views;
 pub mod words;
 
 use std::sync::Arc;

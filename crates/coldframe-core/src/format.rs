@@ -17,7 +17,7 @@ use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use coldframe_encoding::{Error, Limits, Result};
 
-use crate::options::{Kind, OptionSpec, Options as _};
+use crate::options::{Kind, OptionSpec, Options as _, Strings};
 use crate::{Content, Damage, DamageLog, Node, Proof, ReadAt, Scan, Source, StatedColumn, Value};
 
 /// Batches of one unit, in file order.
@@ -53,6 +53,9 @@ pub struct OpenOptions {
     pub limits: Limits,
     /// Most threads that a scan may use; `None` leaves it to the caller's default.
     pub threads: Option<usize>,
+    /// How scans lay out strings and binary values unless they say so themselves ([`Scan::strings`]); `None` leaves them
+    /// as the format has them.
+    pub strings: Option<Strings>,
     /// Whether timestamps are in microseconds unless an option says otherwise ([`Capabilities::unit_option`]): for
     /// consumers that know no finer unit.
     pub microseconds: bool,
@@ -61,7 +64,7 @@ pub struct OpenOptions {
 }
 
 crate::options! {
-    /// Options of every format: the schema, the bounds of [`Limits`], and the number of threads.
+    /// Options of every format: the schema, the bounds of [`Limits`], the layout of strings, and the number of threads.
     pub struct CommonOptions for OpenOptions {
         /// names and types of the columns, if the file does not store them: "id bigint, tags array<string>", or an
         /// Arrow schema in Python and Rust
@@ -76,6 +79,9 @@ crate::options! {
         max_metadata_bytes: u64 = Limits::default().max_metadata_bytes, as Kind::SIZE;
         /// largest number of rows in a row group, stripe or block
         max_unit_rows: u64 = Limits::default().max_unit_rows;
+        /// "view" returns string and binary columns as Arrow's string_view and binary_view, which polars and DuckDB
+        /// use themselves: values are copied at most once, and each keeps the decoded block that it is in
+        strings: Strings;
         /// most threads that one read may use; 1 uses only the caller's. Default: one for each processor
         threads: Option<u64>;
     }
@@ -90,6 +96,7 @@ impl fmt::Debug for OpenOptions {
             .field("keys", &self.keys.keys().collect::<Vec<_>>())
             .field("limits", &self.limits)
             .field("threads", &self.threads)
+            .field("strings", &self.strings)
             .field("microseconds", &self.microseconds)
             .field("extra", &self.extra)
             .finish_non_exhaustive()
@@ -117,6 +124,7 @@ impl OpenOptions {
             max_depth,
             max_metadata_bytes,
             max_unit_rows,
+            strings: self.strings.unwrap_or_default(),
             threads: self.threads.map(|threads| threads as u64),
         };
         let CommonOptions {
@@ -126,10 +134,12 @@ impl OpenOptions {
             max_depth,
             max_metadata_bytes,
             max_unit_rows,
+            strings,
             threads,
         } = CommonOptions::from_given_or(&self.extra, now)?;
         self.extra.retain(|name, _| !CommonOptions::specs().iter().any(|spec| spec.is_called(name)));
         self.limits = Limits { max_block_bytes, max_columns, max_depth, max_metadata_bytes, max_unit_rows };
+        self.strings = Some(strings).filter(|strings| *strings != Strings::default());
         // 0 means the default.
         self.threads = threads.and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0);
         if let Some(columns) = schema {
@@ -455,6 +465,12 @@ pub trait TableFile: Send + Sync + Debug {
     /// are not byte ranges translates; a table of many files returns an error.
     fn byte_split(&self, bytes: Range<u64>) -> Result<Split> {
         Ok(Split { part: 0, range: bytes, rows: None })
+    }
+
+    /// Whether [`PlanRequest::decode`] may have a view in place of a column of strings or binary values, which is then
+    /// decoded as such. The scan converts what comes as something else.
+    fn decodes_views(&self) -> bool {
+        false
     }
 
     /// Starts a scan of one part.

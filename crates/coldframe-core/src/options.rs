@@ -50,7 +50,7 @@ use std::collections::BTreeMap;
 
 use coldframe_encoding::{Error, ErrorKind, Result};
 
-pub use self::field::{Bytes, Field, Time, TimestampUnit};
+pub use self::field::{Bytes, Field, Strings, Time, TimestampUnit};
 pub use self::kind::{Kind, Word};
 pub use self::text::size;
 use crate::Value;

@@ -16,6 +16,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use coldframe_encoding::{Error, Result};
 
 use crate::arrow_error;
+use crate::types::views;
 
 /// The requested columns, resolved against a file's schema.
 #[derive(Clone, Debug)]
@@ -57,6 +58,24 @@ impl Projection {
             decode: Arc::new(Schema::new(decode)),
             output: Arc::new(Schema::new_with_metadata(output_fields, metadata)),
         })
+    }
+
+    /// The same with views for strings and binary values, but for the columns `filtered`: what leaves rows out before
+    /// there are views does not keep the others in memory.
+    pub(crate) fn with_views(self, filtered: &[&str]) -> Result<Self> {
+        let places = outermost(&self.decode, filtered)?;
+        let names: Vec<&String> = places.iter().map(|at| self.decode.field(*at).name()).collect();
+        let with_views = |schema: &SchemaRef| -> SchemaRef {
+            let field = |field: &FieldRef| match views::view(field.data_type()) {
+                Some(view) if !names.contains(&field.name()) => {
+                    Arc::new(Field::clone(field).with_data_type(view))
+                }
+                _ => field.clone(),
+            };
+            let fields: Fields = schema.fields().iter().map(field).collect();
+            Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+        };
+        Ok(Self { decode: with_views(&self.decode), output: with_views(&self.output) })
     }
 
     /// The output columns of a decoded batch.
@@ -217,7 +236,7 @@ fn keep_children(fields: &Fields, paths: &[&[String]]) -> Fields {
         .collect()
 }
 
-/// `array` with only the struct children that `to` has.
+/// `array` with only the struct children that `to` has, and with views where `to` has them, or has not.
 pub fn prune(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     if array.data_type() == to {
         return Ok(array.clone());
@@ -260,6 +279,9 @@ pub fn prune(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
             let pruned =
                 MapArray::try_new(f.clone(), from.offsets().clone(), entries, from.nulls().cloned(), *sorted);
             Ok(Arc::new(pruned.map_err(arrow_error)?))
+        }
+        (from, to) if views::view(from).as_ref() == Some(to) || views::view(to).as_ref() == Some(from) => {
+            arrow_cast::cast(array, to).map_err(arrow_error)
         }
         _ => Err(mismatch()),
     }

@@ -1,5 +1,6 @@
 //! What to read from a table: plain data, so that it can be sent to other processes.
 
+use crate::options::Strings;
 use crate::{OnError, Predicate, threads};
 
 /// What to read.
@@ -21,6 +22,8 @@ pub struct Scan {
     /// Maximum number of busy threads, including those on other units: a format may share the columns of a unit
     /// among idle threads with [`threads::share`]. Default all processors; 1 means only the caller's.
     pub threads: usize,
+    /// How strings and binary values are laid out; `None` as the file was opened with, and plain without a word.
+    pub strings: Option<Strings>,
 }
 
 impl Default for Scan {
@@ -33,6 +36,7 @@ impl Default for Scan {
             on_error: OnError::Raise,
             prune: true,
             threads: threads::all(),
+            strings: None,
         }
     }
 }

@@ -11,10 +11,15 @@ use coldframe_encoding::{Error, ErrorKind, Result};
 
 use crate::ahead::Ahead;
 use crate::format::Unit;
+use crate::options::Strings;
+use crate::types::views;
 use crate::{
     BatchIter, Damage, DamageLog, OnError, PlanRequest, Predicate, Projection, Report, Scan, Split,
     TableFile, arrow_error,
 };
+
+/// Views of rows that are fewer than one of so many are copied out of the blocks that they would keep in memory.
+const FEW: usize = 4;
 
 /// The rows of one split as Arrow, one unit in memory at a time.
 pub struct ScanReader {
@@ -23,6 +28,8 @@ pub struct ScanReader {
     request: PlanRequest,
     predicate: Option<Predicate>,
     projection: Projection,
+    /// The columns returned: those of the projection, with the strings that the request wants.
+    output: SchemaRef,
     left: u64,
     done: bool,
     decoded: u64,
@@ -75,7 +82,14 @@ impl ScanReader {
         if let Some(p) = &scan.predicate {
             p.columns(&mut filtered);
         }
-        let projection = Projection::resolve(file.schema(), scan.columns.as_deref(), &filtered)?;
+        let mut projection = Projection::resolve(file.schema(), scan.columns.as_deref(), &filtered)?;
+        let output = match scan.strings {
+            Some(strings) => views::laid_out(&projection.output, strings),
+            None => projection.output.clone(),
+        };
+        if scan.strings == Some(Strings::View) && file.decodes_views() {
+            projection = projection.with_views(&filtered)?;
+        }
         let left = scan.limit.unwrap_or(u64::MAX);
         let ahead = scan.limit.is_none();
         let predicate = scan.predicate.clone();
@@ -84,7 +98,17 @@ impl ScanReader {
         let plan = file.plan(&request, split)?;
         // With a limit, do not prefetch.
         let units = Ahead::new(plan, ahead);
-        Ok(Self { units, current: None, request, predicate, projection, left, done: false, decoded: 0 })
+        Ok(Self {
+            units,
+            current: None,
+            request,
+            predicate,
+            projection,
+            output,
+            left,
+            done: false,
+            decoded: 0,
+        })
     }
 
     /// Requests the bytes of the first units, if their source should be read ahead, without waiting for them.
@@ -101,7 +125,7 @@ impl ScanReader {
 
     /// The columns returned.
     pub fn output_schema(&self) -> &SchemaRef {
-        &self.projection.output
+        &self.output
     }
 
     /// Units (stripes, row groups, runs of blocks) decoded so far.
@@ -179,15 +203,23 @@ impl ScanReader {
         let passes = self.predicate.as_ref().map(|p| p.passing(&batch)).transpose()?;
         let mut batch = self.projection.project(&batch)?;
         if let Some(passes) = passes {
+            let before = batch.num_rows();
             batch = filter_record_batch(&batch, &BooleanArray::new(passes, None)).map_err(arrow_error)?;
+            if batch.num_rows() < before / FEW {
+                batch = views::compacted(batch)?;
+            }
         }
+        let mut batch = views::convert(&batch, &self.output)?;
         let rows = usize::try_from(self.left).unwrap_or(usize::MAX).min(batch.num_rows());
         self.left -= rows as u64;
-        Ok(if rows < batch.num_rows() { batch.slice(0, rows) } else { batch })
+        if rows < batch.num_rows() {
+            batch = batch.slice(0, rows);
+        }
+        Ok(batch)
     }
 
     fn empty(&self) -> RecordBatch {
-        RecordBatch::new_empty(self.projection.output.clone())
+        RecordBatch::new_empty(self.output.clone())
     }
 }
 
@@ -201,7 +233,7 @@ impl Iterator for ScanReader {
 
 impl RecordBatchReader for ScanReader {
     fn schema(&self) -> SchemaRef {
-        self.projection.output.clone()
+        self.output.clone()
     }
 }
 

@@ -16,12 +16,14 @@
 //! | `widen` | the common type for the values of two |
 //! | `plain` | the types that a consumer such as Spark has |
 //! | [`mod@arrange`] | a file's columns in the table's form: its order, its names, nulls for missing ones |
+//! | [`views`] | strings and binary values as views, or without |
 //! | [`mod@conform`] | batches in exactly the types of a target, without changing a value |
 
 pub mod arrange;
 pub mod conform;
 mod name;
 mod plain;
+pub mod views;
 mod widen;
 
 use std::collections::{HashMap, HashSet};

@@ -89,6 +89,7 @@ impl AcidPlan {
                 on_error,
                 prune: request.scan.prune,
                 threads: request.scan.threads,
+                strings: None,
             },
             decode: Arc::new(Schema::new(inner_schema)),
             damage: request.damage.within(&part.data.path),

@@ -9,6 +9,7 @@ use coldframe::dataset::{
     Dataset, Given, Opening, Part, Plan, ScanBuilder, Split, Stores, TableOptions, pack,
 };
 use coldframe::load::LoadOptions;
+use coldframe::options::Strings;
 use coldframe::predicate::Condition;
 use coldframe::{Error, Result, SchemaSpec, format_named};
 use serde_json::Value as Json;
@@ -189,6 +190,8 @@ impl Table {
     fn scan(&self, request: &Request, names: &[String]) -> Result<ScanBuilder> {
         let options = &self.options;
         let scan = self.dataset.scan().columns(names.iter().cloned()).batch_rows(options.batch_rows);
+        // Spark's vectors take no views.
+        let scan = scan.strings(Strings::Plain);
         // Spark has a thread for each task.
         let mut scan = scan.on_error(options.on_error).threads(1).split_bytes(options.split_bytes);
         if let Some(condition) = self.condition(request)? {

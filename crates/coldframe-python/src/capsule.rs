@@ -89,8 +89,12 @@ fn pointer<T>(capsule: &Bound<'_, PyAny>, name: &CStr) -> PyResult<*mut T> {
 
 /// Imports the schema of an object with `__arrow_c_schema__`.
 pub(crate) fn import_schema(object: &Bound<'_, PyAny>) -> PyResult<SchemaRef> {
-    let capsule = capsule(object, "__arrow_c_schema__")?;
-    let schema = pointer::<FFI_ArrowSchema>(&capsule, SCHEMA)?;
+    schema_in(&capsule(object, "__arrow_c_schema__")?)
+}
+
+/// Imports the schema in a capsule.
+pub(crate) fn schema_in(capsule: &Bound<'_, PyAny>) -> PyResult<SchemaRef> {
+    let schema = pointer::<FFI_ArrowSchema>(capsule, SCHEMA)?;
     // SAFETY: a capsule of this name holds a valid `ArrowSchema` as long as it lives, which is until the end of this
     // function; the struct is only read.
     let schema = unsafe { &*schema };
@@ -101,7 +105,7 @@ pub(crate) fn import_schema(object: &Bound<'_, PyAny>) -> PyResult<SchemaRef> {
 pub(crate) fn import_type(object: &Bound<'_, PyAny>) -> PyResult<DataType> {
     let capsule = capsule(object, "__arrow_c_schema__")?;
     let schema = pointer::<FFI_ArrowSchema>(&capsule, SCHEMA)?;
-    // SAFETY: as in `import_schema`.
+    // SAFETY: as in `schema_in`.
     let schema = unsafe { &*schema };
     DataType::try_from(schema).map_err(failed)
 }

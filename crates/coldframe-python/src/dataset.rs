@@ -27,6 +27,7 @@ use crate::source;
 use crate::split::{RawSplit, one_row, texts};
 use crate::storage::PyStorage;
 use crate::store::Known;
+use crate::strings::parse_strings;
 
 /// Path, name and value pairs of its folders, and the size, time and tag from a listing.
 type PyFound = (OsString, Vec<(String, String)>, Option<Known>);
@@ -210,7 +211,7 @@ impl RawDataset {
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = self.asked(py, || self.0.schema())?;
+        let schema = self.asked(py, || self.0.scan().schema())?;
         export_schema(py, &schema)
     }
 
@@ -279,7 +280,8 @@ impl RawDataset {
     }
 
     /// `files`: reads only the files with these numbers.
-    #[pyo3(signature = (*, columns=None, predicate=None, limit=None, batch_size=65536, on_error="raise", threads=1, files=None))]
+    #[pyo3(signature = (*, columns=None, predicate=None, limit=None, batch_size=65536, on_error="raise", threads=1, files=None,
+        strings=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
     fn scan(
         &self,
@@ -291,6 +293,7 @@ impl RawDataset {
         on_error: &str,
         threads: usize,
         files: Option<Vec<usize>>,
+        strings: Option<&str>,
     ) -> PyResult<RawTableRows> {
         if batch_size == 0 {
             return Err(PyValueError::new_err("batch_size must be at least 1, not 0"));
@@ -305,6 +308,9 @@ impl RawDataset {
         }
         if let Some(limit) = limit {
             request = request.limit(limit);
+        }
+        if let Some(strings) = parse_strings(strings)? {
+            request = request.strings(strings);
         }
         let rows = self.asked(py, || request.read())?;
         Ok(RawTableRows::new(rows, Some(self.0.clone())))
@@ -346,7 +352,8 @@ impl RawDataset {
         let batch = import_batch(batch)?;
         let adapted = self.asked(py, || {
             let path = self.0.found(number).map(|found| found.path.clone()).unwrap_or_default();
-            let scan = Scan { columns: Some(columns), ..Scan::default() };
+            let strings = self.0.scan().layout()?;
+            let scan = Scan { columns: Some(columns), strings, ..Scan::default() };
             let reading = self.0.fragment(number)?.reading(batch.schema_ref(), &scan, &path)?;
             let Some(reading) = reading else { return Ok(None) };
             let wanted = reading.scan.columns.unwrap_or_default();

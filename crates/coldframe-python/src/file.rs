@@ -14,6 +14,7 @@ use crate::fingerprint::RawWitness;
 use crate::opening::RawOpening;
 use crate::predicate::PyPredicate;
 use crate::scan::{RawBatch, RawScan};
+use crate::strings::parse_strings;
 use crate::value;
 
 /// Part, start, end.
@@ -129,7 +130,7 @@ impl RawFile {
 
     /// Without `prune`, no statistics, index or bloom filter skips anything; the rows are the same.
     #[pyo3(signature = (*, columns=None, predicate=None, limit=None, batch_size=65536, split=None, on_error="raise",
-        threads=None, read_ahead=false, prune=true))]
+        threads=None, read_ahead=false, prune=true, strings=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
     fn scan(
         &self,
@@ -143,6 +144,7 @@ impl RawFile {
         threads: Option<usize>,
         read_ahead: bool,
         prune: bool,
+        strings: Option<&str>,
     ) -> PyResult<RawScan> {
         let scan = Scan {
             columns,
@@ -152,6 +154,7 @@ impl RawFile {
             on_error: parse_on_error(on_error)?,
             prune,
             threads: threads.or(self.0.threads).unwrap_or_else(coldframe::threads::all),
+            strings: parse_strings(strings)?,
         };
         let made = py.detach(|| match split {
             Some((part, start, end)) => {
@@ -224,7 +227,7 @@ impl RawFile {
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        export_schema(py, self.0.table.schema())
+        export_schema(py, &self.0.schema())
     }
 }
 

@@ -25,6 +25,7 @@ mod source;
 mod split;
 mod storage;
 mod store;
+mod strings;
 mod types;
 mod value;
 mod write;
@@ -127,6 +128,8 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(shape::pruned, module)?)?;
     module.add_function(wrap_pyfunction!(shape::with_fields, module)?)?;
     module.add_function(wrap_pyfunction!(shape::unified, module)?)?;
+    module.add_function(wrap_pyfunction!(strings::requested_strings, module)?)?;
+    module.add_function(wrap_pyfunction!(strings::without_views, module)?)?;
     module.add_function(wrap_pyfunction!(types::plain_type, module)?)?;
     module.add_function(wrap_pyfunction!(types::plain_schema, module)?)?;
     module.add_function(wrap_pyfunction!(types::type_shape, module)?)?;

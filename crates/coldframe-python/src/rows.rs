@@ -62,7 +62,7 @@ impl RawTableRows {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        drop(requested_schema); // only a request; the consumer casts
+        drop(requested_schema); // heard when the scan was made
         let rows = self.lock().take();
         let rows = rows.ok_or_else(|| ColdframeError::new_err("this scan was consumed; start a new one"))?;
         export_stream(py, Box::new(Interruptible(rows)))

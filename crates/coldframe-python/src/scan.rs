@@ -64,7 +64,7 @@ impl RawScan {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        drop(requested_schema); // only a request; the consumer casts
+        drop(requested_schema); // heard when the scan was made
         export_stream(py, Box::new(Interruptible(self.take()?)))
     }
 

@@ -24,6 +24,7 @@ use crate::rows::RawTableRows;
 use crate::scan::RawBatch;
 use crate::storage::{PyStorage, shared};
 use crate::store::Known;
+use crate::strings::parse_strings;
 use crate::value;
 
 /// Storage options, whether checksums are verified, keys, options of the format.
@@ -159,7 +160,7 @@ impl RawSplit {
 
     /// The columns of the table.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = py.detach(|| self.0.schema()).map_err(to_python)?;
+        let schema = py.detach(|| self.0.output_schema()).map_err(to_python)?;
         export_schema(py, &schema)
     }
 
@@ -182,7 +183,7 @@ impl RawSplit {
         Ok(all.into_iter().map(Self).collect())
     }
 
-    #[pyo3(signature = (*, columns=None, predicate=None, batch_size=65536, on_error="raise"))]
+    #[pyo3(signature = (*, columns=None, predicate=None, batch_size=65536, on_error="raise", strings=None))]
     fn scan(
         &self,
         py: Python<'_>,
@@ -190,12 +191,14 @@ impl RawSplit {
         predicate: Option<&PyPredicate>,
         batch_size: usize,
         on_error: &str,
+        strings: Option<&str>,
     ) -> PyResult<RawTableRows> {
         let scan = Scan {
             columns,
             predicate: predicate.map(|p| p.0.clone()),
             batch_rows: batch_size,
             on_error: parse_on_error(on_error)?,
+            strings: parse_strings(strings)?,
             ..Scan::default()
         };
         let rows = py.detach(|| self.0.read(&scan)).map_err(to_python)?;

@@ -16,6 +16,7 @@
 //!    four times the file and 64 MiB ([`assert_bounded`]).
 //! 6. `inspect` assigns each byte to one leaf, and no node is empty.
 //! 7. Nothing panics. A tolerant read ends without an error; where a strict read ends with one, a tolerant one has a record.
+//! 8. Strings as views are the same values, and the same rows are lost.
 //!
 //! ```no_run
 //! # use coldframe_core::*; use coldframe_testing::laws::*; use std::sync::Arc;
@@ -184,7 +185,7 @@ impl Subject {
     }
 }
 
-/// Checks a table of arbitrary bytes against the laws that need no healthy twin: 2, 4, 6, 7, and of 3 that an error
+/// Checks a table of arbitrary bytes against the laws that need no healthy twin: 2, 4, 6, 7, 8, and of 3 that an error
 /// must have a record. `len` is the length of a single file; `targets` are split sizes. Panics with the violations.
 pub fn assert_tolerant(table: &dyn TableFile, len: Option<u64>, targets: &[u64]) {
     let rules = Rules { summed: false, counted: false, folder: len.is_none(), targets: targets.to_vec() };

@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use coldframe_core::io::{Entry, Folder, Identity, Recorded, Recording};
+use coldframe_core::options::Strings;
+use coldframe_core::types::views;
 use coldframe_core::{
     Capabilities, DamageLog, Error, Format, OpenOptions, Piece, ReadAt, Report, Result, Scan, ScanReader,
     Source, Split, TableFile, scan,
@@ -29,9 +32,19 @@ pub struct File {
     pub identity: Option<Identity>,
     /// Maximum number of busy threads of a scan, if set when the file was opened ([`OpenOptions::threads`]).
     pub threads: Option<usize>,
+    /// How its scans lay out strings, if set when the file was opened ([`OpenOptions::strings`]).
+    pub strings: Option<Strings>,
 }
 
 impl File {
+    /// The columns of its rows: those of the table, with strings as its scans lay them out.
+    pub fn schema(&self) -> SchemaRef {
+        match self.strings {
+            Some(strings) => views::laid_out(self.table.schema(), strings),
+            None => self.table.schema().clone(),
+        }
+    }
+
     /// Starts a scan of one split.
     pub fn scan(&self, scan: &Scan, split: &Split) -> Result<ScanReader> {
         self.scan_logged(scan, split, DamageLog::default())
@@ -39,7 +52,8 @@ impl File {
 
     /// Starts a scan that records damage in `damage`.
     pub fn scan_logged(&self, scan: &Scan, split: &Split, damage: DamageLog) -> Result<ScanReader> {
-        let scan = Scan { threads: self.most_threads(scan), ..scan.clone() };
+        let strings = scan.strings.or(self.strings);
+        let scan = Scan { threads: self.most_threads(scan), strings, ..scan.clone() };
         ScanReader::try_new(self.table.as_ref(), &scan, split, damage).map_err(|e| self.named(e))
     }
 
@@ -196,17 +210,18 @@ pub fn open_source(
     let identity = source.bytes().ok().map(|bytes| bytes.identity());
     let mut options = options.clone();
     options.take_common()?;
+    let (threads, strings) = (options.threads, options.strings);
     if let Some(name) = format.capabilities().unit_option.filter(|_| options.microseconds) {
         options.extra.entry(name.to_owned()).or_insert_with(|| "us".into());
     }
     if matches!(source, Source::Folder { .. }) && !recorded.is_empty() {
         let table = format.open_recorded(&source, &options, &recorded).map_err(named)?;
-        return Ok(File { path, table, recorded: Arc::default(), identity, threads: options.threads });
+        return Ok(File { path, table, recorded: Arc::default(), identity, threads, strings });
     }
     let (source, recording) = record(source, recorded);
     let table = format.open(&source, &options).map_err(named)?;
     let recorded = recording.map(|r| r.stop()).unwrap_or_default();
-    Ok(File { path, table, recorded: Arc::new(recorded), identity, threads: options.threads })
+    Ok(File { path, table, recorded: Arc::new(recorded), identity, threads, strings })
 }
 
 /// The format that a name means for this source: for a folder, the name of a file format may mean the tables made of

@@ -24,6 +24,7 @@ from coldframe.file import (
     File,
     Keys,
     Split,
+    demand_plain,
     filtered,
     projected,
 )
@@ -94,6 +95,7 @@ class HiveDataset(Dataset):
         filter: Filter | None = None,
     ) -> None:
         # Dataset.__init__ is not called: each pass finds its own files, by its filter.
+        demand_plain(reading.options, "a table of a Hive metastore")
         self.definition = definition
         self._given = filter
         self._uris, self._locations, self._reading = uris, locations, reading
@@ -123,6 +125,9 @@ class HiveDataset(Dataset):
     def files(self) -> list[str]:
         """The files of all its partitions that a filter of its own does not rule out."""
         return [path for dataset, _ in self._datasets(self._filter) for path in dataset.files]
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.to_batches().__arrow_c_stream__(requested_schema)
 
     def to_batches(
         self,

@@ -22,6 +22,7 @@ from coldframe.file import (
     File,
     Keys,
     Split,
+    demand_plain,
     projected,
     renamed,
 )
@@ -58,6 +59,7 @@ class IcebergDataset(Dataset):
         filter: Filter | None = None,
     ) -> None:
         # Dataset.__init__ is not called: each pass plans its own files, by its filter.
+        demand_plain(options or {}, "an Iceberg table")
         self._address, self._given = address, filter
         self._opening = (storage_options, verify_checksums, keys, options)
         self._table = IcebergTable(address, storage_options)
@@ -122,6 +124,9 @@ class IcebergDataset(Dataset):
         files = self._plan(Bound(None)) if self._filter is None else []
         whole = all(one.is_whole for one in files)
         return sum(one.rows for one in files) if whole and self._filter is None else None
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.to_batches().__arrow_c_stream__(requested_schema)
 
     def to_batches(
         self,

@@ -3,12 +3,14 @@
 //! The entries are checked once, when the dictionary is read; values are copies of whole entries, so they need no
 //! check.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use arrow_array::{ArrayRef, StringArray};
+use arrow_array::{ArrayRef, StringArray, StringViewArray};
 use arrow_buffer::NullBuffer;
+use coldframe_encoding::values::spread;
 use coldframe_encoding::{Error, Result};
 
+use super::views::{of_entries, view, word};
 use super::{checked_text, cuts_characters, offsets_of_lengths};
 use crate::salvage::check_batch;
 
@@ -24,6 +26,8 @@ pub struct Words {
     words: Vec<Word>,
     /// The entries, concatenated.
     values: Arc<StringArray>,
+    /// The entries as views, once somebody asks for them.
+    views: OnceLock<Vec<u128>>,
     /// Whether each has one byte: flags.
     are_bytes: bool,
     ascii: bool,
@@ -62,7 +66,7 @@ impl Words {
         let short = entries.iter().all(|(_, length)| *length as usize <= WORD);
         let words = if short { entries.iter().map(word).collect() } else { Vec::new() };
         let are_bytes = entries.iter().all(|(_, length)| *length == 1);
-        Self { entries, words, values: Arc::new(values), are_bytes, ascii }
+        Self { entries, words, values: Arc::new(values), views: OnceLock::new(), are_bytes, ascii }
     }
 
     /// Number of entries.
@@ -80,6 +84,41 @@ impl Words {
         self.values.clone()
     }
 
+    /// Views of the entries at the indexes `places`, whose bytes stay where they are, at those of `rows` rows that `stored`
+    /// has; of these, `nulls` may lack some. An index that names no entry is an error.
+    pub fn views_of(
+        &self,
+        places: &[u32],
+        rows: usize,
+        stored: Option<&NullBuffer>,
+        nulls: Option<NullBuffer>,
+    ) -> Result<StringViewArray> {
+        let views = self.views.get_or_init(|| {
+            let bytes = self.values.value_data();
+            let made = |(start, length): &(u32, u32)| view(word(bytes, *start as usize), *length, *start);
+            self.entries.iter().map(made).collect()
+        });
+        self.check_names(places)?;
+        let of = |place: &u32| views.get(*place as usize).copied().unwrap_or_default();
+        let mut of_rows = Vec::with_capacity(rows);
+        of_rows.extend(places.iter().map(of));
+        of_rows.resize(rows, 0);
+        if let Some(stored) = stored {
+            spread(&mut of_rows, stored.validity())?;
+        }
+        of_entries(of_rows, self.values.values().clone(), nulls)
+    }
+
+    /// An error for an index that names no entry.
+    fn check_names(&self, places: &[u32]) -> Result<()> {
+        let largest = places.iter().copied().fold(0, u32::max);
+        if !places.is_empty() && largest as usize >= self.entries.len() {
+            let found = self.entries.len();
+            return Err(Error::corrupt(format!("expected one of {found} entries, found {largest}")));
+        }
+        Ok(())
+    }
+
     /// The entries at the indexes `places`, concatenated; `places` become their lengths. If an index names no entry, or
     /// the result is more than a batch should hold, it is an error and `places` are unchanged.
     pub fn gather(&self, places: &mut [u32]) -> Result<Gathered> {
@@ -89,11 +128,7 @@ impl Words {
     /// [`Self::gather`] of the values of `rows` rows: those of a single row may be longer in total, since fewer rows
     /// cannot be read.
     pub fn gather_of(&self, places: &mut [u32], rows: usize) -> Result<Gathered> {
-        let largest = places.iter().copied().fold(0, u32::max);
-        if !places.is_empty() && largest as usize >= self.entries.len() {
-            let found = self.entries.len();
-            return Err(Error::corrupt(format!("expected one of {found} entries, found {largest}")));
-        }
+        self.check_names(places)?;
         let length = |place: &u32| self.entries.get(*place as usize).map_or(0, |(_, length)| *length);
         let total: u64 = places.iter().map(|place| u64::from(length(place))).sum();
         check_batch("the text of a batch", rows, total)?;
@@ -178,11 +213,14 @@ mod tests {
             let words = Words::new(text_of_lengths(&lengths, entries.concat().into_bytes(), None).unwrap());
             let picks: Vec<usize> = picks.iter().map(|p| p.index(entries.len())).collect();
             let mut places: Vec<u32> = picks.iter().map(|p| u32::try_from(*p).unwrap()).collect();
+            let views = words.views_of(&places, places.len(), None, None).unwrap();
+            views.to_data().validate_full().unwrap();
             let gathered = words.gather(&mut places).unwrap();
             let text = gathered.text(&places, None).unwrap();
             text.to_data().validate_full().unwrap();
             let expected: Vec<&str> = picks.iter().map(|p| entries[*p].as_str()).collect();
-            prop_assert_eq!(text.iter().flatten().collect::<Vec<_>>(), expected);
+            prop_assert_eq!(text.iter().flatten().collect::<Vec<_>>(), expected.clone());
+            prop_assert_eq!(views.iter().flatten().collect::<Vec<_>>(), expected);
         }
     }
 
@@ -193,6 +231,10 @@ mod tests {
         let mut places = [0, 2];
         assert_eq!(words.gather(&mut places).unwrap_err().reason(), "expected one of 2 entries, found 2");
         assert_eq!(places, [0, 2]);
+        assert_eq!(
+            words.views_of(&[0, 2], 2, None, None).unwrap_err().reason(),
+            "expected one of 2 entries, found 2"
+        );
         let gathered = words.gather(&mut [0, 1]).unwrap();
         assert!(gathered.text(&[1, 2], None).is_err());
         assert!(text_of_lengths(&[1, 2], "äx".into(), None).is_err());

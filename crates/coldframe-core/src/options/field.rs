@@ -309,6 +309,18 @@ impl From<TimestampUnit> for arrow_schema::TimeUnit {
     }
 }
 
+crate::choices! {
+    /// How strings and binary values are laid out in Arrow.
+    #[derive(Default)]
+    pub enum Strings {
+        /// One behind the other, with offsets.
+        #[default]
+        Plain = "plain",
+        /// As views: 16 bytes each that hold a short value, or say where in the decoded blocks a long one is.
+        View = "view",
+    }
+}
+
 /// Bytes, given as such or as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bytes(pub Vec<u8>);

@@ -73,7 +73,7 @@ pub(crate) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Resul
         Kind::Date => number::dates(input, column),
         Kind::Decimal => decimal::reader(input, column),
         Kind::String | Kind::Varchar | Kind::Char => text::strings(input, column, field),
-        Kind::Binary | Kind::Geometry | Kind::Geography => text::binary(input, column),
+        Kind::Binary | Kind::Geometry | Kind::Geography => text::binary(input, column, field),
         Kind::Timestamp | Kind::TimestampInstant => timestamp::reader(input, column, field),
         Kind::Struct => nested::structs(input, column, field),
         Kind::List => nested::lists(input, column, field),

@@ -323,6 +323,18 @@ impl ByteStream {
         Ok(out)
     }
 
+    /// The next `n` bytes, which must exist: where they lie, if nothing is to be decompressed, or copied together.
+    pub(crate) fn share(&mut self, n: u64) -> Result<Bytes> {
+        let plain = self.plain.clone();
+        match usize::try_from(n).ok().filter(|n| self.window.len() == 0 && *n <= plain.len()) {
+            Some(n) => {
+                self.consume(n);
+                Ok(self.stored.slice(plain.start..plain.start + n))
+            }
+            None => self.take(n).map(Bytes::from),
+        }
+    }
+
     /// Skips `n` bytes.
     pub(crate) fn skip(&mut self, mut n: usize) -> Result<()> {
         while n > 0 {

@@ -5,6 +5,8 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use coldframe_core::options::Strings;
+use coldframe_core::types::views;
 use coldframe_core::{Damage, Error, ErrorKind, OnError, Result, Scan, TableFile};
 
 use super::toll::Toll;
@@ -161,6 +163,7 @@ impl Judge<'_> {
             self.complain(format!("an error without a record of it: {e}"));
         }
         self.null_keeps_what_skip_keeps(&skipped, &nulled);
+        self.views_are_the_same(table, &skipped);
         Some(Reads { raised, skipped, nulled })
     }
 
@@ -299,6 +302,23 @@ impl Judge<'_> {
                 told(nulled)
             );
             self.complain(text);
+        }
+    }
+
+    /// Law: views are of the same values, and the same is lost.
+    fn views_are_the_same(&mut self, table: &dyn TableFile, plain: &Salvaged) {
+        if views::laid_out(table.schema(), Strings::View) == *table.schema() {
+            return;
+        }
+        let scan = Scan { on_error: OnError::Skip, strings: Some(Strings::View), ..Scan::default() };
+        match rows::scan(table, &scan, None) {
+            Ok(Outcome { error: None, batch, damage }) => {
+                let found = Salvaged { rows: as_text(&batch), damage };
+                if found.rows != plain.rows || found.damage != plain.damage {
+                    self.complain(format!("views: {}; plain: {}", told(&found), told(plain)));
+                }
+            }
+            Ok(Outcome { error: Some(e), .. }) | Err(e) => self.complain(format!("views end with: {e}")),
         }
     }
 

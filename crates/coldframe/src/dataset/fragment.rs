@@ -13,7 +13,9 @@ use std::collections::BTreeMap;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{FieldRef, Fields, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
-use coldframe_core::types::{Arrangement, conform, name, with_fields};
+use coldframe_core::options::Strings;
+use coldframe_core::projection::prune;
+use coldframe_core::types::{Arrangement, conform, name, views, with_fields};
 use coldframe_core::{Error, ErrorKind, Predicate, Result, Scan, arrow_error, projection};
 
 use super::columns::ColumnsBy;
@@ -71,15 +73,17 @@ impl Fragment {
         if self.complete {
             origins.demand_no_more(path)?;
         }
-        let output = self.projected(scan.columns.as_deref())?;
+        let plain = self.projected(scan.columns.as_deref())?;
+        let output = strings_of(&plain, scan.strings);
         let Some(divided) = origins.divide(scan.predicate.as_ref())? else { return Ok(None) };
-        let decoded = match &divided.residual {
-            Some(residual) => with_columns_of(&self.schema, &output, residual)?,
-            None => output.clone(),
+        // What is filtered here is so before it has views.
+        let (decoded, strings) = match &divided.residual {
+            Some(residual) => (with_columns_of(&self.schema, &plain, residual)?, Some(Strings::Plain)),
+            None => (output.clone(), scan.strings),
         };
         let (columns, names) = origins.adaptation(&decoded);
         let limit = if divided.residual.is_some() { None } else { scan.limit };
-        let scan = Scan { columns: Some(names), predicate: divided.pushed, limit, ..scan.clone() };
+        let scan = Scan { columns: Some(names), predicate: divided.pushed, limit, strings, ..scan.clone() };
         Ok(Some(Reading {
             scan,
             adaptation: Adaptation {
@@ -92,6 +96,11 @@ impl Fragment {
             },
         }))
     }
+}
+
+/// The columns with strings laid out as a scan wants them.
+pub(super) fn strings_of(schema: &SchemaRef, strings: Option<Strings>) -> SchemaRef {
+    strings.map_or_else(|| schema.clone(), |strings| views::laid_out(schema, strings))
 }
 
 /// A table's columns by name, in the requested order; all if `None`.
@@ -293,7 +302,8 @@ impl Adaptation {
         let Some(residual) = &self.residual else { return Ok(made) };
         let passes = BooleanArray::new(residual.passing(&made)?, None);
         let kept = filter_record_batch(&made, &passes).map_err(arrow_error)?;
-        let columns = kept.columns().iter().take(self.output.fields().len()).cloned().collect();
+        let columns = kept.columns().iter().zip(self.output.fields());
+        let columns = columns.map(|(array, field)| prune(array, field.data_type())).collect::<Result<_>>()?;
         whole(&self.output, columns, kept.num_rows())
     }
 

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use coldframe_core::io::Identity;
+use coldframe_core::options::Strings;
 use coldframe_core::{OpenOptions, Piece, Result, Scan, Source};
 
 use super::fragment::Fragment;
@@ -43,6 +44,13 @@ impl Opening {
     /// Opens a source; `recorded` is what an earlier opening of it has read.
     pub fn open(&self, source: Source, recorded: Vec<Piece>) -> Result<File> {
         open_source(source, self.format.as_deref(), &self.options, recorded)
+    }
+
+    /// How scans lay out strings unless they say so themselves.
+    pub(super) fn strings(&self) -> Result<Option<Strings>> {
+        let mut options = self.options.clone();
+        options.take_common()?;
+        Ok(options.strings)
     }
 }
 

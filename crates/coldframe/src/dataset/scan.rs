@@ -4,10 +4,11 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
+use coldframe_core::options::Strings;
 use coldframe_core::predicate::{Condition, parse};
 use coldframe_core::{OnError, Predicate, Result, Scan, threads};
 
-use super::fragment::{Fragment, projected};
+use super::fragment::{Fragment, projected, strings_of};
 use super::plan::{Opening, Part, Plan, Split};
 use super::rows::{Rows, Unopened};
 use super::storage::os_path;
@@ -125,6 +126,13 @@ impl ScanBuilder {
         self
     }
 
+    /// How strings and binary values are laid out; by default as the files are opened.
+    #[must_use]
+    pub fn strings(mut self, strings: Strings) -> Self {
+        self.scan.strings = Some(strings);
+        self
+    }
+
     /// Splits of about this many bytes of a file.
     #[must_use]
     pub fn split_bytes(mut self, bytes: u64) -> Self {
@@ -153,7 +161,7 @@ impl ScanBuilder {
             Some(Filter::Condition(condition)) => Some(condition.bind(&schema)?),
             Some(Filter::Predicate(predicate)) => Some(predicate.clone().bind(&schema)?),
         };
-        Ok(Scan { predicate: bound, ..self.scan.clone() })
+        Ok(Scan { predicate: bound, strings: self.layout()?, ..self.scan.clone() })
     }
 
     /// The files that may have rows that pass.
@@ -165,9 +173,18 @@ impl ScanBuilder {
         Ok(matching)
     }
 
+    /// How the strings of this request are laid out.
+    pub fn layout(&self) -> Result<Option<Strings>> {
+        match self.scan.strings {
+            Some(strings) => Ok(Some(strings)),
+            None => self.dataset.opening().strings(),
+        }
+    }
+
     /// The columns returned.
     pub fn schema(&self) -> Result<SchemaRef> {
-        projected(&self.dataset.schema()?, self.scan.columns.as_deref())
+        let plain = projected(&self.dataset.schema()?, self.scan.columns.as_deref())?;
+        Ok(strings_of(&plain, self.layout()?))
     }
 
     /// A plan from the listing: readers cut the files. Only files that were not listed are opened.
@@ -249,7 +266,12 @@ fn opened(file: File, fragment: Option<&Fragment>, scan: &Scan, target: u64) -> 
 }
 
 impl Split {
-    /// The columns of its rows: those of the table that its file belongs to.
+    /// The columns of its rows, with strings as the files are opened.
+    pub fn output_schema(&self) -> Result<SchemaRef> {
+        Ok(strings_of(&self.schema()?, self.file.opening.strings()?))
+    }
+
+    /// The columns of the table that its file belongs to. Strings are plain, however a request lays them out.
     pub fn schema(&self) -> Result<SchemaRef> {
         match &self.file.fragment {
             Some(fragment) => Ok(fragment.schema.clone()),
@@ -263,7 +285,10 @@ impl Split {
             Some(fragment) => fragment.projected(scan.columns.as_deref())?,
             None => projected(&self.schema()?, scan.columns.as_deref())?,
         };
-        Ok(Rows::new(vec![self.unopened(scan)], schema, &Scan { threads: 1, ..scan.clone() }, 1))
+        let strings = scan.strings.map_or_else(|| self.file.opening.strings(), |own| Ok(Some(own)))?;
+        let scan = Scan { strings, ..scan.clone() };
+        let schema = strings_of(&schema, strings);
+        Ok(Rows::new(vec![self.unopened(&scan)], schema, &Scan { threads: 1, ..scan.clone() }, 1))
     }
 
     fn unopened(&self, scan: &Scan) -> Unopened {

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow_schema::{Field, Schema, SchemaRef};
-use coldframe_core::types::unify;
+use coldframe_core::options::Strings;
+use coldframe_core::types::{unify, views};
 use coldframe_core::{Error, Fault, Notice, Predicate, Result, Source, scan};
 
 use super::columns::ColumnsBy;
@@ -128,7 +129,7 @@ impl Dataset {
         let constants = kept.iter().map(|one| partition::values(one, &partitions)).collect::<Result<_>>()?;
         let schema = OnceLock::new();
         if let Some(known) = &options.schema {
-            drop(schema.set(known.clone()));
+            drop(schema.set(views::laid_out(known, Strings::Plain)));
         }
         let notices: Vec<(String, Notice)> = match left_out.is_empty() {
             true => Vec::new(),
@@ -149,7 +150,7 @@ impl Dataset {
         })))
     }
 
-    /// Its columns: those of the files, then those of the partitions.
+    /// Its columns: those of the files, then those of the partitions. Strings are plain, however a request lays them out.
     pub fn schema(&self) -> Result<SchemaRef> {
         if let Some(known) = self.0.schema.get() {
             return Ok(known.clone());

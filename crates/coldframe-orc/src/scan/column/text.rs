@@ -14,7 +14,8 @@ use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, BinaryArray, DictionaryArray, UInt32Array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field};
-use coldframe_core::arrays::{Words, binary_of_lengths, readable_text, with_nulls};
+use bytes::Bytes;
+use coldframe_core::arrays::{Words, binary_of_lengths, readable_text, views, with_nulls};
 use coldframe_core::{Error, ErrorContext, Result, arrow_error};
 
 use super::dictionary::{self, Dictionaries, Dictionary, Most};
@@ -29,9 +30,8 @@ use crate::scan::stream::{ByteStream, Stand};
 /// A reader of strings.
 pub(super) fn strings(input: &Input<'_>, column: &Column, field: &Field) -> Result<Box<dyn ColumnReader>> {
     if is_dictionary(&input.encoding(column.id)) {
-        return by_dictionary(input, column, Some(field));
+        return by_dictionary(input, column, field, true);
     }
-    let keyed = matches!(field.data_type(), DataType::Dictionary(..));
     let present = input.present(column.id)?;
     let (data, lengths) = direct(input, column)?;
     boxed(Direct {
@@ -40,29 +40,33 @@ pub(super) fn strings(input: &Input<'_>, column: &Column, field: &Field) -> Resu
         lengths,
         scratch: Vec::new(),
         bound: input.bound(),
-        form: if keyed { Form::Keyed } else { Form::Text },
+        form: Form::of(field),
         nullable: field.is_nullable(),
         misread: Vec::new(),
     })
 }
 
-/// A reader of text for `field`, or of bytes.
-fn by_dictionary(input: &Input<'_>, column: &Column, field: Option<&Field>) -> Result<Box<dyn ColumnReader>> {
-    let keyed = field.is_some_and(|field| matches!(field.data_type(), DataType::Dictionary(..)));
-    let nullable = field.is_none_or(Field::is_nullable);
+/// A reader of text, or of bytes.
+fn by_dictionary(
+    input: &Input<'_>,
+    column: &Column,
+    field: &Field,
+    is_text: bool,
+) -> Result<Box<dyn ColumnReader>> {
+    let (form, nullable) = (Form::of(field), field.is_nullable() || !is_text);
     let present = input.present(column.id)?;
     let held = |d: &Dictionaries| d.lock().unwrap_or_else(PoisonError::into_inner).get(&column.id).cloned();
     let dictionary = match held(input.dictionaries) {
         Some(dictionary) => dictionary,
         None => {
-            let read = Arc::new(read_dictionary(input, column, field.is_some())?);
+            let read = Arc::new(read_dictionary(input, column, is_text)?);
             let mut all = input.dictionaries.lock().unwrap_or_else(PoisonError::into_inner);
             all.entry(column.id).or_insert(read).clone()
         }
     };
     let data = input.integers(column.id, StreamKind::Data, input.version(column.id)?, false)?;
     let (scratch, bound) = (Vec::new(), input.bound());
-    boxed(ByDictionary { present, data, dictionary, scratch, bound, keyed, nullable, misread: Vec::new() })
+    boxed(ByDictionary { present, data, dictionary, scratch, bound, form, nullable, misread: Vec::new() })
 }
 
 /// The dictionary of a column, whatever the row group.
@@ -83,15 +87,16 @@ pub(crate) fn stored_dictionary(input: &Input<'_>, column: &Column) -> Result<Bi
 }
 
 /// A reader of bytes.
-pub(super) fn binary(input: &Input<'_>, column: &Column) -> Result<Box<dyn ColumnReader>> {
+pub(super) fn binary(input: &Input<'_>, column: &Column, field: &Field) -> Result<Box<dyn ColumnReader>> {
     // Text that the user declared to be bytes may have one.
     if is_dictionary(&input.encoding(column.id)) {
-        return by_dictionary(input, column, None);
+        return by_dictionary(input, column, field, false);
     }
     let present = input.present(column.id)?;
     let (data, lengths) = direct(input, column)?;
     let (scratch, bound, misread) = (Vec::new(), input.bound(), Vec::new());
-    boxed(Direct { present, data, lengths, scratch, bound, form: Form::Binary, nullable: true, misread })
+    let form = if *field.data_type() == DataType::BinaryView { Form::BinaryView } else { Form::Binary };
+    boxed(Direct { present, data, lengths, scratch, bound, form, nullable: true, misread })
 }
 
 fn direct(input: &Input<'_>, column: &Column) -> Result<(ByteStream, IntRle)> {
@@ -99,13 +104,26 @@ fn direct(input: &Input<'_>, column: &Column) -> Result<(ByteStream, IntRle)> {
     Ok((input.bytes(column.id, StreamKind::Data)?, lengths))
 }
 
-/// What direct values become.
+/// What values become.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Binary,
+    BinaryView,
     Text,
-    /// A dictionary of the batch's words.
+    TextView,
+    /// A dictionary.
     Keyed,
+}
+
+impl Form {
+    fn of(field: &Field) -> Self {
+        match field.data_type() {
+            DataType::BinaryView => Self::BinaryView,
+            DataType::Utf8View => Self::TextView,
+            DataType::Dictionary(..) => Self::Keyed,
+            _ => Self::Text,
+        }
+    }
 }
 
 struct Direct {
@@ -122,6 +140,18 @@ struct Direct {
     misread: Vec<usize>,
 }
 
+impl Direct {
+    /// Views of the values whose lengths are in `scratch`.
+    fn views(&mut self, bytes: Bytes, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+        if self.form == Form::BinaryView {
+            return Ok(array(views::binary(&self.scratch, bytes.into(), nulls)?));
+        }
+        let (text, misread) = views::text(&self.scratch, bytes.into(), nulls, self.nullable)?;
+        self.misread = misread;
+        Ok(array(text))
+    }
+}
+
 impl ColumnReader for Direct {
     fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
         let validity = self.present.read(rows, parent)?;
@@ -131,6 +161,10 @@ impl ColumnReader for Direct {
         let total: u64 = stored.iter().map(|length| u64::from(*length)).sum();
         self.bound.check("the text of a batch", rows, total)?;
         to_rows(&mut self.scratch, &validity)?;
+        if matches!(self.form, Form::TextView | Form::BinaryView) {
+            let bytes = self.data.share(total).within(|| "DATA")?;
+            return self.views(bytes, validity.nulls);
+        }
         let bytes = self.data.take(total).within(|| "DATA")?;
         if self.form == Form::Binary {
             return Ok(array(binary_of_lengths(&self.scratch, bytes, validity.nulls)?));
@@ -170,7 +204,7 @@ struct ByDictionary {
     /// Memory for places and lengths.
     scratch: Vec<u32>,
     bound: Bound,
-    keyed: bool,
+    form: Form,
     /// A map's keys may not be null.
     nullable: bool,
     /// Rows of the last batch whose values are not UTF-8.
@@ -182,7 +216,11 @@ impl ByDictionary {
     fn text(&mut self, words: &Words, rows: usize, validity: &Validity) -> Result<ArrayRef> {
         let misread = if self.nullable { self.misread.as_slice() } else { &[] };
         let nulls = with_nulls(validity.nulls.clone(), rows, misread);
-        if self.keyed {
+        if self.form == Form::TextView {
+            let (stored, validity) = (dense(&mut self.scratch, validity), validity.nulls.as_ref());
+            return Ok(array(words.views_of(stored, rows, validity, nulls).within(|| "DATA")?));
+        }
+        if self.form == Form::Keyed {
             to_rows(&mut self.scratch, validity)?;
             let keys = primitive(std::mem::take(&mut self.scratch), nulls);
             let keyed = DictionaryArray::<Int32Type>::try_new(keys, words.values());
@@ -246,7 +284,11 @@ impl ColumnReader for ByDictionary {
             Dictionary::Bytes(entries) => {
                 to_rows(&mut self.scratch, &validity)?;
                 let places = std::mem::take(&mut self.scratch);
-                bytes_of(entries, places, validity.nulls, &self.bound).within(|| "DATA")
+                let bytes = bytes_of(entries, places, validity.nulls, &self.bound).within(|| "DATA")?;
+                if self.form == Form::BinaryView {
+                    return arrow_cast::cast(&bytes, &DataType::BinaryView).map_err(arrow_error);
+                }
+                Ok(bytes)
             }
         }
     }

@@ -42,6 +42,9 @@ pub(super) struct Scan {
     pub(super) no_prune: bool,
     #[prost(uint64, tag = "8")]
     pub(super) threads: u64,
+    /// 0 as the files are opened, 1 plain, 2 views.
+    #[prost(uint32, tag = "9")]
+    pub(super) strings: u32,
 }
 
 /// A filter; `kind` says which of the other fields are used.
@@ -97,6 +100,9 @@ pub(super) struct Opening {
     /// Whether the store is reached through an object that cannot be sent: `Bound` must supply it.
     #[prost(bool, tag = "12")]
     pub(super) foreign_storage: bool,
+    /// As in `Scan`.
+    #[prost(uint32, tag = "13")]
+    pub(super) strings: u32,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use coldframe_core::io::Identity;
+use coldframe_core::options::Strings;
 use coldframe_core::{
     Error, KeySource, Limits, OnError, OpenOptions, Piece, Result, Scan, SchemaSpec, Value,
 };
@@ -58,7 +59,17 @@ fn scan(said: &message::Scan) -> Result<Scan> {
         },
         prune: !said.no_prune,
         threads: size(said.threads, "the threads")?.clamp(1, coldframe_core::threads::MOST),
+        strings: strings(said.strings)?,
     })
+}
+
+fn strings(said: u32) -> Result<Option<Strings>> {
+    match said {
+        0 => Ok(None),
+        1 => Ok(Some(Strings::Plain)),
+        2 => Ok(Some(Strings::View)),
+        other => Err(refused(format!("expected a layout of strings, found {other}"))),
+    }
 }
 
 fn opening(said: &message::Opening, bound: &Bound) -> Result<Opening> {
@@ -101,6 +112,7 @@ fn opening(said: &message::Opening, bound: &Bound) -> Result<Opening> {
         limits: Limits { max_block_bytes, max_columns, max_depth, max_metadata_bytes, max_unit_rows },
         threads: said.threads.map(|threads| size(threads, "the threads")).transpose()?,
         microseconds: said.microseconds,
+        strings: strings(said.strings)?,
         extra,
     };
     Ok(Opening { format: said.format.clone(), options, storage })

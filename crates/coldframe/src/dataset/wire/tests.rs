@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use coldframe_core::io::Identity;
+use coldframe_core::options::Strings;
 use coldframe_core::predicate::parse;
 use coldframe_core::{OnError, OpenOptions, Scan, SchemaSpec, Source, Value};
 use proptest::prelude::*;
@@ -69,6 +70,7 @@ fn plan() -> Plan {
             on_error: OnError::Null,
             prune: false,
             threads: 2,
+            strings: Some(Strings::View),
         },
         splits: vec![
             Split { file: one.clone(), part: cut(0..5, Some(2)), own: Vec::new() },

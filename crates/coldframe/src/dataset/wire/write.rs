@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use coldframe_core::io::Identity;
+use coldframe_core::options::Strings;
 use coldframe_core::{Error, Limits, OnError, Result, Scan, SchemaSpec, Value};
 
 use super::{arrow, message, predicate};
@@ -46,7 +47,16 @@ fn scan(scan: &Scan) -> Result<message::Scan> {
         },
         no_prune: !scan.prune,
         threads: scan.threads as u64,
+        strings: strings(scan.strings),
     })
+}
+
+fn strings(of: Option<Strings>) -> u32 {
+    match of {
+        None => 0,
+        Some(Strings::Plain) => 1,
+        Some(Strings::View) => 2,
+    }
 }
 
 /// The index of the given element, or of an equal one.
@@ -170,6 +180,7 @@ fn opening(opening: &Opening, storage: Option<&BTreeMap<String, String>>) -> Res
         extra: Some(value(&Value::Map(pairs.collect()))),
         asks_for_keys: options.key_source.is_some(),
         foreign_storage: storage.is_none(),
+        strings: strings(options.strings),
     })
 }
 

@@ -1,0 +1,104 @@
+//! Strings and binary values as Arrow's views, or without.
+//!
+//! ```text
+//! plain   offsets | 0 | 3 | 22 |          bytes   | o n e s e v e n t e e n ... |
+//! view    | 3 | o n e |                           a value of at most 12 bytes is in its view
+//!         | 19 | s e v e | block 0 | byte 1234 |  a longer one lies in a block, wherever that came from
+//! ```
+//!
+//! Columns, and what is inside structs, lists and maps, have views or not; dictionaries and unions stay as they are.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+
+use crate::options::Strings;
+use crate::projection::prune;
+use crate::{Result, arrow_error};
+
+/// The columns of `schema` with strings and binary values laid out so.
+pub fn laid_out(schema: &SchemaRef, strings: Strings) -> SchemaRef {
+    let leaf = match strings {
+        Strings::Plain => plain,
+        Strings::View => view,
+    };
+    match of_fields(schema.fields(), leaf) {
+        Some(fields) => Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())),
+        None => schema.clone(),
+    }
+}
+
+/// What a consumer asks for that wants its rows with this schema: views, if a column has one; plain values, if one has
+/// those; `None` if nothing in it is a string or a binary value.
+pub fn asked(schema: &Schema) -> Option<Strings> {
+    let has = |leaf| of_fields(schema.fields(), leaf).is_some();
+    if has(plain) { Some(Strings::View) } else { has(view).then_some(Strings::Plain) }
+}
+
+/// The view for a plain type.
+pub(crate) fn view(kind: &DataType) -> Option<DataType> {
+    match kind {
+        DataType::Utf8 | DataType::LargeUtf8 => Some(DataType::Utf8View),
+        DataType::Binary | DataType::LargeBinary => Some(DataType::BinaryView),
+        _ => None,
+    }
+}
+
+/// The plain type for a view.
+fn plain(kind: &DataType) -> Option<DataType> {
+    match kind {
+        DataType::Utf8View => Some(DataType::Utf8),
+        DataType::BinaryView => Some(DataType::Binary),
+        _ => None,
+    }
+}
+
+type Leaf = fn(&DataType) -> Option<DataType>;
+
+/// The fields with another type where `leaf` has one; `None` if it has none for any of them.
+fn of_fields(fields: &Fields, leaf: Leaf) -> Option<Fields> {
+    let made: Vec<Option<FieldRef>> = fields.iter().map(|field| of_field(field, leaf)).collect();
+    if made.iter().all(Option::is_none) {
+        return None;
+    }
+    Some(made.into_iter().zip(fields).map(|(made, field)| made.unwrap_or_else(|| field.clone())).collect())
+}
+
+fn of_field(field: &FieldRef, leaf: Leaf) -> Option<FieldRef> {
+    let kind = match field.data_type() {
+        DataType::Struct(fields) => DataType::Struct(of_fields(fields, leaf)?),
+        DataType::List(item) => DataType::List(of_field(item, leaf)?),
+        DataType::LargeList(item) => DataType::LargeList(of_field(item, leaf)?),
+        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(of_field(item, leaf)?, *length),
+        DataType::Map(entries, sorted) => DataType::Map(of_field(entries, leaf)?, *sorted),
+        kind => leaf(kind)?,
+    };
+    Some(Arc::new(Field::clone(field).with_data_type(kind)))
+}
+
+/// A batch with the layouts of `schema`, which has the same columns. Plain values that become views stay where they are.
+pub fn convert(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    if batch.schema_ref() == schema {
+        return Ok(batch.clone());
+    }
+    let columns = batch.columns().iter().zip(schema.fields());
+    let columns = columns.map(|(array, field)| prune(array, field.data_type())).collect::<Result<_>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(arrow_error)
+}
+
+/// The same batch, whose views do not keep more in memory than their values: for the few rows that are left of many.
+pub(crate) fn compacted(batch: RecordBatch) -> Result<RecordBatch> {
+    let compact = |array: &ArrayRef| -> ArrayRef {
+        match array.data_type() {
+            DataType::Utf8View => Arc::new(array.as_string_view().gc()),
+            DataType::BinaryView => Arc::new(array.as_binary_view().gc()),
+            _ => array.clone(),
+        }
+    };
+    let columns = batch.columns().iter().map(compact).collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(batch.schema(), columns, &options).map_err(arrow_error)
+}
