@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from coldframe._coldframe import RawDataset, requested_strings
+from coldframe._coldframe import RawDataset, requested_strings, without_views
 from coldframe.choices import OnError
 from coldframe.errors import SchemaError, unsupported
 from coldframe.file import (
@@ -322,7 +322,7 @@ class Dataset(AsTables):
     def _partitions(self) -> Prunable:
         if self._prunable is None:
             rows = (pa.record_batch(self._raw.constants(at)) for at in range(len(self._raw)))
-            self._prunable = Prunable(rows, self.schema)
+            self._prunable = Prunable(rows, without_views(self.schema))
         return self._prunable
 
 
