@@ -22,13 +22,15 @@ const SHORT: u32 = 12;
 
 /// The bits of a short value by its length.
 const BITS: [u128; SHORT as usize + 1] = {
-    let mut bits = [0; SHORT as usize + 1];
-    let mut length = 1;
-    while length < bits.len() {
-        bits[length] = bits[length - 1] << 8 | 0xff;
-        length += 1;
+    let mut all = [0; SHORT as usize + 1];
+    let mut rest: &mut [u128] = &mut all;
+    let mut bits = 0;
+    while let Some((of_length, behind)) = rest.split_first_mut() {
+        *of_length = bits;
+        bits = bits << 8 | 0xff;
+        rest = behind;
     }
-    bits
+    all
 };
 
 /// Views of values of one buffer, and whether one of them is long.

@@ -314,7 +314,11 @@ impl Judge<'_> {
         match rows::scan(table, &scan, None) {
             Ok(Outcome { error: None, batch, damage }) => {
                 let found = Salvaged { rows: as_text(&batch), damage };
-                if found.rows != plain.rows || found.damage != plain.damage {
+                // The reason may have another number of bytes: those of a dictionary's entries are not copied.
+                let lost = |of: &Salvaged| -> Vec<_> {
+                    of.damage.iter().map(|d| (d.bytes.clone(), d.rows_lost, d.structure.clone())).collect()
+                };
+                if found.rows != plain.rows || lost(&found) != lost(plain) {
                     self.complain(format!("views: {}; plain: {}", told(&found), told(plain)));
                 }
             }
