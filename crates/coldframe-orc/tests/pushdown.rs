@@ -11,6 +11,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Schema};
 use arrow_select::filter::filter_record_batch;
+use coldframe_core::predicate::Pattern;
 use coldframe_core::{OnError, Op, OpenOptions, Predicate, Scan, Value};
 use coldframe_testing::{Dice, Logged, rows};
 use support::{Opened, files, open, written};
@@ -227,6 +228,59 @@ fn dictionaries_are_compared_like_strings() {
     assert!(got.error.is_none(), "{:?}", got.error);
     assert_eq!(got.batch.num_rows(), 7);
     assert!(matches!(one.file.schema().field(3).data_type(), DataType::Dictionary(..)));
+}
+
+/// A stripe's dictionary is tested by its entries, one of another stripe's rows one by one: the same rows pass.
+#[test]
+fn few_words_are_tested_by_the_dictionary() {
+    let rows = 20_000;
+    // Most of the file, so that the words are looked at first.
+    let long = |i: i64| format!("{:064x}", i.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64.cast_signed()));
+    let text: ArrayRef = Arc::new(StringArray::from_iter_values((0..rows).map(long)));
+    // The first stripe has three words and nulls, the second as many words as rows.
+    let word = |i: i64| match i {
+        0..10_000 => (i % 5 > 0).then(|| format!("word {}", i % 3)),
+        _ => Some(format!("word {i}")),
+    };
+    let word: ArrayRef = Arc::new((0..rows).map(word).collect::<StringArray>());
+    let batch =
+        RecordBatch::try_from_iter_with_nullable([("text", text, true), ("word", word, true)]).unwrap();
+    let one = open(
+        "words",
+        written(
+            &batch,
+            &[
+                ("stripe_rows", Value::Int(10_000)),
+                ("row_index_stride", Value::Int(1000)),
+                ("codec", Value::from("none")),
+            ],
+        ),
+        &OpenOptions::default(),
+    )
+    .unwrap();
+    let words = |words: &[Option<&str>]| Arc::new(words.iter().copied().collect::<StringArray>()) as ArrayRef;
+    let column = || "word".to_owned();
+    let like = |negated| Predicate::Like { column: column(), pattern: Pattern::new("%1_"), negated };
+    let predicates = [
+        Predicate::compare("word", Op::Eq, words(&[Some("word 2")])),
+        Predicate::compare("word", Op::Gt, words(&[Some("word 19995")])),
+        Predicate::compare("word", Op::Eq, words(&[None])),
+        like(false),
+        like(true),
+        Predicate::In {
+            column: column(),
+            values: words(&[Some("word 1"), Some("word 10001")]).into(),
+            negated: false,
+        },
+        Predicate::In { column: column(), values: words(&[Some("word 1"), None]).into(), negated: true },
+        Predicate::Null { column: column(), negated: false },
+    ];
+    for predicate in predicates {
+        let expected = filter_record_batch(&batch, &predicate.evaluate(&batch).unwrap()).unwrap();
+        let scan = Scan { predicate: Some(predicate.clone()), ..Scan::default() };
+        let got = rows::scan(one.file.as_ref(), &scan, None).unwrap();
+        assert_eq!(got.batch, expected, "{predicate:?}");
+    }
 }
 
 /// Where statistics leave all row groups, the filter's column is read, and of the others what row groups take in which a row passes: in

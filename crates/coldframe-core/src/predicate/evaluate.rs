@@ -1,16 +1,19 @@
 //! Which rows pass: exact, the same for every format.
 
 use arrow_arith::boolean;
+use arrow_array::array::AnyDictionaryArray;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, Datum, RecordBatch, Scalar};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_ord::cmp;
 use arrow_schema::DataType;
+use arrow_select::take::take;
 use coldframe_encoding::{Error, Result};
 
 use super::like::Pattern;
 use super::{Members, Op, Predicate};
+use crate::types::views;
 use crate::{arrow_error, projection};
 
 impl Predicate {
@@ -54,6 +57,9 @@ fn compare(column: &ArrayRef, op: Op, values: &ArrayRef, i: usize) -> Result<Boo
     if value.is_null(0) {
         return Ok(BooleanArray::new_null(column.len()));
     }
+    if let Some(dictionary) = column.as_any_dictionary_opt().filter(|_| !is_dictionary(values)) {
+        return by_entries(dictionary, |entries| compare(entries, op, values, i));
+    }
     let (column, value) = same_type(column, &value)?;
     match column.data_type() {
         DataType::Float64 => {
@@ -78,6 +84,19 @@ fn compare(column: &ArrayRef, op: Op, values: &ArrayRef, i: usize) -> Result<Boo
     }
 }
 
+fn is_dictionary(array: &ArrayRef) -> bool {
+    matches!(array.data_type(), DataType::Dictionary(..))
+}
+
+/// The answers for the entries of a dictionary, at the rows that have them: a test of plain values costs no more than that.
+fn by_entries(
+    dictionary: &dyn AnyDictionaryArray,
+    test: impl FnOnce(&ArrayRef) -> Result<BooleanArray>,
+) -> Result<BooleanArray> {
+    let answers = take(&test(dictionary.values())?, dictionary.keys(), None).map_err(arrow_error)?;
+    Ok(answers.as_boolean().clone())
+}
+
 /// Both in one type: the column's where the literal could be bound to it, else a wider one.
 fn same_type(column: &ArrayRef, value: &ArrayRef) -> Result<(ArrayRef, ArrayRef)> {
     let (a, b) = (column.data_type(), value.data_type());
@@ -87,6 +106,7 @@ fn same_type(column: &ArrayRef, value: &ArrayRef) -> Result<(ArrayRef, ArrayRef)
     let wide = match (a, b) {
         (a, b) if a.is_floating() && b.is_floating() => DataType::Float64,
         (DataType::FixedSizeBinary(_), DataType::Binary) => DataType::Binary,
+        (a, b) if views::view(b).as_ref() == Some(a) => a.clone(),
         (a, b) => {
             return Err(Error::schema(format!("a column of type {a} cannot be compared with {b}")));
         }
@@ -125,6 +145,9 @@ fn bits_of<N>(values: &[N], test: impl Fn(&N) -> bool) -> BooleanBuffer {
 
 /// Membership, as SQL has it: null for a null, and for what is not found where null is in the set.
 fn is_in(column: &ArrayRef, values: &Members, negated: bool) -> Result<BooleanArray> {
+    if let Some(dictionary) = column.as_any_dictionary_opt().filter(|_| !is_dictionary(values)) {
+        return by_entries(dictionary, |entries| is_in(entries, values, negated));
+    }
     let found = members(column, values)?;
     let mut known = column.logical_nulls();
     if values.null_count() > 0 {
@@ -169,6 +192,9 @@ fn members(column: &ArrayRef, values: &Members) -> Result<BooleanBuffer> {
 }
 
 fn like(column: &ArrayRef, pattern: &Pattern, negated: bool) -> Result<BooleanArray> {
+    if let Some(dictionary) = column.as_any_dictionary_opt() {
+        return by_entries(dictionary, |entries| like(entries, pattern, negated));
+    }
     let test = |text: Option<&str>| text.map(|t| pattern.matches(t) != negated);
     Ok(match column.data_type() {
         DataType::Utf8 => column.as_string::<i32>().iter().map(test).collect(),

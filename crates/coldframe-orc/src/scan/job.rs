@@ -4,16 +4,17 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, FieldRef, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use coldframe_core::salvage::MOST_BATCH_BYTES;
 use coldframe_core::{DamageLog, Error, OnError, PlanRequest, Result};
 
-use crate::layout::index::Positions;
+use crate::layout::index::{Positions, is_dictionary};
 use crate::layout::stripe::{StreamKind, Stripe, StripeLayout};
 use crate::layout::types::Kind;
 use crate::open::Shape;
 
 /// What all stripes of a scan share.
+#[derive(Clone)]
 pub(crate) struct ScanShared {
     /// The file.
     pub(crate) shape: Arc<Shape>,
@@ -76,6 +77,33 @@ impl ScanShared {
             damage: request.damage.clone(),
             shape,
         })
+    }
+}
+
+/// A dictionary has at most one entry for this many rows of a batch if it pays to test entries instead of rows.
+const ROWS_OF_ENTRY: usize = 8;
+
+impl ScanShared {
+    /// The same for a stripe whose strings are only tested: those that it stores by a small dictionary are decoded as one,
+    /// without the values of the rows. `None` if there are no such columns.
+    pub(crate) fn keyed(&self, layout: &StripeLayout) -> Option<Self> {
+        let most = self.batch_rows / ROWS_OF_ENTRY;
+        let is_keyed = |(id, field): &(usize, FieldRef)| {
+            let encoding = layout.encoding(*id);
+            let is_small = usize::try_from(encoding.dictionary_size()).is_ok_and(|size| size <= most);
+            *field.data_type() == DataType::Utf8 && is_dictionary(&encoding) && is_small
+        };
+        if !self.columns.iter().any(is_keyed) {
+            return None;
+        }
+        let kind = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+        let keyed = |column: &(usize, FieldRef)| match is_keyed(column) {
+            true => (column.0, Arc::new(Field::clone(&column.1).with_data_type(kind.clone()))),
+            false => column.clone(),
+        };
+        let columns: Vec<(usize, FieldRef)> = self.columns.iter().map(keyed).collect();
+        let fields: Fields = columns.iter().map(|(_, field)| field.clone()).collect();
+        Some(Self { columns, schema: Arc::new(Schema::new(fields)), ..self.clone() })
     }
 }
 

@@ -32,7 +32,8 @@ impl DecodeUnit for DecodeStripe {
         let is_asked = |scout: &Arc<ScoutShared>| !unseen.is_empty() && scout.is_useful();
         let scout = scout.filter(|scout| job.others.is_some() || is_asked(scout));
         let scout = scout.and_then(|shared| {
-            let batches = StripeBatches::new(shared.scan.clone(), job.clone(), streams.clone());
+            let tested = shared.scan.keyed(&job.layout).map_or_else(|| shared.scan.clone(), Arc::new);
+            let batches = StripeBatches::new(tested, job.clone(), streams.clone());
             let worth = job.others.is_some() || shared.is_worth_it(&scan, &job);
             worth.then(|| Scout::new(shared, batches, unseen, scan.nested))
         });
