@@ -18,7 +18,7 @@ use bytes::Bytes;
 use coldframe_encoding::{Error, Limits, Result};
 
 use crate::options::{Kind, OptionSpec, Options as _, Strings};
-use crate::{Content, Damage, DamageLog, Node, Proof, ReadAt, Scan, Source, StatedColumn, Value};
+use crate::{Content, Damage, DamageLog, Node, Notice, Proof, ReadAt, Scan, Source, StatedColumn, Value};
 
 /// Batches of one unit, in file order.
 pub type BatchIter = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
@@ -385,31 +385,6 @@ pub struct PlanRequest {
     pub decode: SchemaRef,
     /// Where damage is recorded if it is not raised.
     pub damage: DamageLog,
-}
-
-/// Something that the user of an open file should know, though it is no error.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notice {
-    /// The bytes fit several layouts; one was assumed.
-    AmbiguousDialect(String),
-    /// Columns are encrypted; their masked values are read.
-    EncryptedColumns(String),
-    /// Parts of the table are missing here, and nothing proves that they should be here.
-    PartialTable(String),
-    /// Files that lie among those of the table are of other kinds, and not read: their names and kinds.
-    LeftOut(String),
-}
-
-impl Notice {
-    /// What there is to say.
-    pub fn text(&self) -> String {
-        match self {
-            Self::AmbiguousDialect(text) | Self::EncryptedColumns(text) | Self::PartialTable(text) => {
-                text.clone()
-            }
-            Self::LeftOut(files) => format!("left out, since no format here reads them: {files}"),
-        }
-    }
 }
 
 /// The dictionary of a column, as a part of a file stores it.

@@ -22,6 +22,7 @@
 //! | [`scout`] | a filter's columns first, the others where a row passes |
 //! | [`damage`], [`layout`], [`value`] | what was lost; where each byte belongs; what a file says of itself |
 //! | [`changes`] | values that are not handed out as they are in the file |
+//! | `notice` | what is told about a table without being an error |
 //! | `stated` | what a file states of its columns, typed |
 //! | [`proof`] | what `verify` compares |
 //! | [`contents`] | what could be read from a source beside what is asked for |
@@ -37,6 +38,7 @@ pub mod damage;
 pub mod format;
 pub mod io;
 pub mod layout;
+mod notice;
 pub mod options;
 pub mod predicate;
 pub mod process;
@@ -60,11 +62,12 @@ pub use contents::Content;
 pub use damage::{Damage, DamageLog, Fault, OnError, PassedOver};
 pub use format::{
     BatchIter, BatchWriter, Capabilities, CommonOptions, DecodeUnit, Fetch, Format, KeySource, NoUnits,
-    Notice, OpenOptions, Piece, Plan, PlanRequest, Report, SchemaSpec, Split, StoredDictionary, TableFile,
-    Unit, WriteOptions,
+    OpenOptions, Piece, Plan, PlanRequest, Report, SchemaSpec, Split, StoredDictionary, TableFile, Unit,
+    WriteOptions,
 };
 pub use io::{ReadAt, Source};
 pub use layout::Node;
+pub use notice::Notice;
 pub use options::{OptionSpec, Options};
 pub use predicate::{ColumnBounds, KeyRange, Op, Predicate};
 pub use projection::Projection;

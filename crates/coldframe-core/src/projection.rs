@@ -287,6 +287,17 @@ pub fn prune(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     }
 }
 
+/// A batch with the layouts of `schema`, which has the same columns. Plain values that become views stay where they are.
+pub(crate) fn convert(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    if batch.schema_ref() == schema {
+        return Ok(batch.clone());
+    }
+    let columns = batch.columns().iter().zip(schema.fields());
+    let columns = columns.map(|(array, field)| prune(array, field.data_type())).collect::<Result<_>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(arrow_error)
+}
+
 /// The outermost columns that contain `paths`, each once, in the schema's order.
 pub(crate) fn outermost(schema: &Schema, paths: &[&str]) -> Result<Vec<usize>> {
     let names = Names::new(schema, true);

@@ -12,6 +12,7 @@ use coldframe_encoding::{Error, ErrorKind, Result};
 use crate::ahead::Ahead;
 use crate::format::Unit;
 use crate::options::Strings;
+use crate::projection::convert;
 use crate::types::views;
 use crate::{
     BatchIter, Damage, DamageLog, OnError, PlanRequest, Predicate, Projection, Report, Scan, Split,
@@ -209,7 +210,7 @@ impl ScanReader {
                 batch = views::compacted(batch)?;
             }
         }
-        let mut batch = views::convert(&batch, &self.output)?;
+        let mut batch = convert(&batch, &self.output)?;
         let rows = usize::try_from(self.left).unwrap_or(usize::MAX).min(batch.num_rows());
         self.left -= rows as u64;
         if rows < batch.num_rows() {

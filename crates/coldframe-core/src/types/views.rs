@@ -15,7 +15,6 @@ use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 use crate::options::Strings;
-use crate::projection::prune;
 use crate::{Result, arrow_error};
 
 /// The columns of `schema` with strings and binary values laid out so.
@@ -76,17 +75,6 @@ fn of_field(field: &FieldRef, leaf: Leaf) -> Option<FieldRef> {
         kind => leaf(kind)?,
     };
     Some(Arc::new(Field::clone(field).with_data_type(kind)))
-}
-
-/// A batch with the layouts of `schema`, which has the same columns. Plain values that become views stay where they are.
-pub fn convert(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
-    if batch.schema_ref() == schema {
-        return Ok(batch.clone());
-    }
-    let columns = batch.columns().iter().zip(schema.fields());
-    let columns = columns.map(|(array, field)| prune(array, field.data_type())).collect::<Result<_>>()?;
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(arrow_error)
 }
 
 /// The same batch, whose views do not keep more in memory than their values: for the few rows that are left of many.
