@@ -692,16 +692,18 @@ def convert(
     format: str,
     options: Mapping[str, Any] | None = None,
     most_bytes: int | None = None,
+    divide: tuple[Sequence[int], Callable[[ArrowArrayExportable], ArrowArrayExportable]] | None = None,
 ) -> dict[str, Any]:
     """Converts the rows of a part of a source to files of a folder, without Python's lock where they are
     those of a RawScan: decodes, takes fingerprints, writes.
 
     name: of the first file; the others have a number in theirs. format: "parquet" with the options `codec`,
     `row_group_bytes` and `row_group_rows`, or one of ours with its own. most_bytes: a file ends with the
-    batch with which it has so many.
+    batch with which it has so many. divide: numbers of columns, and what tells the partition of each row,
+    given batches of these columns: a number (uint32). Each file has the rows of one partition then.
 
-    Returns {"files": [{"name", "rows", "bytes", "sha256", "print": RawFingerprint}], "observed":
-    RawObserved}; no file where there are no rows, and none is left behind an error.
+    Returns {"files": [{"name", "rows", "bytes", "sha256", "print": RawFingerprint, "partition": int | None}],
+    "observed": RawObserved}; no file where there are no rows, and none is left behind an error.
     """
 
 @final

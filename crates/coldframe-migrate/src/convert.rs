@@ -31,7 +31,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    fn schema(&self) -> &SchemaRef {
+    pub(crate) fn schema(&self) -> &SchemaRef {
         &self.arrangement.target
     }
 }
@@ -46,41 +46,51 @@ pub struct Seen {
 }
 
 impl Seen {
-    fn none(shape: &Shape) -> Self {
+    pub(crate) fn none(shape: &Shape) -> Self {
         Self { rows: 0, print: Fingerprint::new(shape.schema().clone()) }
+    }
+
+    /// Adds rows as they were decoded, before they are converted to the target's types.
+    pub(crate) fn add(&mut self, source: &RecordBatch, shape: &Shape) -> Result<()> {
+        if shape.verify {
+            self.print.add(source)?;
+        }
+        self.rows += source.num_rows() as u64;
+        Ok(())
     }
 }
 
 /// Decodes and converts rows.
-struct Decoding<'a> {
+pub(crate) struct Decoding<'a> {
     rows: &'a mut dyn RecordBatchReader,
     shape: &'a Shape,
-    observed: Observed,
+    pub(crate) observed: Observed,
     /// The rows of the file being written.
     seen: Seen,
 }
 
 impl<'a> Decoding<'a> {
-    fn new(rows: &'a mut dyn RecordBatchReader, shape: &'a Shape) -> Self {
+    pub(crate) fn new(rows: &'a mut dyn RecordBatchReader, shape: &'a Shape) -> Self {
         let observed = Observed::new(shape.stated.iter().cloned());
         Self { rows, shape, observed, seen: Seen::none(shape) }
     }
 
     /// The next rows in the target's types; `None` after the last.
     fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let Some(source) = self.next_source()? else { return Ok(None) };
+        self.seen.add(&source, self.shape)?;
+        conform(&source, self.shape.schema()).map(Some)
+    }
+
+    /// The next rows as columns of the table, in the types that were decoded; `None` after the last.
+    pub(crate) fn next_source(&mut self) -> Result<Option<RecordBatch>> {
         for batch in &mut *self.rows {
             let batch = batch.map_err(stream_error)?;
             self.observed.add(&batch)?;
             if batch.num_rows() == 0 {
                 continue;
             }
-            let source = self.shape.arrangement.arrange(&batch)?;
-            // The fingerprint covers the decoded values, before conversion to the target's types.
-            if self.shape.verify {
-                self.seen.print.add(&source)?;
-            }
-            self.seen.rows += batch.num_rows() as u64;
-            return conform(&source, self.shape.schema()).map(Some);
+            return self.shape.arrangement.arrange(&batch).map(Some);
         }
         Ok(None)
     }
@@ -100,11 +110,22 @@ pub trait Names {
     fn discard(&self, number: usize) -> Result<()>;
 }
 
+/// A file and what is known of its rows.
+#[derive(Debug)]
+pub struct WrittenFile {
+    /// The file.
+    pub finished: Finished,
+    /// Its rows.
+    pub seen: Seen,
+    /// The partition that all of them are in, where rows were divided.
+    pub partition: Option<u32>,
+}
+
 /// The result of a part.
 #[derive(Debug)]
 pub struct Converted {
-    /// The files in row order.
-    pub files: Vec<(Finished, Seen)>,
+    /// The files in the order in which they were begun: that of the rows, where these were not divided.
+    pub files: Vec<WrittenFile>,
     /// Statistics of its columns.
     pub observed: Observed,
 }
@@ -122,7 +143,7 @@ pub fn convert(
 ) -> Result<Converted> {
     let mut decoding = Decoding::new(rows, shape);
     let mut files = Vec::new();
-    let mut next_file = |number| -> Result<Option<(Finished, Seen)>> {
+    let mut next_file = |number| -> Result<Option<WrittenFile>> {
         let Some(mut batch) = decoding.next()? else { return Ok(None) };
         let mut file = TargetFile::create(shape.schema(), &names.dest(number)?, format)?;
         loop {
@@ -136,21 +157,25 @@ pub fn convert(
                 None => break,
             }
         }
-        Ok(Some((file.finish()?, decoding.take_seen())))
+        Ok(Some(WrittenFile { finished: file.finish()?, seen: decoding.take_seen(), partition: None }))
     };
     loop {
         match next_file(files.len()) {
             Ok(Some(file)) => files.push(file),
             Ok(None) => break,
             Err(e) => {
-                // If a file cannot be deleted, the first error is still the one returned. No manifest names the file,
-                // so it is never read.
-                (0..files.len()).filter_map(|number| names.discard(number).err()).for_each(drop);
+                discard_all(names, 0..files.len());
                 return Err(e);
             }
         }
     }
     Ok(Converted { files, observed: decoding.observed })
+}
+
+/// Deletes files after an error. If one cannot be deleted, the first error is still the one returned. No manifest names
+/// the file, so it is never read.
+pub(crate) fn discard_all(names: &dyn Names, numbers: impl Iterator<Item = usize>) {
+    numbers.filter_map(|number| names.discard(number).err()).for_each(drop);
 }
 
 /// The rows of a small source, all in memory: nothing is written before the source is known to be intact.

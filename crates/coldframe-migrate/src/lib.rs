@@ -4,6 +4,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`convert`](mod@convert) | the unit of work: a part of a source becomes files |
+//! | [`divide`] | files by partition |
 //! | [`target`] | a file of the target, whatever its format |
 //! | [`parquet_file`] | Parquet files, with a checksum on each page |
 //! | [`fingerprint`] | sums over rows that do not depend on row order or on the width of types |
@@ -13,6 +14,7 @@
 //! another implementation than this one.
 
 pub mod convert;
+pub mod divide;
 pub mod fingerprint;
 mod hashed;
 pub mod observed;
@@ -20,7 +22,8 @@ pub mod parquet_file;
 pub mod stated;
 pub mod target;
 
-pub use convert::{Converted, Decoded, Names, Seen, Shape, convert, decode};
+pub use convert::{Converted, Decoded, Names, Seen, Shape, WrittenFile, convert, decode};
+pub use divide::{Divide, Room, convert_divided};
 pub use fingerprint::{ColumnPrint, Extreme, Fingerprint, row_hashes};
 pub use observed::{Observed, ObservedColumn};
 pub use parquet_file::ParquetOptions;

@@ -16,6 +16,21 @@ pub enum TargetFormat {
     Own(String, WriteOptions),
 }
 
+impl TargetFormat {
+    /// For `count` files that are written side by side, and share the memory of one: of Parquet, row groups are as much
+    /// smaller. Stripes of our formats stay as they are.
+    pub(crate) fn for_files_side_by_side(&self, count: usize) -> Self {
+        match self {
+            Self::Parquet(options) => {
+                let count = u64::try_from(count.max(1)).unwrap_or(u64::MAX);
+                let row_group_bytes = (options.row_group_bytes / count).max(1);
+                Self::Parquet(ParquetOptions { row_group_bytes, ..*options })
+            }
+            own @ Self::Own(..) => own.clone(),
+        }
+    }
+}
+
 /// A file being written. If it is dropped before it is finished, no file appears.
 pub struct TargetFile {
     writer: Writer,

@@ -2,21 +2,23 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::types::Int32Type;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{
-    ArrayRef, DictionaryArray, Int64Array, ListArray, RecordBatch, RecordBatchIterator, RecordBatchReader,
-    StringArray, StructArray, TimestampNanosecondArray,
+    Array, ArrayRef, DictionaryArray, Int64Array, ListArray, RecordBatch, RecordBatchIterator,
+    RecordBatchReader, StringArray, StructArray, TimestampNanosecondArray, UInt32Array,
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use coldframe::store::Mode;
 use coldframe::types::Arrangement;
 use coldframe::{Dest, Error, Result, Value};
 use coldframe_migrate::{
-    Fingerprint, Names, ParquetOptions, Shape, TargetFile, TargetFormat, convert, decode,
+    Divide, Fingerprint, Names, ParquetOptions, Room, Shape, TargetFile, TargetFormat, WrittenFile, convert,
+    convert_divided, decode,
 };
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
@@ -115,9 +117,9 @@ fn files_end_where_they_are_large_enough() {
     let place = tempfile::tempdir().unwrap();
     let folder = Folder(place.path().to_owned());
     let done = convert(&mut all(10), &shape(), &small_groups(), &folder, Some(64), || Ok(())).unwrap();
-    assert_eq!(done.files.iter().map(|(_, seen)| seen.rows).collect::<Vec<_>>(), [2000; 5]);
+    assert_eq!(done.files.iter().map(|file| file.seen.rows).collect::<Vec<_>>(), [2000; 5]);
     assert_eq!(folder.files(), (0..5).map(|n| folder.path(n)).collect::<Vec<_>>());
-    for (number, (finished, seen)) in done.files.iter().enumerate() {
+    for (number, WrittenFile { finished, seen, .. }) in done.files.iter().enumerate() {
         assert_eq!(finished.written.bytes, std::fs::metadata(folder.path(number)).unwrap().len());
         let (print, groups) = read(&folder.path(number));
         assert_eq!((seen.print.differences(&print), groups), (Vec::<String>::new(), vec![2000]));
@@ -128,7 +130,7 @@ fn files_end_where_they_are_large_enough() {
     let whole = convert(&mut all(10), &shape(), &small_groups(), &folder, None, || Ok(())).unwrap();
     let (print, groups) = read(&folder.path(0));
     assert_eq!((whole.files.len(), groups), (1, vec![2000; 5]));
-    assert_eq!(whole.files[0].1.print.differences(&print), Vec::<String>::new());
+    assert_eq!(whole.files[0].seen.print.differences(&print), Vec::<String>::new());
 }
 
 #[test]
@@ -154,7 +156,7 @@ fn each_page_has_a_checksum() {
             noticed += 1;
         }
         assert_eq!(noticed, 5);
-        assert_eq!(done.files[0].1.print.differences(&read(&folder.path(0)).0), Vec::<String>::new());
+        assert_eq!(done.files[0].seen.print.differences(&read(&folder.path(0)).0), Vec::<String>::new());
     }
 }
 
@@ -188,6 +190,111 @@ fn without_rows_there_is_no_file() {
     let mut rows = reader(vec![Ok(empty)], target());
     let done = convert(&mut rows, &shape(), &small_groups(), &folder, None, || Ok(())).unwrap();
     assert!(done.files.is_empty() && folder.files().is_empty());
+}
+
+/// Partitions by the number in the first column; nulls are one of their own.
+struct ByNumber {
+    room: Room,
+    partition: fn(i64) -> i64,
+    wrong: bool,
+}
+
+impl ByNumber {
+    fn of(&self, number: Option<i64>) -> u32 {
+        number.map_or(999, |n| u32::try_from((self.partition)(n)).unwrap())
+    }
+}
+
+impl Divide for ByNumber {
+    fn columns(&self) -> &[usize] {
+        &[0]
+    }
+
+    fn partitions(&mut self, batch: &RecordBatch) -> Result<UInt32Array> {
+        assert_eq!(batch.num_columns(), 1);
+        let numbers = batch.column(0).as_primitive::<Int64Type>();
+        let skipped = usize::from(self.wrong);
+        Ok(numbers.iter().skip(skipped).map(|n| Some(self.of(n))).collect())
+    }
+
+    fn room(&self) -> Room {
+        self.room
+    }
+}
+
+/// The partition of a written file; panics if it has several.
+fn partition_in(path: &Path, divide: &ByNumber) -> u32 {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(path).unwrap()).unwrap();
+    let mut found = BTreeSet::new();
+    for batch in builder.build().unwrap() {
+        found.extend(batch.unwrap().column(0).as_primitive::<Int64Type>().iter().map(|n| divide.of(n)));
+    }
+    assert_eq!(found.len(), 1, "{path:?} has rows of {found:?}");
+    found.pop_first().unwrap()
+}
+
+fn divided(rooms: (usize, usize), partition: fn(i64) -> i64, most_bytes: Option<u64>) -> Vec<(u32, u64)> {
+    let place = tempfile::tempdir().unwrap();
+    let folder = Folder(place.path().to_owned());
+    let room = Room { buffer_bytes: rooms.0, open_files: rooms.1 };
+    let mut divide = ByNumber { room, partition, wrong: false };
+    let (shape, format) = (shape(), small_groups());
+    let done =
+        convert_divided(&mut all(10), &shape, &format, &folder, most_bytes, &mut divide, || Ok(())).unwrap();
+    let expected = (0..done.files.len()).map(|n| folder.path(n)).collect::<BTreeSet<_>>();
+    assert_eq!(folder.files().into_iter().collect::<BTreeSet<_>>(), expected);
+    let mut all_rows = Fingerprint::new(target());
+    let mut found = Vec::new();
+    for (number, file) in done.files.iter().enumerate() {
+        let path = folder.path(number);
+        assert_eq!(file.seen.print.differences(&read(&path).0), Vec::<String>::new());
+        assert_eq!(file.partition, Some(partition_in(&path, &divide)));
+        all_rows.join(&file.seen.print).unwrap();
+        found.push((file.partition.unwrap(), file.seen.rows));
+    }
+    let whole = decode(&mut all(10), &shape, || Ok(())).unwrap();
+    assert_eq!(whole.seen.print.differences(&all_rows), Vec::<String>::new());
+    let (_, observed) = done.observed.columns().next().unwrap();
+    assert_eq!(observed.values, 8571);
+    found
+}
+
+#[test]
+fn rows_are_divided_by_partition() {
+    // One buffer: a file for each partition.
+    let found = divided((1 << 30, 4), |n| n % 3, None);
+    assert_eq!(found.iter().map(|(partition, _)| *partition).collect::<Vec<_>>(), [0, 1, 2, 999]);
+    assert_eq!(found.iter().map(|(_, rows)| rows).sum::<u64>(), 10_000);
+    // A buffer for each batch: as long as all files stay open, the same.
+    assert_eq!(divided((1, 4), |n| n % 3, None), found);
+    // With one file open, each buffer closes the others.
+    assert_eq!(divided((1, 1), |n| n % 3, None).len(), 31);
+    // Rows in the order of their partitions make few files, however little may be open.
+    assert_eq!(divided((1, 2), |n| n / 5000, None).len(), 3);
+    // Files end where they are large enough.
+    assert_eq!(divided((1 << 30, 4), |_| 7, Some(64)).len(), 6);
+    // More partitions than may be open.
+    assert_eq!(divided((1 << 30, 1), |n| n % 500, None).len(), 501);
+}
+
+#[test]
+fn a_division_that_fails_leaves_no_file() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = Folder(place.path().to_owned());
+    let room = Room { buffer_bytes: 1, open_files: 1 };
+    let mut divide = ByNumber { room, partition: |n| n % 3, wrong: false };
+    let mut ticks = 0;
+    let stop = || {
+        ticks += 1;
+        if ticks == 12 { Err(Error::invalid("stopped")) } else { Ok(()) }
+    };
+    let (shape, format) = (shape(), small_groups());
+    let e = convert_divided(&mut all(10), &shape, &format, &folder, None, &mut divide, stop).unwrap_err();
+    assert_eq!(e.to_string(), "stopped");
+    assert_eq!(folder.files(), Vec::<PathBuf>::new());
+    divide.wrong = true;
+    let e = convert_divided(&mut all(1), &shape, &format, &folder, None, &mut divide, || Ok(())).unwrap_err();
+    assert!(e.to_string().contains("expected 1000 numbers, found 999"), "{e}");
 }
 
 #[test]

@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arrow_array::RecordBatchReader;
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
+use arrow_array::{Array, RecordBatch, RecordBatchReader, UInt32Array};
 use coldframe::store::{Mode, Store};
 use coldframe::types::Arrangement;
 use coldframe::{Dest, Error, Result, WriteOptions};
 use coldframe_migrate::{
-    Converted, Decoded, Finished, Names, ParquetOptions, Shape, TargetFile, TargetFormat,
+    Converted, Decoded, Divide, Finished, Names, ParquetOptions, Shape, TargetFile, TargetFormat,
 };
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -17,7 +20,7 @@ use crate::capsule::{import_array, import_schema, import_stream};
 use crate::error::to_python;
 use crate::file::tick;
 use crate::fingerprint::{RawFingerprint, RawObserved};
-use crate::scan::RawScan;
+use crate::scan::{RawBatch, RawScan};
 use crate::store::PyStore;
 use crate::value;
 
@@ -103,9 +106,31 @@ impl Names for Numbered {
     }
 }
 
+/// A Python function that tells the partitions of rows.
+struct Divider {
+    columns: Vec<usize>,
+    partitions: Py<PyAny>,
+}
+
+impl Divide for Divider {
+    fn columns(&self) -> &[usize] {
+        &self.columns
+    }
+
+    fn partitions(&mut self, batch: &RecordBatch) -> Result<UInt32Array> {
+        Python::attach(|py| {
+            let found = self.partitions.call1(py, (RawBatch(batch.clone()),))?;
+            let found = import_array(found.bind(py))?;
+            let wrong = || PyTypeError::new_err(format!("expected uint32, found {}", found.data_type()));
+            Ok(found.as_primitive_opt::<UInt32Type>().ok_or_else(wrong)?.clone())
+        })
+        .map_err(|e: PyErr| Error::schema(format!("partitions of rows: {e}")))
+    }
+}
+
 /// Converts a part of a source.
 #[pyfunction]
-#[pyo3(signature = (rows, shape, folder, name, *, format, options=None, most_bytes=None))]
+#[pyo3(signature = (rows, shape, folder, name, *, format, options=None, most_bytes=None, divide=None))]
 #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
 pub(crate) fn convert<'py>(
     py: Python<'py>,
@@ -116,17 +141,29 @@ pub(crate) fn convert<'py>(
     format: &str,
     options: Option<&Bound<'py, PyAny>>,
     most_bytes: Option<u64>,
+    divide: Option<(Vec<usize>, Py<PyAny>)>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let format = target_format(format, options)?;
     let names = Numbered { folder: folder.0.clone(), name };
-    let Converted { files, observed } = with_rows(py, rows, |rows| {
-        coldframe_migrate::convert(rows, &shape.0, &format, &names, most_bytes, interruptible)
+    let divider = divide.map(|(columns, partitions)| Divider { columns, partitions });
+    let Converted { files, observed } = with_rows(py, rows, |rows| match divider {
+        Some(mut divider) => coldframe_migrate::convert_divided(
+            rows,
+            &shape.0,
+            &format,
+            &names,
+            most_bytes,
+            &mut divider,
+            interruptible,
+        ),
+        None => coldframe_migrate::convert(rows, &shape.0, &format, &names, most_bytes, interruptible),
     })?;
     let listed = PyList::empty(py);
-    for (number, (finished, seen)) in files.into_iter().enumerate() {
-        let file = described(py, &finished)?;
+    for (number, written) in files.into_iter().enumerate() {
+        let file = described(py, &written.finished)?;
         file.set_item("name", names.path(number))?;
-        file.set_item("print", RawFingerprint::of(seen.print))?;
+        file.set_item("print", RawFingerprint::of(written.seen.print))?;
+        file.set_item("partition", written.partition)?;
         listed.append(file)?;
     }
     let converted = PyDict::new(py);

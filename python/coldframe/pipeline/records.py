@@ -14,6 +14,7 @@ the same form: docs/migration-state.md describes it, and what earlier versions w
 from __future__ import annotations
 
 import base64
+import decimal
 import json
 import os
 import traceback
@@ -31,6 +32,8 @@ Json: TypeAlias = dict[str, object]
 """A record in JSON. Read it by its `from_json`."""
 Recorded = Sequence[tuple[int, bytes]]
 """What was read to open something, for opening it again."""
+PartitionValues: TypeAlias = Mapping[str, object]
+"""The values that all rows of a file have, by terms such as `days(ts)`, as `stored_value` gives them."""
 Cause = Literal["failed", "changed", "damaged"]
 """Why a source was not converted. Damaged: its own bytes are wrong, and nobody changed them meanwhile; only
 such a one may be quarantined. Failed: all else, from a full disk to values that have no form in the table.
@@ -307,6 +310,25 @@ class Opened:
 # ---- of the work
 
 
+def _without_partition(said: Mapping[str, object]) -> Json:
+    return {key: value for key, value in said.items() if key != "partition"}
+
+
+def stored_value(value: object) -> object:
+    """A value of a partition in JSON."""
+    if isinstance(value, decimal.Decimal):
+        return ["decimal", str(value)]
+    return ["binary", base64.b64encode(value).decode()] if isinstance(value, bytes) else value
+
+
+def restored_value(stored: object) -> object:
+    """The reverse of `stored_value`."""
+    if not isinstance(stored, Sequence) or isinstance(stored, str):
+        return stored
+    kind, text = stored
+    return decimal.Decimal(text) if kind == "decimal" else base64.b64decode(text)
+
+
 @dataclass(frozen=True)
 class StagedFile:
     """A file that a task wrote, or the part of one with a source's rows."""
@@ -325,11 +347,14 @@ class StagedFile:
     """The number of rows in a file that several sources share; 0 if the file is this source's alone."""
     name: str = ""
     """What the name of a shared file begins with."""
+    partition: PartitionValues = field(default_factory=dict)
+    """Of a table that is partitioned by values in its files."""
 
     def to_json(self) -> Json:
-        """The form in outcomes; sharing is mentioned only if something is shared."""
+        """The form in outcomes; sharing is mentioned only if something is shared, partitions if there are."""
         unsaid = () if self.of else ("first", "of", "name")
-        return {key: value for key, value in vars(self).items() if key not in unsaid}
+        said = {key: value for key, value in vars(self).items() if key not in unsaid}
+        return said if self.partition else _without_partition(said)
 
     @staticmethod
     def from_json(json: Mapping[str, Any]) -> StagedFile:
@@ -420,6 +445,11 @@ class Part:
     sha256: str | None = None
     first: int = 0
     of: int = 0
+    partition: PartitionValues = field(default_factory=dict)
+
+    def to_json(self) -> Json:
+        """The form in the journal; a partition is mentioned only if there is one."""
+        return dict(vars(self)) if self.partition else _without_partition(vars(self))
 
     @property
     def share(self) -> int:
@@ -486,7 +516,7 @@ class Committed:
         """The form in the journal."""
         return {
             **vars(self),
-            "parts": [vars(part) for part in self.parts],
+            "parts": [part.to_json() for part in self.parts],
             "replaces": list(self.replaces),
             "details": self.details.to_json(),
         }

@@ -47,6 +47,10 @@ def settings_of(options: Options, target: Target, table: Table, codec: str = COD
     settings = {"to": target.name, "sink": repr(sink), "unit": options.timestamp_unit}
     if target.partitions_inside and table.spec is not None:
         settings["partitions"] = str(table.spec.partitions)
+        layout = table.spec.layout if target.settle_layout is not None else None
+        divided_by = () if layout is None else layout.divided_by(table.keys)
+        if divided_by:
+            settings["divided by"] = ", ".join(map(str, divided_by)).lower()
     return settings
 
 

@@ -14,7 +14,7 @@ from coldframe.pipeline.report.model import FileReport, FileReports, TableReport
 from coldframe.pipeline.source.inventory import packing
 from coldframe.pipeline.source.tables import Table
 from coldframe.pipeline.state.scratch import Rows, Scratch, names
-from coldframe.pipeline.target.iceberg_layout import IcebergLayout
+from coldframe.pipeline.target.iceberg_layout import IcebergLayout, Term
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,11 @@ class TableWork:
     """Whether what is converted is held until all of the table is: files are replaced or taken out."""
     half_dropped: bool = False
     """Whether a run that took out all of it was killed before the table's own log said so."""
+
+    @property
+    def divided_by(self) -> tuple[Term, ...]:
+        """What a file is to have one value of, and is not constant in its directory."""
+        return () if self.layout is None else self.layout.divided_by(self.table.keys)
 
     def file_bytes(self, usual: int) -> int:
         """How large its files become; `usual`: of tables that say nothing."""

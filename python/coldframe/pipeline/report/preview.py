@@ -147,7 +147,8 @@ def _describe(work: TableWork, table: TablePreview, options: Options, shared: Ca
         table.files += 1
         table.bytes += one.file.share
         table.rows = None if table.rows is None or one.rows is None else table.rows + one.rows
-    groups = grouped(work.planned, work.file_bytes(options.target_file_bytes), shared)
+    file_bytes = 0 if work.divided_by else work.file_bytes(options.target_file_bytes)
+    groups = grouped(work.planned, file_bytes, shared)
     table.tasks = sum(len(group[0].parts) for group in groups)
     table.done = len(work.done) + len(work.held)
     table.vanished = work.report.vanished if work.report.on_vanished == "fail" else []

@@ -107,6 +107,11 @@ class Table:
         self._keys = {key: None for key in (*self._keys, *keys) if key in keys}
 
     @property
+    def keys(self) -> Sequence[str]:
+        """The names of the partition columns."""
+        return tuple(self._keys)
+
+    @property
     def options(self) -> Mapping[str, Any]:
         """The options of `coldframe.open`."""
         return {} if self.spec is None else self.spec.options

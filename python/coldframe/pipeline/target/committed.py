@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from coldframe._coldframe import ColdframeError
-from coldframe.pipeline.records import ColumnCheck, Committed, is_partition
+from coldframe.pipeline.records import ColumnCheck, Committed, PartitionValues, is_partition
 from coldframe.pipeline.target.iceberg_layout import IcebergLayout
 from coldframe.pipeline.target.live import InCatalog, TableName
 
@@ -58,6 +58,8 @@ class DataFile:
     """The smallest and the largest value of columns of floats, of which it is known that they have no NaN."""
     nans: dict[str, int] = field(default_factory=dict)
     """How many they have, where it is known."""
+    partition: PartitionValues = field(default_factory=dict)
+    """What is the same for all of its rows, beside what its directory says."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ class CommittedTable:
             # Of floats, readers of a footer do not see these.
             floats = {name: _ends(check) for name, check in columns.items() if check.get("nans") == 0}
             nans = {name: check["nans"] for name, check in columns.items() if "nans" in check}
-            file = DataFile(part.final, part.rows, part.bytes, nulls, floats, nans)
+            file = DataFile(part.final, part.rows, part.bytes, nulls, floats, nans, part.partition)
             if not part.of:
                 yield file
                 continue

@@ -12,7 +12,7 @@ Terms are written as in Spark's SQL, and kept by the names that Iceberg's metada
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from coldframe._coldframe import SchemaError
@@ -61,6 +61,11 @@ class IcebergLayout:
     sort_by: tuple[SortTerm, ...] | None = None
     file_bytes: int | None = None
     format_version: int | None = None
+
+    def divided_by(self, keys: Iterable[str]) -> tuple[Term, ...]:
+        """The partitions that are not those of directories, given the keys of these."""
+        constant = {key.lower() for key in keys}
+        return tuple(term for term in self.partition_by or () if term.column.lower() not in constant)
 
     def renamed(self, name_of: Callable[[str], str]) -> IcebergLayout:
         """With other names for its columns."""

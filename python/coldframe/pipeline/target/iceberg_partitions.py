@@ -1,7 +1,8 @@
 """The partitions and the order of an Iceberg table, as its entry in tables.toml states them.
 
     partition spec    the newest one holds for files that are added; files that stay keep theirs
-    a file            lies in one partition: its value of each term is constant in its directory
+    a file            lies in one partition: the value of each term is constant in its directory, or the rows
+                      of its source were divided by it, and the journal has the value
     sort order        for writers to come: no file of ours claims it, since its rows are as in the source
 
 Without an entry, a table is partitioned by the keys of its directories.
@@ -16,6 +17,7 @@ import pyarrow as pa
 
 from coldframe._coldframe import SchemaError
 from coldframe.errors import unsupported
+from coldframe.pipeline.records import restored_value
 from coldframe.pipeline.target.committed import CommittedTable, DataFile, partition_texts
 from coldframe.pipeline.target.iceberg_layout import IcebergLayout, SortTerm, Term
 from coldframe.pipeline.target.iceberg_terms import iceberg_type, transform_of, transformed
@@ -55,11 +57,10 @@ def settle_layout(layout: IcebergLayout, schema: pa.Schema, keys: Sequence[pa.Fi
             raise SchemaError(
                 f"iceberg: partition {term}: its field is called {_field_name(term)}, as a column is"
             )
-        if term.column not in constant:
-            raise unsupported(
-                f"an Iceberg table with partition {term}: its column is none of the directories' keys, and "
-                "files are not divided by the values in them"
-            )
+        kind = schema.field(term.column).type
+        if term.column not in constant and pa.types.is_floating(kind):
+            # NaN has many forms, and zero two.
+            raise unsupported(f"an Iceberg table with partition {term}: rows are not divided by floats")
     return layout
 
 
@@ -159,31 +160,37 @@ def partitions_of(metadata: Any, table: CommittedTable) -> Callable[[DataFile], 
     keys: Mapping[str, pa.DataType] = {field.name: field.type for field in table.partitions}
     terms = terms_of(metadata.schema(), metadata.spec())
     # Files of one directory come one after the other, and there are fewer directories than files.
-    known: dict[tuple[str | None, ...], Any] = {}
+    known: dict[tuple[str | None, ...], dict[Term, Any]] = {}
 
     def record(file: DataFile) -> Any:
+        from pyiceberg.typedef import Record
+
         texts = partition_texts(file.final)
         directory = tuple(texts.get(name) for name in keys)
         if directory not in known:
-            known[directory] = _record(table.name, terms, keys, texts)
-        return known[directory]
+            known[directory] = _of_directory(terms, keys, texts)
+        values = known[directory]
+        unknown = [term for term in terms if term not in values and str(term) not in file.partition]
+        if unknown:
+            raise SchemaError(
+                f"table {table.name}: it is partitioned by {unknown[0]} in its catalog, and nobody has "
+                f"divided the rows of {file.final} by that. Put back the partitions that it had, or migrate "
+                "into a new directory"
+            )
+        return Record(
+            *(values[term] if term in values else restored_value(file.partition[str(term)]) for term in terms)
+        )
 
     return record
 
 
-def _record(
-    name: str, terms: Sequence[Term], keys: Mapping[str, pa.DataType], texts: Mapping[str, str | None]
-) -> Any:
-    from pyiceberg.typedef import Record
-
-    values = []
+def _of_directory(
+    terms: Sequence[Term], keys: Mapping[str, pa.DataType], texts: Mapping[str, str | None]
+) -> dict[Term, Any]:
+    """The values that follow from the directory of a file."""
+    found: dict[Term, Any] = {}
     for term in terms:
-        if term.column not in keys:
-            raise SchemaError(
-                f"table {name}: it is partitioned by {term} in its catalog, and the directory of a file that "
-                "is added does not say which value it has. Put back the partitions that it had, or migrate "
-                "into a new directory"
-            )
-        column = pa.array([texts.get(term.column)], pa.string()).cast(keys[term.column])
-        values.append(transformed(term, column)[0].as_py())
-    return Record(*values)
+        if term.column in keys:
+            column = pa.array([texts.get(term.column)], pa.string()).cast(keys[term.column])
+            found[term] = transformed(term, column)[0].as_py()
+    return found

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypedDict, cast
+from typing import Any, Protocol, TypeAlias, TypedDict, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -35,6 +35,7 @@ class WrittenFile(TypedDict):
     bytes: int
     sha256: str
     print: RawFingerprint
+    partition: int | None
 
 
 class Converted(TypedDict):
@@ -42,6 +43,18 @@ class Converted(TypedDict):
 
     files: list[WrittenFile]
     observed: RawObserved
+
+
+Demand: TypeAlias = Callable[[pa.RecordBatch], None]
+"""Raises where rows are not what they should be."""
+
+
+class Divide(Protocol):
+    """Tells the partitions of rows: see `coldframe_migrate::Divide` in Rust."""
+
+    columns: Sequence[int]
+
+    def __call__(self, rows: Any) -> pa.Array: ...
 
 
 class Sink(Protocol):
@@ -58,11 +71,13 @@ class Sink(Protocol):
         path: str,
         storage_options: StorageOptions = None,
         most_bytes: int = 0,
+        divide: Divide | None = None,
     ) -> Converted:
         """Writes the rows of a part of a source, as `_coldframe.convert` does: files that are on disk, or in
         their store, when it returns. The first one is at `path`.
 
-        `most_bytes`: a file ends when it has so many, and another one is begun.
+        `most_bytes`: a file ends when it has so many, and another one is begun. `divide`: each file has the
+        rows of one partition.
         """
 
     def begin(self, schema: pa.Schema, path: str, storage_options: StorageOptions = None) -> RawTarget:
@@ -75,6 +90,7 @@ class Sink(Protocol):
         storage_options: StorageOptions = None,
         *,
         rows_only: bool = False,
+        demand: Demand | None = None,
     ) -> RawFingerprint:
         """The fingerprint of what the file gives back, in the types of `schema` or in the file's own.
 
@@ -101,6 +117,7 @@ class _WrittenByCore:
         path: str,
         storage_options: StorageOptions = None,
         most_bytes: int = 0,
+        divide: Divide | None = None,
     ) -> Converted:
         """See `Sink.convert`."""
         format, options = self._written_as()
@@ -113,6 +130,7 @@ class _WrittenByCore:
             format=format,
             options=options,
             most_bytes=most_bytes or None,
+            divide=None if divide is None else (divide.columns, divide),
         )
         found: Converted = converted
         return found
@@ -136,11 +154,14 @@ class _WrittenByCore:
         storage_options: StorageOptions = None,
         *,
         rows_only: bool = False,
+        demand: Demand | None = None,
     ) -> RawFingerprint:
         """See `Sink.read`."""
         found_schema, batches = self.open(path, storage_options)
         found = RawFingerprint(found_schema if schema is None else schema, rows_only=rows_only)
         for batch in batches:
+            if demand is not None:
+                demand(batch)
             found.add(batch)
         return found
 

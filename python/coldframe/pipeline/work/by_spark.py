@@ -26,13 +26,14 @@ from coldframe.pipeline.file_access import StorageOptions
 from coldframe.pipeline.records import Failure, Outcome, StagedFile, dumps, loads
 from coldframe.pipeline.scheduling import OUTCOME_SCHEMA, InProcess
 from coldframe.pipeline.session import has_hive, is_alive
+from coldframe.pipeline.target.iceberg_layout import Term
 from coldframe.pipeline.target.sinks import Sink
 from coldframe.pipeline.work.convert import (
     VerificationError,
     attempt,
     constant,
     discard_files,
-    finish_files,
+    write_files,
 )
 from coldframe.pipeline.work.hive_reading import rows_of
 
@@ -75,6 +76,8 @@ class SparkTask:
     verify: bool = True
     bytes: int = 0
     file_bytes: int = 0
+    divided_by: tuple[Term, ...] = ()
+    """See `Task`."""
     target_options: StorageOptions = field(default=None, repr=False)
 
     def run(self) -> Outcome:
@@ -158,8 +161,7 @@ def _files(task: SparkTask, batches: Iterable[pa.RecordBatch], written: list[str
     counted = _Counted()
     rows = pa.RecordBatchReader.from_batches(task.read, counted.each(batches, task.read))
     staged = attempt(task.staged)
-    converted = task.sink.convert(rows, shape, staged, task.target_options, task.file_bytes)
-    files = finish_files(task, converted, staged, written)
+    files, _ = write_files(task, rows, shape, staged, written)
     if (count := sum(file.rows for file in files)) != counted.rows:
         raise VerificationError(f"{counted.rows} rows came from Spark, {count} were written")
     return files

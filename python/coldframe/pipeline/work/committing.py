@@ -245,6 +245,7 @@ class Committer:
                         file.sha256,
                         file.first,
                         file.of,
+                        file.partition,
                     )
                 )
         return Committed(

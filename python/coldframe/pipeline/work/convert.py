@@ -7,6 +7,7 @@ Spark would repeat what cannot succeed, and one bad file would end the run of al
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import time
@@ -28,7 +29,9 @@ from coldframe.file import raw_scan
 from coldframe.pipeline.file_access import StorageOptions, discard
 from coldframe.pipeline.records import Checks, Damage, Failure, Outcome, StagedFile
 from coldframe.pipeline.source.identity import CHANGED, content_digest, is_unchanged
-from coldframe.pipeline.target.sinks import Converted, Sink
+from coldframe.pipeline.target.iceberg_layout import Term
+from coldframe.pipeline.target.sinks import Demand, Sink
+from coldframe.pipeline.work.dividing import Division
 
 BATCH_ROWS = 64 * 1024
 
@@ -44,6 +47,10 @@ class Writing(Protocol):
     def verify(self) -> bool: ...
     @property
     def target_options(self) -> StorageOptions: ...
+    @property
+    def file_bytes(self) -> int: ...
+    @property
+    def divided_by(self) -> tuple[Term, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,8 @@ class Task:
     """After so many bytes another file is begun, where the sink can; 0: never."""
     rows: int | None = None
     """Of the whole source, where it is this one split and says so."""
+    divided_by: tuple[Term, ...] = ()
+    """What is the same for all rows of a file, and may differ in the source."""
     source: str = ""
     """The path of the source, and what it was when it was planned; no identity: not compared here."""
     identity: str = ""
@@ -212,10 +221,9 @@ def _convert(task: Task, staged: str, written: list[str]) -> Outcome:
     `written` receives the paths of all files before any of them is read back: if that fails, all are deleted.
     """
     decoding = Decoding(task)
-    converted = task.sink.convert(decoding.rows, decoding.shape, staged, task.target_options, task.file_bytes)
-    files = finish_files(task, converted, staged, written)
+    files, observed = write_files(task, decoding.rows, decoding.shape, staged, written)
     rows = sum(file.rows for file in files)
-    decoding.demand(rows, converted["observed"])
+    decoding.demand(rows, observed)
     return Outcome(
         task.key,
         task.number,
@@ -228,13 +236,18 @@ def _convert(task: Task, staged: str, written: list[str]) -> Outcome:
     )
 
 
-def finish_files(
-    task: Writing, converted: Converted, staged: str, written: list[str]
-) -> tuple[StagedFile, ...]:
-    """Reads the files of a conversion back. `written` receives their paths before that."""
+def write_files(
+    task: Writing, rows: Any, shape: RawShape, staged: str, written: list[str]
+) -> tuple[tuple[StagedFile, ...], RawObserved]:
+    """Writes rows and reads their files back. `written` receives the paths of the files before that.
+
+    Also returns what the source's columns were like.
+    """
+    division = Division(task.divided_by, task.schema) if task.divided_by else None
+    converted = task.sink.convert(rows, shape, staged, task.target_options, task.file_bytes, division)
     folder = os.path.dirname(staged)
     written += [f"{folder}/{found['name']}" for found in converted["files"]]
-    return tuple(
+    files = tuple(
         finish_file(
             task,
             found["print"],
@@ -244,10 +257,13 @@ def finish_files(
                 found["bytes"],
                 found["sha256"],
                 checks_of(found["print"]) if task.verify else Checks(),
+                partition={} if division is None else division.values(found["partition"] or 0),
             ),
+            None if division is None else functools.partial(division.demand, partition=found["partition"]),
         )
         for path, found in zip(written, converted["files"], strict=True)
     )
+    return files, converted["observed"]
 
 
 def checks_of(found: RawFingerprint) -> Checks:
@@ -257,14 +273,16 @@ def checks_of(found: RawFingerprint) -> Checks:
     return checks
 
 
-def finish_file(task: Writing, read: RawFingerprint, file: StagedFile) -> StagedFile:
-    """Reads a written file back."""
+def finish_file(
+    task: Writing, read: RawFingerprint, file: StagedFile, demand: Demand | None = None
+) -> StagedFile:
+    """Reads a written file back. `demand` looks at its rows, too, and raises where they are wrong."""
     if not task.verify:
         return file
     # Equal rows imply equal columns; if rows differ, the differing columns are named.
     differences: list[str] = []
     for rows_only in (True, False):
-        written = _read_back(task, file.staged, rows_only)
+        written = _read_back(task, file.staged, rows_only, demand)
         differences = read.differences(written) or differences
         if not differences:
             break
@@ -273,9 +291,9 @@ def finish_file(task: Writing, read: RawFingerprint, file: StagedFile) -> Staged
     return replace(file, verified=True)
 
 
-def _read_back(task: Writing, staged: str, rows_only: bool) -> RawFingerprint:
+def _read_back(task: Writing, staged: str, rows_only: bool, demand: Demand | None) -> RawFingerprint:
     try:
-        return task.sink.read(staged, task.schema, task.target_options, rows_only=rows_only)
+        return task.sink.read(staged, task.schema, task.target_options, rows_only=rows_only, demand=demand)
     except CorruptFileError as error:
         # Damage of the written file is not damage of the source.
         raise VerificationError(f"what was written cannot be read: {error}") from error

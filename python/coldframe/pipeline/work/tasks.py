@@ -38,7 +38,8 @@ class Conversion:
     ) -> Iterator[Work[Outcome | MergeOutcome]]:
         """The tasks in order; `finish` is called for sources that need none, or no more."""
         for work in works:
-            file_bytes = work.file_bytes(self.options.target_file_bytes)
+            # Sources whose rows go to several files share none of them.
+            file_bytes = 0 if work.divided_by else work.file_bytes(self.options.target_file_bytes)
             for group in grouped(work.planned, file_bytes, self.journal.done.file_shared_by):
                 begun = [self.flight.begin(work, planned) for planned in group]
                 if len(group) > 1:
@@ -79,7 +80,8 @@ class Conversion:
             sink=self.target.sink,
             verify=self.options.verify,
             bytes=planned.file.share,
-            file_bytes=self.options.target_file_bytes,
+            file_bytes=work.file_bytes(self.options.target_file_bytes),
+            divided_by=work.divided_by,
             target_options=self.destination.storage_options,
         )
 
@@ -104,6 +106,7 @@ class Conversion:
                 verify=options.verify,
                 bytes=planned.file.share // len(planned.parts),
                 file_bytes=work.file_bytes(options.target_file_bytes),
+                divided_by=work.divided_by,
                 rows=planned.rows if len(planned.parts) == 1 else None,
                 source=planned.file.path,
                 # A directory is checked after the last byte of all: see `directory_checks`.

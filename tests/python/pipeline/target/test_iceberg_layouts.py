@@ -132,7 +132,6 @@ def test_fields_keep_their_ids_when_everything_is_converted_again(estate: Estate
         ({"partition_by": ["days(dt)", "months(dt)"]}, r"days\(dt\) and months\(dt\): one of them is enough"),
         ({"sort_by": ["id", "ID desc"]}, "id and id: one of them is enough"),
         ({"format_version": 3}, "format version 3: PyIceberg writes 2"),
-        ({"partition_by": ["bucket(4, id)"]}, "files are not divided by the values in them"),
     ],
 )
 def test_a_layout_that_a_table_cannot_have_is_refused_before_anything_is_written(
