@@ -22,7 +22,14 @@ from coldframe.pipeline.records import Json
 from coldframe.pipeline.scheduling import in_threads
 from coldframe.pipeline.target import delta_protocol as protocol
 from coldframe.pipeline.target.committed import CommittedTable, DataFile, partition_texts
-from coldframe.pipeline.target.delta_log import LOG, add_actions, hidden_rows, live_files, open_table
+from coldframe.pipeline.target.delta_log import (
+    LOG,
+    add_actions,
+    hidden_rows,
+    keep_checkpoints,
+    live_files,
+    open_table,
+)
 from coldframe.pipeline.target.delta_statistics import indexed_columns, statistics
 from coldframe.pipeline.target.delta_store import delta_options
 from coldframe.pipeline.target.destination import Destination
@@ -284,6 +291,7 @@ def _read_back(destination: Destination, table: CommittedTable, added: Iterable[
         for file in live_files(found, table.path):
             counts[tuple(file.values.get(name) for name in names)] += rows.get(file.path, file.rows or 0)
         table.demand_counts(counts, "Delta")
+    keep_checkpoints(destination, table.path, found)
     return {"delta version": found.version()}
 
 

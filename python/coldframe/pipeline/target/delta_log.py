@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
@@ -13,6 +14,8 @@ from coldframe.pipeline.target.destination import Destination
 from coldframe.pipeline.target.live import LiveFile, LiveTable, TableName
 
 LOG = "_delta_log"
+_LAST = "_last_checkpoint"
+_INTERVAL, _USUAL_INTERVAL = "delta.checkpointInterval", 10
 _VECTORS = "deletionVectors"
 _NO_VECTORS = "it may have a deletion vector, which this version of deltalake does not show"
 _NO_COUNT = "the log does not say how many rows it has"
@@ -27,6 +30,21 @@ def open_table(destination: Destination, path: str) -> Any:
         return None
     uri, options = destination.path(path), delta_options(destination)
     return DeltaTable(uri, storage_options=options) if DeltaTable.is_deltatable(uri, options) else None
+
+
+def keep_checkpoints(destination: Destination, path: str, table: Any) -> None:
+    """Writes a checkpoint where the newest one is many versions old: readers need few files of the log.
+
+    deltalake writes one every 100 versions; the other writers, every 10.
+    """
+    stated = str(table.metadata().configuration.get(_INTERVAL) or "")
+    interval = int(stated) if stated.isdigit() and int(stated) > 0 else _USUAL_INTERVAL
+    try:
+        last = int(json.loads(destination.read(f"{path}/{LOG}/{_LAST}"))["version"])
+    except FileNotFoundError:
+        last = 0
+    if table.version() - last >= interval:
+        table.create_checkpoint()
 
 
 def read_table(destination: Destination, name: TableName) -> LiveTable:

@@ -142,6 +142,28 @@ def test_files_are_replaced_and_columns_added(lake: Lake) -> None:
     assert lake.register(newer, second, third, schema=wide) == facts
 
 
+def test_checkpoints_of_a_delta_log_are_ten_versions_apart(tmp_path: Path) -> None:
+    """Readers need no file of the log before the last one, which has the statistics of all files, too."""
+    pytest.importorskip("deltalake")
+    from deltalake import DeltaTable
+
+    lake = Lake(tmp_path / "lake", "delta")
+    entries = []
+    for number in range(23):
+        entries.append(lake.file(f"{number}.parquet", [number]))
+        lake.register(*entries)
+    log = lake.root / "t" / "_delta_log"
+    assert json.loads((log / "_last_checkpoint").read_text())["version"] == 20
+    assert [path.name for path in sorted(log.glob("*.checkpoint.parquet"))] == [
+        f"{version:020}.checkpoint.parquet" for version in (10, 20)
+    ]
+    for version in range(20):
+        (log / f"{version:020}.json").unlink()
+    assert lake.ids() == list(range(23))
+    found = pa.table(DeltaTable(lake.root / "t").get_add_actions(flatten=True))
+    assert sorted(found["max.id"].to_pylist()) == list(range(23))
+
+
 def test_no_version_of_delta_adds_and_removes_one_path(tmp_path: Path) -> None:
     pytest.importorskip("deltalake")
     lake = Lake(tmp_path / "lake", "delta")
