@@ -9,8 +9,8 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{
-    Array, ArrayRef, DictionaryArray, Int64Array, ListArray, RecordBatch, RecordBatchIterator,
-    RecordBatchReader, StringArray, StructArray, TimestampNanosecondArray, UInt32Array,
+    ArrayRef, DictionaryArray, Int64Array, ListArray, RecordBatch, RecordBatchIterator, RecordBatchReader,
+    StringArray, StructArray, TimestampNanosecondArray, UInt32Array,
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use coldframe::store::Mode;
