@@ -37,6 +37,8 @@ def settle_layout(layout: IcebergLayout, schema: pa.Schema, keys: Sequence[pa.Fi
             f"an Iceberg table of format version {layout.format_version}: PyIceberg writes {_WRITTEN}; leave "
             "format_version out, and have an engine upgrade the table"
         )
+    if layout.sort_by is not None:
+        _demand_sorting()
     names = {name.lower(): name for name in schema.names}
 
     def name_of(given: str) -> str:
@@ -62,6 +64,13 @@ def settle_layout(layout: IcebergLayout, schema: pa.Schema, keys: Sequence[pa.Fi
             # NaN has many forms, and zero two.
             raise unsupported(f"an Iceberg table with partition {term}: rows are not divided by floats")
     return layout
+
+
+def _demand_sorting() -> None:
+    from pyiceberg.table import Transaction
+
+    if not hasattr(Transaction, "update_sort_order"):
+        raise unsupported("a sort order with this version of PyIceberg; pip install 'pyiceberg>=0.11'")
 
 
 def _demand_distinct(terms: Iterable[Term]) -> None:

@@ -130,7 +130,7 @@ class _WrittenByCore:
             format=format,
             options=options,
             most_bytes=most_bytes or None,
-            divide=None if divide is None else (divide.columns, divide),
+            **({} if divide is None else {"divide": (divide.columns, divide)}),
         )
         found: Converted = converted
         return found
