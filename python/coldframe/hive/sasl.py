@@ -172,4 +172,7 @@ def _library() -> Any:
 def _reason(error: Any) -> str:
     """What Kerberos says. The status of GSSAPI itself is mostly "unspecified failure"."""
     code = error.min_code or error.maj_code
-    return ", ".join(error.get_all_statuses(code, code == error.maj_code)).partition("\n")[0]
+    said = ", ".join(error.get_all_statuses(code, code == error.maj_code)).partition("\n")[0]
+    if any(word in said.lower() for word in ("credential", "keytab", "expired")):
+        said += "; kinit gets a ticket, or KRB5_CLIENT_KTNAME names a keytab"
+    return said

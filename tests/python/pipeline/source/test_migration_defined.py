@@ -13,7 +13,7 @@ from hive_estate import ACCURATE, ORC, RC_BINARY, RC_TEXT, TEXT, HiveEstate
 from servers import HiveMetastore
 
 from coldframe.cli import main
-from coldframe.errors import UnsupportedError
+from coldframe.errors import SchemaError, UnsupportedError
 from coldframe.pipeline import dry_run, migrate
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.report import safe_list
@@ -167,8 +167,9 @@ def test_patterns_and_places(hive_server: HiveMetastore, hive_estate: HiveEstate
     assert not (tmp_path / "dst/cold/orders").exists()
     with pytest.raises(ValueError, match="for a metastore"):
         dry_run(tmp_path, tmp_path / "other", Options(tables=("cold.*",)))
-    with pytest.raises(ValueError, match=r"takes no tables\.toml"):
-        dry_run(hive_server.url, tmp_path / "other", tables="x.toml")
+    (tmp_path / "x.toml").write_text('[tables."cold.plain"]\nschema = "a int"\n')
+    with pytest.raises(SchemaError, match="the part iceberg alone"):
+        dry_run(hive_server.url, tmp_path / "other", tables=tmp_path / "x.toml")
     with pytest.raises(ValueError, match="metastore: the source is one"):
         run(hive_server, tmp_path / "other", metastore=hive_server.url)
 

@@ -335,6 +335,8 @@ def test_which_writes_count(tmp_path: Path) -> None:
     # Its transactions are those of all its tables.
     server = HiveMetastore(tmp_path / "metastore")
     try:
+        if server.version != "2.3":
+            pytest.skip("directories have the numbers of writes: see test_metastore_versions.py")
         with hive_client(hive, server.port) as client:
             write_five(server, HiveEstate(client, tmp_path / "wh"), tmp_path)
     finally:
