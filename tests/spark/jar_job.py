@@ -1,0 +1,42 @@
+"""What a jar that does not fit says, and a task without memory: each on a session of its own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+
+import pyspark.errors
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+from spark_data import NUMBERS
+
+import coldframe as cf
+import coldframe.spark
+from coldframe.pipeline.session import start_session
+
+
+def told(act: Callable[[], object]) -> str:
+    """The error of an act."""
+    try:
+        act()
+    except (cf.ColdframeError, Py4JJavaError, pyspark.errors.PySparkException) as error:
+        return f"{type(error).__name__}: {error}"
+    return "no error"
+
+
+def main(jar: str, numbers: str, fraction: str) -> None:
+    """Prints what the first use says of the connector itself, and of `coldframe.spark.read`."""
+    conf = {"spark.jars": jar, "spark.driver.memory": "512m", "spark.memory.fraction": fraction}
+    spark: SparkSession = start_session("local[1]", conf=conf)
+    reader = spark.read.format("coldframe").options(**NUMBERS)
+    facts = {
+        "format": told(lambda: reader.load(numbers).selectExpr("sum(a)", "max(s)").collect()),
+        "read": told(lambda: coldframe.spark.read(spark, numbers, **NUMBERS).count()),
+    }
+    spark.stop()
+    print(json.dumps(facts))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:4])

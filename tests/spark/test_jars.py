@@ -1,0 +1,106 @@
+"""A jar that does not fit, a Spark too old, a task without memory: one sentence each, at the first use."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import coldframe as cf
+import coldframe.spark
+
+pytestmark = pytest.mark.slow
+
+PROPERTIES = "io/coldframe/spark/jar.properties"
+PROBE = """
+package io.coldframe.spark;
+
+class Probe {
+  public static void main(String[] arguments) {
+    NativeLibrary.demandSpark();
+  }
+}
+"""
+
+
+@pytest.fixture
+def jar() -> Path:
+    try:
+        return Path(coldframe.spark.jar())
+    except cf.UnsupportedError as missing:
+        pytest.skip(str(missing))
+
+
+def changed(jar: Path, target: Path, content: dict[str, bytes | None]) -> Path:
+    """The jar with other content of some of its files, or without them."""
+    with zipfile.ZipFile(jar) as whole, zipfile.ZipFile(target, "w") as made:
+        for name in whole.namelist():
+            data = next((new for end, new in content.items() if name.endswith(end)), whole.read(name))
+            if data is not None:
+                made.writestr(name, data)
+    return target
+
+
+def told(jar: Path, folder: Path, fraction: str = "0.6") -> dict[str, str]:
+    """What `jar_job.py` prints."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(cf.__file__).parents[1])}
+    command = [sys.executable, Path(__file__).with_name("jar_job.py"), jar, folder, fraction]
+    done = subprocess.run(
+        [str(one) for one in command],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    facts: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    return facts
+
+
+def test_a_jar_without_a_library_for_this_platform(jar: Path, numbers: Path, tmp_path: Path) -> None:
+    facts = told(changed(jar, tmp_path / "c.jar", {"libcoldframe_jni.so": None}), numbers)
+    for said in facts.values():
+        assert "UnsupportedError: this platform: the jar has no native library for linux-" in said
+
+
+def test_a_jar_of_another_version(jar: Path, numbers: Path, tmp_path: Path) -> None:
+    facts = told(changed(jar, tmp_path / "c.jar", {PROPERTIES: b"version=0.0.9\n"}), numbers)
+    both = (
+        f"a jar of version 0.0.9 with a native library of version {cf.__version__}: take both from one build"
+    )
+    assert both in facts["format"]
+    assert f"coldframe {cf.__version__} with the connector's jar of version 0.0.9" in facts["read"]
+
+
+def test_a_task_beyond_its_memory(jar: Path, tmp_path: Path) -> None:
+    table = pa.table({"a": pa.array(range(20_000), pa.int64()), "s": [f"{i:0500}" for i in range(20_000)]})
+    table = table.append_column("h", pa.array([0.5] * 20_000))
+    cf.write(table, tmp_path / "0.rc", format="rcfile", serde="binary")
+    # 1 % of what is above 300 MB is what tasks share.
+    facts = told(jar, tmp_path, "0.01")
+    assert "is more than the task's memory has left" in facts["format"]
+    assert "give the executor more memory, or a smaller option batch_rows" in facts["format"]
+
+
+def test_a_spark_that_is_too_old(jar: Path, tmp_path: Path) -> None:
+    java, javac = shutil.which("java"), shutil.which("javac")
+    if java is None or javac is None:
+        pytest.skip("no JDK here")
+    # As in 3.2: without the interface that 3.3 has brought.
+    source = tmp_path / "Probe.java"
+    source.write_text(PROBE)
+    subprocess.run([javac, "-cp", str(jar), "-d", str(tmp_path), str(source)], check=True)
+    path = os.pathsep.join([str(jar), str(tmp_path)])
+    done = subprocess.run(
+        [java, "-cp", path, "io.coldframe.spark.Probe"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "UnsupportedError: this Spark: the connector needs 3.3 or later" in done.stderr
