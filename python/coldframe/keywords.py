@@ -83,6 +83,8 @@ class OpenOptions(TypedDict, total=False):
     false with `phoenix`"""
     row_group_rows: int | None
     """for `recover`: rows of each row group but the last, if the pages do not tell"""
+    row_numbers: str | None
+    """name of a further column: the number of each row in the file, from 0"""
     schema: Any
     """names and types of the columns, if the file does not store them: "id bigint, tags array<string>",
     or an Arrow schema in Python and Rust"""

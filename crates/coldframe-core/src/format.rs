@@ -272,6 +272,8 @@ pub struct Capabilities {
     pub input_formats: &'static [&'static str],
     /// The option of `open` that sets the unit of timestamps, `"ns"` or `"us"`: for consumers that support only one.
     pub unit_option: Option<&'static str>,
+    /// The option of `open` that names a further column: the number of each row in its file.
+    pub row_numbers_option: Option<&'static str>,
 }
 
 /// A file format: detects, opens and creates files.

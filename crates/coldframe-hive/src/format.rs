@@ -56,6 +56,9 @@ impl Format for HiveFormat {
         let Given { files, table } = Given::read(self.name(), &options.extra)?;
         let ids = table.acid_valid_write_ids.map(|list| list.parse().map(Arc::new)).transpose()?;
         match source {
+            Source::Folder { .. } if table.acid && files.row_numbers.is_some() => Err(Error::unsupported(
+                "`row_numbers` with the directory of a transactional Hive table: its rows are those of many files",
+            )),
             Source::Folder { folder, .. } if table.acid => {
                 Ok(Arc::new(AcidTable::open(folder.as_ref(), ids, &Options::new(&files, options))?))
             }

@@ -47,6 +47,8 @@ coldframe_core::options! {
         /// true finds the stripes of a file that has lost its tail; requires `schema` or `schema_from`. If nothing
         /// proves how many stripes there were, `on_error` must be "skip" or "null"
         recover: bool;
+        /// name of a further column: the number of each row in the file, from 0
+        row_numbers: Option<String>;
         /// for `recover`: name of an intact file in the same directory with the same types, codec and writer
         schema_from: Option<String>;
     }
@@ -90,6 +92,8 @@ pub struct Options {
     pub(crate) masked: Masked,
     /// Whether a file without a tail is searched for stripes.
     pub(crate) recover: bool,
+    /// The name of a further column with the numbers of rows.
+    pub(crate) row_numbers: Option<String>,
     /// What is said of columns.
     pub(crate) declared: Option<SchemaSpec>,
     /// Whether that is said of the file's columns, or of its table's.
@@ -108,6 +112,7 @@ impl Options {
             dictionary: given.dictionary,
             masked: given.masked,
             recover: given.recover,
+            row_numbers: given.row_numbers.clone(),
             declared: options.schema.clone(),
             declares: given.schema_of,
             keys: Keys { given: options.keys.clone(), source: options.key_source.clone() },

@@ -11,6 +11,8 @@
 //! | list, map, struct | list of `item`, map, struct |
 //! | union | sparse union of `_union_0` .. |
 //!
+//! With the option `row_numbers` a column of that name comes last: the number of each row. It is not stored.
+//!
 //! A root that is not a struct becomes one column `value`; one without columns becomes the numbers of its rows,
 //! [`ROWS`], since a table without columns loses its row count. Attributes of types become metadata of fields.
 
@@ -38,7 +40,7 @@ pub(crate) const ROWS: &str = "__rows";
 
 /// The schema of all columns.
 pub(crate) fn schema(tree: &TypeTree, footer: &Footer, options: &Options) -> Result<SchemaRef> {
-    let fields: Vec<FieldRef> = match tree.root() {
+    let mut fields: Vec<FieldRef> = match tree.root() {
         None => Vec::new(),
         Some(root) if root.kind == Kind::Struct && root.children.is_empty() => {
             vec![Arc::new(Field::new(ROWS, DataType::Int64, false))]
@@ -46,6 +48,13 @@ pub(crate) fn schema(tree: &TypeTree, footer: &Footer, options: &Options) -> Res
         Some(root) if root.kind == Kind::Struct => struct_fields(tree, root, options)?,
         Some(root) => vec![field(tree, "value", root, options)?],
     };
+    if let Some(name) = options.row_numbers.as_ref().filter(|_| tree.root().is_some()) {
+        if fields.iter().any(|field| field.name() == name) {
+            let what = format!("the file has a column `{name}`: `row_numbers` needs another name");
+            return Err(Error::schema(what));
+        }
+        fields.push(Arc::new(Field::new(name, DataType::Int64, false)));
+    }
     Ok(Arc::new(Schema::new_with_metadata(fields, user_metadata(footer))))
 }
 

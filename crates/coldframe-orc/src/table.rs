@@ -72,8 +72,10 @@ impl TableFile for OrcFile {
     }
 
     fn has_placeholder_names(&self) -> bool {
-        let fields = self.schema().fields();
-        !fields.is_empty() && declared::are_placeholders(fields.iter().map(|field| field.name()))
+        let numbers = self.shape.options.row_numbers.as_ref();
+        let stored = self.schema().fields().iter().map(|field| field.name());
+        let mut stored = stored.filter(|name| Some(*name) != numbers).peekable();
+        stored.peek().is_some() && declared::are_placeholders(stored)
     }
 
     fn schema(&self) -> &SchemaRef {

@@ -417,11 +417,12 @@ impl StripeBatches {
             return Ok(None);
         }
         let mut columns = self.columns(current, rows, nulls.as_ref())?;
-        if self.scan.columns.is_empty() && !self.scan.schema.fields().is_empty() {
-            // The only column that is not stored: the numbers of the rows of a file without columns.
+        let unstored = self.scan.schema.fields().len().saturating_sub(columns.len());
+        if unstored > 0 {
             let first = self.job.stripe.first_row.saturating_add(current.row);
             let numbers = (first..).take(rows).map(|n| i64::try_from(n).unwrap_or(i64::MAX));
-            columns.push(Arc::new(Int64Array::from_iter_values(numbers)));
+            let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers));
+            columns.extend(std::iter::repeat_n(numbers, unstored));
         }
         current.row += rows as u64;
         if skipping {

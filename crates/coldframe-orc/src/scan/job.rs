@@ -20,7 +20,7 @@ pub(crate) struct ScanShared {
     pub(crate) shape: Arc<Shape>,
     /// What is decoded: columns with their fields.
     pub(crate) columns: Vec<(usize, FieldRef)>,
-    /// The same as a schema.
+    /// The same as a schema. Those behind them are not stored: the numbers of the rows.
     pub(crate) schema: SchemaRef,
     /// All columns whose streams are needed.
     pub(crate) needed: Vec<usize>,
@@ -42,18 +42,20 @@ impl ScanShared {
         let mut columns = Vec::with_capacity(request.decode.fields().len());
         let mut needed = Vec::new();
         if let Some(root) = shape.tree.root() {
+            let numbers = shape.options.row_numbers.as_ref();
+            let decode = request.decode.fields().iter();
+            let stored = decode.filter(|field| Some(field.name()) != numbers);
             if root.kind == Kind::Struct {
                 needed.push(root.id);
                 let mut rest = root.children.iter().zip(&root.field_names);
-                let stored = request.decode.fields().iter().filter(|_| !root.children.is_empty());
-                for field in stored {
+                for field in stored.filter(|_| !root.children.is_empty()) {
                     let found = rest.find(|(_, name)| *name == field.name());
                     let (id, _) =
                         found.ok_or_else(|| Error::schema(format!("no column `{}`", field.name())))?;
                     columns.push((*id, field.clone()));
                 }
             } else {
-                columns.extend(request.decode.fields().iter().map(|field| (root.id, field.clone())));
+                columns.extend(stored.map(|field| (root.id, field.clone())));
             }
         }
         for (id, field) in &columns {
