@@ -76,6 +76,25 @@ def test_a_table_is_what_spark_reads(made, name):
     assert whole.schema.equals(found.schema)
 
 
+@pytest.mark.parametrize("name", ["within", "within_orc"])
+def test_default_values_within_columns_are_those_of_spark(tmp_path, name):
+    """Spark reads them from Parquet alone; the rows of the ORC table are the same ones."""
+    with tarfile.open(DATA / "defaults_within.tar.gz") as tar:
+        tar.extractall(tmp_path, filter="data")
+    found = table(tmp_path, name)
+    expected = json.loads((DATA / "defaults_within.json").read_text())
+    whole = found.to_table().sort_by("id")
+    assert whole.schema.equals(found.schema)
+    made = [{**row, "m": row["m"] if row["m"] is None else dict(row["m"])} for row in whole.to_pylist()]
+    assert [known(row) for row in made] == expected
+    assert found.to_table(["id"], filter="s.b = 7")["id"].to_pylist() == [1, 3]
+    assert found.count("s.b is null") == 2
+    assert found.count("d.e.g = '2020-02-29'") == 1
+    for splits in (found.splits(), pickle.loads(pickle.dumps(found.planned(1000)))):
+        parts = [row for split in splits for row in split.to_batches().read_all().to_pylist()]
+        assert sorted(parts, key=lambda row: row["id"]) == whole.to_pylist()
+
+
 def uuid_bytes(text):
     return text and base64.b64encode(bytes.fromhex(text.replace("-", ""))).decode()
 
@@ -182,6 +201,78 @@ def test_limits_heads_and_columns(made):
     assert table(made, "evolved").head(2, filter="id > 1").num_rows == 2
     batches = list(found.to_batches(["id"], batch_size=100))
     assert max(one.num_rows for one in batches) <= 100
+
+
+@pytest.mark.parametrize("name", ["positions", "vectors", "mixed", "partitions", "equality"])
+def test_where_rows_are_stored(made, name):
+    found = table(made, name)
+    names = [*found.schema.names, "_file", "_pos"]
+    rows = found.to_table(names)
+    assert rows.select(found.schema.names).equals(found.to_table())
+    assert "_file" not in found.schema.names
+    places = list(zip(rows["_file"].to_pylist(), rows["_pos"].to_pylist(), strict=True))
+    assert len(set(places)) == rows.num_rows
+    # Each file by itself, as it is stored: the row of that number has those values in those columns.
+    plain = [one for one in ("id", "v", "n") if one in found.schema.names]
+    checked = 0
+    for path in {path for path, _ in places}:
+        here = path.replace(WROTE, str(made)).removeprefix("file:")
+        if not here.endswith(".orc"):
+            continue
+        stored = cf.open(here, timestamp_unit="us").read()
+        own = rows.filter(pc.field("_file") == path)
+        taken = stored.take(own["_pos"])
+        for one in plain:
+            if one in stored.column_names:
+                assert own[one].cast(stored[one].type).to_pylist() == taken[one].to_pylist()
+                checked += 1
+    assert checked
+    path, number = places[-1]
+    (one,) = found.to_table(names, filter=f"_file = '{path}' and _pos = {number}").to_pylist()
+    assert one == rows.to_pylist()[-1]
+    assert found.count(f"_pos = {number} and _file = '{path}'") == 1
+    assert found.count(pc.field("_pos") < 0) == 0
+    parts = [split.to_batches(["_pos", "_file"]).read_all() for split in found.splits(1)]
+    assert pa.concat_tables(parts).equals(rows.select(["_pos", "_file"]))
+    with pytest.raises(cf.SchemaError, match="no column '_row_id'"):
+        found.to_table(["_row_id"])
+
+
+def test_a_filter_leaves_out_stripes_of_files_with_deletes(made, tmp_path):
+    """A file is written again in many stripes. One that is left out may be damaged: nobody sees it."""
+    copy = tmp_path / "positions"
+    shutil.copytree(made / "warehouse" / "t" / "positions", copy)
+    found = cf.scan(copy)
+    whole = found.to_table()
+    path = next(one for one in found.files if "part=a" in one and cf.open(one).num_rows > 1000)
+    rows = cf.open(path).read()
+    batches = pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches(max_chunksize=100))
+    Path(path).unlink()
+    cf.write(batches, path, format="orc", codec="zlib", stripe_rows=100)
+    stripes = cf.open(path).metadata["stripes"]
+    assert len(stripes) > 10
+    assert cf.scan(copy).to_table().equals(whole)
+    assert len(cf.scan(copy).splits(1)) > len(stripes)
+    damaged = stripes[len(stripes) // 2]
+    data = bytearray(Path(path).read_bytes())
+    start = damaged["offset"] + damaged["index_length"]
+    data[start : start + damaged["data_length"]] = bytes([0xFF]) * damaged["data_length"]
+    Path(path).write_bytes(data)
+    with pytest.raises(cf.CorruptFileError):
+        cf.scan(copy).to_table()
+    for filter in ("id < 30", "id > 1950 and part = 'a'", "id = 400"):
+        assert cf.scan(copy).to_table(filter=filter).equals(found_in(whole, filter))
+        assert cf.scan(copy).count(filter) == found_in(whole, filter).num_rows
+    kept = cf.scan(copy)
+    left = kept.to_table(on_error="skip")
+    assert 0 < whole.num_rows - left.num_rows <= damaged["rows"]
+    assert set(left["id"].to_pylist()) < set(whole["id"].to_pylist())
+    assert [lost["rows_lost"] for lost in kept.damage] == [damaged["rows"]]
+
+
+def found_in(whole, filter):
+    bound = cf.filters.bind(cf.filters.parse(filter), whole.schema).test
+    return pa.Table.from_batches([cf.filters.keep(one, bound) for one in whole.to_batches()], whole.schema)
 
 
 def test_consumers_take_it(made):

@@ -30,7 +30,7 @@ use std::collections::{HashMap, HashSet};
 
 use arrow_schema::{Field, Schema};
 
-pub use arrange::{Arrangement, with_fields};
+pub use arrange::{Arrangement, DefaultOf, with_defaults, with_fields};
 pub use conform::conform;
 pub use name::name;
 pub use plain::{Consumer, shape};

@@ -11,12 +11,38 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-__all__ = ["ID", "hidden", "marked", "number_of", "public", "within"]
+__all__ = [
+    "FILE",
+    "ID",
+    "NUMBERS",
+    "POSITION",
+    "hidden",
+    "marked",
+    "number_of",
+    "public",
+    "with_metadata",
+    "within",
+]
 
 ID = "iceberg.id"
 """The key of a field's id, as ORC's columns have it among their attributes."""
 _NAMES = "coldframe.names"
 """The key of the names that a field has in files without ids, as Rust takes them."""
+
+_IN_FILES = "coldframe.in_files"
+"""The key of the name that a field has in all files, as Rust takes it: readers make that column."""
+
+NUMBERS = "\1row"
+"""The name of the column of row numbers that readers make; no file has one of that name."""
+POSITION = pa.field("_pos", pa.int64(), metadata={ID: "2147483645", _IN_FILES: NUMBERS})
+"""A row's number in its file."""
+FILE = pa.field("_file", pa.string(), metadata={ID: "2147483646"})
+"""The location of a row's file, as the metadata has it."""
+
+
+def with_metadata(columns: pa.Schema) -> pa.Schema:
+    """A table's columns, and Iceberg's metadata columns, unless the table has one of that name itself."""
+    return pa.schema([*columns, *(one for one in (FILE, POSITION) if one.name not in columns.names)])
 
 
 def marked(number: int, names: Iterable[str]) -> dict[str, str]:
@@ -52,5 +78,6 @@ def _without_names(field: pa.Field) -> pa.Field:
         kind = pa.map_(_without_names(kind.key_field), _without_names(kind.item_field))
     elif pa.types.is_list(kind):
         kind = pa.list_(_without_names(kind.value_field))
-    found = {name: text for name, text in (field.metadata or {}).items() if name != _NAMES.encode()}
+    ours = (_NAMES.encode(), _IN_FILES.encode())
+    found = {name: text for name, text in (field.metadata or {}).items() if name not in ours}
     return pa.field(field.name, kind, field.nullable, metadata=found or None)

@@ -1,8 +1,8 @@
 """An Iceberg table as a Dataset.
 
 filter -> PyIceberg's expression -> files that may have rows, with their deletes   (`planning`)
-runs of files without deletes  ->  read side by side, with the filter pushed down  (`reading`)
-a file with deletes            ->  read in its order, deletes applied, then filtered  (`deletes`)
+runs of files without deletes  ->  read side by side, with the filter pushed down  (`rows`)
+a file with deletes            ->  the same alone; what is deleted is left out      (`deletes`)
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ from coldframe.iceberg.reading import Reading, Scan
 from coldframe.iceberg.rows import TableRows
 from coldframe.iceberg.splits import splits_of
 from coldframe.iceberg.table import Address, IcebergTable
-from coldframe.iceberg.types import has_defaults_inside
 from coldframe.scanning import Dataset
 
 __all__ = ["IcebergDataset"]
@@ -72,15 +71,13 @@ class IcebergDataset(Dataset):
             self._table.metadata.name_mapping() is not None,
             "_ns" in str(self._table.schema.as_struct()),
         )
-        fields = self._table.schema.fields
-        refused = frozenset(one.name for one in fields if has_defaults_inside(one.field_type))
-        self._rows = TableRows(self._table.columns, reading, refused)
+        self._rows = TableRows(self._table.columns, reading)
         self._fields = Fields(self._table)
         self._schema = self._rows.schema
         self._damage: Damage = []
         self._filter = parse(filter)
         if self._filter is not None:
-            bind(self._filter, self._schema)
+            bind(self._filter, self._rows.known)
         metadata = self._table.metadata
         inputs = Inputs(self._table.files)
         self._planner = Planner(metadata, self._table.snapshot, self._table.schema, inputs)
@@ -139,10 +136,12 @@ class IcebergDataset(Dataset):
         on_damage: Callable[[Damage], None] | None = None,
         use_threads: bool = True,
     ) -> pa.RecordBatchReader:
-        """The rows as a pyarrow.RecordBatchReader, in the order of the snapshot's files."""
-        wanted = projected(self._schema, columns)
+        """The rows as a pyarrow.RecordBatchReader, in the order of the snapshot's files.
+
+        `columns` and the filter may also name `_file` and `_pos`: where each row is stored.
+        """
+        wanted = self._schema if columns is None else projected(self._rows.known, columns)
         bound = self._bound(filter)
-        self._rows.demand(wanted, bound)
         scan = Scan(wanted.names, None, limit, batch_size, on_error, use_threads)
 
         def batches() -> Iterator[Any]:
@@ -168,7 +167,6 @@ class IcebergDataset(Dataset):
     def count(self, filter: Filter | None = None) -> int:
         """The number of rows, or of those that pass the filter."""
         bound = self._bound(filter)
-        self._rows.demand(pa.schema([]), bound)
         deletes = self._rows.deletes()
         return sum(self._rows.count(run, bound, deletes) for run in self._rows.runs(self._ready(bound)))
 
@@ -222,7 +220,7 @@ class IcebergDataset(Dataset):
     def _bound(self, filter: Filter | None) -> Bound:
         """Its own filter and another."""
         test = both(self._filter, parse(filter))
-        return Bound(None) if test is None else bind(test, self._schema)
+        return Bound(None) if test is None else bind(test, self._rows.known)
 
     def _ready(self, bound: Bound) -> list[ReadyFile]:
         return [self._fields.ready(file) for file in self._plan(bound)]

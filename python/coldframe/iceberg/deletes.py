@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coldframe.iceberg.columns import hidden, marked, number_of
+from coldframe.iceberg.columns import NUMBERS, hidden, marked, number_of
 from coldframe.iceberg.equality import DeletedValues
 from coldframe.iceberg.files import DeleteFile, Located, ReadyFile
 from coldframe.iceberg.positions import Positions, vector
 from coldframe.iceberg.reading import Reading, Scan, rows_of
 
-__all__ = ["Deletes"]
+__all__ = ["Deleted", "Deletes"]
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """The rows of one file that are deleted."""
+
+    positions: Positions | None
+    values: Sequence[tuple[tuple[int, ...], DeletedValues]]
+
+    def applied(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """What is left of batches that have the columns which are compared, and the numbers of their rows."""
+        for batch in batches:
+            kept = batch if self.positions is None else self.positions.kept(batch, batch.column(NUMBERS))
+            for ids, deleted in self.values:
+                kept = deleted.kept(kept, [kept.column(hidden(number)) for number in ids])
+            yield kept
 
 
 class Deletes:
@@ -24,17 +41,11 @@ class Deletes:
         self._positions: dict[str, dict[str, pa.Array]] = {}
         self._values: dict[tuple[DeleteFile, ...], DeletedValues] = {}
 
-    def applied(self, batches: Iterable[pa.RecordBatch], file: ReadyFile) -> Iterator[pa.RecordBatch]:
-        """What is left of all rows of a file, which come in their order and with the columns compared."""
-        positions = Positions(self._of(one, file.planned.path) for one in file.planned.positions)
-        values = list(self._by_columns(file))
-        first = 0
-        for batch in batches:
-            kept = positions.kept(batch, first)
-            first += batch.num_rows
-            for ids, deleted in values:
-                kept = deleted.kept(kept, [kept.column(hidden(number)) for number in ids])
-            yield kept
+    def of(self, file: ReadyFile) -> Deleted:
+        """Those of a file."""
+        planned = file.planned
+        positions = Positions(self._of(one, planned.path) for one in planned.positions)
+        return Deleted(positions if planned.positions else None, list(self._by_columns(file)))
 
     def _of(self, deletes: DeleteFile, path: str) -> pa.Array | pa.ChunkedArray:
         if deletes.part is not None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyiceberg.types import ListType, MapType, NestedField, StructType
 
 from coldframe.errors import unsupported
-from coldframe.iceberg.columns import hidden, number_of, within
+from coldframe.iceberg.columns import FILE, hidden, number_of, within
 from coldframe.iceberg.files import PlannedFile, ReadyFile
 from coldframe.iceberg.reading import one_value
 from coldframe.iceberg.table import IcebergTable
@@ -32,14 +32,16 @@ class Fields:
         """A file with values for columns that it may lack: of identity partitions, else defaults."""
         ids = dict.fromkeys(number for one in file.equality for number in one.equality_ids)
         compared = tuple(self._hidden(number) for number in ids)
-        values: dict[str, pa.Array] = dict(self._within)
+        values = {**self._within}
+        if FILE.name not in self._columns.names:
+            values[FILE.name] = pa.array([file.path])
         for one in (*self._columns, *compared):
             number = number_of(one)
             if number in file.partition:
                 values[one.name] = one_value(file.partition[number], one.type)
             elif (value := self._default_of(number)) is not None:
                 values[one.name] = value
-        row = pa.RecordBatch.from_arrays(list(values.values()), list(values)) if values else None
+        row = pa.RecordBatch.from_arrays(list(values.values()), list(values))
         return ReadyFile(file, row, compared)
 
     def _default_of(self, number: int) -> pa.Array | None:

@@ -61,7 +61,7 @@ class ReadyFile:
     """A data file with all that its rows need of the table's schemas."""
 
     planned: PlannedFile
-    defaults: pa.RecordBatch | None
+    defaults: pa.RecordBatch
     """Values of columns that it may lack: a batch of one row."""
     compared: tuple[pa.Field, ...] = ()
     """The columns that its equality deletes compare, under names that no table has."""

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coldframe.errors import CorruptFileError, corrupt
-from coldframe.file import row_count_batch
 
 __all__ = ["Positions", "vector"]
 
@@ -39,18 +38,18 @@ class Positions:
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def kept(self, batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
-        """The rows of a batch that are left; `first`: the number of its first row in the file."""
-        start = bisect.bisect_left(self._numbers, first)
-        stop = bisect.bisect_left(self._numbers, first + batch.num_rows, start)
+    def kept(self, batch: pa.RecordBatch, numbers: pa.Array) -> pa.RecordBatch:
+        """The rows of a batch that are left; `numbers`: those of its rows in the file, ascending."""
+        if not len(numbers):
+            return batch
+        start = bisect.bisect_left(self._numbers, numbers[0].as_py())
+        stop = bisect.bisect_right(self._numbers, numbers[-1].as_py(), start)
         if start == stop:
             return batch
-        mask = bytearray(b"\x01") * batch.num_rows
-        for at in self._numbers[start:stop]:
-            mask[at - first] = 0
-        if batch.num_columns == 0:
-            return row_count_batch(sum(mask), batch.schema)
-        return batch.filter(_truths(mask))
+        here = pa.Array.from_buffers(
+            pa.int64(), stop - start, [None, pa.py_buffer(self._numbers[start:stop])]
+        )
+        return batch.filter(pc.invert(pc.is_in(numbers, value_set=here)))
 
 
 def _chunks(part: pa.Array | pa.ChunkedArray) -> list[pa.Array]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -18,7 +19,7 @@ from coldframe._coldframe import Predicate, RawDataset, RawSplit, RawTableRows, 
 from coldframe.choices import OnError
 from coldframe.errors import corrupt, unsupported
 from coldframe.file import DEFAULT_BATCH_SIZE, Damage, Keys, OpenArguments, row_count_batch, threads_of
-from coldframe.iceberg.columns import ID
+from coldframe.iceberg.columns import ID, NUMBERS
 from coldframe.iceberg.files import Located
 from coldframe.iceberg.store import TableFiles
 from coldframe.ranged import RangedFile
@@ -51,7 +52,7 @@ class Reading:
             self.storage_options,
             self.verify_checksums,
             self.keys,
-            self.options,
+            {**self.options, **_numbered(format)},
             microseconds=not self.has_nanoseconds,
         )
 
@@ -73,7 +74,17 @@ class Rows(Protocol):
     """Rows of files, or of a part of one, in their order."""
 
     def batches(self, scan: Scan, damage: Damage) -> Iterator[pa.RecordBatch]:
-        """Batches of the columns that are asked for. What was lost is added to `damage` at the end."""
+        """Batches of the columns that are asked for; one of them may be `NUMBERS`.
+
+        What was lost is added to `damage` at the end.
+        """
+
+
+def _numbered(format: str) -> dict[str, str]:
+    """The option that has the rows of a file of ours numbered."""
+    about = formats().get(format, {}).get("capabilities", {})
+    option = about.get("row_numbers_option")
+    return {} if option is None else {option: NUMBERS}
 
 
 def is_ours(format: str) -> bool:
@@ -188,15 +199,25 @@ def _parquet(file: Located, columns: pa.Schema, reading: Reading, scan: Scan) ->
                 what = "a Parquet file without field ids in a table without a name mapping"
                 raise unsupported(f"{file.location}: {what}")
             names = [one.name for one in schema if not has_ids or _id(one) in wanted]
+            first = 0
             for batch in parquet.iter_batches(scan.batch_size, columns=names, use_threads=scan.use_threads):
                 own = pa.schema([schema.field(name) for name in batch.schema.names])
                 whole = batch.cast(own) if batch.num_columns else row_count_batch(batch.num_rows, own)
-                yield pa.record_batch(raw.adapt(0, whole, list(scan.names)))
+                yield pa.record_batch(raw.adapt(0, _with_numbers(whole, first), list(scan.names)))
+                first += batch.num_rows
     except (pa.ArrowException, OSError) as reason:
         if opened.failed:
             raise
         path = reading.files.readable(file.location)
         raise corrupt(path, 0, "file", str(reason).partition("\n")[0]) from reason
+
+
+def _with_numbers(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
+    """A batch with the numbers of its rows, of which the first has this one."""
+    counted = array("q", range(first, first + batch.num_rows))
+    numbers = pa.Array.from_buffers(pa.int64(), len(counted), [None, pa.py_buffer(counted)])
+    fields = [*batch.schema, pa.field(NUMBERS, pa.int64())]
+    return pa.RecordBatch.from_arrays([*batch.columns, numbers], schema=pa.schema(fields))
 
 
 class _Watched(RangedFile):

@@ -1,7 +1,8 @@
 """The rows of planned files, as a table's columns.
 
-runs of files without deletes    read side by side, the filter pushed down
-a file with deletes, or Parquet  read in its order; deletes are applied, then the filter
+runs of files without deletes    read side by side
+a file with deletes              its rows come with their numbers, and with the columns that deletes compare
+Parquet                          read whole and in its order, and filtered here; else readers filter
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from typing import Any
 import pyarrow as pa
 
 from coldframe._coldframe import RawSplit
-from coldframe.errors import ColdframeError, unsupported
+from coldframe.errors import ColdframeError
 from coldframe.file import Damage, filtered, row_count_batch
 from coldframe.filters import Bound, mentioned
-from coldframe.iceberg.columns import public
+from coldframe.iceberg.columns import NUMBERS, POSITION, public, with_metadata
 from coldframe.iceberg.deletes import Deletes
 from coldframe.iceberg.files import Located, ReadyFile
 from coldframe.iceberg.reading import OurFiles, OurPart, Reading, Rows, Scan, is_ours, rows_of
@@ -35,13 +36,16 @@ class TableRows:
     columns: pa.Schema
     """The table's columns as the readers take them."""
     reading: Reading
-    refused: frozenset[str]
-    """Columns that have default values within."""
 
     @cached_property
     def schema(self) -> pa.Schema:
         """The same without what only the readers need."""
         return public(self.columns)
+
+    @cached_property
+    def known(self) -> pa.Schema:
+        """The same with what Iceberg knows of each row, which whoever wants it names."""
+        return public(with_metadata(self.columns))
 
     def runs(self, files: Sequence[ReadyFile]) -> Iterator[Run]:
         """The files in their order: neighbours that are read together, and those that are read alone."""
@@ -88,13 +92,6 @@ class TableRows:
         """The same of a part of a file of ours."""
         yield from self._passing(OurPart(part), file, wanted, bound, scan, self.deletes(), damage)
 
-    def demand(self, wanted: pa.Schema, bound: Bound) -> None:
-        """UnsupportedError where columns are needed that cannot be read."""
-        asked = [] if bound.test is None else mentioned(bound.test, self.schema)
-        names = [*wanted.names, *asked]
-        if nested := self.refused.intersection(names):
-            raise unsupported(f"a default value within the column {min(nested)} of an Iceberg table")
-
     def ours(self, run: Run, *, sized: bool = False) -> OurFiles:
         """Files of a format of ours whose deletes compare the same columns.
 
@@ -106,7 +103,8 @@ class TableRows:
         return OurFiles(located, run[0].planned.format, self._columns_of(run[0]), self.reading)
 
     def _columns_of(self, file: ReadyFile) -> pa.Schema:
-        return pa.schema([*self.columns, *file.compared])
+        numbers = POSITION.with_name(NUMBERS)
+        return pa.schema([*with_metadata(self.columns), *file.compared, numbers])
 
     def _passing(
         self,
@@ -118,51 +116,62 @@ class TableRows:
         deletes: Deletes,
         damage: Damage,
     ) -> Iterator[pa.RecordBatch]:
-        direct = is_direct(file)
-        pushed = direct and bound.exact
+        planned, ours = file.planned, is_ours(file.planned.format)
+        pushed = ours and bound.exact
         test = None if pushed else bound.test
-        asked = [] if test is None else mentioned(test, self.schema)
+        asked = [] if test is None else mentioned(test, self.known)
         names = list(dict.fromkeys([*wanted.names, *asked]))
-        whole = pa.schema([self.schema.field(name) for name in names])
-        predicate = bound.predicate if direct else None
-        scan = replace(scan, names=names, predicate=predicate, limit=scan.limit if pushed else None)
-        found = rows.batches(scan, damage) if direct else self._left(rows, file, scan, deletes, damage)
+        whole = pa.schema([self.known.field(name) for name in names])
+        needed = [*names, *(field.name for field in file.compared)]
+        if planned.positions:
+            needed.append(NUMBERS)
+        limit = scan.limit if pushed and planned.is_whole else None
+        own = replace(scan, names=needed, predicate=bound.predicate if ours else None, limit=limit)
+        if planned.is_whole:
+            found = rows.batches(own, damage)
+        else:
+            found = self._left(rows, file, own, deletes, damage)
+        if not ours and scan.on_error != "raise":
+            found = self._to_the_damage(found, file, damage)
         batches = (_as(whole, batch) for batch in found)
         yield from batches if test is None else filtered(batches, test, wanted, None)
 
     def _left(
         self, rows: Rows, file: ReadyFile, scan: Scan, deletes: Deletes, damage: Damage
     ) -> Iterator[pa.RecordBatch]:
-        """What is left of one file, with the columns of a scan in front."""
-        planned = file.planned
-        names = [*scan.names, *(field.name for field in file.compared)]
-        # What is passed over in a file would shift the numbers of the rows behind it.
-        tolerant = scan.on_error != "raise" and (bool(planned.positions) or not is_ours(planned.format))
-        own = replace(scan, names=names, on_error="raise" if tolerant else scan.on_error)
+        """What deletes leave of a file. If they cannot be read, nobody knows which rows: none."""
         try:
-            yield from deletes.applied(rows.batches(own, damage), file)
+            deleted = deletes.of(file)
         except ColdframeError as reason:
-            if not tolerant:
+            if scan.on_error == "raise":
                 raise
-            damage.append(_rest(self.reading.files.readable(planned.path), reason))
+            damage.append(self._rest(file, reason))
+            return
+        yield from deleted.applied(rows.batches(scan, damage))
+
+    def _to_the_damage(
+        self, batches: Iterator[pa.RecordBatch], file: ReadyFile, damage: Damage
+    ) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from batches
+        except ColdframeError as reason:
+            damage.append(self._rest(file, reason))
+
+    def _rest(self, file: ReadyFile, reason: ColdframeError) -> dict[str, Any]:
+        """The record of a file of which nothing more is read."""
+        return {
+            "path": self.reading.files.readable(file.planned.path),
+            "offset": getattr(reason, "offset", None) or 0,
+            "length": 0,
+            "rows_lost": None,
+            "structure": getattr(reason, "structure", None) or "file",
+            "reason": str(reason),
+        }
 
 
 def is_direct(file: ReadyFile) -> bool:
-    """Whether nothing but its rows matters: they may be filtered and counted by its reader."""
+    """Whether nothing but its rows matters: they may be counted by its reader, and read beside others'."""
     return file.planned.is_whole and is_ours(file.planned.format)
-
-
-def _rest(path: str, reason: ColdframeError) -> dict[str, Any]:
-    """The record of a file of which nothing more is read."""
-    offset = getattr(reason, "offset", None)
-    return {
-        "path": path,
-        "offset": offset or 0,
-        "length": 0,
-        "rows_lost": None,
-        "structure": getattr(reason, "structure", None) or "file",
-        "reason": str(reason),
-    }
 
 
 def _as(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -1,7 +1,7 @@
 """Splits of an Iceberg table: parts of its data files, with what their rows need. They need no PyIceberg.
 
-a file of ours without deletes by position    cut by its stripes
-with deletes by position, or Parquet          one split: a row's number counts
+a file of ours    cut by its stripes; its rows come with their numbers, if these are deleted
+Parquet           one split
 """
 
 from __future__ import annotations
@@ -23,9 +23,6 @@ from coldframe.iceberg.reading import Scan, is_ours, one_value
 from coldframe.iceberg.rows import TableRows
 
 __all__ = ["IcebergSplit", "Packed", "splits_of"]
-
-_WHOLE = (1 << 63) - 1
-"""More bytes than a file has: it is not cut."""
 
 
 class IcebergSplit(Split):
@@ -82,10 +79,9 @@ class IcebergSplit(Split):
         on_damage: Callable[[Damage], None] | None = None,
     ) -> pa.RecordBatchReader:
         """Its rows as a pyarrow.RecordBatchReader. `on_damage` is called with the losses at the end."""
-        wanted = projected(self.schema, columns)
+        wanted = self.schema if columns is None else projected(self._rows.known, columns)
         test = both(parse(self._filter), parse(filter))
-        bound = Bound(None) if test is None else bind(test, self.schema)
-        self._rows.demand(wanted, bound)
+        bound = Bound(None) if test is None else bind(test, self._rows.known)
         scan = Scan(wanted.names, batch_size=batch_size, on_error=on_error, use_threads=False)
 
         def batches() -> Iterator[Any]:
@@ -165,5 +161,5 @@ def _parts(file: ReadyFile, rows: TableRows, split_bytes: int, *, opened: bool) 
         path = rows.reading.files.readable(planned.path)
         cut = (0, 0, planned.bytes)
         return [RawSplit(arguments.raw, path, cut, rows=planned.rows, known=(planned.bytes, None, None))]
-    most = _WHOLE if planned.positions else max(split_bytes, 1)
+    most = max(split_bytes, 1)
     return rows.ours([file]).splits(most) if opened else rows.ours([file], sized=True).plan(most)

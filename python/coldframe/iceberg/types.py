@@ -30,7 +30,7 @@ from pyiceberg.types import (
 from coldframe.errors import unsupported
 from coldframe.iceberg.columns import marked
 
-__all__ = ["Names", "columns_of", "field_of", "has_defaults_inside"]
+__all__ = ["Names", "columns_of", "field_of"]
 
 _PLAIN: dict[type, pa.DataType] = {
     BooleanType: pa.bool_(),
@@ -100,16 +100,3 @@ def _type(kind: Any, names: Names, column: str) -> pa.DataType:
     if found is None:
         raise unsupported(f"column {column} of Iceberg's type {kind}")
     return found
-
-
-def has_defaults_inside(kind: Any) -> bool:
-    """Whether a type has fields whose value is not null in files that lack them."""
-    if isinstance(kind, StructType):
-        inner = kind.fields
-    elif isinstance(kind, ListType):
-        inner = (kind.element_field,)
-    elif isinstance(kind, MapType):
-        inner = (kind.key_field, kind.value_field)
-    else:
-        return False
-    return any(one.initial_default is not None or has_defaults_inside(one.field_type) for one in inner)

@@ -1,6 +1,7 @@
 """Has Spark and Iceberg's Java library write tests/data/iceberg: tables, and what they read from each snapshot.
 
-python make.py ICEBERG_JAR DIR
+python make.py ICEBERG_JAR DIR              tables.tar.gz, truth.json
+python make.py ICEBERG_JAR DIR defaults_within        defaults_within.tar.gz, defaults_within.json
 """
 
 import base64
@@ -22,9 +23,15 @@ ROOT = Path("/tmp/coldframe-iceberg")
 WAREHOUSE = ROOT / "warehouse"
 
 
-def main(jar, out):
+def main(jar, out, only=None):
     shutil.rmtree(ROOT, ignore_errors=True)
     spark = session(jar)
+    if only == "defaults_within":
+        rows = defaults_within(spark)
+        spark.stop()
+        pack(Path(out) / "defaults_within.tar.gz")
+        (Path(out) / "defaults_within.json").write_text(json.dumps(rows, indent=0, sort_keys=True) + "\n")
+        return
     truth = {}
     for make in (evolved, partitions, imported, positions, equality, vectors, defaults, mixed):
         make(spark)
@@ -228,6 +235,40 @@ def defaults(spark, name="defaults", format="parquet"):
     day = literal("2020-02-29").to(types.DateType.get())
     change.addColumn("d", types.DateType.get(), None, day).commit()
     spark.sql(f"insert into w.t.{name} values (3, null, 1, null, null)")
+
+
+def defaults_within(spark):
+    """Fields of structs with a default value, in columns, lists and maps. The rows are those that Spark reads from Parquet."""
+    for name, format in (("within", "parquet"), ("within_orc", "orc")):
+        create(
+            spark,
+            name,
+            "id int, s struct<a: int>, l array<struct<x: int>>, m map<string, struct<u: int>>, d struct<e: struct<f: int>>",
+            **{"format-version": "3", "write.format.default": format},
+        )
+        spark.sql(
+            f"insert into w.t.{name} values "
+            "(1, named_struct('a', 1), array(named_struct('x', 1), null), map('k', named_struct('u', 1)), "
+            "named_struct('e', named_struct('f', 1))), "
+            "(2, null, null, null, null), "
+            "(3, named_struct('a', null), array(), map(), named_struct('e', null))"
+        )
+        table, types = java_table(spark, name), spark._jvm.org.apache.iceberg.types.Types
+        literal = spark._jvm.org.apache.iceberg.expressions.Expressions.lit
+        day = literal("2020-02-29").to(types.DateType.get())
+        change = table.updateSchema()
+        change = change.addColumn("s", "b", types.IntegerType.get(), None, literal(7))
+        change = change.addColumn("s", "c", types.IntegerType.get())
+        change = change.addColumn("l", "y", types.StringType.get(), None, literal("why"))
+        change = change.addColumn("m", "v", types.LongType.get(), None, literal(5).to(types.LongType.get()))
+        change.addColumn("d.e", "g", types.DateType.get(), None, day).commit()
+        spark.sql(
+            f"insert into w.t.{name} values "
+            "(4, named_struct('a', 4, 'b', null, 'c', 4), array(named_struct('x', 4, 'y', 'z')), "
+            "map('k', named_struct('u', 4, 'v', null)), named_struct('e', named_struct('f', 4, 'g', date'2021-01-01')))"
+        )
+    rows = [row.asDict(recursive=True) for row in spark.sql("select * from w.t.within").collect()]
+    return sorted((known(row) for row in rows), key=lambda row: row["id"])
 
 
 def mixed(spark):

@@ -98,11 +98,19 @@ fn unfit(e: ArrowError) -> Error {
 /// Fields are matched by name, in any case; those that the target lacks are dropped. Types are kept; an array of
 /// another kind than the target is returned unchanged.
 pub fn with_fields(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
+    with_defaults(array, target, &|_| None)
+}
+
+/// What a struct has in a field that it lacks: an array of one; `None` is null.
+pub type DefaultOf<'a> = &'a dyn Fn(&Field) -> Option<ArrayRef>;
+
+/// As [`with_fields`], with default values for fields that are missing.
+pub fn with_defaults(array: &ArrayRef, target: &DataType, default: DefaultOf<'_>) -> Result<ArrayRef> {
     match (array.data_type(), target) {
         (found, _) if alike(found, target) => Ok(array.clone()),
-        (DataType::Struct(_), DataType::Struct(wanted)) => structure(array.as_struct(), wanted),
-        (DataType::List(own), DataType::List(wanted)) => list(array, own, wanted),
-        (DataType::Map(own, sorted), DataType::Map(wanted, _)) => map(array, own, *sorted, wanted),
+        (DataType::Struct(_), DataType::Struct(wanted)) => structure(array.as_struct(), wanted, default),
+        (DataType::List(own), DataType::List(wanted)) => list(array, own, wanted, default),
+        (DataType::Map(own, sorted), DataType::Map(wanted, _)) => map(array, own, *sorted, wanted, default),
         _ => Ok(array.clone()),
     }
 }
@@ -128,7 +136,7 @@ fn alike(one: &DataType, other: &DataType) -> bool {
     }
 }
 
-fn structure(structs: &StructArray, wanted: &Fields) -> Result<ArrayRef> {
+fn structure(structs: &StructArray, wanted: &Fields, default: DefaultOf<'_>) -> Result<ArrayRef> {
     let own = structs.fields().iter().zip(structs.columns());
     let places: HashMap<String, &ArrayRef> =
         own.map(|(field, column)| (field.name().to_lowercase(), column)).collect();
@@ -137,8 +145,11 @@ fn structure(structs: &StructArray, wanted: &Fields) -> Result<ArrayRef> {
         return Err(Error::schema(format!("{found} has fields that differ in case only, or not at all")));
     }
     let child = |field: &FieldRef| match places.get(&field.name().to_lowercase()) {
-        Some(column) => with_fields(column, field.data_type()),
-        None => Ok(new_null_array(field.data_type(), structs.len())),
+        Some(column) => with_defaults(column, field.data_type(), default),
+        None => match default(field) {
+            Some(value) => repeated(field.name(), &value, field.data_type(), structs.len()),
+            None => Ok(new_null_array(field.data_type(), structs.len())),
+        },
     };
     let children = wanted.iter().map(child).collect::<Result<Vec<_>>>()?;
     let fields = wanted.iter().zip(&children);
@@ -148,10 +159,10 @@ fn structure(structs: &StructArray, wanted: &Fields) -> Result<ArrayRef> {
     Ok(Arc::new(made.map_err(unfit)?))
 }
 
-fn list(array: &ArrayRef, own: &FieldRef, wanted: &Field) -> Result<ArrayRef> {
+fn list(array: &ArrayRef, own: &FieldRef, wanted: &Field, default: DefaultOf<'_>) -> Result<ArrayRef> {
     let lists = array.as_list::<i32>();
     let (start, length, offsets) = window(lists.offsets());
-    let values = with_fields(&lists.values().slice(start, length), wanted.data_type())?;
+    let values = with_defaults(&lists.values().slice(start, length), wanted.data_type(), default)?;
     if values.data_type() == own.data_type() {
         return Ok(array.clone());
     }
@@ -159,14 +170,20 @@ fn list(array: &ArrayRef, own: &FieldRef, wanted: &Field) -> Result<ArrayRef> {
     Ok(Arc::new(made.map_err(unfit)?))
 }
 
-fn map(array: &ArrayRef, own: &FieldRef, sorted: bool, wanted: &Field) -> Result<ArrayRef> {
+fn map(
+    array: &ArrayRef,
+    own: &FieldRef,
+    sorted: bool,
+    wanted: &Field,
+    default: DefaultOf<'_>,
+) -> Result<ArrayRef> {
     let (DataType::Struct(fields), DataType::Struct(others)) = (own.data_type(), wanted.data_type()) else {
         return Ok(array.clone());
     };
     let ([key, value], [_, other]) = (fields.as_ref(), others.as_ref()) else { return Ok(array.clone()) };
     let maps = array.as_map();
     let (start, length, offsets) = window(maps.offsets());
-    let values = with_fields(&maps.values().slice(start, length), other.data_type())?;
+    let values = with_defaults(&maps.values().slice(start, length), other.data_type(), default)?;
     if values.data_type() == value.data_type() {
         return Ok(array.clone());
     }

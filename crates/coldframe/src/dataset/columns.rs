@@ -23,12 +23,17 @@ pub enum ColumnsBy {
     /// By position among the table's columns that come from files.
     Position,
     /// By the ids that fields have in their metadata under this key, such as `PARQUET:field_id`; also for fields of
-    /// structs. A file without any id is matched by the names that the table's fields have under [`NAMES`].
+    /// structs. A file without any id is matched by the names that the table's fields have under [`NAMES`]; a field with
+    /// [`IN_FILES`] is matched by that name alone.
     Id(String),
 }
 
 /// The key of a table's field under which it has its names in files without ids, separated by [`BETWEEN_NAMES`].
 pub const NAMES: &str = "coldframe.names";
+/// The key of a table's field under which it has its name in all files: for columns that the reader of a file makes.
+pub const IN_FILES: &str = "coldframe.in_files";
+/// Before a field's id, the name of its default value where it is within a column: ids are those of one field alone.
+pub const WITHIN: char = '\u{2}';
 /// Separates these names: no format has it in a name.
 pub const BETWEEN_NAMES: char = '\0';
 
@@ -55,9 +60,20 @@ impl ColumnsBy {
                 let fields = file.iter().enumerate();
                 let ids: HashMap<&String, usize> =
                     fields.rev().filter_map(|(at, field)| Some((field.metadata().get(key)?, at))).collect();
-                let place = |field: &FieldRef| ids.get(field.metadata().get(key)?).copied();
+                let place = |field: &FieldRef| match field.metadata().get(IN_FILES) {
+                    Some(name) => file.iter().position(|one| one.name() == name),
+                    None => ids.get(field.metadata().get(key)?).copied(),
+                };
                 table.fields().iter().map(place).collect()
             }
+        }
+    }
+
+    /// The name of the default value of a field within a column.
+    pub(super) fn default_within(&self, field: &Field) -> Option<String> {
+        match self {
+            Self::Id(key) => field.metadata().get(key).map(|id| format!("{WITHIN}{id}")),
+            Self::Name | Self::Position => None,
         }
     }
 
@@ -293,6 +309,20 @@ mod tests {
         // One id anywhere in a file, and names count for nothing.
         let file = Schema::new(vec![file.field(1).clone(), with_id("other", DataType::Int32, 9)]);
         assert_eq!(by.places(&table, &file, |_| true), [None, None, None]);
+    }
+
+    #[test]
+    fn what_a_reader_makes_has_one_name_in_all_files() {
+        let metadata = HashMap::from([(IN_FILES.to_owned(), "row".to_owned())]);
+        let table = Schema::new(vec![
+            Field::new("_pos", DataType::Int64, false).with_metadata(metadata),
+            with_id("x", DataType::Int32, 1),
+        ]);
+        let row = Field::new("row", DataType::Int64, false);
+        let by = ColumnsBy::Id("id".to_owned());
+        let file = Schema::new(vec![with_id("_pos", DataType::Int32, 1), row]);
+        assert_eq!(by.places(&table, &file, |_| true), [Some(1), Some(0)]);
+        assert_eq!(by.places(&table, &Schema::empty(), |_| true), [None, None]);
     }
 
     #[test]

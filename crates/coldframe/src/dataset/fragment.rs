@@ -11,14 +11,14 @@
 use std::collections::BTreeMap;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, new_null_array};
-use arrow_schema::{FieldRef, Fields, Schema, SchemaRef};
+use arrow_schema::{Field, FieldRef, Fields, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use coldframe_core::options::Strings;
 use coldframe_core::projection::prune;
-use coldframe_core::types::{Arrangement, conform, name, views, with_fields};
+use coldframe_core::types::{Arrangement, conform, name, views, with_defaults};
 use coldframe_core::{Error, ErrorKind, Predicate, Result, Scan, arrow_error, projection};
 
-use super::columns::ColumnsBy;
+use super::columns::{ColumnsBy, WITHIN};
 use super::storage::shown_path;
 
 /// A table's columns, and those of them that a file does not contain itself.
@@ -29,7 +29,8 @@ pub struct Fragment {
     /// Columns with one value in all rows of the file, which replace the file's columns of that name: arrays of
     /// one.
     pub constants: Vec<(String, ArrayRef)>,
-    /// Default values, as arrays of one, for columns that the file may lack; null if there is none here.
+    /// Default values, as arrays of one, for columns that the file may lack, and for fields within columns
+    /// ([`super::columns::WITHIN`]); null if there is none here.
     pub defaults: Vec<(String, ArrayRef)>,
     /// How the file's columns are matched.
     pub by: ColumnsBy,
@@ -92,6 +93,7 @@ impl Fragment {
                 output,
                 residual: divided.residual,
                 by: self.by.clone(),
+                within: self.defaults.iter().filter(|(name, _)| name.starts_with(WITHIN)).cloned().collect(),
                 path: path.into(),
             },
         }))
@@ -282,6 +284,8 @@ pub struct Adaptation {
     output: SchemaRef,
     residual: Option<Predicate>,
     by: ColumnsBy,
+    /// Default values of fields within columns.
+    within: BTreeMap<String, ArrayRef>,
     path: Box<str>,
 }
 
@@ -339,7 +343,8 @@ impl Adaptation {
             Error::schema(what).in_file(shown_path(&self.path))
         };
         let made = self.by.renamed(array, own, field);
-        let made = made.and_then(|array| with_fields(&array, field.data_type()));
+        let default = |field: &Field| self.within.get(&self.by.default_within(field)?).cloned();
+        let made = made.and_then(|array| with_defaults(&array, field.data_type(), &default));
         made.and_then(|array| retyped(&array, field)).map_err(|e| unfit(&e))
     }
 

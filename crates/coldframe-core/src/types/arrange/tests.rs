@@ -82,6 +82,32 @@ fn within_lists_and_maps_too() {
 }
 
 #[test]
+fn a_default_fills_what_is_missing_where_there_is_a_struct() {
+    let wanted = structs(
+        &[
+            ("a", Arc::new(Int32Array::from(vec![1]))),
+            ("d", Arc::new(Int32Array::from(vec![1]))),
+            ("s", Arc::new(structs(&[("d", Arc::new(Int32Array::from(vec![1])))], None))),
+        ],
+        None,
+    );
+    let list = DataType::List(Arc::new(field("item", wanted.data_type().clone())));
+    let item = Arc::new(field("item", narrow().data_type().clone()));
+    let offsets = OffsetBuffer::<i32>::new(vec![0, 1, 3].into());
+    let array: ArrayRef = Arc::new(ListArray::new(item, offsets, Arc::new(narrow()), None));
+    let seven: ArrayRef = Arc::new(Int32Array::from(vec![7]));
+    let default = |field: &Field| (field.name() == "d").then(|| seven.clone());
+    let made = with_defaults(&array.slice(1, 1), &list, &default).unwrap();
+    made.to_data().validate_full().unwrap();
+    let found = made.as_list::<i32>().value(0);
+    let found = found.as_struct();
+    assert_eq!((found.len(), found.is_null(0), found.is_null(1)), (2, true, false));
+    assert_eq!(found.column(1).as_primitive::<arrow_array::types::Int32Type>().value(1), 7);
+    // A struct that is missing is null: its fields' defaults are those of structs that are there.
+    assert_eq!(found.column(2).null_count(), 2);
+}
+
+#[test]
 fn what_is_not_of_the_kind_is_given_back() {
     let array: ArrayRef = Arc::new(narrow());
     for target in [DataType::Int64, array.data_type().clone()] {
