@@ -417,6 +417,7 @@ impl StripeBatches {
             return Ok(None);
         }
         let mut columns = self.columns(current, rows, nulls.as_ref())?;
+        // Behind those that are stored: the numbers of the rows.
         let unstored = self.scan.schema.fields().len().saturating_sub(columns.len());
         if unstored > 0 {
             let first = self.job.stripe.first_row.saturating_add(current.row);
