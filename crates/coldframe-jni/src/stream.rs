@@ -279,7 +279,9 @@ mod tests {
         let e = stream_of(&one, dir.path()).plan(-1, 0, b"{}").unwrap_err();
         assert!(e.is_not_found() && e.to_string().contains("a.rc"), "{e}");
         assert!(one.plan(0, 0, b"{}").unwrap().is_empty());
-        put(&dir.path().join("delta_1_1"), "bucket_00000", 8, 3);
+        let delta = dir.path().join("delta_1_1");
+        std::fs::create_dir(&delta).unwrap();
+        std::fs::write(delta.join("bucket_00000"), b"ORC").unwrap();
         let e = stream(dir.path(), &[]).fresh(false).unwrap_err();
         assert!(e.to_string().contains("no folder of files"), "{e}");
     }

@@ -1,0 +1,106 @@
+"""Whether memory stays flat over many queries of the Spark connector in one session.
+
+    python benches/spark_leaks.py [--queries 1000]
+
+Prints what the JVM has after each tenth of them: its resident memory, its heap after a collection, and what
+the native library holds. Exits 1 if resident memory or heap grow by more than 5 % after the first three
+tenths, in which the JVM compiles and mimalloc fills its segments.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+import psutil
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+import coldframe as cf
+import coldframe.spark
+from coldframe.pipeline.session import start_session
+
+ROWS = 50_000
+GROWTH = 0.05
+HELD = "java_method('io.coldframe.spark.ColdframeSource', 'held')"
+
+
+def make(folder: Path) -> None:
+    """Two tables of texts and numbers."""
+    for part in range(2):
+        ids = range(part * ROWS, (part + 1) * ROWS)
+        table = pa.table({"a": pa.array(ids, pa.int64()), "s": [f"row {i % 997}" for i in ids]})
+        cf.write(table, folder / f"{part}.orc", format="orc", codec="zlib")
+
+
+def query(frame: DataFrame, number: int) -> None:
+    """One of five kinds of queries; the last fails in the middle."""
+    kind = number % 5
+    if kind == 0:
+        assert frame.count() == 2 * ROWS
+    elif kind == 1:
+        assert frame.where(f"a = {number}").collect()[0].s == f"row {number % 997}"
+    elif kind == 2:
+        assert frame.groupBy("s").count().count() == 997
+    elif kind == 3:
+        assert len(frame.take(5)) == 5
+    else:
+        try:
+            frame.selectExpr(f"if(a = {number}, raise_error('as asked'), a)").write.format("noop").mode(
+                "overwrite"
+            ).save()
+        except Exception as error:
+            assert "as asked" in str(error)
+
+
+def memory(spark: SparkSession, jvm: psutil.Process) -> tuple[float, float, str]:
+    """Megabytes of the process, of its heap after a collection, and what the library holds."""
+    java = spark._jvm.java.lang  # type: ignore[union-attr]
+    for _ in range(3):
+        java.System.gc()
+    runtime = java.Runtime.getRuntime()
+    heap = runtime.totalMemory() - runtime.freeMemory()
+    held = spark.sql(f"select {HELD}").collect()[0][0].split(": ")[1]
+    return jvm.memory_info().rss / 1e6, heap / 1e6, held
+
+
+def main() -> int:
+    """Runs the queries."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--queries", type=int, default=1000)
+    queries = parser.parse_args().queries
+    conf = {
+        "spark.jars": coldframe.spark.jar(),
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.memory": "1g",
+        # What Spark remembers of queries for its page is none of ours.
+        "spark.sql.ui.retainedExecutions": "20",
+        "spark.ui.retainedJobs": "20",
+        "spark.ui.retainedStages": "20",
+        # A heap of one size, so that its growth is no growth of the process.
+        "spark.driver.extraJavaOptions": "-Xms1g -XX:+AlwaysPreTouch -XX:+UseSerialGC",
+    }
+    spark = start_session("local[2]", conf=conf)
+    jvm = next(one for one in psutil.Process().children(recursive=True) if "java" in one.name())
+    print("| queries | resident, MB | heap, MB | held |\n|---|---|---|---|")
+    measured = []
+    with tempfile.TemporaryDirectory() as folder:
+        make(Path(folder))
+        for number in range(1, queries + 1):
+            # Opened anew, as by programs that run for long.
+            query(spark.read.format("coldframe").option("batch_rows", 4096).load(folder), number)
+            if number % max(1, queries // 10) == 0:
+                measured.append(memory(spark, jvm))
+                resident, heap, held = measured[-1]
+                print(f"| {number} | {resident:.0f} | {heap:.0f} | {held} |", flush=True)
+    spark.stop()
+    after = measured[2:]
+    grown = [max(one[at] for one in after) / after[0][at] - 1 for at in (0, 1)]
+    print(f"grown by at most {grown[0]:.1%} (resident) and {grown[1]:.1%} (heap)")
+    return int(any(one > GROWTH for one in grown))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
