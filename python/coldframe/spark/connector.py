@@ -86,8 +86,8 @@ def _version_in_jvm(spark: SparkSession) -> str | None:
 
 def _version_in_server(spark: SparkSession) -> str | None:
     """Asks by a query, which is all that a client of Spark Connect can ask by."""
-    asked = spark.sql(f"select java_method('{SOURCE}', 'version')")
     try:
+        asked = spark.sql(f"select java_method('{SOURCE}', 'version')")
         asked.schema  # noqa: B018 - the server looks for the class, and starts no job
     except Exception as error:
         if "class" not in str(error).lower():
