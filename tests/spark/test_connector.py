@@ -58,7 +58,7 @@ class TestPushedDown:
     def test_counts(self, spark: SparkSession, numbers: Path) -> None:
         frame = load(spark, numbers, **NUMBERS)
         counted = frame.groupBy().count()
-        assert "pushed aggregate: count(*)" in plan(counted)
+        assert "pushed aggregates: count(*)" in plan(counted)
         assert counted.collect() == [(3000,)]
         assert frame.where("a >= 2990").count() == 10
         assert frame.where("h + 1 > 3 and a < 10").count() == 5

@@ -47,10 +47,8 @@ def test_the_data_source_says_what_it_needs() -> None:
 
 @pytest.mark.timeout(1300)
 def test_the_connector_reads_there_too() -> None:
-    tests = [
-        Path(__file__).with_name(name)
-        for name in ("test_connector.py", "test_reading.py", "test_hive_rule.py")
-    ]
+    names = ("test_connector.py", "test_connector_metadata.py", "test_reading.py", "test_hive_rule.py")
+    tests = [Path(__file__).with_name(name) for name in names]
     done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
     if "No module named pytest" in done.stderr:
         pytest.skip("no pytest beside the PySpark 3.5 here")

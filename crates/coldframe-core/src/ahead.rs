@@ -77,6 +77,11 @@ impl Ahead {
         self.plan.next_unit()
     }
 
+    /// Units that the plan has passed over.
+    pub(crate) fn pruned(&self) -> u64 {
+        self.plan.pruned()
+    }
+
     /// Requests units until enough are in flight.
     pub(crate) fn top_up(&mut self) {
         while self.early && !self.ended && self.coming.len() < MOST_UNITS {

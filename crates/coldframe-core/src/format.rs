@@ -18,7 +18,9 @@ use bytes::Bytes;
 use coldframe_encoding::{Error, Limits, Result};
 
 use crate::options::{Kind, OptionSpec, Options as _, Strings};
-use crate::{Content, Damage, DamageLog, Node, Notice, Proof, ReadAt, Scan, Source, StatedColumn, Value};
+use crate::{
+    Content, Damage, DamageLog, Extremes, Node, Notice, Proof, ReadAt, Scan, Source, StatedColumn, Value,
+};
 
 /// Batches of one unit, in file order.
 pub type BatchIter = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
@@ -499,6 +501,13 @@ pub trait TableFile: Send + Sync + Debug {
         Ok(Vec::new())
     }
 
+    /// The number, the smallest and the largest of some top-level columns' values in each unit of a split, as far as the
+    /// metadata state them exactly: what decoding would find. `None`: the rows have to be decoded.
+    fn extremes(&self, split: &Split, columns: &[String]) -> Result<Option<Vec<Extremes>>> {
+        let _ = (split, columns);
+        Ok(None)
+    }
+
     /// The physical layout as a tree: each byte belongs to one leaf. Damage is a node, not an error.
     fn inspect(&self) -> Result<Node>;
 
@@ -524,6 +533,11 @@ pub trait TableFile: Send + Sync + Debug {
 pub trait Plan: Send {
     /// The next unit that may hold matching rows.
     fn next_unit(&mut self) -> Result<Option<Unit>>;
+
+    /// Units that were passed over so far since statistics, indexes or bloom filters exclude their rows.
+    fn pruned(&self) -> u64 {
+        0
+    }
 }
 
 /// The plan for a table without rows, or without rows that may match.

@@ -35,6 +35,7 @@ pub mod arrays;
 pub mod changes;
 pub mod contents;
 pub mod damage;
+mod extremes;
 pub mod format;
 pub mod io;
 pub mod layout;
@@ -60,6 +61,7 @@ pub use coldframe_encoding::error::ErrorContext;
 pub use coldframe_encoding::{Error, ErrorKind, Limits, Result};
 pub use contents::Content;
 pub use damage::{Damage, DamageLog, Fault, OnError, PassedOver};
+pub use extremes::{ColumnExtremes, Extremes};
 pub use format::{
     BatchIter, BatchWriter, Capabilities, CommonOptions, DecodeUnit, Fetch, Format, KeySource, NoUnits,
     OpenOptions, Piece, Plan, PlanRequest, Report, SchemaSpec, Split, StoredDictionary, TableFile, Unit,
@@ -73,7 +75,7 @@ pub use predicate::{ColumnBounds, KeyRange, Op, Predicate};
 pub use projection::Projection;
 pub use proof::{Checksums, Proof};
 pub use request::Scan;
-pub use scan::{ScanReader, UnitPlace};
+pub use scan::{ScanReader, UnitPlace, Work};
 pub use scout::Scouting;
 pub use stated::{StatedColumn, StatedEnd};
 pub use value::Value;

@@ -298,6 +298,39 @@ pub(crate) fn convert(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordB
     RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(arrow_error)
 }
 
+/// The paths by which a request names those parts of a column that `wanted` has: its type with fewer fields of structs. The
+/// column's name alone if it has all of them, or if names cannot tell which.
+pub fn paths_to(column: &Field, wanted: &DataType) -> Vec<String> {
+    let mut paths = Vec::new();
+    match leaves(column.name(), column.data_type(), wanted, &mut paths) {
+        Some(true) if !column.name().contains('.') => paths,
+        _ => vec![column.name().clone()],
+    }
+}
+
+/// Adds the paths to what `wanted` has of a type; whether it lacks something. `None` if names do not tell.
+fn leaves(path: &str, own: &DataType, wanted: &DataType, paths: &mut Vec<String>) -> Option<bool> {
+    match (own, wanted) {
+        (DataType::Struct(own), DataType::Struct(wanted)) if !wanted.is_empty() => {
+            let mut lacks = wanted.len() < own.len();
+            for field in wanted {
+                let found = own.iter().find(|one| one.name() == field.name() && !one.name().contains('.'))?;
+                let below = format!("{path}.{}", field.name());
+                lacks |= leaves(&below, found.data_type(), field.data_type(), paths)?;
+            }
+            Some(lacks)
+        }
+        (
+            DataType::List(own) | DataType::LargeList(own),
+            DataType::List(item) | DataType::LargeList(item),
+        ) => leaves(path, own.data_type(), item.data_type(), paths),
+        _ => {
+            paths.push(path.to_owned());
+            Some(false)
+        }
+    }
+}
+
 /// The outermost columns that contain `paths`, each once, in the schema's order.
 pub(crate) fn outermost(schema: &Schema, paths: &[&str]) -> Result<Vec<usize>> {
     let names = Names::new(schema, true);
@@ -371,6 +404,31 @@ mod tests {
         assert_eq!(none.project(&batch).unwrap().num_rows(), 2);
         let e = Projection::resolve(&batch.schema(), Some(&["s.c".into()]), &[]).unwrap_err();
         assert_eq!(e.to_string(), "no column `s.c`; there are: id, s, s.b");
+    }
+
+    #[test]
+    fn paths_lead_to_the_fields_that_are_wanted() {
+        let fields = |names: &[&str]| -> Fields {
+            names.iter().map(|name| Field::new(*name, DataType::Int32, true)).collect()
+        };
+        let of = |names: &[&str]| DataType::Struct(fields(names));
+        let list = |of: DataType| DataType::List(Arc::new(Field::new("element", of, true)));
+        let nested = |inner: DataType, more: &[&str]| {
+            let mut all: Vec<Field> = vec![Field::new("i", inner, true)];
+            all.extend(more.iter().map(|name| Field::new(*name, DataType::Utf8, true)));
+            DataType::Struct(all.into())
+        };
+        let column = Field::new("s", nested(list(of(&["a", "b"])), &["x", "y.z"]), true);
+        for (wanted, expected) in [
+            (nested(list(of(&["b"])), &["x"]), &["s.i.b", "s.x"][..]),
+            (nested(list(of(&["b", "a"])), &[]), &["s.i.b", "s.i.a"]),
+            (column.data_type().clone(), &["s"]),
+            (nested(list(of(&["c"])), &["x"]), &["s"]),
+            (nested(list(of(&["a"])), &["y.z"]), &["s"]),
+            (DataType::Utf8, &["s"]),
+        ] {
+            assert_eq!(paths_to(&column, &wanted), expected, "{wanted}");
+        }
     }
 
     #[test]

@@ -34,6 +34,26 @@ pub struct ScanReader {
     left: u64,
     done: bool,
     decoded: u64,
+    rows: u64,
+}
+
+/// What a scan has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Units (stripes, row groups, runs of blocks) decoded.
+    pub units: u64,
+    /// Units passed over since statistics, indexes or bloom filters exclude their rows.
+    pub pruned: u64,
+    /// Rows decoded, before the filter.
+    pub rows: u64,
+}
+
+impl std::ops::AddAssign for Work {
+    fn add_assign(&mut self, more: Self) {
+        self.units = self.units.saturating_add(more.units);
+        self.pruned = self.pruned.saturating_add(more.pruned);
+        self.rows = self.rows.saturating_add(more.rows);
+    }
 }
 
 /// The unit being decoded.
@@ -109,6 +129,7 @@ impl ScanReader {
             left,
             done: false,
             decoded: 0,
+            rows: 0,
         })
     }
 
@@ -132,6 +153,11 @@ impl ScanReader {
     /// Units (stripes, row groups, runs of blocks) decoded so far.
     pub fn units(&self) -> u64 {
         self.decoded
+    }
+
+    /// What was done so far.
+    pub fn work(&self) -> Work {
+        Work { units: self.decoded, pruned: self.units.pruned(), rows: self.rows }
     }
 
     /// The next batch that has rows.
@@ -164,6 +190,7 @@ impl ScanReader {
         match batch {
             Ok(batch) => {
                 current.rows_out += batch.num_rows() as u64;
+                self.rows += batch.num_rows() as u64;
                 self.finish_batch(batch).map(Some)
             }
             Err(e) => {

@@ -109,23 +109,6 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_Native_name<'a>(
     .resolve::<Throw>()
 }
 
-/// The columns that come from the names of folders, each with a zero byte behind it.
-// SAFETY: as above.
-#[unsafe(no_mangle)]
-pub(crate) extern "system" fn Java_io_coldframe_spark_Native_partitions<'a>(
-    mut env: EnvUnowned<'a>,
-    _: JClass<'a>,
-    table: jlong,
-) -> Bytes {
-    env.with_env(|env| {
-        let table = TABLES.get(table)?;
-        let names = table.partitions();
-        let names: String = names.iter().flat_map(|name| [name, "\0"]).collect();
-        bytes(env, names.as_bytes())
-    })
-    .resolve::<Throw>()
-}
-
 /// What a user of a table should hear of, each with a zero byte behind it. Told once.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
@@ -154,6 +137,25 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_Native_takes<'a>(
         let filters = env.convert_byte_array(&filters)?;
         let taken = TABLES.get(table)?.takes(&filters)?;
         bytes(env, &taken.into_iter().map(u8::from).collect::<Vec<_>>())
+    })
+    .resolve::<Throw>()
+}
+
+/// The columns of the answer to some aggregates, as Spark's JSON; null if one of them is left to Spark.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_Native_aggregates<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+    table: jlong,
+    asked: JByteArray<'a>,
+) -> Bytes {
+    env.with_env(|env| {
+        let asked = env.convert_byte_array(&asked)?;
+        match TABLES.get(table)?.aggregates(&asked)? {
+            Some(schema) => bytes(env, schema.as_bytes()),
+            None => Ok(Bytes::default()),
+        }
     })
     .resolve::<Throw>()
 }

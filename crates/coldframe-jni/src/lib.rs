@@ -16,13 +16,16 @@
 //! | [`types`] | Spark's types for Arrow's, and its JSON |
 //! | [`folders`] | the files of a Hive metastore's table |
 //! | [`filter`] | Spark's predicates as ours, where both mean the same rows |
+//! | [`aggregate`] | `count`, `min` and `max` of a task |
 //! | [`plan`] | a table, and its plan |
 //! | [`stream`], `stream_entry` | new files batch by batch, and the native methods of `io.coldframe.spark.NativeStream` |
 //! | [`task`] | what travels to an executor |
 //! | [`reader`] | the batches of a task |
+//! | `metered` | how many bytes a task reads |
 //! | [`damage`] | what `DROPMALFORMED` left out, as a table |
 //! | [`layout`] | where a batch's values stand in memory |
 
+pub mod aggregate;
 mod allocator;
 pub mod damage;
 mod entry;
@@ -31,6 +34,7 @@ pub mod filter;
 pub mod folders;
 mod handles;
 pub mod layout;
+mod metered;
 pub mod plan;
 pub mod reader;
 pub mod stream;

@@ -1,5 +1,7 @@
 //! A table of a `load()`, and the tasks that answer a request to it. All of it is asked of [`coldframe::dataset`].
 
+mod statistics;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -11,9 +13,10 @@ use coldframe::dataset::{
 use coldframe::load::LoadOptions;
 use coldframe::options::Strings;
 use coldframe::predicate::Condition;
-use coldframe::{Error, Result, SchemaSpec, format_named};
+use coldframe::{Error, Result, SchemaSpec, format_named, projection};
 use serde_json::Value as Json;
 
+use crate::aggregate::Aggregate;
 use crate::filter::{self, Columns};
 use crate::folders;
 use crate::task::Task;
@@ -36,7 +39,8 @@ struct Request {
     schema: Schema,
     filters: Vec<String>,
     limit: Option<u64>,
-    count: bool,
+    /// What is asked of the rows in place of them.
+    aggregates: Vec<Aggregate>,
 }
 
 impl Request {
@@ -53,7 +57,11 @@ impl Request {
                 .filter_map(|one| one.as_str().map(str::to_owned))
                 .collect(),
             limit: said.get("limit").and_then(Json::as_u64),
-            count: said.get("count").and_then(Json::as_bool).unwrap_or(false),
+            aggregates: match said.get("aggregates").filter(|asked| !asked.is_null()) {
+                None => Vec::new(),
+                Some(asked) => Aggregate::parse(asked)
+                    .ok_or_else(|| Error::invalid(format!("aggregates that were not taken: {asked}")))?,
+            },
         })
     }
 }
@@ -153,13 +161,6 @@ impl Table {
         told.map(|(path, notice)| format!("{}: {}", shown_path(&path), notice.text())).collect()
     }
 
-    /// The columns that come from the names of folders, as Spark has them.
-    pub fn partitions(&self) -> Vec<&str> {
-        let is_of_folders = |name: &String| self.dataset.partitions().iter().any(|one| one.name() == name);
-        let all = self.names.iter().zip(self.spark.fields());
-        all.filter(|(name, _)| is_of_folders(name)).map(|(_, field)| field.name().as_str()).collect()
-    }
-
     /// The columns, as Spark's JSON.
     pub fn spark_schema(&self) -> Result<String> {
         Ok(types::to_spark(&self.spark)?.to_string())
@@ -203,23 +204,51 @@ impl Table {
         Ok(scan)
     }
 
+    /// The columns that a request decodes, as Spark has them: those that are handed over, or those that aggregates are of.
+    fn decoded(&self, request: &Request) -> Vec<Field> {
+        if request.aggregates.is_empty() {
+            return request.schema.fields().iter().map(|field| field.as_ref().clone()).collect();
+        }
+        let is_wanted = |field: &&Arc<Field>| {
+            request.aggregates.iter().any(|one| one.column.as_ref() == Some(field.name()))
+        };
+        self.spark.fields().iter().filter(is_wanted).map(|field| field.as_ref().clone()).collect()
+    }
+
+    /// The columns of the answer to some aggregates, as Spark's JSON; `None` if one of them is left to Spark.
+    pub fn aggregates(&self, said: &[u8]) -> Result<Option<String>> {
+        let asked = Aggregate::parse(&json(said)?);
+        let answers = |all: Vec<Aggregate>| all.iter().map(|one| one.answer(&self.spark)).collect();
+        let Some(fields): Option<Vec<Field>> = asked.and_then(answers) else { return Ok(None) };
+        Ok(Some(types::to_spark(&Schema::new(fields))?.to_string()))
+    }
+
     /// The tasks that answer a request.
     pub fn plan(&self, said: &[u8]) -> Result<Vec<Vec<u8>>> {
         let request = Request::parse(said)?;
         let (mut names, mut fields) = (Vec::new(), Vec::new());
-        for field in request.schema.fields() {
-            if !request.count {
-                let name = self.name_of(field.name())?;
-                fields.push(field.as_ref().clone().with_name(&name));
-                names.push(name);
+        let files = self.dataset.schema()?;
+        for field in self.decoded(&request) {
+            let name = self.name_of(field.name())?;
+            // Of a struct, the query may need some fields.
+            match files.field_with_name(&name) {
+                Ok(whole) => names.extend(projection::paths_to(whole, field.data_type())),
+                Err(_) => names.push(name.clone()),
             }
+            fields.push(field.with_name(&name));
         }
-        if request.count {
-            fields.push(Field::new("count(*)", DataType::Int64, true));
-        }
+        let aggregates = request.aggregates.iter().map(|one| {
+            let column = one.column.as_deref().map(|column| self.name_of(column)).transpose()?;
+            Ok(Aggregate { column, ..one.clone() })
+        });
+        let aggregates = aggregates.collect::<Result<Vec<_>>>()?;
         let (schema, plan) = (Arc::new(Schema::new(fields)), self.scan(&request, &names)?.plan()?);
         let target = self.options.split_bytes;
-        let groups = pack(plan.splits.iter().map(|split| bytes_of(split, target)), target);
+        let mut groups = pack(plan.splits.iter().map(|split| bytes_of(split, target)), target);
+        if groups.is_empty() && !aggregates.is_empty() {
+            // No row has a number, too: 0.
+            groups.push(0..0);
+        }
         let task = |group| {
             let splits = plan.splits.get::<std::ops::Range<usize>>(group).unwrap_or_default().to_vec();
             let task = Task {
@@ -228,33 +257,13 @@ impl Table {
                     ..Plan { schema: plan.schema.clone(), scan: plan.scan.clone(), splits: Vec::new() }
                 },
                 schema: schema.clone(),
-                count: request.count,
+                aggregates: aggregates.clone(),
                 damage: self.options.damage.clone(),
                 storage: self.options.storage.clone(),
             };
             task.to_bytes()
         };
         groups.into_iter().map(task).collect()
-    }
-
-    /// About how many bytes a request reads, and how many rows it gives; -1 where that is not known without reading.
-    pub fn statistics(&self, said: &[u8]) -> Result<[i64; 2]> {
-        let request = Request::parse(said)?;
-        let files = self.dataset.schema()?;
-        let predicate = self.condition(&request)?.map(|condition| condition.bind(&files)).transpose()?;
-        let matching = self.dataset.matching(predicate.as_ref())?;
-        let of = |at: &usize| self.dataset.found(*at)?.known.as_ref().map(|known| known.len);
-        let lengths: Option<Vec<u64>> = matching.iter().map(of).collect();
-        let wanted = request.schema.fields().len().max(1) as u64;
-        let all = files.fields().len().max(1) as u64;
-        let bytes = lengths.map(|all| all.into_iter().fold(0, u64::saturating_add));
-        let bytes = bytes.map(|bytes| bytes.saturating_mul(wanted.min(all)) / all);
-        let rows = match (&*matching, predicate) {
-            ([only], None) => self.dataset.open(*only)?.table.row_count(),
-            _ => None,
-        };
-        let told = |known: Option<u64>| known.and_then(|known| i64::try_from(known).ok()).unwrap_or(-1);
-        Ok([told(bytes), told(rows)])
     }
 }
 

@@ -1,14 +1,15 @@
 //! The batches of a task, split by split, as the types that Spark has.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_array::RecordBatch;
 use coldframe::dataset::{Part, Rows, Split};
 use coldframe::types::conform;
-use coldframe::{Error, Fault, OnError, Result, Scan};
+use coldframe::{Fault, OnError, Result, Scan, Work};
 
+use crate::aggregate::Totals;
 use crate::damage;
+use crate::metered::Meter;
 use crate::task::Task;
 
 /// What was done so far, for Spark's page.
@@ -22,12 +23,17 @@ pub struct Counts {
     pub damaged: u64,
     /// Splits that were read.
     pub splits: u64,
+    /// What decoding took.
+    pub work: Work,
+    /// Bytes read, of footers and indexes, too.
+    pub bytes: u64,
 }
 
 impl Counts {
     /// In the order of the fields.
-    pub fn to_longs(self) -> [i64; 4] {
-        [self.rows, self.rows_lost, self.damaged, self.splits]
+    pub fn to_longs(self) -> [i64; 8] {
+        let Work { units, pruned, rows } = self.work;
+        [self.rows, self.rows_lost, self.damaged, self.splits, units, pruned, rows, self.bytes]
             .map(|count| i64::try_from(count).unwrap_or(i64::MAX))
     }
 }
@@ -45,38 +51,43 @@ pub struct Reader {
     current: Option<Current>,
     /// Rows that are still wanted.
     left: Option<u64>,
+    /// Of the splits before the current one.
     counts: Counts,
-    counted: bool,
+    meter: Meter,
+    /// The answers to aggregates, until they are handed over.
+    totals: Option<Totals>,
 }
 
 impl Reader {
     /// Nothing is opened before the first batch is asked for.
     pub fn new(task: Task) -> Result<Self> {
-        let (rest, left) = (task.plan.splits.clone().into(), task.plan.scan.limit);
-        Ok(Self { task, rest, current: None, left, counts: Counts::default(), counted: false })
+        let meter = Meter::default();
+        let rest = task.plan.splits.iter().map(|split| meter.over(split.clone())).collect();
+        let left = task.plan.scan.limit;
+        let asks = !task.aggregates.is_empty();
+        let totals = asks.then(|| Totals::new(&task.aggregates, &task.schema)).transpose()?;
+        Ok(Self { task, rest, current: None, left, counts: Counts::default(), meter, totals })
     }
 
     /// What was done so far.
     pub fn counts(&self) -> Counts {
-        self.counts
+        let mut work = self.counts.work;
+        work += self.current.as_ref().map(|current| current.rows.work()).unwrap_or_default();
+        Counts { work, bytes: self.meter.bytes(), ..self.counts }
     }
 
-    /// The next batch. Where the number of rows is wanted, there is one batch, of it.
+    /// The next batch. Where aggregates are wanted, there is one batch, of their answers.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        if !self.task.count {
-            return match self.decoded()? {
-                Some(batch) => conform(&batch, &self.task.schema).map(Some),
-                None => Ok(None),
-            };
+        if self.task.aggregates.is_empty() {
+            return self.decoded()?.map(|batch| conform(&batch, &self.task.schema)).transpose();
         }
-        if std::mem::replace(&mut self.counted, true) {
-            return Ok(None);
+        while let Some(batch) = self.decoded()? {
+            let batch = conform(&batch, &self.task.schema)?;
+            if let Some(totals) = &mut self.totals {
+                totals.add(&batch)?;
+            }
         }
-        while self.decoded()?.is_some() {}
-        let rows = i64::try_from(self.counts.rows).unwrap_or(i64::MAX);
-        let column: ArrayRef = Arc::new(Int64Array::from(vec![rows]));
-        let made = RecordBatch::try_new(self.task.schema.clone(), vec![column]);
-        made.map(Some).map_err(|e| Error::schema(e.to_string()))
+        self.totals.take().map(|totals| totals.answers()).transpose()
     }
 
     fn decoded(&mut self) -> Result<Option<RecordBatch>> {
@@ -115,9 +126,29 @@ impl Reader {
         }
         let Some(split) = self.rest.pop_front() else { return Ok(()) };
         let scan = Scan { limit: self.left, ..self.task.plan.scan.clone() };
+        if self.is_answered(&split, &scan)? {
+            return Ok(());
+        }
         let rows = split.read(&scan)?;
         self.current = Some(Current { split, rows });
         Ok(())
+    }
+
+    /// Whether the metadata of a split have answered the aggregates.
+    fn is_answered(&mut self, split: &Split, scan: &Scan) -> Result<bool> {
+        // Rows are counted without decoding anyway, where that is all.
+        let Some(totals) = self.totals.as_mut().filter(|_| !self.task.schema.fields().is_empty()) else {
+            return Ok(false);
+        };
+        let Some(units) = split.extremes(scan)?.filter(|units| totals.is_answered_by(units)) else {
+            return Ok(false);
+        };
+        for unit in &units {
+            totals.add_unit(unit)?;
+            self.counts.rows = self.counts.rows.saturating_add(unit.rows);
+        }
+        self.counts.splits += 1;
+        Ok(true)
     }
 
     /// The current split is read to its end.
@@ -125,6 +156,7 @@ impl Reader {
         let Some(current) = self.current.take() else { return Ok(()) };
         let lost = current.rows.damage();
         self.counts.splits += 1;
+        self.counts.work += current.rows.work();
         self.counts.damaged += lost.len() as u64;
         self.counts.rows_lost +=
             lost.iter().filter_map(|one| one.damage.rows_lost).fold(0, u64::saturating_add);

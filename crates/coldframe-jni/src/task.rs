@@ -1,7 +1,7 @@
 //! What travels to an executor: a plan's share, and what becomes of its rows.
 //!
 //! ```text
-//! "CFT1" | length, 4 bytes LE | JSON: schema, count, damage, storage | bytes of coldframe::dataset::Plan
+//! "CFT1" | length, 4 bytes LE | JSON: schema, aggregates, damage, storage | bytes of coldframe::dataset::Plan
 //! ```
 //!
 //! The bytes hold the options of stores, and keys, as the plan's do.
@@ -14,6 +14,7 @@ use coldframe::dataset::wire::Bound;
 use coldframe::{Error, Result};
 use serde_json::{Value as Json, json};
 
+use crate::aggregate::Aggregate;
 use crate::types;
 
 const MAGIC: &[u8; 4] = b"CFT1";
@@ -25,10 +26,10 @@ const HEADER: usize = 8;
 pub struct Task {
     /// What is read.
     pub plan: Plan,
-    /// The columns of the batches, in types that Spark has.
+    /// The columns that are decoded, in types that Spark has.
     pub schema: SchemaRef,
-    /// Whether the number of rows is wanted, in one batch of one row, and not the rows.
-    pub count: bool,
+    /// What is wanted of them, in one batch of one row, in place of the rows; the rows where there is none.
+    pub aggregates: Vec<Aggregate>,
     /// A folder for the records of damage.
     pub damage: Option<String>,
     /// The options of the store that it is in.
@@ -40,7 +41,7 @@ impl Task {
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let said = json!({
             "schema": types::to_spark(&self.schema)?,
-            "count": self.count,
+            "aggregates": self.aggregates.iter().map(Aggregate::to_json).collect::<Vec<_>>(),
             "damage": self.damage,
             "storage": self.storage,
         });
@@ -74,7 +75,10 @@ impl Task {
         Ok(Self {
             plan: Plan::from_bytes(plan, &Bound::default())?,
             schema: types::from_spark(schema)?.into(),
-            count: said.get("count").and_then(Json::as_bool).unwrap_or(false),
+            aggregates: said
+                .get("aggregates")
+                .and_then(Aggregate::parse)
+                .ok_or_else(|| wrong("no aggregates"))?,
             damage: said.get("damage").and_then(Json::as_str).map(str::to_owned),
             storage: storage.collect(),
         })
@@ -87,18 +91,23 @@ mod tests {
     use coldframe::Scan;
 
     use super::*;
+    use crate::aggregate::Function;
 
     #[test]
     fn bytes_become_the_task_or_an_error() {
         let schema: SchemaRef = Schema::new(vec![Field::new("a", DataType::Int64, true)]).into();
         let plan = Plan { schema: schema.clone(), scan: Scan::default(), splits: Vec::new() };
         let storage = BTreeMap::from([("region".to_owned(), "x".to_owned())]);
-        let task = Task { plan, schema, count: true, damage: Some("/d".into()), storage };
+        let aggregates = vec![
+            Aggregate { function: Function::Count, column: None },
+            Aggregate { function: Function::Max, column: Some("a".to_owned()) },
+        ];
+        let task = Task { plan, schema, aggregates, damage: Some("/d".into()), storage };
         let bytes = task.to_bytes().unwrap();
         let back = Task::from_bytes(&bytes).unwrap();
         assert_eq!(
-            (back.schema, back.count, back.damage, back.storage),
-            (task.schema, true, task.damage, task.storage)
+            (back.schema, back.aggregates, back.damage, back.storage),
+            (task.schema, task.aggregates, task.damage, task.storage)
         );
         for len in 0..bytes.len() {
             assert!(Task::from_bytes(&bytes[..len]).is_err(), "{len}");

@@ -3,6 +3,7 @@
 //! If a key decrypts a column, its own statistics replace those of the masked values. They are encrypted like streams:
 //! `EncryptionVariant.fileStatistics`, and before the metadata one stream per column with an entry per stripe.
 
+pub(crate) mod extremes;
 mod stated;
 
 use std::ops::Range;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use coldframe_core::{
-    Checksums, Damage, Error, Node, Notice, OnError, Plan, PlanRequest, Proof, ReadAt, Result, Split,
-    StatedColumn, StoredDictionary, TableFile, Value,
+    Checksums, Damage, Error, Extremes, Node, Notice, OnError, Plan, PlanRequest, Proof, ReadAt, Result,
+    Split, StatedColumn, StoredDictionary, TableFile, Value,
 };
 
 use crate::declared;
@@ -179,6 +179,10 @@ impl TableFile for OrcFile {
 
     fn stated_columns(&self, split: &Split) -> Result<Vec<Vec<StatedColumn>>> {
         statistics::stated_columns(&self.shape, &split.range)
+    }
+
+    fn extremes(&self, split: &Split, columns: &[String]) -> Result<Option<Vec<Extremes>>> {
+        statistics::extremes::extremes(&self.shape, &split.range, columns)
     }
 
     fn inspect(&self) -> Result<Node> {

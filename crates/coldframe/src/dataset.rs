@@ -18,11 +18,13 @@
 //! | [`scan`] | the request and its results |
 //! | [`plan`], [`wire`] | splits, and their byte form |
 //! | [`rows`] | one pass over the rows |
+//! | `extremes` | what metadata answer instead of rows |
 //! | [`storage`] | how files are reached |
 //! | `openings` | opening files in parallel |
 
 pub mod columns;
 pub mod discovery;
+mod extremes;
 mod folder;
 pub mod foreign;
 pub mod found;

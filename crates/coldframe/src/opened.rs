@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use coldframe_core::{DamageLog, Result, Scan, ScanReader, Split};
+use coldframe_core::{DamageLog, Result, Scan, ScanReader, Split, Work};
 
 use crate::File;
 use crate::dataset::fragment::Adaptation;
@@ -53,6 +53,11 @@ impl Reader {
                 return Ok(Some(adapted));
             }
         }
+    }
+
+    /// What was done so far.
+    pub(crate) fn work(&self) -> Work {
+        self.rows.work()
     }
 
     /// Requests the bytes of the first units, if their source should be read ahead, without waiting for them.

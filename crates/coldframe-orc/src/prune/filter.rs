@@ -178,6 +178,17 @@ fn equalities<'a>(predicate: &'a Predicate, paths: &mut BTreeSet<&'a str>) {
     }
 }
 
+/// A column at the top of the rows: its number, its type, and how it is stored.
+pub(crate) fn top(
+    name: &str,
+    schema: &Schema,
+    tree: &TypeTree,
+    quirks: Quirks,
+) -> Option<(usize, DataType, Stored)> {
+    let found = find(name, schema, tree, quirks).filter(|found| found.around.is_empty())?;
+    Some((found.id, found.data_type, found.stored))
+}
+
 /// The column that a filter's path names: a column of the file, or a child of structs.
 fn find(path: &str, schema: &Schema, tree: &TypeTree, quirks: Quirks) -> Option<Filtered> {
     let root = tree.root()?;

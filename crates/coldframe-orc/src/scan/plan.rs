@@ -38,6 +38,8 @@ pub(crate) struct StripePlan {
     limit: Option<u64>,
     /// A stripe of which only the first row groups were handed out, for a limit: and how many.
     rest: Option<(Stripe, u64)>,
+    /// Stripes that statistics, indexes and bloom filters exclude.
+    pruned: u64,
     /// With what it ends, behind all stripes: rows that stand in none of them.
     lost: Option<Error>,
 }
@@ -52,7 +54,8 @@ impl StripePlan {
         limit: Option<u64>,
         lost: Option<Error>,
     ) -> Self {
-        Self { scan: Arc::new(scan), scout: scout.map(Arc::new), stripes, prune, limit, rest: None, lost }
+        let (scan, scout) = (Arc::new(scan), scout.map(Arc::new));
+        Self { scan, scout, stripes, prune, limit, rest: None, pruned: 0, lost }
     }
 
     /// The stripe's unit, from a row group on; `None` if no row of it is wanted.
@@ -227,7 +230,7 @@ impl Plan for StripePlan {
             }
             match self.unit(&stripe, from) {
                 Ok(Some(unit)) => return Ok(Some(unit)),
-                Ok(None) => {}
+                Ok(None) => self.pruned += u64::from(self.prune.is_some()),
                 Err(e) if self.scan.on_error != OnError::Raise && e.is_damage() => {
                     let e = e.within(stripe.name());
                     self.scan.damage.push(Damage::from_error(&e, stripe.bytes.clone(), Some(stripe.rows)));
@@ -236,5 +239,9 @@ impl Plan for StripePlan {
             }
         }
         self.lost.take().map_or(Ok(None), Err)
+    }
+
+    fn pruned(&self) -> u64 {
+        self.pruned
     }
 }

@@ -16,7 +16,9 @@ use arrow_select::filter::filter_record_batch;
 use coldframe_core::options::Strings;
 use coldframe_core::projection::prune;
 use coldframe_core::types::{Arrangement, conform, name, views, with_defaults};
-use coldframe_core::{Error, ErrorKind, Predicate, Result, Scan, arrow_error, projection};
+use coldframe_core::{
+    ColumnExtremes, Error, ErrorKind, Extremes, Predicate, Projection, Result, Scan, arrow_error, projection,
+};
 
 use super::columns::{ColumnsBy, WITHIN};
 use super::storage::shown_path;
@@ -68,7 +70,7 @@ impl Fragment {
 
     /// How to read a file with these columns; `None` if none of its rows passes. `path` is for errors.
     pub fn reading(&self, file: &SchemaRef, scan: &Scan, path: &str) -> Result<Option<Reading>> {
-        let of_files = |field: &arrow_schema::Field| self.constant(field.name()).is_none();
+        let of_files = |field: &Field| self.constant(field.name()).is_none();
         let places = self.by.places(&self.schema, file, of_files);
         let origins = Origins { fragment: self, places, file };
         if self.complete {
@@ -105,9 +107,13 @@ pub(super) fn strings_of(schema: &SchemaRef, strings: Option<Strings>) -> Schema
     strings.map_or_else(|| schema.clone(), |strings| views::laid_out(schema, strings))
 }
 
-/// A table's columns by name, in the requested order; all if `None`.
+/// A table's columns by name, in the requested order; all if `None`. Paths into structs name some of their fields.
 pub(super) fn projected(table: &SchemaRef, columns: Option<&[String]>) -> Result<SchemaRef> {
     let Some(names) = columns else { return Ok(table.clone()) };
+    let is_column = |name: &String| table.fields().iter().any(|field| field.name() == name);
+    if names.iter().any(|name| name.contains('.') && !is_column(name)) {
+        return Ok(Projection::resolve(table, Some(names), &[])?.output);
+    }
     let of = |name: &String| {
         let field = table.fields().iter().find(|field| field.name() == name);
         field.cloned().ok_or_else(|| {
@@ -120,11 +126,12 @@ pub(super) fn projected(table: &SchemaRef, columns: Option<&[String]>) -> Result
     Ok(Schema::new_with_metadata(fields, table.metadata().clone()).into())
 }
 
-/// The output's columns and those that a filter needs.
+/// The output's columns and those that a filter needs, with all fields of structs.
 fn with_columns_of(table: &Schema, output: &SchemaRef, filter: &Predicate) -> Result<SchemaRef> {
     let mut paths = Vec::new();
     filter.columns(&mut paths);
-    let mut fields: Vec<FieldRef> = output.fields().iter().cloned().collect();
+    let whole = |field: &FieldRef| table.fields().iter().find(|one| one.name() == field.name()).cloned();
+    let mut fields: Vec<FieldRef> = output.fields().iter().filter_map(whole).collect();
     for path in paths {
         let column = projection::steps(table, path)?.into_iter().next();
         if let Some(column) = column.filter(|column| fields.iter().all(|known| known.name() != column.name()))
@@ -239,13 +246,14 @@ impl Origins<'_> {
         predicate.rename(&|path| names.get(&path).cloned().unwrap_or(path)).bind(self.file)
     }
 
-    /// How the columns that the file supplies are converted, and which those are.
+    /// How the columns that the file supplies are converted, and which those are, or which fields of them.
     fn adaptation(&self, decoded: &Schema) -> (Vec<Column>, Vec<String>) {
-        let mut names: Vec<String> = Vec::new();
+        let (mut names, mut paths): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
         let column = |field: &FieldRef| match (self.constant(field), self.own(field.name())) {
             (None, Some(own)) => {
                 let at = names.iter().position(|name| name == own.name()).unwrap_or_else(|| {
                     names.push(own.name().clone());
+                    paths.extend(self.paths(own, field));
                     names.len() - 1
                 });
                 Column::Own(at, own.clone())
@@ -253,7 +261,16 @@ impl Origins<'_> {
             (constant, _) => Column::Same(constant.unwrap_or_else(|| new_null_array(field.data_type(), 1))),
         };
         let columns = decoded.fields().iter().map(column).collect();
-        (columns, names)
+        (columns, paths)
+    }
+
+    /// What of a file's column a request reads: some fields of structs, or all of it.
+    fn paths(&self, own: &Field, wanted: &Field) -> Vec<String> {
+        let is_whole = self.fragment.schema.fields().iter().any(|field| field.as_ref() == wanted);
+        if is_whole || self.fragment.by != ColumnsBy::Name {
+            return vec![own.name().clone()];
+        }
+        projection::paths_to(own, wanted.data_type())
     }
 }
 
@@ -309,6 +326,31 @@ impl Adaptation {
         let columns = kept.columns().iter().zip(self.output.fields());
         let columns = columns.map(|(array, field)| prune(array, field.data_type())).collect::<Result<_>>()?;
         whole(&self.output, columns, kept.num_rows())
+    }
+
+    /// What is known of the values of a file's columns, for the table's columns.
+    pub(super) fn extremes(&self, unit: &Extremes) -> Result<Extremes> {
+        let of = |(column, field): (&Column, &FieldRef)| match column {
+            Column::Own(at, own) => {
+                let lacking = || Error::schema(format!("metadata without the column `{}`", own.name()));
+                let known = unit.columns.get(*at).ok_or_else(lacking)?;
+                // Other conversions need not keep the order of values.
+                let both = [own.data_type(), field.data_type()];
+                let is_ordered =
+                    own.data_type() == field.data_type() || both.iter().all(|kind| kind.is_integer());
+                let ends = known.ends.as_ref().filter(|_| is_ordered);
+                let ends = ends.map(|ends| self.cast(ends, own, field)).transpose()?;
+                Ok(ColumnExtremes { values: known.values, ends })
+            }
+            Column::Same(value) => {
+                let has_value = unit.rows > 0 && value.is_valid(0);
+                let value = if has_value { value.clone() } else { new_null_array(value.data_type(), 1) };
+                let ends = Some(self.repeated(&value, field, 2)?);
+                Ok(ColumnExtremes { values: if has_value { unit.rows } else { 0 }, ends })
+            }
+        };
+        let columns = self.columns.iter().zip(self.decoded.fields()).map(of);
+        Ok(Extremes { rows: unit.rows, columns: columns.collect::<Result<_>>()? })
     }
 
     fn arranged(&self, batch: &RecordBatch) -> Result<RecordBatch> {

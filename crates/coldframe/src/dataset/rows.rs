@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
-use coldframe_core::{Damage, DamageLog, Error, Fault, OnError, Result, Scan, Split};
+use coldframe_core::{Damage, DamageLog, Error, Fault, OnError, Result, Scan, Split, Work};
 
 use crate::opened::{Opened, Reader};
 use crate::stream::{Open, Stream, open_before};
@@ -77,6 +77,8 @@ struct Alone {
     current: Option<Current>,
     /// Rows still needed.
     left: Option<u64>,
+    /// Of the files before.
+    work: Work,
 }
 
 /// A file that is being read.
@@ -86,12 +88,14 @@ struct Current {
     splits: VecDeque<Split>,
     reader: Option<Reader>,
     log: DamageLog,
+    /// Of the splits before.
+    work: Work,
 }
 
 impl Current {
     fn new(path: String, opened: Opened, log: DamageLog) -> Self {
         let splits = opened.splits.clone().into();
-        Self { path, opened: Arc::new(opened), splits, reader: None, log }
+        Self { path, opened: Arc::new(opened), splits, reader: None, log, work: Work::default() }
     }
 
     fn next_batch(&mut self, left: Option<u64>) -> Result<Option<RecordBatch>> {
@@ -101,9 +105,19 @@ impl Current {
             {
                 return Ok(Some(batch));
             }
+            if let Some(ended) = self.reader.take() {
+                self.work += ended.work();
+            }
             let Some(split) = self.splits.pop_front() else { return Ok(None) };
             self.reader = Some(self.opened.reader(&split, left, self.log.clone())?);
         }
+    }
+
+    /// What was done so far.
+    fn work(&self) -> Work {
+        let mut work = self.work;
+        work += self.reader.as_ref().map(Reader::work).unwrap_or_default();
+        work
     }
 }
 
@@ -113,7 +127,12 @@ impl Rows {
     pub(super) fn new(files: Vec<Unopened>, schema: SchemaRef, scan: &Scan, threads: usize) -> Self {
         let alone = threads < 2 || scan.limit.is_some() || scan.on_error != OnError::Raise;
         let state = if alone {
-            State::Alone(Box::new(Alone { files: files.into(), current: None, left: scan.limit }))
+            State::Alone(Box::new(Alone {
+                files: files.into(),
+                current: None,
+                left: scan.limit,
+                work: Work::default(),
+            }))
         } else {
             State::Waiting { files, threads }
         };
@@ -141,6 +160,14 @@ impl Rows {
         &self.log
     }
 
+    /// What was done so far, as far as the caller's thread decodes rows.
+    pub fn work(&self) -> Work {
+        let State::Alone(alone) = &self.state else { return Work::default() };
+        let mut work = alone.work;
+        work += alone.current.as_ref().map(Current::work).unwrap_or_default();
+        work
+    }
+
     /// The next batch that has rows. Errors carry the file's path.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         if let State::Waiting { files, threads } = &mut self.state {
@@ -163,7 +190,8 @@ fn started(files: Vec<Unopened>, threads: usize) -> Result<State> {
             let threads = threads.min(opened.splits.len());
             if threads < 2 {
                 let current = Some(Current::new(one.path, opened, DamageLog::default()));
-                return Ok(State::Alone(Box::new(Alone { files: VecDeque::new(), current, left: None })));
+                let (files, work) = (VecDeque::new(), Work::default());
+                return Ok(State::Alone(Box::new(Alone { files, current, left: None, work })));
             }
             return Ok(State::Together(Stream::start(
                 vec![open_before(opened)],
@@ -180,7 +208,8 @@ fn started(files: Vec<Unopened>, threads: usize) -> Result<State> {
 
 impl State {
     fn nothing() -> Self {
-        Self::Alone(Box::new(Alone { files: VecDeque::new(), current: None, left: None }))
+        let (files, work) = (VecDeque::new(), Work::default());
+        Self::Alone(Box::new(Alone { files, current: None, left: None, work }))
     }
 }
 
@@ -192,6 +221,7 @@ impl Alone {
                     return Ok(Some(self.limited(batch)));
                 }
                 damage.extend(of_file(&current.path, &current.log));
+                self.work += current.work();
                 self.current = None;
             }
             let Some(file) = self.files.pop_front() else { return Ok(None) };
@@ -206,6 +236,7 @@ impl Alone {
         }
         if let Some(current) = self.current.take() {
             damage.extend(of_file(&current.path, &current.log));
+            self.work += current.work();
         }
         Ok(None)
     }

@@ -153,7 +153,7 @@ impl ScanBuilder {
     }
 
     /// The request with its filter bound to the table's columns.
-    fn request(&self) -> Result<Scan> {
+    pub(super) fn request(&self) -> Result<Scan> {
         let schema = self.dataset.schema()?;
         let bound = match &self.filter {
             None => None,
@@ -252,8 +252,13 @@ impl ScanBuilder {
     }
 }
 
-/// A file with the part of it to be read.
-fn opened(file: File, fragment: Option<&Fragment>, scan: &Scan, target: u64) -> Result<Option<Opened>> {
+/// A file with the part of it to be read; `None` if none of its rows passes.
+pub(super) fn opened(
+    file: File,
+    fragment: Option<&Fragment>,
+    scan: &Scan,
+    target: u64,
+) -> Result<Option<Opened>> {
     let (scan, adaptation) = match fragment {
         None => (scan.clone(), None),
         Some(fragment) => match fragment.reading(file.table.schema(), scan, &file.path)? {

@@ -19,7 +19,7 @@ final class ColdframeReader implements PartitionReader<ColumnarBatch> {
   private long reader;
   private NativeBatch current;
   private ColumnarBatch batch;
-  private long[] counts = new long[4];
+  private long[] counts = new long[Metrics.all().length];
 
   ColdframeReader(byte[] task, StructType schema) {
     fields = schema.fields();

@@ -14,22 +14,26 @@ import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeFiltering;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.sources.In;
 import org.apache.spark.sql.types.StructType;
 
 /** One use of a table: its columns, its filters, its limit. */
 final class ColdframeScan implements Scan, SupportsReportStatistics, SupportsRuntimeFiltering {
+  /** Of a join's other side: more of them would cost more on their way to the tasks than they save there. */
+  private static final int MOST_VALUES = 10_000;
+
   private final OpenTable table;
   private final Map<String, String> options;
   private final StructType required;
   private final Predicate[] taken;
   private final long limit;
-  private final boolean count;
+  private final String aggregates;
   private final List<String> filters;
   private final StructType schema;
   private boolean isStream;
-  /** What a join's other side has told of partitions, while the query runs. */
+  /** What a join's other side has told, while the query runs. */
   private List<String> runtime = new ArrayList<>();
 
   ColdframeScan(
@@ -40,22 +44,22 @@ final class ColdframeScan implements Scan, SupportsReportStatistics, SupportsRun
       List<String> filters,
       Predicate[] taken,
       long limit,
-      boolean count) {
+      String aggregates) {
     this.table = table;
     this.options = options;
     this.required = required;
     this.taken = taken;
     this.limit = limit;
-    this.count = count;
+    this.aggregates = aggregates;
     this.filters = filters;
     this.schema = schema;
   }
 
-  private String request(List<String> more) {
+  private String request(List<String> more, boolean columns) {
     List<String> all = new ArrayList<>(filters);
     all.addAll(more);
-    return "{\"schema\":" + table.json(required) + ",\"filters\":" + Json.texts(all)
-        + (limit < 0 ? "" : ",\"limit\":" + limit) + ",\"count\":" + count + "}";
+    return "{\"columns\":" + columns + ",\"schema\":" + table.json(required) + ",\"filters\":" + Json.texts(all)
+        + (limit < 0 ? "" : ",\"limit\":" + limit) + ",\"aggregates\":" + aggregates + "}";
   }
 
   @Override
@@ -70,58 +74,74 @@ final class ColdframeScan implements Scan, SupportsReportStatistics, SupportsRun
     for (Predicate predicate : taken) {
       filters.add(predicate.toString());
     }
-    List<String> columns = new ArrayList<>(java.util.Arrays.asList(required.fieldNames()));
+    String columns = String.join(", ", required.fieldNames());
     return "coldframe "
         + (isStream ? "stream" : table.name())
-        + " [columns: " + String.join(", ", columns) + "] [pushed filters: " + String.join(", ", filters) + "]"
+        + (aggregates == null ? " [columns: " : " [pushed aggregates: ")
+        + columns
+        + "] [pushed filters: "
+        + String.join(", ", filters) + "]"
         + (options.containsKey("filter") ? " [filter: " + options.get("filter") + "]" : "")
-        + (limit < 0 ? "" : " [pushed limit: " + limit + "]")
-        + (count ? " [pushed aggregate: count(*)]" : "");
+        + (limit < 0 ? "" : " [pushed limit: " + limit + "]");
   }
 
   /** A stream needs no file before there is one: neither this nor what Spark asks before opens the table. */
   @Override
   public MicroBatchStream toMicroBatchStream(String checkpoint) {
     isStream = true;
-    return new ColdframeStream(table.opening(schema), required, request(new ArrayList<>()), checkpoint);
+    return new ColdframeStream(table.opening(schema), required, request(new ArrayList<>(), false), checkpoint);
   }
 
   @Override
   public synchronized Batch toBatch() {
-    return new ColdframeBatch(table, required, request(runtime));
+    return new ColdframeBatch(table, required, request(runtime, false));
   }
 
-  /** Partitions alone, of those that the query reads: what else a join tells is not worth a plan of its own. */
+  /** Those that the query reads and whose values the library compares as Spark does. */
   @Override
   public NamedReference[] filterAttributes() {
-    List<String> kept = new ArrayList<>(table.partitions());
-    kept.retainAll(java.util.Arrays.asList(required.fieldNames()));
-    return kept.stream().map(Expressions::column).toArray(NamedReference[]::new);
+    List<String> names = new ArrayList<>();
+    List<String> said = new ArrayList<>();
+    for (String name : aggregates == null ? required.fieldNames() : new String[0]) {
+      names.add(name);
+      said.add(Filters.json(new In(name, new Object[1]), schema));
+    }
+    names.retainAll(taken(names, said));
+    return names.stream().map(name -> Expressions.column(Filters.quoted(name))).toArray(NamedReference[]::new);
   }
 
-  /** Those of this run, in place of those of the one before. */
+  /** Those of this run, in place of those of the one before. The join filters again, so that some may be left out. */
   @Override
   public synchronized void filter(Filter[] told) {
     List<String> said = new ArrayList<>();
     for (Filter filter : told) {
-      String json = filter instanceof In ? Filters.json((In) filter, schema) : null;
+      boolean isSmall = filter instanceof In && ((In) filter).values().length <= MOST_VALUES;
+      String json = isSmall ? Filters.json((In) filter, schema) : null;
       if (json != null) {
         said.add(json);
       }
     }
-    boolean[] takes = table.takes(said);
+    runtime = taken(said, said);
+  }
+
+  /** Those whose filter the library evaluates. */
+  private List<String> taken(List<String> of, List<String> filters) {
+    boolean[] takes = table.takes(filters);
     List<String> taken = new ArrayList<>();
     for (int at = 0; at < takes.length; at++) {
       if (takes[at]) {
-        taken.add(said.get(at));
+        taken.add(of.get(at));
       }
     }
-    runtime = taken;
+    return taken;
   }
 
+  /** Files are opened for it where Spark's optimizer goes by costs. */
   @Override
   public Statistics estimateStatistics() {
-    long[] known = count || isStream ? new long[] {-1, -1} : table.statistics(request(new ArrayList<>()));
+    boolean byCost = SQLConf.get().cboEnabled() || SQLConf.get().planStatsEnabled();
+    boolean isUnknown = aggregates != null || isStream;
+    long[] known = isUnknown ? new long[] {-1, -1} : table.statistics(request(new ArrayList<>(), byCost));
     return new Statistics() {
       @Override
       public OptionalLong sizeInBytes() {
@@ -132,13 +152,16 @@ final class ColdframeScan implements Scan, SupportsReportStatistics, SupportsRun
       public OptionalLong numRows() {
         return known[1] < 0 ? OptionalLong.empty() : OptionalLong.of(known[1]);
       }
+
+      /** Asked for by Spark from 3.4 on, whose interface has it. */
+      public Map<NamedReference, Object> columnStats() {
+        return ColumnStatistics.of(required, known, 2);
+      }
     };
   }
 
   @Override
   public CustomMetric[] supportedCustomMetrics() {
-    return new CustomMetric[] {
-      new Metrics.RowsDecoded(), new Metrics.RowsLost(), new Metrics.DamagedPlaces(), new Metrics.Splits()
-    };
+    return Metrics.all();
   }
 }

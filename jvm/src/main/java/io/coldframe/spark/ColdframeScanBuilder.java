@@ -3,15 +3,12 @@ package io.coldframe.spark;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import org.apache.spark.sql.connector.expressions.aggregate.AggregateFunc;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
-import org.apache.spark.sql.connector.expressions.aggregate.CountStar;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
 import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
-import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
 /** What one use of a table asks for. Spark makes a new one for each use. */
@@ -27,7 +24,8 @@ final class ColdframeScanBuilder
   private Predicate[] taken = {};
   private final List<String> filters = new ArrayList<>();
   private long limit = -1;
-  private boolean count;
+  /** As JSON; null where rows are asked for. */
+  private String aggregates;
 
   ColdframeScanBuilder(OpenTable table, StructType schema, Map<String, String> options) {
     this.table = table;
@@ -74,20 +72,24 @@ final class ColdframeScanBuilder
     return true;
   }
 
-  /** The number of rows: each task has a sum of its own, and Spark adds them up. */
+  /** Of all rows: each task has answers of its own, and Spark merges them. */
   @Override
   public boolean pushAggregation(Aggregation aggregation) {
-    AggregateFunc[] functions = aggregation.aggregateExpressions();
-    if (aggregation.groupByExpressions().length > 0 || functions.length != 1 || !(functions[0] instanceof CountStar)) {
+    if (aggregation.groupByExpressions().length > 0) {
       return false;
     }
-    count = true;
-    required = new StructType().add("count(*)", DataTypes.LongType);
+    String asked = Aggregates.json(aggregation.aggregateExpressions());
+    StructType answers = table.aggregates(asked);
+    if (answers == null) {
+      return false;
+    }
+    aggregates = asked;
+    required = answers;
     return true;
   }
 
   @Override
   public ColdframeScan build() {
-    return new ColdframeScan(table, schema, options, required, filters, taken, limit, count);
+    return new ColdframeScan(table, schema, options, required, filters, taken, limit, aggregates);
   }
 }

@@ -21,6 +21,11 @@ final class Filters {
     return out.toString();
   }
 
+  /** A name as Spark parses it. */
+  static String quoted(String name) {
+    return "`" + name.replace("`", "``") + "`";
+  }
+
   /** The values that a column may have, as a join's other side tells while a query runs; null where they cannot be said here. */
   static String json(In filter, StructType schema) {
     String name = filter.attribute();

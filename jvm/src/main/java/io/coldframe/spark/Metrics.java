@@ -1,5 +1,6 @@
 package io.coldframe.spark;
 
+import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.metric.CustomSumMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 
@@ -7,14 +8,21 @@ import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 final class Metrics {
   private Metrics() {}
 
-  /** Of a task, in the order of {@link Native#counts}. */
+  /** In the order of {@link Native#counts}. */
+  static CustomMetric[] all() {
+    return new CustomMetric[] {
+      new RowsPassed(), new RowsLost(), new DamagedPlaces(), new Splits(), new Units(), new UnitsPruned(), new RowsDecoded(), new Bytes()
+    };
+  }
+
+  /** Of a task. */
   static CustomTaskMetric[] of(long[] counts) {
-    String[] names = {RowsDecoded.NAME, RowsLost.NAME, DamagedPlaces.NAME, Splits.NAME};
-    CustomTaskMetric[] all = new CustomTaskMetric[names.length];
-    for (int at = 0; at < names.length; at++) {
-      String name = names[at];
+    CustomMetric[] metrics = all();
+    CustomTaskMetric[] values = new CustomTaskMetric[metrics.length];
+    for (int at = 0; at < metrics.length; at++) {
+      String name = metrics[at].name();
       long value = counts[at];
-      all[at] =
+      values[at] =
           new CustomTaskMetric() {
             @Override
             public String name() {
@@ -27,66 +35,83 @@ final class Metrics {
             }
           };
     }
-    return all;
+    return values;
   }
 
-  /** Rows that came out of the files' filters. */
-  public static final class RowsDecoded extends CustomSumMetric {
-    static final String NAME = "coldframeRows";
+  /** A number that is added up over the tasks. */
+  private abstract static class Sum extends CustomSumMetric {
+    private final String name;
+    private final String description;
+
+    Sum(String name, String description) {
+      this.name = name;
+      this.description = description;
+    }
 
     @Override
     public String name() {
-      return NAME;
+      return name;
     }
 
     @Override
     public String description() {
-      return "rows that pass the pushed filters";
+      return description;
+    }
+  }
+
+  /** Rows that came out of the files' filters. */
+  public static final class RowsPassed extends Sum {
+    public RowsPassed() {
+      super("coldframeRows", "rows that pass the pushed filters");
     }
   }
 
   /** Rows that damage has cost. */
-  public static final class RowsLost extends CustomSumMetric {
-    static final String NAME = "coldframeRowsLost";
-
-    @Override
-    public String name() {
-      return NAME;
-    }
-
-    @Override
-    public String description() {
-      return "rows lost to damage";
+  public static final class RowsLost extends Sum {
+    public RowsLost() {
+      super("coldframeRowsLost", "rows lost to damage");
     }
   }
 
   /** Damaged places. */
-  public static final class DamagedPlaces extends CustomSumMetric {
-    static final String NAME = "coldframeDamaged";
-
-    @Override
-    public String name() {
-      return NAME;
-    }
-
-    @Override
-    public String description() {
-      return "damaged places";
+  public static final class DamagedPlaces extends Sum {
+    public DamagedPlaces() {
+      super("coldframeDamaged", "damaged places");
     }
   }
 
   /** Splits that were read. */
-  public static final class Splits extends CustomSumMetric {
-    static final String NAME = "coldframeSplits";
-
-    @Override
-    public String name() {
-      return NAME;
+  public static final class Splits extends Sum {
+    public Splits() {
+      super("coldframeSplits", "splits read");
     }
+  }
 
-    @Override
-    public String description() {
-      return "splits read";
+  /** Stripes, row groups, runs of blocks. */
+  public static final class Units extends Sum {
+    public Units() {
+      super("coldframeUnits", "units read (stripes, row groups)");
+    }
+  }
+
+  /** Those that need not be read. */
+  public static final class UnitsPruned extends Sum {
+    public UnitsPruned() {
+      super("coldframeUnitsPruned", "units pruned by statistics");
+    }
+  }
+
+  /** Rows of the units that were read, as far as they were decoded. */
+  public static final class RowsDecoded extends Sum {
+    public RowsDecoded() {
+      super("coldframeRowsDecoded", "rows decoded");
+    }
+  }
+
+  /** Bytes of files. */
+  public static final class Bytes extends Sum {
+    public Bytes() {
+      super("coldframeBytes", "bytes read");
     }
   }
 }

@@ -20,16 +20,19 @@ final class Native {
   /** What a user of a table should hear of though it is no error, as UTF-8, each with a zero byte behind it. */
   static native byte[] notices(long table);
 
-  /** The columns that come from the names of folders, as UTF-8, each with a zero byte behind it. */
-  static native byte[] partitions(long table);
-
   /** A table's columns, as Spark's JSON. */
   static native byte[] schema(long table);
 
   /** For each of a JSON list of filters, 1 where the library evaluates it exactly. */
   static native byte[] takes(long table, byte[] filters);
 
-  /** Bytes and rows of a request's answer, about; -1 where that is not known. */
+  /** The columns of the answer to a JSON list of aggregates, as Spark's JSON; null where one of them is Spark's to compute. */
+  static native byte[] aggregates(long table, byte[] asked);
+
+  /**
+   * Bytes and rows of a request's answer, about; -1 where that is not known. Behind them, where the request asks for that and it is
+   * known, five numbers for each column: see {@link ColumnStatistics}.
+   */
   static native long[] statistics(long table, byte[] request);
 
   /** The tasks that answer a request, each behind its length in 4 bytes. */
@@ -46,7 +49,7 @@ final class Native {
   /** Gives a batch's memory back. */
   static native void release(long batch);
 
-  /** Rows, rows lost, damaged places, splits. */
+  /** What a reader has done, in the order of {@link Metrics#all}. */
   static native long[] counts(long reader);
 
   static native void closeReader(long reader);

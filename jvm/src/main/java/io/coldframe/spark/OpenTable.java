@@ -88,10 +88,6 @@ final class OpenTable {
     return new String(Native.name(number()), StandardCharsets.UTF_8);
   }
 
-  List<String> partitions() {
-    return texts(Native.partitions(number()));
-  }
-
   /** Texts that each have a zero byte behind them. */
   private static List<String> texts(byte[] all) {
     List<String> texts = new ArrayList<>();
@@ -117,6 +113,12 @@ final class OpenTable {
       taken[at] = found[at] != 0;
     }
     return taken;
+  }
+
+  /** The columns of the answer to some aggregates; null where one of them is Spark's to compute. */
+  StructType aggregates(String asked) {
+    byte[] columns = Native.aggregates(number(), Json.bytes(asked));
+    return columns == null ? null : (StructType) DataType.fromJson(new String(columns, StandardCharsets.UTF_8));
   }
 
   long[] statistics(String request) {

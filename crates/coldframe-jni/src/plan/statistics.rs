@@ -1,0 +1,177 @@
+//! About how large a request's answer is, for Spark's choice of joins.
+//!
+//! ```text
+//! bytes, rows, then for each column:  nulls, distinct values, 1 if the next two are known, smallest, largest      -1: not known
+//! ```
+//!
+//! Integers have no more values than lie between their ends, which is taken for their number; of columns of folders it is known.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Date32Type, Int8Type, Int16Type, Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
+use arrow_schema::DataType;
+use coldframe::{ColumnExtremes, Extremes, Result};
+use serde_json::Value as Json;
+
+use super::{Request, Table, json};
+
+/// How many files are opened for it at most.
+const MOST_OPENED: usize = 64;
+
+/// What is known of a column.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    nulls: u64,
+    values: u64,
+    ends: Option<(i64, i64)>,
+    /// Whether the ends of a unit with values are not known.
+    is_open: bool,
+}
+
+impl Known {
+    fn add(&mut self, rows: u64, more: &ColumnExtremes) {
+        self.nulls = self.nulls.saturating_add(rows.saturating_sub(more.values));
+        self.values = self.values.saturating_add(more.values);
+        match more.ends.as_ref().and_then(ends) {
+            Some((low, high)) => {
+                self.ends =
+                    Some(self.ends.map_or((low, high), |(least, most)| (least.min(low), most.max(high))));
+            }
+            None => self.is_open |= more.values > 0,
+        }
+    }
+
+    fn told(&self, folders: Option<u64>) -> [i64; 5] {
+        let ends = self.ends.filter(|_| !self.is_open);
+        let between = ends.map(|(low, high)| high.abs_diff(low).saturating_add(1).min(self.values));
+        let (low, high) = ends.unwrap_or_default();
+        [told(Some(self.nulls)), told(folders.or(between)), i64::from(ends.is_some()), low, high]
+    }
+}
+
+fn told(known: Option<u64>) -> i64 {
+    known.and_then(|known| i64::try_from(known).ok()).unwrap_or(-1)
+}
+
+impl Table {
+    /// About how many bytes a request reads, how many rows it gives, and what is known of its columns. The files are opened for
+    /// that only where the request says so (`"columns": true`), if they are not too many; one that is alone is open anyway.
+    pub fn statistics(&self, said: &[u8]) -> Result<Vec<i64>> {
+        let (request, asked) = (Request::parse(said)?, json(said)?);
+        let of_columns = asked.get("columns").and_then(Json::as_bool).unwrap_or(false);
+        let files = self.dataset.schema()?;
+        let predicate = self.condition(&request)?.map(|condition| condition.bind(&files)).transpose()?;
+        let matching = self.dataset.matching(predicate.as_ref())?;
+        let of = |at: &usize| self.dataset.found(*at)?.known.as_ref().map(|known| known.len);
+        let lengths: Option<Vec<u64>> = matching.iter().map(of).collect();
+        let wanted = request.schema.fields().len().max(1) as u64;
+        let all = files.fields().len().max(1) as u64;
+        let bytes = lengths.map(|all| all.into_iter().fold(0, u64::saturating_add));
+        let bytes = bytes.map(|bytes| bytes.saturating_mul(wanted.min(all)) / all);
+        if !of_columns || matching.len() > MOST_OPENED {
+            let rows = match (&*matching, predicate) {
+                ([only], None) => self.dataset.open(*only)?.table.row_count(),
+                _ => None,
+            };
+            return Ok(vec![told(bytes), told(rows)]);
+        }
+        let names = request.schema.fields().iter().map(|field| self.name_of(field.name()));
+        let names = names.collect::<Result<Vec<_>>>()?;
+        let known = self.scan(&request, &names)?.extremes(&matching)?;
+        let mut rows = Some(0u64);
+        for (at, units) in matching.iter().zip(&known) {
+            let own = match units {
+                Some(units) => Some(units.iter().fold(0, |rows: u64, unit| rows.saturating_add(unit.rows))),
+                None if predicate.is_none() => {
+                    self.dataset.open(*at).ok().and_then(|file| file.table.row_count())
+                }
+                None => None,
+            };
+            rows = rows.zip(own).map(|(rows, own)| rows.saturating_add(own));
+        }
+        let mut all = vec![told(bytes), told(rows)];
+        if let Some(units) = known.into_iter().collect::<Option<Vec<Vec<Extremes>>>>() {
+            let units: Vec<Extremes> = units.into_iter().flatten().collect();
+            all.extend(self.of_columns(&names, &matching, &units));
+        }
+        Ok(all)
+    }
+
+    fn of_columns(&self, names: &[String], files: &[usize], units: &[Extremes]) -> Vec<i64> {
+        let folders = self.values_of_folders(files);
+        let column = |(at, name): (usize, &String)| {
+            let mut known = Known::default();
+            for unit in units {
+                if let Some(more) = unit.columns.get(at) {
+                    known.add(unit.rows, more);
+                }
+            }
+            known.told(folders.get(name.as_str()).map(|values| values.len() as u64))
+        };
+        names.iter().enumerate().flat_map(column).collect()
+    }
+
+    /// The values that columns of folders have, as text.
+    fn values_of_folders(&self, files: &[usize]) -> BTreeMap<&str, BTreeSet<&str>> {
+        let mut all: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for found in files.iter().filter_map(|at| self.dataset.found(*at)) {
+            for (name, value) in &found.pairs {
+                all.entry(name).or_default().insert(value);
+            }
+        }
+        all
+    }
+}
+
+/// The ends as numbers, where they are numbers to Spark.
+fn ends(both: &ArrayRef) -> Option<(i64, i64)> {
+    fn of<T: ArrowPrimitiveType<Native: Into<i64>>>(both: &dyn Array) -> Option<(i64, i64)> {
+        let both = both.as_primitive::<T>();
+        Some((both.value(0).into(), both.value(1).into()))
+    }
+    if both.len() != 2 || both.null_count() > 0 {
+        return None;
+    }
+    match both.data_type() {
+        DataType::Int8 => of::<Int8Type>(both),
+        DataType::Int16 => of::<Int16Type>(both),
+        DataType::Int32 => of::<Int32Type>(both),
+        DataType::Int64 => of::<Int64Type>(both),
+        DataType::Date32 => of::<Date32Type>(both),
+        DataType::Boolean => {
+            let both = both.as_boolean();
+            Some((both.value(0).into(), both.value(1).into()))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::Int32Array;
+
+    use super::*;
+
+    fn unit(values: u64, both: Option<Vec<Option<i32>>>) -> ColumnExtremes {
+        ColumnExtremes { values, ends: both.map(|both| Arc::new(Int32Array::from(both)) as ArrayRef) }
+    }
+
+    #[test]
+    fn units_are_added_up() {
+        let mut known = Known::default();
+        known.add(10, &unit(8, Some(vec![Some(-2), Some(3)])));
+        known.add(5, &unit(0, Some(vec![None, None])));
+        known.add(4, &unit(4, Some(vec![Some(0), Some(7)])));
+        assert_eq!(known.told(None), [7, 10, 1, -2, 7]);
+        assert_eq!(known.told(Some(3)), [7, 3, 1, -2, 7]);
+        known.add(4, &unit(4, None));
+        assert_eq!(known.told(None), [7, -1, 0, 0, 0]);
+        let mut few = Known::default();
+        few.add(2, &unit(2, Some(vec![Some(i32::MIN), Some(i32::MAX)])));
+        assert_eq!(few.told(None)[1], 2);
+    }
+}

@@ -1,0 +1,68 @@
+//! What `count`, `min` and `max` over a split give, as far as its file's metadata say it exactly.
+
+use coldframe_core::{Extremes, Fault, OnError, Result, Scan};
+
+use super::fragment::Adaptation;
+use super::openings::side_by_side;
+use super::plan::Split;
+use super::scan::{ScanBuilder, opened};
+use crate::opened::Opened;
+
+impl Split {
+    /// The same as [`coldframe_core::TableFile::extremes`] for the columns of a request, unit by unit. `None` where the rows have
+    /// to be decoded: also where a filter needs their values, and where damaged rows would be left out.
+    pub fn extremes(&self, scan: &Scan) -> Result<Option<Vec<Extremes>>> {
+        if scan.on_error != OnError::Raise || scan.limit.is_some() {
+            return Ok(None);
+        }
+        let (file, cut) = self.open_cut()?;
+        match opened(file, self.file.fragment.as_ref(), scan, u64::MAX)? {
+            Some(found) => Opened { splits: cut, ..found }.extremes(),
+            None => Ok(Some(Vec::new())),
+        }
+    }
+}
+
+impl ScanBuilder {
+    /// The same of some of the table's files, all of which are opened: for each file what is known of the rows that are asked
+    /// for, and nothing of a file that cannot be opened.
+    pub fn extremes(&self, files: &[usize]) -> Result<Vec<Option<Vec<Extremes>>>> {
+        let (asked, files, scan) = (self.dataset().clone(), files.to_vec(), self.request()?);
+        side_by_side(files.len(), move |at| {
+            let Some(at) = files.get(at) else { return Ok(None) };
+            let fragment = asked.fragment(*at)?;
+            let found = match asked.open(*at) {
+                Ok(file) => opened(file, Some(&fragment), &scan, u64::MAX)?,
+                // That is told when its rows are asked for.
+                Err(e) if Fault::is(&e) => return Ok(None),
+                Err(e) => return Err(e),
+            };
+            found.map_or(Ok(Some(Vec::new())), |found| found.extremes())
+        })
+    }
+}
+
+impl Opened {
+    fn extremes(&self) -> Result<Option<Vec<Extremes>>> {
+        let (table, adaptation) = (&self.file.table, self.adaptation.as_ref());
+        let filters = self.scan.predicate.is_some() || adaptation.is_some_and(Adaptation::filters);
+        if filters || table.counts_by_reading() {
+            return Ok(None);
+        }
+        let all = || table.schema().fields().iter().map(|field| field.name().clone()).collect();
+        let columns = self.scan.columns.clone().unwrap_or_else(all);
+        let mut units = Vec::new();
+        for split in &self.splits {
+            let Some(found) = table.extremes(split, &columns).map_err(|e| self.file.named(e))? else {
+                return Ok(None);
+            };
+            units.extend(found);
+        }
+        match adaptation {
+            Some(adaptation) => {
+                units.iter().map(|unit| adaptation.extremes(unit)).collect::<Result<_>>().map(Some)
+            }
+            None => Ok(Some(units)),
+        }
+    }
+}

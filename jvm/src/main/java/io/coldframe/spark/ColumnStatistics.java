@@ -1,0 +1,79 @@
+package io.coldframe.spark;
+
+import java.lang.reflect.Proxy;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.types.BooleanType;
+import org.apache.spark.sql.types.ByteType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.LongType;
+import org.apache.spark.sql.types.ShortType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * What the native library knows of columns, as Spark's interface of that name has it, which is there from Spark 3.4 on. Of each column:
+ * nulls, distinct values, 1 if the next two are known, smallest, largest.
+ */
+final class ColumnStatistics {
+  private static final String INTERFACE = "org.apache.spark.sql.connector.read.colstats.ColumnStatistics";
+  private static final int NUMBERS = 5;
+
+  private ColumnStatistics() {}
+
+  static Map<NamedReference, Object> of(StructType columns, long[] known, int from) {
+    Map<NamedReference, Object> all = new HashMap<>();
+    StructField[] fields = columns.fields();
+    if (known.length < from + fields.length * NUMBERS) {
+      return Collections.emptyMap();
+    }
+    for (int at = 0; at < fields.length; at++) {
+      all.put(Expressions.column(Filters.quoted(fields[at].name())), of(fields[at].dataType(), known, from + at * NUMBERS));
+    }
+    return all;
+  }
+
+  private static Object of(DataType type, long[] known, int at) {
+    Map<String, Object> values = new HashMap<>();
+    values.put("nullCount", known[at] < 0 ? OptionalLong.empty() : OptionalLong.of(known[at]));
+    values.put("distinctCount", known[at + 1] < 0 ? OptionalLong.empty() : OptionalLong.of(known[at + 1]));
+    boolean hasEnds = known[at + 2] != 0;
+    values.put("min", hasEnds ? Optional.of(value(type, known[at + 3])) : Optional.empty());
+    values.put("max", hasEnds ? Optional.of(value(type, known[at + 4])) : Optional.empty());
+    values.put("avgLen", OptionalLong.empty());
+    values.put("maxLen", OptionalLong.empty());
+    values.put("histogram", Optional.empty());
+    ClassLoader loader = ColumnStatistics.class.getClassLoader();
+    try {
+      Class<?>[] all = {Class.forName(INTERFACE, false, loader)};
+      return Proxy.newProxyInstance(
+          loader,
+          all,
+          (proxy, method, arguments) ->
+              method.getDeclaringClass() == Object.class
+                  ? method.invoke(values, arguments)
+                  : values.get(method.getName()));
+    } catch (ClassNotFoundException e) {
+      throw new IllegalStateException(e); // whoever asks has the interface
+    }
+  }
+
+  /** As Spark's rows have it. */
+  private static Object value(DataType type, long value) {
+    if (type instanceof BooleanType) {
+      return value != 0;
+    }
+    if (type instanceof LongType) {
+      return value;
+    }
+    if (type instanceof ByteType) {
+      return (byte) value;
+    }
+    return type instanceof ShortType ? (Object) (short) value : (Object) (int) value;
+  }
+}

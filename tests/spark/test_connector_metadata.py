@@ -1,0 +1,286 @@
+"""The connector for the JVM: what it answers from metadata, and what it tells Spark of them.
+
+Spark's own ORC reader is the judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from spark_data import NUMBERS, held
+
+from coldframe.spark.connector import is_loaded
+
+ROWS = 40_000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _connector(spark: SparkSession) -> Iterator[None]:
+    if not is_loaded(spark):
+        pytest.skip("no jar of the connector here (make jar): not tried")
+    adaptive = spark.conf.get("spark.sql.adaptive.enabled")
+    # Metrics are found in the plan itself then.
+    spark.conf.set("spark.sql.adaptive.enabled", False)
+    yield
+    spark.conf.set("spark.sql.adaptive.enabled", str(adaptive))
+    assert held(spark) == [0, 0]
+
+
+@pytest.fixture(scope="module")
+def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """ORC files of Spark's, of several stripes each, in folders of four parts."""
+    path = tmp_path_factory.mktemp("metadata") / "table"
+    rows = spark.range(ROWS).selectExpr(
+        "cast(id % 100 - 50 as tinyint) t",
+        "cast(id % 30000 - 100 as smallint) m",
+        "cast(if(id % 7 = 0, null, id) as int) i",
+        "id * 1000003 - 5 b",
+        "id % 2 = 0 o",
+        "date_add(date'1969-06-01', cast(id / 100 as int)) d",
+        "concat('v', id) s",
+        "if(id = 9, double('NaN'), id / 7d) x",
+        "cast(id / 100 as decimal(9,2)) c",
+        "cast(null as int) n",
+        "cast(id / 10000 as int) part",
+    )
+    write = rows.repartition(4, "part").sortWithinPartitions("b").write.partitionBy("part")
+    write.option("orc.stripe.size", 16384).option("orc.compress", "NONE").orc(str(path))
+    return path
+
+
+@pytest.fixture(scope="module")
+def nested(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("nested") / "table"
+    inner = "named_struct('x', id, 'y', if(id % 3 = 0, null, concat('y', id)))"
+    listed = "array(named_struct('p', id * 2, 'q', if(id % 2 = 0, null, 'q')))"
+    mapped = "map('k', named_struct('u', id, 'v', uuid()))"
+    missing = "if(id % 4 = 0, null, named_struct('n', cast(id as int), 'o', 1))"
+    fields = f"'a', cast(id as int), 'b', uuid(), 'deep', {inner}, 'l', {listed}, 'm', {mapped}"
+    fields += f", 'missing', {missing}"
+    rows = spark.range(5000).selectExpr("id", f"if(id % 10 = 9, null, named_struct({fields})) s")
+    rows.coalesce(2).write.orc(str(path))
+    return path
+
+
+def scan(frame: DataFrame) -> Any:
+    """The scan in a frame's plan."""
+    leaves = frame._jdf.queryExecution().executedPlan().collectLeaves()
+    assert leaves.size() == 1
+    return leaves.apply(0)
+
+
+def counts(frame: DataFrame) -> dict[str, int]:
+    """What the scan has done for the rows of a frame."""
+    frame.collect()
+    metrics = scan(frame).metrics()
+    names = ["Rows", "Splits", "Units", "UnitsPruned", "RowsDecoded", "Bytes"]
+    return {name: int(metrics.apply(f"coldframe{name}").value()) for name in names}
+
+
+ENDS = [f"{end}({name})" for name in ("t", "m", "i", "b", "o", "d", "n", "part") for end in ("min", "max")]
+ALL = ["count(*)", *ENDS, "count(i)", "count(n)", "count(s)"]
+
+
+class TestAggregates:
+    @pytest.mark.parametrize(
+        "where",
+        [
+            "true",
+            "part = 2",
+            "part in (1, 3)",
+            "part = 99",
+            "d >= date'1970-01-01'",
+            "t > 3 and part < 2",
+            "i is null",
+        ],
+    )
+    def test_rows_are_those_of_sparks_reader(self, spark: SparkSession, table: Path, where: str) -> None:
+        own = spark.read.format("coldframe").load(str(table)).where(where).selectExpr(*ALL)
+        assert f"pushed aggregates: {', '.join(ALL)}]" in scan(own).toString()
+        assert own.collect() == spark.read.orc(str(table)).where(where).selectExpr(*ALL).collect()
+
+    def test_metadata_answer_without_decoding(self, spark: SparkSession, table: Path) -> None:
+        frame = spark.read.format("coldframe").load(str(table))
+        ends = frame.where("part <> 1").selectExpr("min(b)", "max(d)", "count(i)", "count(*)")
+        done = counts(ends)
+        assert (done["Units"], done["RowsDecoded"], done["Rows"]) == (0, 0, 30_000)
+        # Texts may be cut in metadata, and have to be decoded.
+        texts = frame.selectExpr("min(s)", "max(s)", "max(b)")
+        assert counts(texts)["RowsDecoded"] == ROWS
+        assert texts.collect() == [("v0", "v9999", (ROWS - 1) * 1000003 - 5)]
+
+    @pytest.mark.parametrize(
+        "asked", ["min(x)", "max(c)", "sum(i)", "count(distinct t)", "min(i + 1)", "count(*), avg(i)"]
+    )
+    def test_what_may_differ_is_left_to_spark(self, spark: SparkSession, table: Path, asked: str) -> None:
+        columns = asked.split(", ")
+        own = spark.read.format("coldframe").load(str(table)).selectExpr(*columns)
+        assert "pushed aggregates" not in scan(own).toString()
+        assert str(own.collect()) == str(spark.read.orc(str(table)).selectExpr(*columns).collect())
+
+    def test_groups_are_left_to_spark(self, spark: SparkSession, table: Path) -> None:
+        own = spark.read.format("coldframe").load(str(table)).groupBy("part").agg({"b": "max"})
+        assert "pushed aggregates" not in scan(own).toString()
+        assert sorted(own.collect()) == [(part, (part * 10_000 + 9999) * 1000003 - 5) for part in range(4)]
+
+    def test_each_use_has_its_own(self, spark: SparkSession, table: Path) -> None:
+        frame = spark.read.format("coldframe").load(str(table))
+        frame.createOrReplaceTempView("parts")
+        one = "select max(i) from parts where part = 0"
+        both = f"{one} union all select max(i) from parts where part = 1 union all select min(i) from parts"
+        assert [row[0] for row in spark.sql(both).collect()] == [9999, 19_998, 1]
+        assert frame.selectExpr("max(i)").collect() == [(ROWS - 1,)]
+        assert frame.where("i = 5").selectExpr("max(i)", "count(*)").collect() == [(5, 1)]
+
+    def test_formats_without_statistics_are_decoded(self, spark: SparkSession, numbers: Path) -> None:
+        frame = spark.read.format("coldframe").options(**NUMBERS, split_bytes="4k").load(str(numbers))
+        asked = frame.selectExpr("min(a)", "max(a)", "max(s)", "count(h)")
+        assert "pushed aggregates" in scan(asked).toString()
+        assert asked.collect() == [(0, 2999, "row 999", 3000)]
+
+    def test_lost_rows_do_not_count(self, spark: SparkSession, table: Path, tmp_path: Path) -> None:
+        rows = spark.read.orc(str(table)).select("b")
+        rows.coalesce(1).write.option("orc.stripe.size", 16384).option("orc.compress", "ZLIB").orc(
+            str(tmp_path / "whole")
+        )
+        whole = bytearray(next((tmp_path / "whole").glob("*.orc")).read_bytes())
+        for at in range(len(whole) // 4, len(whole) // 2):
+            whole[at] ^= 0x55
+        (tmp_path / "damaged.orc").write_bytes(whole)
+        frame = (
+            spark.read.format("coldframe").option("mode", "DROPMALFORMED").load(str(tmp_path / "damaged.orc"))
+        )
+        left = [row.b for row in frame.collect()]
+        assert 0 < len(left) < ROWS
+        assert frame.selectExpr("count(b)", "min(b)", "max(b)").collect() == [
+            (len(left), min(left), max(left))
+        ]
+
+
+class TestMetrics:
+    def test_a_scan_says_what_it_did(self, spark: SparkSession, table: Path) -> None:
+        frame = spark.read.format("coldframe").load(str(table))
+        done = counts(frame)
+        assert (done["Rows"], done["RowsDecoded"], done["UnitsPruned"]) == (ROWS, ROWS, 0)
+        assert done["Units"] > done["Splits"] == 4
+        size = sum(file.stat().st_size for file in table.rglob("*.orc"))
+        assert size * 0.9 < done["Bytes"] < size * 1.5
+        one = counts(frame.where(f"b = {1000003 * 12345 - 5}").select("b"))
+        assert (one["Rows"], one["Units"]) == (1, 1)
+        assert one["RowsDecoded"] < ROWS / 4
+        assert one["UnitsPruned"] == done["Units"] - 1
+        assert one["Bytes"] < done["Bytes"] / 4
+        # The session's own counting of a second run.
+        assert counts(frame.where("part = 1").select("t"))["Rows"] == 10_000
+
+
+class TestRuntimeFilters:
+    def test_the_values_of_a_join_prune_stripes(
+        self, spark: SparkSession, table: Path, tmp_path: Path
+    ) -> None:
+        wanted = "select cast(id * 1000003 - 5 as bigint) k, id w from range(0, 40000, 1000)"
+        spark.sql(wanted).write.parquet(str(tmp_path / "wanted"))
+        few = F.broadcast(spark.read.parquet(str(tmp_path / "wanted")).where("w in (3000, 31000, null)"))
+        frame = spark.read.format("coldframe").load(str(table))
+        joined = frame.join(few, F.expr("b = k")).select("i", "s", "w")
+        assert "RuntimeFilters: [dynamicpruning" in joined._jdf.queryExecution().executedPlan().toString()
+        expected = [(3000, "v3000", 3000), (31_000, "v31000", 31_000)]
+        # Each run has its own, and so has each use.
+        for _ in range(2):
+            assert sorted(joined.collect()) == expected
+        others = F.broadcast(spark.read.parquet(str(tmp_path / "wanted")).where("w = 8000"))
+        both = joined.union(frame.join(others, F.expr("b = k")).select("i", "s", "w"))
+        assert sorted(both.collect()) == [expected[0], (8000, "v8000", 8000), expected[1]]
+        leaves = joined._jdf.queryExecution().executedPlan().collectLeaves()
+        found = [leaves.apply(at) for at in range(leaves.size())]
+        own = next(leaf for leaf in found if leaf.metrics().contains("coldframeUnits"))
+        assert int(own.metrics().apply("coldframeRows").value()) <= 4, "two rows in each of two runs"
+        assert int(own.metrics().apply("coldframeUnits").value()) <= 4
+
+    def test_only_rows_that_match_are_lost(self, spark: SparkSession, table: Path, tmp_path: Path) -> None:
+        """An outer join keeps rows that the other side has not."""
+        spark.sql("select 'v7' k union all select null").write.parquet(str(tmp_path / "keys"))
+        keys = F.broadcast(spark.read.parquet(str(tmp_path / "keys")).where("k is null or k > ''"))
+        frame = spark.read.format("coldframe").load(str(table)).select("s", "i")
+        assert frame.join(keys, F.expr("s = k"), "left").count() == ROWS
+        assert frame.join(keys, F.expr("s = k"), "leftsemi").collect() == [("v7", None)]
+        assert frame.join(keys, F.expr("s = k"), "leftanti").count() == ROWS - 1
+
+
+class TestFieldsOfStructs:
+    QUERIES = (
+        "s.a",
+        "s.deep.y",
+        "s.l.p",
+        "s.l[0].q, s.a",
+        "s.m['k'].u",
+        "s.deep",
+        "id, s.missing.n",
+        "sum(s.deep.x), count(s), count(s.b)",
+    )
+
+    @pytest.mark.parametrize("columns", QUERIES)
+    @pytest.mark.parametrize(
+        "where", ["true", "s.b is not null and id > 7", "s.deep.x % 5 = 1 and s.a < 4000"]
+    )
+    def test_rows_are_those_of_sparks_reader(
+        self, spark: SparkSession, nested: Path, columns: str, where: str
+    ) -> None:
+        asked = f"select {columns} from {{}}.`{nested}` where {where}"
+        spark.sql(f"create or replace temporary view nested using coldframe options (path '{nested}')")
+        own = spark.sql(f"select {columns} from nested where {where}").collect()
+        assert sorted(map(str, own)) == sorted(map(str, spark.sql(asked.format("orc")).collect()))
+
+    def test_other_fields_are_not_read(self, spark: SparkSession, nested: Path) -> None:
+        frame = spark.read.format("coldframe").load(str(nested))
+        whole, one = counts(frame.select("s"))["Bytes"], counts(frame.select("s.a"))["Bytes"]
+        assert one < whole / 4, (one, whole)
+
+
+class TestStatistics:
+    @pytest.fixture(autouse=True)
+    def _by_cost(self, spark: SparkSession) -> Iterator[None]:
+        spark.conf.set("spark.sql.cbo.enabled", True)
+        yield
+        spark.conf.unset("spark.sql.cbo.enabled")
+
+    def of(self, frame: DataFrame) -> Any:
+        return frame._jdf.queryExecution().optimizedPlan().stats()
+
+    def test_rows_of_many_files(self, spark: SparkSession, table: Path) -> None:
+        frame = spark.read.format("coldframe").load(str(table))
+        assert self.of(frame).rowCount().toString() == f"Some({ROWS})"
+        assert self.of(frame.where("part = 2")).rowCount().toString() == "Some(10000)"
+        assert self.of(frame.where("b > 3")).rowCount().toString() == "None"
+        spark.conf.set("spark.sql.cbo.enabled", False)
+        assert self.of(frame.select("b")).rowCount().toString() == "None"
+
+    def test_columns(self, spark: SparkSession, table: Path) -> None:
+        if spark.version.startswith("3.3"):
+            pytest.skip("Spark asks for them from 3.4 on")
+        frame = spark.read.format("coldframe").load(str(table)).where("part < 3")
+        known = self.of(frame.select("t", "i", "o", "s", "n", "part", "d")).attributeStats().toSeq()
+        found = {}
+        for at in range(known.size()):
+            attribute, stat = known.apply(at)._1(), known.apply(at)._2()
+            found[attribute.name()] = [
+                stat.min().toString(),
+                stat.max().toString(),
+                stat.nullCount().toString(),
+                stat.distinctCount().toString(),
+            ]
+        nulls = len(range(0, 30_000, 7))
+        assert found == {
+            "t": ["Some(-50)", "Some(49)", "Some(0)", "Some(100)"],
+            "i": ["Some(1)", "Some(29999)", f"Some({nulls})", f"Some({30_000 - nulls})"],
+            "o": ["Some(false)", "Some(true)", "Some(0)", "Some(2)"],
+            "s": ["None", "None", "Some(0)", "None"],
+            "n": ["None", "None", "Some(30000)", "None"],
+            "part": ["Some(0)", "Some(2)", "Some(0)", "Some(3)"],
+            "d": ["Some(-214)", "Some(85)", "Some(0)", "Some(300)"],
+        }
