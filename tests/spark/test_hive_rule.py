@@ -20,12 +20,16 @@ TAKEN = {
     "odd": 1,
     "days": 1,
     "one day": 1,
+    "days twice": 2,
+    "some day": 1,
     "join": 2,
+    "no nulls": 1,
+    "not altered": 1,
     "wider": 1,
     "written": 1,
 }
-"""Scans by the connector. The other queries are left to Spark: other columns in a partition, char, varchar, a
-partition of null, no file, ORC, and names of files.
+"""Scans by the connector. The other queries are left to Spark: other columns in a partition that is read,
+char, varchar, a partition of null that is read, no file, ORC, and names of files.
 """
 
 
@@ -54,4 +58,5 @@ def test_rows_are_those_of_sparks_reader(tmp_path: Path) -> None:
         assert facts["spark"][name][0] == 0, name
     # A table that was written to shows it, also to a DataFrame that was made before.
     assert facts["late"] == [60, 61, 61, 1]
+    assert facts["reused"] == [2, 31, "late", 61]
     assert facts["cached"] == [True, 4]

@@ -13,7 +13,8 @@ public class Extensions extends AbstractFunction1<SparkSessionExtensions, BoxedU
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
     Function1<SparkSession, Rule<LogicalPlan>> rule = HiveScans::new;
-    extensions.injectPostHocResolutionRule(rule);
+    // Filters stand right above their tables by then, and what is cached was looked up by Spark's own names for them.
+    extensions.injectPreCBORule(rule);
     return BoxedUnit.UNIT;
   }
 }

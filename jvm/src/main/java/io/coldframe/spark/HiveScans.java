@@ -1,9 +1,14 @@
 package io.coldframe.spark;
 
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Set;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
@@ -40,16 +45,18 @@ final class HiveScans extends Rule<LogicalPlan> {
     if (setting.equalsIgnoreCase("off") || setting.equalsIgnoreCase("false")) {
       return plan;
     }
-    return plan.resolveOperatorsUp(
+    Set<LogicalPlan> left = Collections.newSetFromMap(new IdentityHashMap<>());
+    return plan.transformDown(
         new AbstractPartialFunction<LogicalPlan, LogicalPlan>() {
           @Override
           public boolean isDefinedAt(LogicalPlan node) {
-            return node instanceof HiveTableRelation;
+            return node instanceof HiveTableRelation
+                || (node instanceof Filter && ((Filter) node).child() instanceof HiveTableRelation);
           }
 
           @Override
           public <A extends LogicalPlan, B> B applyOrElse(A node, Function1<A, B> otherwise) {
-            LogicalPlan scan = isDefinedAt(node) ? replaced((HiveTableRelation) node, plan) : null;
+            LogicalPlan scan = isDefinedAt(node) ? replaced(node, plan, left) : null;
             @SuppressWarnings("unchecked")
             B made = (B) scan;
             return scan == null ? otherwise.apply(node) : made;
@@ -57,19 +64,28 @@ final class HiveScans extends Rule<LogicalPlan> {
         });
   }
 
-  /** The scan in the place of another; null where Spark keeps its own. */
-  private LogicalPlan replaced(HiveTableRelation relation, LogicalPlan plan) {
+  /**
+   * A scan, and the filter above it if there is one, with ours in the scan's place; null where Spark keeps its own. What was left
+   * with its filter is not tried without it.
+   */
+  private LogicalPlan replaced(LogicalPlan node, LogicalPlan plan, Set<LogicalPlan> left) {
+    Expression condition = node instanceof Filter ? ((Filter) node).condition() : null;
+    HiveTableRelation relation = (HiveTableRelation) (condition == null ? node : ((Filter) node).child());
     String name = relation.tableMeta().identifier().unquotedString();
+    if (condition == null && left.contains(relation)) {
+      return null;
+    }
     try {
       if (namesFiles(plan)) {
         throw new Left("the query asks for the names of files (input_file_name)");
       }
-      LogicalPlan made = relation(new HiveTable(session, relation), relation);
+      LogicalPlan made = relation(new HiveTable(session, relation, condition), relation);
       LOG.debug("{} is read by coldframe", name);
-      return made;
+      return condition == null ? made : new Filter(condition, made);
     } catch (Left | ReflectiveOperationException | RuntimeException e) {
       // Whatever it is: a query that Spark can answer goes on.
       LOG.debug("{} is left to Spark: {}", name, e.getMessage());
+      left.add(relation);
       return null;
     }
   }

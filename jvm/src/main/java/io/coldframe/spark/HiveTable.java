@@ -1,6 +1,5 @@
 package io.coldframe.spark;
 
-import io.coldframe.UnsupportedError;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
@@ -15,6 +14,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.read.ScanBuilder;
@@ -22,8 +22,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * A table of RCFiles as a Hive metastore defines it. Its partitions and files are looked up for each use, as Spark does: what was
- * written since the last one belongs to it.
+ * A table of RCFiles as a Hive metastore defines it, for one query: those of its partitions that the query's filter leaves, and the
+ * files that are there now.
  */
 final class HiveTable implements SupportsRead {
   /** Values of these types are the same by Hive's SerDe in Spark and here. Timestamps: see {@link #demandTypes}. */
@@ -35,14 +35,13 @@ final class HiveTable implements SupportsRead {
   /** What a metastore calls the partition of null. */
   private static final String NULL = "__HIVE_DEFAULT_PARTITION__";
 
-  private final SparkSession session;
   private final TableIdentifier name;
   private final StructType schema;
-  /** Of its files when the query was analysed. */
-  private final String fingerprint;
+  private final OpenTable open;
 
-  HiveTable(SparkSession session, HiveTableRelation relation) throws HiveScans.Left, ReflectiveOperationException {
-    this.session = session;
+  /** {@code condition}: the filter above it, or null. */
+  HiveTable(SparkSession session, HiveTableRelation relation, Expression condition)
+      throws HiveScans.Left, ReflectiveOperationException {
     name = relation.tableMeta().identifier();
     StructType columns = new StructType();
     for (Object each : Reflected.all(relation, "output")) {
@@ -50,27 +49,12 @@ final class HiveTable implements SupportsRead {
       columns = columns.add(attribute.name(), attribute.dataType(), attribute.nullable());
     }
     schema = columns;
-    // Not kept for the first use: the table may be written to before that.
-    fingerprint = open().fingerprint();
+    open = open(session, new HivePartitions(session, relation, condition));
   }
 
   @Override
   public String name() {
     return name.unquotedString();
-  }
-
-  /** Those of the same files are equal: Spark takes what it has cached of a table as long as nothing is written to it. */
-  @Override
-  public boolean equals(Object other) {
-    return other instanceof HiveTable
-        && ((HiveTable) other).name.equals(name)
-        && ((HiveTable) other).schema.equals(schema)
-        && ((HiveTable) other).fingerprint.equals(fingerprint);
-  }
-
-  @Override
-  public int hashCode() {
-    return fingerprint.hashCode();
   }
 
   @Override
@@ -86,15 +70,11 @@ final class HiveTable implements SupportsRead {
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap scan) {
-    try {
-      return new ColdframeScanBuilder(open(), schema, Collections.emptyMap());
-    } catch (HiveScans.Left | ReflectiveOperationException e) {
-      throw new UnsupportedError(
-          name() + " as it is now: " + e.getMessage() + " (" + HiveScans.SETTING + " = off leaves it to Spark)");
-    }
+    return new ColdframeScanBuilder(open, schema, Collections.emptyMap());
   }
 
-  private OpenTable open() throws HiveScans.Left, ReflectiveOperationException {
+  private OpenTable open(SparkSession session, HivePartitions partitions)
+      throws HiveScans.Left, ReflectiveOperationException {
     Object catalog = Reflected.call(Reflected.call(session, "sharedState"), "externalCatalog");
     Object client = Reflected.call(Reflected.call(Reflected.call(catalog, "unwrapped"), "client"), "msClient");
     String database = name.database().getOrElse(() -> "default");
@@ -109,8 +89,7 @@ final class HiveTable implements SupportsRead {
     if (keys.isEmpty()) {
       folders.append(folder(storage, keys, Collections.emptyList()));
     } else {
-      List<?> all = (List<?>) Reflected.call(client, "listPartitions", database, name.table(), (short) -1);
-      for (Object partition : all) {
+      for (Object partition : partitions.of(client, database, name.table())) {
         Object own = Reflected.call(partition, "getSd");
         demandSame("SerDe", options, options(partition, own));
         demandSame("columns", columns, columns(own));
@@ -118,7 +97,8 @@ final class HiveTable implements SupportsRead {
         folders.append(folders.length() > 1 ? "," : "").append(folder(own, keys, values));
       }
     }
-    return new OpenTable(options, schema, folders.append("]").toString());
+    // Now: what cannot be opened is left to Spark.
+    return new OpenTable(options, schema, folders.append("]").toString()).opened();
   }
 
   private static void demandSame(String what, Object ofTable, Object ofPartition) throws HiveScans.Left {

@@ -2,11 +2,8 @@ package io.coldframe.spark;
 
 import java.lang.ref.PhantomReference;
 import java.lang.ref.ReferenceQueue;
-import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -84,6 +81,12 @@ final class OpenTable {
     return ofHive ? json.replaceAll("(\"(?:type|elementType|keyType|valueType)\":\"timestamp)\"", "$1_ntz\"") : json;
   }
 
+  /** The same, open. */
+  OpenTable opened() {
+    number();
+    return this;
+  }
+
   String name() {
     return new String(Native.name(number()), StandardCharsets.UTF_8);
   }
@@ -123,17 +126,6 @@ final class OpenTable {
 
   long[] statistics(String request) {
     return Native.statistics(number(), Json.bytes(request));
-  }
-
-  /** The same for the same files, of the same sizes and times. */
-  String fingerprint() {
-    try {
-      MessageDigest digest = MessageDigest.getInstance("SHA-256");
-      plan("{\"schema\":" + new StructType().json() + ",\"filters\":[]}").forEach(digest::update);
-      return new BigInteger(1, digest.digest()).toString(16);
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException(e); // every Java has it
-    }
   }
 
   List<byte[]> plan(String request) {

@@ -52,8 +52,13 @@ final class Reflected {
 
   /** What a method gives as a Seq. */
   static List<Object> all(Object target, String name) throws ReflectiveOperationException {
+    return all(call(target, name));
+  }
+
+  /** What is in a Seq. */
+  static List<Object> all(Object seq) {
     List<Object> found = new ArrayList<>();
-    for (Iterator<?> each = ((Seq<?>) call(target, name)).iterator(); each.hasNext(); ) {
+    for (Iterator<?> each = ((Seq<?>) seq).iterator(); each.hasNext(); ) {
       found.add(each.next());
     }
     return found;
