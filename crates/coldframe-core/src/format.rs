@@ -501,10 +501,8 @@ pub trait TableFile: Send + Sync + Debug {
         Ok(Vec::new())
     }
 
-    /// The number, the smallest and the largest of some top-level columns' values in each unit of a split, as far as the
-    /// metadata state them exactly: what decoding would find. `None`: the rows have to be decoded.
-    fn extremes(&self, split: &Split, columns: &[String]) -> Result<Option<Vec<Extremes>>> {
-        let _ = (split, columns);
+    /// What metadata say exactly of top-level columns in each unit of a split; `None`: the rows have to be decoded.
+    fn extremes(&self, _split: &Split, _columns: &[String]) -> Result<Option<Vec<Extremes>>> {
         Ok(None)
     }
 
