@@ -51,9 +51,9 @@ class Options:
     on_error: str = "raise"
     on_vanished: str = "fail"
     most_vanished: float = 0.5
-    """Of a table's bytes, how much may be gone for `on_vanished` to take it out;"""
+    """The largest share of a table's bytes that may be gone for `on_vanished` to take it out."""
     dropped: tuple[str, ...] = ()
-    """and names or paths of tables, or patterns of them, that may be gone altogether."""
+    """Names or paths of tables, or patterns of them, that may be gone altogether."""
     on_foreign_changes: str = "refuse"
     leave_behind: tuple[str, ...] = ()
     """What of directories need not be in the target for them to be safe to delete: see `left_out`."""
@@ -77,13 +77,13 @@ class Options:
     converted by Spark."""
     catalog: str | None = None
     """Where the tables are registered: of Iceberg, a name in PyIceberg's configuration; of Parquet and Delta,
-    `thrift://host:9083[/database]`;"""
+    `thrift://host:9083[/database]`."""
     namespace: str | None = None
-    """the namespace there, for all tables;"""
+    """The namespace there, for all tables."""
     rename: Mapping[str, str] = field(default_factory=dict)
-    """tables that get other names there, `table` or `namespace.table`;"""
+    """Tables that get other names there, `table` or `namespace.table`."""
     suffix: str = ""
-    """and what is added to the names of all others."""
+    """What is added there to the names of all others."""
     switch: bool = False
     """Whether verified tables get the names of those that they were made of."""
     selection: Selection = field(default_factory=Selection)

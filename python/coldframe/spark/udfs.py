@@ -1,7 +1,7 @@
 """Files inside UDFs: what `mapInArrow` hands out, and files that stay open for look-ups.
 
-    paths.mapInArrow(lambda batches: decode(batches), coldframe.spark.columns_of(example))
-                                       └── for each path: yield from coldframe.spark.batches(path)
+    paths.mapInArrow(decode, udfs.columns_of(example))
+                     └── for each path: yield from udfs.batches(path)
 
 Spark compares the batches of a UDF with the declared columns, type by type, so both are made here.
 """

@@ -24,12 +24,13 @@ class Due:
     file: SourceFile
     key: str
     schema: str = ""
-    """Of what was converted: the names of the columns that it had, and of those that it was written with;"""
+    """If it was converted: the name of the columns that it had."""
     written: str = ""
+    """If it was converted: the name of the columns that it was written with."""
     has_parts: bool = False
-    """and whether there was a row in it;"""
+    """If it was converted: whether there was a row in it."""
     shared: str = ""
-    """the file of the target that it shares with other sources."""
+    """If it was converted: the file of the target that it shares with other sources."""
     again: bool = False
     """Of what is to be converted: its content was converted before; the files are lost, or begun afresh."""
     why: str = ""

@@ -86,9 +86,9 @@ class Audit:
     told: list[Reason] = field(default_factory=list)
     """What is wrong with tables as a whole."""
     journal: bool = True
-    """Whether there was a journal to compare with;"""
+    """Whether there was a journal to compare with."""
     tables: list[Json] = field(default_factory=list)
-    """and what there was of each table: its own log, and the rows that it says it has."""
+    """What there was of each table: its own log, and the rows that it states."""
 
     def __post_init__(self) -> None:
         self._standing: dict[str, Standing] = {}

@@ -42,11 +42,11 @@ class Standing:
     whole: Difference | None = None
     """What is wrong with the table as a whole."""
     missing: dict[str, Difference] = field(default_factory=dict)
-    """Files that are not there, or not with their size, and why;"""
+    """Files that are missing or have another size, and why."""
     changed: dict[str, Difference] = field(default_factory=dict)
-    """files whose rows others deleted or wrote elsewhere, the first of them, and why;"""
+    """Files whose rows others deleted or wrote elsewhere, and why; the first of them only."""
     counts: Counter[str] = field(default_factory=Counter)
-    """how many differences there are of each kind."""
+    """The number of differences of each kind."""
     foreign: list[str] = field(default_factory=list)
     """Files of others that readers see."""
 

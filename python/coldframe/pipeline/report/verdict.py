@@ -330,9 +330,9 @@ class TableFacts:
     """What is known of a table at the end of a run."""
 
     written: int
-    """Sources of which something lies in the target;"""
+    """Sources of which something lies in the target."""
     unverified: int
-    """those of them that were not read back."""
+    """Sources whose files were written and not read back."""
     statuses: Mapping[str, int]
     """How many sources there are of each status."""
     losses: Mapping[str, int] = field(default_factory=dict)
@@ -361,9 +361,9 @@ class RunFacts:
     hidden: int = 0
     stray: int = 0
     left_out: int = 0
-    """What could be read from directories, and was not asked for;"""
+    """Parts of directories that could be read and were not asked for."""
     left_behind: int = 0
-    """what of that the user named."""
+    """Those of them that the user named."""
     metastore: int = 0
     told: tuple[Reason, ...] = ()
 

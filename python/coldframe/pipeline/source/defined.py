@@ -50,9 +50,9 @@ class Part:
     format: str
     """By the metastore: one of ours, or the name of a class."""
     rows: tuple[int, ...] = ()
-    """The numbers of rows that the metastore states,"""
+    """The numbers of rows that the metastore states."""
     is_accurate: bool = False
-    """and whether it claims that they are accurate."""
+    """Whether the metastore claims that they are accurate."""
     readings: Mapping[str, int] = field(default_factory=dict)
     """How its files are read, by the format that their bytes have. Empty where nothing of it is taken."""
     directories: Mapping[str, int] = field(default_factory=dict)

@@ -86,13 +86,13 @@ class MetastoreReport:
 
     uri: str
     tables: int = 0
-    """That lie in the source;"""
+    """Tables that lie in the source."""
     partitions: int = 0
-    """and partitions of them."""
+    """Partitions of these tables."""
     compared: int = 0
-    """Tables and partitions whose number of rows was compared;"""
+    """Tables and partitions whose number of rows was compared."""
     agreed: int = 0
-    """and was the same."""
+    """Those of the compared that had the same number."""
     findings: Findings = field(default_factory=Findings)
     """Those that are of no table of the report."""
 

@@ -42,9 +42,9 @@ class Place:
     table: str
     partition: str = ""
     rows: tuple[int, ...] = ()
-    """The numbers that are stated; none where nothing is known;"""
+    """The numbers that are stated; none where nothing is known."""
     is_accurate: bool = False
-    """whether the metastore claims that they are accurate."""
+    """Whether the metastore claims that they are accurate."""
     format: str = ""
     """By its input format: one of ours, or the name of the class; empty where none is said."""
     location: str = ""
