@@ -1,0 +1,58 @@
+"""Clients of Spark Connect: both sources, and how a client knows which one a server has."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spark_data import HAS_PYTHON_SOURCE
+
+import coldframe
+import coldframe.spark
+
+for needed in ("grpc", "grpc_status", "zstandard"):
+    pytest.importorskip(needed, reason="Spark Connect's client is not installed (pyspark[connect])")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not HAS_PYTHON_SOURCE, reason="tried on the newest Spark"),
+]
+
+
+def client(numbers: Path, with_jar: str) -> dict[str, Any]:
+    """What a client found at a server with or without the jar."""
+    try:
+        coldframe.spark.jar()
+    except coldframe.UnsupportedError as missing:
+        pytest.skip(str(missing))
+    path = os.pathsep.join(
+        [str(Path(coldframe.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    )
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": path}
+    command = [sys.executable, str(Path(__file__).with_name("connect_job.py")), str(numbers), with_jar]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stderr[-5000:]
+    facts: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    assert (facts["remote"], facts["count"], facts["found"]) == (True, 3000, [["row 77", 38.5]])
+    assert (facts["chosen"], facts["python"]) == ([1000, 1001, 1002, 1003, 1004], 10)
+    return facts
+
+
+def test_a_server_with_the_jar(numbers: Path) -> None:
+    facts = client(numbers, "jar")
+    assert facts["loaded"]
+    assert "[columns: s] [pushed filters: " in facts["plan"]
+
+
+def test_a_server_without_it(numbers: Path) -> None:
+    facts = client(numbers, "none")
+    assert not facts["loaded"]
+    assert "pushed filters" not in facts["plan"]
+    loaded, rows, plan = facts["brought"]
+    assert (loaded, rows) == (True, 1)
+    assert "pushed filters: " in plan
