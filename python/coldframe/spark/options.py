@@ -53,10 +53,15 @@ class WriteOptions:
 
 def read_options(given: Mapping[str, str], format: str | None) -> ReadOptions:
     """Parses the options of a reader. `format`: that of the Spark format's name, None for `coldframe`."""
-    of_table = {name.lower(): text for name, text in given.items() if name.lower() in _OF_ICEBERG}
-    of_files = {name: text for name, text in given.items() if name.lower() not in _OF_ICEBERG}
-    found = ReadOptions(**load_options(of_files, format))
-    return replace(found, of_table={name: _of_iceberg(name, text) for name, text in of_table.items()})
+    of_table = {name: text for name, text in given.items() if _is_of_iceberg(name.lower(), text)}
+    of_files = {name: text for name, text in given.items() if name not in of_table}
+    read = {name.lower(): _of_iceberg(name.lower(), text) for name, text in of_table.items()}
+    return replace(ReadOptions(**load_options(of_files, format)), of_table=read)
+
+
+def _is_of_iceberg(name: str, text: str) -> bool:
+    # Spark's catalog calls the path of a table `location`, too.
+    return name in _OF_ICEBERG and (name != "location" or text.lstrip().startswith("{"))
 
 
 def _of_iceberg(name: str, text: str) -> Any:
