@@ -4,7 +4,7 @@
 
 #![expect(unsafe_code, reason = "the JVM finds native methods by unmangled names")]
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use arrow_array::RecordBatch;
 use jni::objects::{JByteArray, JClass};
@@ -12,7 +12,7 @@ use jni::sys::{jbyteArray, jlong, jlongArray};
 use jni::{Env, EnvUnowned};
 
 use crate::failure::{Failure, Throw};
-use crate::handles::Handles;
+use crate::handles::{Handles, locked};
 use crate::plan::Table;
 use crate::reader::Reader;
 use crate::{allocator, layout, plan, task};
@@ -44,10 +44,6 @@ fn longs(env: &mut Env<'_>, of: &[i64]) -> Result<Bytes, Failure> {
     array.set_region(env, 0, of)?;
     let array: jlongArray = array.into_raw();
     Ok(Returned(array.cast()))
-}
-
-fn reader(of: &Mutex<Reader>) -> MutexGuard<'_, Reader> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The library's version.
@@ -235,7 +231,7 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_Native_next<'a>(
 ) -> Bytes {
     env.with_env(|env| {
         let of = READERS.get(number)?;
-        let Some(batch) = reader(&of).next_batch()? else { return Ok(Bytes::default()) };
+        let Some(batch) = locked(&of).next_batch()? else { return Ok(Bytes::default()) };
         let mut layout = vec![0];
         layout::write(&batch, &mut layout)?;
         let batch = BATCHES.add(batch);
@@ -276,7 +272,7 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_Native_counts<'a>(
 ) -> Bytes {
     env.with_env(|env| {
         let of = READERS.get(number)?;
-        let counts = reader(&of).counts().to_longs();
+        let counts = locked(&of).counts().to_longs();
         longs(env, &counts)
     })
     .resolve::<Throw>()

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "the JVM finds native methods by unmangled names")]
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use jni::EnvUnowned;
 use jni::objects::{JByteArray, JClass};
@@ -10,15 +10,11 @@ use jni::sys::{jboolean, jlong};
 
 use crate::entry::{Bytes, bytes};
 use crate::failure::{Failure, Throw};
-use crate::handles::Handles;
+use crate::handles::{Handles, locked};
 use crate::plan;
 use crate::stream::Stream;
 
 static STREAMS: Handles<Mutex<Stream>> = Handles::new("stream");
-
-fn stream(of: &Mutex<Stream>) -> MutexGuard<'_, Stream> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Opens a stream by its options and columns.
 // SAFETY: no other symbol has this name, which JNI gives to a method of our class.
@@ -47,7 +43,7 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_recall<'a>(
     env.with_env(|env| {
         let entries = env.convert_byte_array(&entries)?;
         let of = STREAMS.get(number)?;
-        let mut stream = stream(&of);
+        let mut stream = locked(&of);
         stream.recall(&entries)?;
         Ok::<_, Failure>(stream.last())
     })
@@ -65,7 +61,7 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_fresh<'a>(
 ) -> Bytes {
     env.with_env(|env| {
         let of = STREAMS.get(number)?;
-        let entry = stream(&of).fresh(unlimited)?;
+        let entry = locked(&of).fresh(unlimited)?;
         entry.map_or_else(|| Ok(Bytes::default()), |entry| bytes(env, &entry))
     })
     .resolve::<Throw>()
@@ -81,7 +77,7 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_all<'a>(
 ) -> Bytes {
     env.with_env(|env| {
         let of = STREAMS.get(number)?;
-        let all = stream(&of).all();
+        let all = locked(&of).all();
         bytes(env, &all)
     })
     .resolve::<Throw>()
@@ -97,7 +93,7 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_freeze<'a>(
 ) {
     env.with_env(|_| {
         let of = STREAMS.get(number)?;
-        stream(&of).freeze()?;
+        locked(&of).freeze()?;
         Ok::<_, Failure>(())
     })
     .resolve::<Throw>();
@@ -117,7 +113,7 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_plan<'a>(
     env.with_env(|env| {
         let request = env.convert_byte_array(&request)?;
         let of = STREAMS.get(number)?;
-        let tasks = stream(&of).plan(from, to, &request)?;
+        let tasks = locked(&of).plan(from, to, &request)?;
         bytes(env, &plan::framed(&tasks)?)
     })
     .resolve::<Throw>()
