@@ -7,7 +7,8 @@ the table has none its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -21,6 +22,7 @@ __all__ = [
     "number_of",
     "public",
     "with_metadata",
+    "with_other",
     "within",
 ]
 
@@ -38,6 +40,8 @@ POSITION = pa.field("_pos", pa.int64(), metadata={ID: "2147483645", _IN_FILES: N
 """A row's number in its file."""
 FILE = pa.field("_file", pa.string(), metadata={ID: "2147483646"})
 """The location of a row's file, as the metadata has it."""
+
+Metadata: TypeAlias = Mapping[bytes, bytes]
 
 
 def with_metadata(columns: pa.Schema) -> pa.Schema:
@@ -67,17 +71,21 @@ def within(number: int) -> str:
 
 def public(schema: pa.Schema) -> pa.Schema:
     """A schema without what only the readers need."""
-    return pa.schema([_without_names(field) for field in schema])
+    ours = (_NAMES.encode(), _IN_FILES.encode())
+
+    def kept(metadata: Metadata) -> Metadata:
+        return {name: text for name, text in metadata.items() if name not in ours}
+
+    return pa.schema([with_other(field, kept) for field in schema])
 
 
-def _without_names(field: pa.Field) -> pa.Field:
+def with_other(field: pa.Field, metadata: Callable[[Metadata], Metadata]) -> pa.Field:
+    """A field, and all fields within it, with what a function makes of their metadata."""
     kind = field.type
     if pa.types.is_struct(kind):
-        kind = pa.struct([_without_names(inner) for inner in kind])
+        kind = pa.struct([with_other(inner, metadata) for inner in kind])
     elif pa.types.is_map(kind):
-        kind = pa.map_(_without_names(kind.key_field), _without_names(kind.item_field))
+        kind = pa.map_(with_other(kind.key_field, metadata), with_other(kind.item_field, metadata))
     elif pa.types.is_list(kind):
-        kind = pa.list_(_without_names(kind.value_field))
-    ours = (_NAMES.encode(), _IN_FILES.encode())
-    found = {name: text for name, text in (field.metadata or {}).items() if name not in ours}
-    return pa.field(field.name, kind, field.nullable, metadata=found or None)
+        kind = pa.list_(with_other(kind.value_field, metadata))
+    return pa.field(field.name, kind, field.nullable, metadata=metadata(field.metadata or {}) or None)

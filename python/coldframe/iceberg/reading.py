@@ -19,7 +19,7 @@ from coldframe._coldframe import Predicate, RawDataset, RawSplit, RawTableRows, 
 from coldframe.choices import OnError
 from coldframe.errors import corrupt, unsupported
 from coldframe.file import DEFAULT_BATCH_SIZE, Damage, Keys, OpenArguments, row_count_batch, threads_of
-from coldframe.iceberg.columns import ID, NUMBERS
+from coldframe.iceberg.columns import ID, NUMBERS, Metadata, with_other
 from coldframe.iceberg.files import Located
 from coldframe.iceberg.store import TableFiles
 from coldframe.ranged import RangedFile
@@ -193,7 +193,7 @@ def _parquet(file: Located, columns: pa.Schema, reading: Reading, scan: Scan) ->
     opened = _Watched(reading.files.store(file.location))
     try:
         with pq.ParquetFile(opened) as parquet:
-            schema = pa.schema([_with_id(one) for one in parquet.schema_arrow])
+            schema = pa.schema([with_other(one, _id_of_table) for one in parquet.schema_arrow])
             has_ids = any(_id(one) is not None for one in schema)
             if not has_ids and not reading.has_mapping:
                 what = "a Parquet file without field ids in a table without a name mapping"
@@ -238,17 +238,10 @@ def _id(field: pa.Field) -> bytes | None:
     return found
 
 
-def _with_id(field: pa.Field) -> pa.Field:
-    """A Parquet field with its id where those of the table have it."""
-    kind = field.type
-    if pa.types.is_struct(kind):
-        kind = pa.struct([_with_id(inner) for inner in kind])
-    elif pa.types.is_map(kind):
-        kind = pa.map_(_with_id(kind.key_field), _with_id(kind.item_field))
-    elif pa.types.is_list(kind):
-        kind = pa.list_(_with_id(kind.value_field))
-    found = (field.metadata or {}).get(_PARQUET_ID)
-    return pa.field(field.name, kind, field.nullable, metadata=None if found is None else {ID: found})
+def _id_of_table(metadata: Metadata) -> Metadata:
+    """The id of a Parquet field, under the key that those of the table have."""
+    found = metadata.get(_PARQUET_ID)
+    return {} if found is None else {ID.encode(): found}
 
 
 def one_value(value: Any, kind: pa.DataType) -> pa.Array:
