@@ -94,7 +94,7 @@ class SaslTransport(TTransportBase):  # type: ignore[misc]
             if self._most <= 0:
                 raise KerberosRefusal("the server takes no messages")
         size = 0 if self._layer == _PLAIN else _TAKEN
-        # Without an identity behind it: who has the ticket is who asks.
+        # No authorisation identity follows: the server takes the principal of the ticket.
         answer = bytes([self._layer]) + size.to_bytes(3, "big")
         self._send(_OK, self._context.wrap(answer, False).message)
 
