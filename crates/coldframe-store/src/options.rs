@@ -60,7 +60,7 @@ pub const OPTIONS: &[StoreOption] = &[
         name: "session_token",
         of: &[S3],
         aliases: &["token", "fs.s3a.session.token"],
-        help: "of temporary credentials",
+        help: "the token of temporary credentials",
     },
     StoreOption {
         name: "region",
@@ -78,19 +78,19 @@ pub const OPTIONS: &[StoreOption] = &[
             "endpoint_url_s3",
             "fs.s3a.endpoint",
         ],
-        help: "where the service is, if not at Amazon's; http:// allows http",
+        help: "the service's URL, if it is not Amazon's; an http:// URL allows http",
     },
     StoreOption {
         name: "virtual_hosted_style_request",
         of: &[S3],
         aliases: &["force_virtual_addressing", "!fs.s3a.path.style.access"],
-        help: "the bucket as part of the host's name; default false",
+        help: "whether the bucket is part of the host name; default false",
     },
     StoreOption {
         name: "skip_signature",
         of: CLOUDS,
         aliases: &["anon", "anonymous"],
-        help: "requests without credentials, for what is public",
+        help: "send requests without credentials, for public data",
     },
     StoreOption {
         name: "profile",
@@ -102,7 +102,7 @@ pub const OPTIONS: &[StoreOption] = &[
         name: "request_payer",
         of: &[S3],
         aliases: &["requester_pays", "fs.s3a.requester.pays.enabled"],
-        help: "the one who asks pays",
+        help: "the requester pays",
     },
     StoreOption {
         name: "service_account",
@@ -117,18 +117,18 @@ pub const OPTIONS: &[StoreOption] = &[
         aliases: &[],
         help: "path of application default credentials",
     },
-    StoreOption { name: "bearer_token", of: &[Google], aliases: &["access_token"], help: "a token of OAuth" },
+    StoreOption { name: "bearer_token", of: &[Google], aliases: &["access_token"], help: "an OAuth token" },
     StoreOption {
         name: "base_url",
         of: &[Google],
         aliases: &["endpoint", "endpoint_url", "endpoint_override"],
-        help: "where the service is, if not at Google's",
+        help: "the service's URL, if it is not Google's",
     },
     StoreOption {
         name: "account_name",
         of: &[Azure],
         aliases: &["storage_account_name"],
-        help: "the storage account, where the URL does not say it",
+        help: "the storage account, if the URL does not name it",
     },
     StoreOption {
         name: "account_key",
@@ -142,7 +142,7 @@ pub const OPTIONS: &[StoreOption] = &[
         aliases: &["sas_key", "storage_sas_token", "storage_sas_key"],
         help: "a shared access signature",
     },
-    StoreOption { name: "bearer_token", of: &[Azure], aliases: &["token"], help: "a token of OAuth" },
+    StoreOption { name: "bearer_token", of: &[Azure], aliases: &["token"], help: "an OAuth token" },
     StoreOption { name: "client_id", of: &[Azure], aliases: &[], help: "of a service principal" },
     StoreOption { name: "client_secret", of: &[Azure], aliases: &[], help: "of a service principal" },
     StoreOption {
@@ -155,19 +155,19 @@ pub const OPTIONS: &[StoreOption] = &[
         name: "endpoint",
         of: &[Azure],
         aliases: &["account_host", "endpoint_url"],
-        help: "where the service is, if not at Microsoft's",
+        help: "the service's URL, if it is not Microsoft's",
     },
     StoreOption {
         name: "allow_http",
         of: ALL_HTTP,
         aliases: &["!use_ssl", "!fs.s3a.connection.ssl.enabled"],
-        help: "http without TLS; an http:// URL or endpoint says so too",
+        help: "allow http without TLS; an http:// URL or endpoint implies it",
     },
     StoreOption {
         name: "allow_invalid_certificates",
         of: ALL_HTTP,
         aliases: &["!verify", "!tls_verify_certificates"],
-        help: "any certificate is believed",
+        help: "accept any certificate",
     },
     StoreOption { name: "proxy_url", of: ALL_HTTP, aliases: &[], help: "a proxy for all requests" },
     StoreOption {
@@ -180,37 +180,37 @@ pub const OPTIONS: &[StoreOption] = &[
         name: "connect_timeout",
         of: ALL_HTTP,
         aliases: &[],
-        help: "seconds until a connection must stand; default 5",
+        help: "seconds to wait for a connection; default 5",
     },
     StoreOption {
         name: "max_retries",
         of: ALL_HTTP,
         aliases: &["fs.s3a.attempts.maximum"],
-        help: "how often a failed request is tried again; default 4",
+        help: "how often a failed request is retried; default 4",
     },
     StoreOption {
         name: "retry_timeout",
         of: ALL_HTTP,
         aliases: &[],
-        help: "seconds after which it is not tried again; default 60",
+        help: "seconds after which it is not retried any more; default 60",
     },
     StoreOption {
         name: "hadoop_conf_dir",
         of: &[Hdfs],
         aliases: &[],
-        help: "where core-site.xml and hdfs-site.xml are; default HADOOP_CONF_DIR",
+        help: "the directory of core-site.xml and hdfs-site.xml; default HADOOP_CONF_DIR",
     },
     StoreOption {
         name: "user",
         of: &[Hdfs],
         aliases: &["effective_user"],
-        help: "the user that HDFS is told; default HADOOP_USER_NAME",
+        help: "the HDFS user; default HADOOP_USER_NAME",
     },
     StoreOption {
         name: "webhdfs",
         of: &[Hdfs],
         aliases: &[],
-        help: "where NameNodes have their web servers (http://nn:9870, several with commas), to read what can be seen of files that are being written",
+        help: "the web servers of the NameNodes (http://nn:9870, separated by commas), to read the visible part of files that are being written",
     },
 ];
 
@@ -433,7 +433,7 @@ mod tests {
             Options::new(S3, &given(&[("secret_acess_key", "hush")]), |_| false).err().unwrap().to_string();
         assert!(error.contains("secret_acess_key") && error.contains("secret_access_key"), "{error}");
         assert!(!error.contains("hush"));
-        // Hadoop's other settings are nobody's mistake.
+        // Hadoop's other settings are not an error.
         assert!(Options::new(S3, &given(&[("fs.s3a.fast.upload", "true")]), |_| false).is_ok());
         let hdfs =
             Options::new(Hdfs, &given(&[("dfs.client.failover.random.order", "true")]), |_| false).unwrap();
