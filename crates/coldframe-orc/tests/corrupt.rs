@@ -1,4 +1,5 @@
-//! Hostile and broken files: errors that say what is wrong, never a panic, a hang or invalid Arrow.
+//! Accidental damage (cuts, changed bytes) and single false fields: errors that say what is wrong, never a panic, a
+//! hang or invalid Arrow.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -167,6 +168,13 @@ fn claims_beyond_the_bytes_are_refused() {
     words.encodings[1] =
         proto::ColumnEncoding { kind: Some(3), dictionary_size: Some(u32::MAX), bloom_encoding: None };
     assert!(first_error(&words.bytes()).is_damage());
+    // A list of 512 times 2^30 elements, which have no stream.
+    let lengths = vec![0xc1, 0xff, 0x80, 0x80, 0x80, 0x80, 0x04, 0x00];
+    let mut list = Crafted::new(Kind::List, 512, vec![(2, 1, lengths)]);
+    list.types[1].subtypes = vec![2];
+    list.types.push(Type { kind: Some(Kind::Long.number()), ..Type::default() });
+    list.encodings.push(list.encodings[1]);
+    assert_limit(&first_error(&list.bytes()), "max_block_bytes");
     // A decimal's varint without an end.
     let streams = vec![(1, 1, vec![0xff; 100]), (5, 1, vec![0x02, 0, 0])];
     assert!(first_error(&Crafted::new(Kind::Decimal, 1, streams).bytes()).is_damage());
@@ -224,6 +232,15 @@ fn deep_and_broken_trees_are_refused() {
         let e = first_error(&tailed(b"ORC".to_vec(), &Footer { types, ..Footer::default() }));
         assert!(e.is_damage(), "{e}");
     }
+    let root = Type {
+        kind: Some(Kind::Struct.number()),
+        subtypes: vec![1, 1],
+        field_names: vec!["x".to_owned(), "y".to_owned()],
+        ..Type::default()
+    };
+    let types = vec![root, Type { kind: Some(Kind::Int.number()), ..Type::default() }];
+    let e = first_error(&tailed(b"ORC".to_vec(), &Footer { types, ..Footer::default() }));
+    assert!(e.to_string().contains("expected types in pre-order"), "{e}");
     let many = vec![Type { kind: Some(Kind::Int.number()), ..Type::default() }; 100_002];
     assert_limit(
         &first_error(&tailed(b"ORC".to_vec(), &Footer { types: many, ..Footer::default() })),

@@ -1,4 +1,4 @@
-//! Hostile and damaged files: truncation, flips, crafted sizes; what skipping loses; the place of every byte.
+//! What damage at a known place costs: the rows that are lost, and those that stay. The place of every byte.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that fails is to say where")]
 
@@ -13,11 +13,11 @@ use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
 use bytes::Bytes;
 use coldframe_core::Format;
 use coldframe_core::{Error, ErrorKind, Limits, OnError, OpenOptions, Result, Scan, TableFile, Value};
-use coldframe_orc::{Options, OrcFile, OrcFormat, proto};
+use coldframe_orc::{Kind, Options, OrcFile, OrcFormat, proto};
 use coldframe_testing::laws::assert_tolerant;
-use coldframe_testing::mutate::{flipped, shaken, spread};
-use coldframe_testing::{Dice, Fixture, fixture, layout, rows};
-use prost::Message;
+use coldframe_testing::mutate::flipped;
+use coldframe_testing::{Fixture, fixture, layout, rows};
+use support::crafted::tailed;
 
 /// A low limit, so that excessive requests of a mutant are soon refused.
 fn limits() -> Limits {
@@ -59,149 +59,12 @@ fn each_byte_belongs_to_one_leaf() {
     }
 }
 
-#[test]
-fn a_cut_file_is_an_error() {
-    for file in small() {
-        let bytes = file.bytes();
-        for length in spread(bytes.len(), 500).chain(bytes.len().saturating_sub(200)..bytes.len()) {
-            let Ok(table) = open(bytes.slice(..length)) else { continue };
-            // An empty file is an empty table; otherwise a tail in the middle may exist by chance.
-            let outcome = rows::read(table.as_ref(), OnError::Raise).unwrap();
-            assert!(
-                length == 0 || outcome.error.is_some() || outcome.batch.num_rows() == 0,
-                "{} {length}",
-                file.name()
-            );
-        }
-    }
-}
-
-/// A plain read ends in rows or an error; one with skip continues after damage.
-fn read_all(bytes: Bytes) {
-    let Ok(table) = open(bytes) else { return };
-    rows::read(table.as_ref(), OnError::Raise).unwrap();
-    for on_error in [OnError::Skip, OnError::Null] {
-        let outcome = rows::read(table.as_ref(), on_error).unwrap();
-        assert!(outcome.error.as_ref().is_none_or(|e| !e.is_damage()), "{:?}", outcome.error);
-    }
-    layout::assert_tiled(&table.inspect().unwrap());
-    table.metadata().unwrap();
-    table.verify_structure().unwrap();
-}
-
-#[test]
-fn flips_never_panic() {
-    for file in small() {
-        let bytes = file.bytes();
-        let tail = bytes.len().saturating_sub(300)..bytes.len();
-        for at in spread(bytes.len(), 120).chain(tail.step_by(3)) {
-            for mask in [0x01, 0x80, 0xff] {
-                read_all(flipped(&bytes, at, mask));
-            }
-        }
-    }
-}
-
-#[test]
-fn shaken_files_never_panic() {
-    for (seed, file) in (0..).zip(small()) {
-        let bytes = file.bytes();
-        let mut dice = Dice::new(seed);
-        for _ in 0..60 {
-            read_all(shaken(&bytes, &mut dice));
-        }
-    }
-}
-
-/// A file with the given footer, without a codec; `data` follows the magic.
-fn made(data: &[u8], footer: &proto::Footer) -> Vec<u8> {
-    let mut out = b"ORC".to_vec();
-    out.extend_from_slice(data);
-    let footer = footer.encode_to_vec();
-    out.extend_from_slice(&footer);
-    let postscript = proto::PostScript {
-        footer_length: Some(footer.len() as u64),
-        version: vec![0, 12],
-        magic: Some("ORC".to_owned()),
-        ..proto::PostScript::default()
-    };
-    let postscript = postscript.encode_to_vec();
-    out.extend_from_slice(&postscript);
-    out.push(u8::try_from(postscript.len()).unwrap());
-    out
-}
-
-fn kind(kind: u32, subtypes: &[u32], names: &[&str]) -> proto::Type {
-    proto::Type {
-        kind: Some(kind),
-        subtypes: subtypes.to_vec(),
-        field_names: names.iter().map(|n| (*n).to_owned()).collect(),
-        ..proto::Type::default()
-    }
-}
-
-fn error_of(bytes: Vec<u8>) -> Error {
+fn error_of(bytes: Bytes) -> Error {
     let table = match open(bytes) {
         Ok(table) => table,
         Err(e) => return e,
     };
     rows::read(table.as_ref(), OnError::Raise).unwrap().error.unwrap_or_else(|| panic!("no error"))
-}
-
-#[test]
-fn claims_are_not_believed() {
-    let info =
-        proto::StripeInformation { offset: Some(3), number_of_rows: Some(1 << 60), ..Default::default() };
-    let root = kind(12, &[], &[]);
-    let rows = proto::Footer { stripes: vec![info.clone()], types: vec![root.clone()], ..Default::default() };
-    let e = error_of(made(&[], &rows));
-    assert!(matches!(e.kind(), ErrorKind::LimitExceeded { option: "max_unit_rows", .. }), "{e}");
-
-    let outside = proto::StripeInformation { data_length: Some(u64::MAX), ..info };
-    let e = error_of(made(
-        &[],
-        &proto::Footer { stripes: vec![outside], types: vec![root], ..Default::default() },
-    ));
-    assert!(e.to_string().contains("expected a stripe inside the file"), "{e}");
-
-    let deep: Vec<proto::Type> = (1..=100).map(|n| kind(10, &[n], &[])).chain([kind(3, &[], &[])]).collect();
-    let e = error_of(made(&[], &proto::Footer { types: deep, ..Default::default() }));
-    assert!(matches!(e.kind(), ErrorKind::LimitExceeded { option: "max_depth", .. }), "{e}");
-
-    let own_child = vec![kind(12, &[0], &["x"])];
-    let e = error_of(made(&[], &proto::Footer { types: own_child, ..Default::default() }));
-    assert!(e.to_string().contains("expected children in 1..1, found [0]"), "{e}");
-
-    let shared = vec![kind(12, &[1, 1], &["x", "y"]), kind(3, &[], &[])];
-    let e = error_of(made(&[], &proto::Footer { types: shared, ..Default::default() }));
-    assert!(e.to_string().contains("expected types in pre-order"), "{e}");
-}
-
-#[test]
-fn a_list_cannot_claim_more_elements_than_memory_may_hold() {
-    // LENGTH: one run of 512 times 2^30, delta 0; the child has no stream at all.
-    let lengths = [0xc1, 0xff, 0x80, 0x80, 0x80, 0x80, 0x04, 0x00];
-    let streams = [(2, 1, lengths.len() as u64)].map(|(kind, column, length)| proto::Stream {
-        kind: Some(kind),
-        column: Some(column),
-        length: Some(length),
-    });
-    let encoding = proto::ColumnEncoding { kind: Some(2), ..Default::default() };
-    let footer =
-        proto::StripeFooter { streams: streams.to_vec(), columns: vec![encoding; 3], ..Default::default() };
-    let footer = footer.encode_to_vec();
-    let stripe = proto::StripeInformation {
-        offset: Some(3),
-        index_length: Some(0),
-        data_length: Some(lengths.len() as u64),
-        footer_length: Some(footer.len() as u64),
-        number_of_rows: Some(512),
-        ..Default::default()
-    };
-    let types = vec![kind(12, &[1], &["l"]), kind(10, &[2], &[]), kind(4, &[], &[])];
-    let data = [lengths.as_slice(), footer.as_slice()].concat();
-    let e = error_of(made(&data, &proto::Footer { stripes: vec![stripe], types, ..Default::default() }));
-    assert!(matches!(e.kind(), ErrorKind::LimitExceeded { option: "max_block_bytes", .. }), "{e}");
 }
 
 const ROWS: i64 = 20_000;
@@ -324,14 +187,14 @@ fn a_map_with_a_null_key_is_refused_or_lost() {
 #[test]
 fn a_number_of_rows_that_stripes_contradict_is_damage() {
     let info = proto::StripeInformation { offset: Some(3), number_of_rows: Some(0), ..Default::default() };
-    let root = kind(12, &[], &[]);
+    let root = proto::Type { kind: Some(Kind::Struct.number()), ..Default::default() };
     let footer = proto::Footer {
         stripes: vec![info],
         types: vec![root],
         number_of_rows: Some(500),
         ..Default::default()
     };
-    let bytes = made(&[], &footer);
+    let bytes = tailed(b"ORC".to_vec(), &footer);
     let e = error_of(bytes.clone());
     assert!(e.is_damage() && e.to_string().contains("expected 500 rows, found stripes of 0"), "{e}");
     let table = open(bytes).unwrap();
