@@ -16,7 +16,7 @@ from pathlib import Path
 
 SHIPPED = "coldframe-python"
 TREE = ["cargo", "tree", "--offline", "--prefix", "none", "--format", "{p} [{f}]"]
-SMALL = {"crypto-common", "digest", "proc-macro2", "quote"}
+SMALL = {"proc-macro2", "quote"}
 """Crates that compile in a moment, and that no large one depends on."""
 
 
