@@ -7,7 +7,7 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::fmt::{self, Debug};
+use std::fmt::Debug;
 use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,230 +15,19 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
-use coldframe_encoding::{Error, Limits, Result};
+use coldframe_encoding::{Error, Result};
 
-use crate::options::{Kind, OptionSpec, Options as _, Strings};
+use crate::options::OptionSpec;
 use crate::{
     Content, Damage, DamageLog, Extremes, Node, Notice, Proof, ReadAt, Scan, Source, StatedColumn, Value,
 };
 
+mod options;
+
+pub use options::{CommonOptions, KeySource, OpenOptions, SchemaSpec, WriteOptions};
+
 /// Batches of one unit, in file order.
 pub type BatchIter = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
-
-/// The columns of a file that does not store them.
-#[derive(Clone, Debug)]
-pub enum SchemaSpec {
-    /// An Arrow schema.
-    Arrow(SchemaRef),
-    /// A column list in the DDL of the format's engine: `id bigint, tags array<string>`.
-    Ddl(String),
-}
-
-/// A source of keys for encrypted files, such as the client of a key server.
-pub trait KeySource: Debug + Send + Sync {
-    /// The key with this name, or `None` if there is none or access is denied.
-    fn key(&self, name: &str) -> Result<Option<Vec<u8>>>;
-}
-
-/// Options for opening a file of any format.
-#[derive(Clone, Default)]
-pub struct OpenOptions {
-    /// Names and types of the columns, if the file does not store them (RCFile), or to replace those it stores.
-    pub schema: Option<SchemaSpec>,
-    /// Whether to skip the comparison of stored checksums.
-    pub skip_checksums: bool,
-    /// Keys for encrypted files by name.
-    pub keys: BTreeMap<String, Vec<u8>>,
-    /// Asked for keys that are not in `keys`.
-    pub key_source: Option<Arc<dyn KeySource>>,
-    /// Bounds of what the reader allocates on the word of the file.
-    pub limits: Limits,
-    /// Most threads that a scan may use; `None` leaves it to the caller's default.
-    pub threads: Option<usize>,
-    /// How scans lay out strings and binary values unless they say so themselves ([`Scan::strings`]); `None` leaves them
-    /// as the format has them.
-    pub strings: Option<Strings>,
-    /// Whether timestamps are in microseconds unless an option says otherwise ([`Capabilities::unit_option`]): for
-    /// consumers that know no finer unit.
-    pub microseconds: bool,
-    /// The format's own options by name; an unknown one is an error.
-    pub extra: BTreeMap<String, Value>,
-}
-
-crate::options! {
-    /// Options of every format: the schema, the bounds of [`Limits`], the layout of strings, and the number of threads.
-    pub struct CommonOptions for OpenOptions {
-        /// names and types of the columns, if the file does not store them: "id bigint, tags array<string>", or an
-        /// Arrow schema in Python and Rust
-        schema: Option<String>, as Kind::Schema;
-        /// largest size of a decompressed block
-        max_block_bytes: u64 = Limits::default().max_block_bytes, as Kind::SIZE;
-        /// largest number of columns
-        max_columns: u64 = Limits::default().max_columns;
-        /// deepest nesting of columns
-        max_depth: u64 = Limits::default().max_depth;
-        /// largest size of a header, footer, index or key
-        max_metadata_bytes: u64 = Limits::default().max_metadata_bytes, as Kind::SIZE;
-        /// largest number of rows in a row group, stripe or block
-        max_unit_rows: u64 = Limits::default().max_unit_rows;
-        /// "view" returns string and binary columns as Arrow's string_view and binary_view, which polars and DuckDB
-        /// use themselves: values are copied at most once, and each keeps the decoded block that it is in
-        strings: Strings;
-        /// most threads that one read may use; 1 uses only the caller's. Default: one for each processor
-        threads: Option<u64>;
-    }
-}
-
-impl fmt::Debug for OpenOptions {
-    /// Shows the names of keys, never the keys.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenOptions")
-            .field("schema", &self.schema)
-            .field("skip_checksums", &self.skip_checksums)
-            .field("keys", &self.keys.keys().collect::<Vec<_>>())
-            .field("limits", &self.limits)
-            .field("threads", &self.threads)
-            .field("strings", &self.strings)
-            .field("microseconds", &self.microseconds)
-            .field("extra", &self.extra)
-            .finish_non_exhaustive()
-    }
-}
-
-impl OpenOptions {
-    /// The key with this name, from `keys` or from the key source.
-    pub fn key(&self, name: &str) -> Result<Option<Vec<u8>>> {
-        match (self.keys.get(name), &self.key_source) {
-            (Some(key), _) => Ok(Some(key.clone())),
-            (None, Some(source)) => source.key(name),
-            (None, None) => Ok(None),
-        }
-    }
-
-    /// Moves the options of [`CommonOptions`] from `extra` to their fields.
-    pub fn take_common(&mut self) -> Result<()> {
-        let Limits { max_block_bytes, max_columns, max_depth, max_metadata_bytes, max_unit_rows } =
-            self.limits;
-        let now = CommonOptions {
-            schema: None,
-            max_block_bytes,
-            max_columns,
-            max_depth,
-            max_metadata_bytes,
-            max_unit_rows,
-            strings: self.strings.unwrap_or_default(),
-            threads: self.threads.map(|threads| threads as u64),
-        };
-        let CommonOptions {
-            schema,
-            max_block_bytes,
-            max_columns,
-            max_depth,
-            max_metadata_bytes,
-            max_unit_rows,
-            strings,
-            threads,
-        } = CommonOptions::from_given_or(&self.extra, now)?;
-        self.extra.retain(|name, _| !CommonOptions::specs().iter().any(|spec| spec.is_called(name)));
-        self.limits = Limits { max_block_bytes, max_columns, max_depth, max_metadata_bytes, max_unit_rows };
-        self.strings = Some(strings).filter(|strings| *strings != Strings::default());
-        // 0 means the default.
-        self.threads = threads.and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0);
-        if let Some(columns) = schema {
-            self.schema = Some(SchemaSpec::Ddl(columns));
-        }
-        Ok(())
-    }
-
-    /// The default options.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Adds a format's own options, given as its typed struct: `coldframe::orc::OpenOptions { .. }`.
-    #[must_use]
-    pub fn with(mut self, of_format: impl Into<Self>) -> Self {
-        self.extra.extend(of_format.into().extra);
-        self
-    }
-
-    /// Sets one of the format's own options by name.
-    #[must_use]
-    pub fn option(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.extra.insert(name.into(), value.into());
-        self
-    }
-
-    /// Sets the names and types of the columns.
-    #[must_use]
-    pub fn schema(mut self, schema: SchemaRef) -> Self {
-        self.schema = Some(SchemaSpec::Arrow(schema));
-        self
-    }
-
-    /// Sets the names and types of the columns in the DDL of the format's engine: `id bigint, tags array<string>`.
-    #[must_use]
-    pub fn schema_ddl(mut self, columns: impl Into<String>) -> Self {
-        self.schema = Some(SchemaSpec::Ddl(columns.into()));
-        self
-    }
-
-    /// Sets whether stored checksums are compared.
-    #[must_use]
-    pub fn verify_checksums(mut self, verify: bool) -> Self {
-        self.skip_checksums = !verify;
-        self
-    }
-
-    /// Adds a key for encrypted files.
-    #[must_use]
-    pub fn with_key(mut self, name: impl Into<String>, key: impl Into<Vec<u8>>) -> Self {
-        self.keys.insert(name.into(), key.into());
-        self
-    }
-
-    /// Sets the most threads that a scan may use.
-    #[must_use]
-    pub fn threads(mut self, most: usize) -> Self {
-        self.threads = Some(most);
-        self
-    }
-
-    /// Bounds for what a file may make the reader allocate.
-    #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
-    }
-}
-
-/// Options for writing a file. Every option belongs to its format.
-#[derive(Clone, Debug, Default)]
-pub struct WriteOptions {
-    /// Options by name; an unknown one is an error.
-    pub extra: BTreeMap<String, Value>,
-}
-
-impl WriteOptions {
-    /// The default options.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Adds a format's own options, given as its typed struct: `coldframe::orc::WriteOptions { .. }`.
-    #[must_use]
-    pub fn with(mut self, of_format: impl Into<Self>) -> Self {
-        self.extra.extend(of_format.into().extra);
-        self
-    }
-
-    /// Sets one option by name.
-    #[must_use]
-    pub fn option(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.extra.insert(name.into(), value.into());
-        self
-    }
-}
 
 /// What a format can do besides scans, and what it needs. This is data, so that no layer above has to know formats by
 /// name.
