@@ -8,7 +8,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`format`] | the waist: the traits that a format implements |
+//! | [`mod@format`] | the waist: the traits that a format implements |
 //! | [`io`] | byte sources and folders |
 //! | `ahead` | units whose bytes are on their way |
 //! | `request` | what to read |
@@ -26,7 +26,7 @@
 //! | `stated` | what a file states of its columns, typed |
 //! | [`proof`] | what `verify` compares |
 //! | [`contents`] | what could be read from a source beside what is asked for |
-//! | [`options`], [`writing`] | the options of formats, each declared once; what all writers see to |
+//! | [`mod@options`], [`writing`] | the options of formats, each declared once; what all writers see to |
 //! | [`process`] | what lives no longer than a process |
 //! | [`threads`] | how the columns of a unit are shared among idle threads |
 
@@ -76,7 +76,7 @@ pub use projection::Projection;
 pub use proof::{Checksums, Proof};
 pub use request::Scan;
 pub use scan::{ScanReader, UnitPlace, Work};
-pub use scout::Scouting;
+pub use scout::{Divided, Scouting};
 pub use stated::{StatedColumn, StatedEnd};
 pub use value::Value;
 

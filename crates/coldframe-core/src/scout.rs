@@ -9,9 +9,11 @@
 //! Damage is found only in what is decoded, so a scan with `skip` or `null`, which must report losses, has no
 //! scout.
 
-use arrow_array::RecordBatch;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_buffer::BooleanBuffer;
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
 
 use crate::projection::outermost;
 use crate::{OnError, PlanRequest, Predicate, Result};
@@ -47,5 +49,48 @@ impl Scouting {
     /// Which rows of a batch pass; it needs at least the filter's columns.
     pub fn passing(&self, batch: &RecordBatch) -> Result<BooleanBuffer> {
         self.0.passing(batch)
+    }
+}
+
+/// The outermost columns of a scan, divided into those of its filter and the others.
+#[derive(Debug)]
+pub struct Divided {
+    scouting: Scouting,
+    of_filter: Vec<bool>,
+    schema: SchemaRef,
+}
+
+impl Divided {
+    /// For a filtered scan of the columns of `decode`; `None` if the filter reads all of them, or none.
+    pub fn new(request: &PlanRequest, decode: &SchemaRef) -> Result<Option<Self>> {
+        let Some(scouting) = Scouting::new(request) else { return Ok(None) };
+        let Some(of_filter) = scouting.columns(decode)? else { return Ok(None) };
+        let fields = decode.fields().iter().zip(&of_filter).filter(|(_, read)| **read);
+        let schema = Arc::new(Schema::new(fields.map(|(field, _)| field.clone()).collect::<Vec<_>>()));
+        Ok(Some(Self { scouting, of_filter, schema }))
+    }
+
+    /// The filter's columns.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Whether the filter reads the column with this number.
+    pub fn is_of_filter(&self, column: usize) -> bool {
+        self.of_filter.get(column) == Some(&true)
+    }
+
+    /// Which rows of a batch of the filter's columns pass.
+    pub fn passing(&self, batch: &RecordBatch) -> Result<BooleanBuffer> {
+        self.scouting.passing(batch)
+    }
+
+    /// All columns in their order again.
+    pub fn joined(&self, of_filter: Vec<ArrayRef>, others: Vec<ArrayRef>) -> Vec<ArrayRef> {
+        let (mut of_filter, mut others) = (of_filter.into_iter(), others.into_iter());
+        self.of_filter
+            .iter()
+            .filter_map(|read| if *read { of_filter.next() } else { others.next() })
+            .collect()
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use coldframe_core::{
-    Checksums, Damage, Error, Node, Notice, OnError, OpenOptions, Plan, PlanRequest, Proof, ReadAt, Result,
-    Source, Split, TableFile, Value,
+    Checksums, Damage, Divided, Error, Node, Notice, OnError, OpenOptions, Plan, PlanRequest, Proof, ReadAt,
+    Result, Source, Split, TableFile, Value,
 };
 
 use crate::layout::dialect::Dialect;
@@ -18,7 +18,6 @@ use crate::options::Options;
 use crate::recover::{Rebuilt, last_footer, rebuild};
 use crate::scan::ScanContext;
 use crate::scan::plan::GroupPlan;
-use crate::scan::scout::Scout;
 use crate::{inspect, verify};
 
 /// An open Redfile.
@@ -151,7 +150,7 @@ impl TableFile for RedFile {
         if request.scan.on_error != OnError::Raise && part == 0 && split.range.start == 0 {
             verify::lost(&self.raw).into_iter().for_each(|damage| request.damage.push(damage));
         }
-        Ok(Box::new(GroupPlan::new(scan, Scout::new(request)?, groups)))
+        Ok(Box::new(GroupPlan::new(scan, Divided::new(request, &request.decode)?, groups)))
     }
 
     fn inspect(&self) -> Result<Node> {

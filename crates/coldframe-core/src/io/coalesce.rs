@@ -63,7 +63,7 @@ fn worthwhile(sorted: &[Range<u64>], most: u64) -> u64 {
     worthwhile
 }
 
-/// Answers `ranges` from `source` with as few requests as [`coalesce`] allows.
+/// Answers `ranges` from `source` with as few requests as `coalesce` allows.
 pub fn read_coalesced(source: &dyn ReadAt, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
     let merged = coalesce(ranges, source.worthwhile_gap());
     let blocks = source.read_ranges(&merged)?;

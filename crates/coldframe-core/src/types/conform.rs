@@ -20,9 +20,9 @@
 //! | module | holds |
 //! |---|---|
 //! | this | batches, columns, and which rule applies to which types |
-//! | [`cast`] | values: what fits, and what would be rounded |
-//! | [`nested`] | lists, maps, structs and unions |
-//! | [`times`] | timestamps |
+//! | `cast` | values: what fits, and what would be rounded |
+//! | `nested` | lists, maps, structs and unions |
+//! | `times` | timestamps |
 
 mod cast;
 mod nested;

@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use coldframe_core::format::Fetch;
 use coldframe_core::{
-    Damage, DecodeUnit, Error, ErrorContext, OnError, Plan, PlanRequest, ReadAt, Result, Unit,
+    Damage, DecodeUnit, Divided, Error, ErrorContext, OnError, Plan, PlanRequest, ReadAt, Result, Unit,
 };
 
 use super::columns::Decoders;
 use super::decode::DecodeGroup;
-use super::scout::{Scout, ScoutGroup};
+use super::scout::ScoutGroup;
 use crate::layout::key::count_cells;
 use crate::layout::row_group::RowGroup;
 use crate::walk::GroupWalk;
@@ -26,7 +26,8 @@ pub(crate) struct GroupPlan {
     source: Arc<dyn ReadAt>,
     decoders: Arc<Decoders>,
     /// Decodes the filter's columns first.
-    scout: Option<Arc<Scout>>,
+    /// The columns of a filtered scan that decodes those of the filter first.
+    divided: Option<Arc<Divided>>,
     request: PlanRequest,
     /// Where the next group is expected; `None` before the first.
     at: Option<u64>,
@@ -45,9 +46,9 @@ impl GroupPlan {
         split: Range<u64>,
     ) -> Result<Self> {
         // Values that depend on earlier rows need all of them.
-        let scout =
-            if decoders.at_once { None } else { Scout::new(&request, &decoders.schema)?.map(Arc::new) };
-        Ok(Self { walk, source, decoders: Arc::new(decoders), scout, request, at: None, split, seen: 0 })
+        let divided =
+            if decoders.at_once { None } else { Divided::new(&request, &decoders.schema)?.map(Arc::new) };
+        Ok(Self { walk, source, decoders: Arc::new(decoders), divided, request, at: None, split, seen: 0 })
     }
 
     fn skips(&self) -> bool {
@@ -141,8 +142,8 @@ impl GroupPlan {
             .collect();
         let (bytes, rows) = (group.start()..group.end(), Some(group.key.rows));
         let all = DecodeGroup::new(self.decoders.clone(), group, &self.request, number);
-        let decode: Box<dyn DecodeUnit> = match &self.scout {
-            Some(scout) => Box::new(ScoutGroup { scout: scout.clone(), all }),
+        let decode: Box<dyn DecodeUnit> = match &self.divided {
+            Some(columns) => Box::new(ScoutGroup { columns: columns.clone(), all }),
             None => Box::new(all),
         };
         Unit { fetch, bytes, rows, structure: format!("row group {number}"), decode }

@@ -14,11 +14,10 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_buffer::{BooleanBuffer, Buffer};
-use arrow_schema::{Schema, SchemaRef};
 use arrow_select::filter::filter;
 use bytes::Bytes;
 use coldframe_core::salvage::fitting;
-use coldframe_core::{BatchIter, DecodeUnit, PlanRequest, Result, Scouting, arrays, arrow_error};
+use coldframe_core::{BatchIter, DecodeUnit, Divided, Result, arrays, arrow_error};
 
 use super::decode::{ColumnCells, DecodeGroup, take_cells};
 use crate::serde::Cells;
@@ -26,40 +25,21 @@ use crate::serde::Cells;
 /// Cells are gathered if at most one row in this many passes.
 const FEW: usize = 8;
 
-/// What the scouts of all row groups share.
-pub(crate) struct Scout {
-    scouting: Scouting,
-    /// Which of the requested columns belong to the filter.
-    of_filter: Vec<bool>,
-    /// These columns.
-    schema: SchemaRef,
-}
-
-impl Scout {
-    /// For a filtered scan of the columns of `decoded`; `None` if the filter uses all of them, or none.
-    pub(crate) fn new(request: &PlanRequest, decoded: &SchemaRef) -> Result<Option<Self>> {
-        let Some(scouting) = Scouting::new(request) else { return Ok(None) };
-        let Some(of_filter) = scouting.columns(decoded)? else { return Ok(None) };
-        let fields = decoded.fields().iter().zip(&of_filter).filter(|(_, wanted)| **wanted);
-        let schema = Arc::new(Schema::new(fields.map(|(field, _)| field.clone()).collect::<Vec<_>>()));
-        Ok(Some(Self { scouting, of_filter, schema }))
-    }
-}
-
 /// A row group to decode if a row passes.
 pub(super) struct ScoutGroup {
-    pub(super) scout: Arc<Scout>,
+    /// Shared by the scouts of all row groups.
+    pub(super) columns: Arc<Divided>,
     pub(super) all: DecodeGroup,
 }
 
 impl DecodeUnit for ScoutGroup {
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
-        let Self { scout, all: unit } = *self;
+        let Self { columns: divided, all: unit } = *self;
         let mut bytes = bytes.into_iter();
         let stored = unit.columns().iter().map(|column| column.in_file.and_then(|_| bytes.next())).collect();
         let columns = unit.columns().iter().map(|_| None).collect();
         let ready = VecDeque::new();
-        let mut scouted = Scouted { unit, scout, stored, columns, looked_at: 0, others_at: 0, ready };
+        let mut scouted = Scouted { unit, divided, stored, columns, looked_at: 0, others_at: 0, ready };
         scouted.open(true)?;
         Ok(Box::new(scouted))
     }
@@ -68,7 +48,7 @@ impl DecodeUnit for ScoutGroup {
 /// The batches of a row group in which a row passes.
 struct Scouted {
     unit: DecodeGroup,
-    scout: Arc<Scout>,
+    divided: Arc<Divided>,
     /// The columns' bytes, until their cells are needed.
     stored: Vec<Option<Bytes>>,
     /// Cells of the columns that are read.
@@ -82,8 +62,8 @@ struct Scouted {
 impl Scouted {
     /// Decompresses the filter's columns, or the others.
     fn open(&mut self, of_filter: bool) -> Result<()> {
-        for (i, _) in self.scout.of_filter.iter().enumerate().filter(|(_, of)| **of == of_filter) {
-            if let (Some(stored), Some(place)) = (self.stored.get_mut(i), self.columns.get_mut(i))
+        for (i, (stored, place)) in self.stored.iter_mut().zip(&mut self.columns).enumerate() {
+            if self.divided.is_of_filter(i) == of_filter
                 && let Some(disk) = stored.take()
             {
                 *place = self.unit.column_cells(i, &disk)?;
@@ -96,7 +76,7 @@ impl Scouted {
     fn take(&mut self, of_filter: bool, rows: usize, first_row: u64) -> Result<Vec<Option<Cells>>> {
         let mut taken = Vec::with_capacity(self.columns.len());
         for (i, column) in self.columns.iter_mut().enumerate() {
-            let column = column.as_mut().filter(|_| self.scout.of_filter.get(i) == Some(&of_filter));
+            let column = column.as_mut().filter(|_| self.divided.is_of_filter(i) == of_filter);
             taken.push(column.map(|c| self.unit.titled(i, take_cells(c, rows, first_row))).transpose()?);
         }
         Ok(taken)
@@ -127,14 +107,13 @@ impl Scouted {
         let mut others = None;
         let mut start = 0;
         while start < rows {
-            let which = self.scout.of_filter.clone();
             let (arrays, here) = fitting(rows - start, |n| {
-                self.unit.decode_columns(&cells, start, n, |i| which.get(i) == Some(&true))
+                self.unit.decode_columns(&cells, start, n, |i| self.divided.is_of_filter(i))
             })?;
             let options = RecordBatchOptions::new().with_row_count(Some(here));
-            let batch = RecordBatch::try_new_with_options(self.scout.schema.clone(), arrays, &options);
+            let batch = RecordBatch::try_new_with_options(self.divided.schema().clone(), arrays, &options);
             let batch = batch.map_err(arrow_error)?;
-            let passing = self.scout.scouting.passing(&batch)?;
+            let passing = self.divided.passing(&batch)?;
             if passing.count_set_bits() > 0 {
                 if others.is_none() {
                     self.open(false)?;
@@ -163,7 +142,7 @@ impl Scouted {
         let stay = passing.count_set_bits();
         if stay <= rows / FEW
             && let Some(few) = gather(others, start, passing)?
-            && let Ok(decoded) = self.unit.decode_columns(&few, 0, stay, |i| self.is_other(i))
+            && let Ok(decoded) = self.unit.decode_columns(&few, 0, stay, |i| !self.divided.is_of_filter(i))
         {
             let mask = BooleanArray::new(passing.clone(), None);
             let known = known.iter().map(|array| filter(array, &mask).map_err(arrow_error));
@@ -174,7 +153,7 @@ impl Scouted {
         let mut at = 0;
         while at < rows {
             let (decoded, here) = fitting(rows - at, |n| {
-                self.unit.decode_columns(others, start + at, n, |i| self.is_other(i))
+                self.unit.decode_columns(others, start + at, n, |i| !self.divided.is_of_filter(i))
             })?;
             let known = known.iter().map(|array| array.slice(at, here)).collect();
             self.hand_out(known, decoded, here)?;
@@ -183,16 +162,9 @@ impl Scouted {
         Ok(())
     }
 
-    fn is_other(&self, column: usize) -> bool {
-        self.scout.of_filter.get(column) == Some(&false)
-    }
-
     /// Puts the columns in order and adds the batch to the ready ones.
     fn hand_out(&mut self, known: Vec<ArrayRef>, decoded: Vec<ArrayRef>, rows: usize) -> Result<()> {
-        let (mut known, mut decoded) = (known.into_iter(), decoded.into_iter());
-        let order =
-            self.scout.of_filter.iter().filter_map(|of| if *of { known.next() } else { decoded.next() });
-        let batch = self.unit.batch(order.collect(), rows)?;
+        let batch = self.unit.batch(self.divided.joined(known, decoded), rows)?;
         let most = self.unit.batch_rows;
         self.ready.extend((0..rows).step_by(most).map(|at| batch.slice(at, most.min(rows - at))));
         Ok(())

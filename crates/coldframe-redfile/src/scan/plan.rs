@@ -4,25 +4,26 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use coldframe_core::format::Fetch;
-use coldframe_core::{DecodeUnit, Plan, Result, Unit};
+use coldframe_core::{DecodeUnit, Divided, Plan, Result, Unit};
 
 use super::ScanContext;
 use super::decode::DecodeGroup;
-use super::scout::{Scout, ScoutGroup};
+use super::scout::ScoutGroup;
 use crate::open::groups::Group;
 
 /// Yields row groups.
 pub(crate) struct GroupPlan {
     scan: Arc<ScanContext>,
     /// Decodes the filter's columns first.
-    scout: Option<Arc<Scout>>,
+    /// The columns of a filtered scan that decodes those of the filter first.
+    divided: Option<Arc<Divided>>,
     groups: VecDeque<Arc<Group>>,
 }
 
 impl GroupPlan {
     /// A plan over `groups`.
-    pub(crate) fn new(scan: ScanContext, scout: Option<Scout>, groups: VecDeque<Arc<Group>>) -> Self {
-        Self { scan: Arc::new(scan), scout: scout.map(Arc::new), groups }
+    pub(crate) fn new(scan: ScanContext, divided: Option<Divided>, groups: VecDeque<Arc<Group>>) -> Self {
+        Self { scan: Arc::new(scan), divided: divided.map(Arc::new), groups }
     }
 }
 
@@ -41,8 +42,8 @@ impl Plan for GroupPlan {
         let (bytes, rows) = (group.start..group.end.max(group.start), Some(group.rows));
         let structure = group.name();
         let all = DecodeGroup { scan: self.scan.clone(), group };
-        let decode: Box<dyn DecodeUnit> = match &self.scout {
-            Some(scout) => Box::new(ScoutGroup { scout: scout.clone(), all }),
+        let decode: Box<dyn DecodeUnit> = match &self.divided {
+            Some(columns) => Box::new(ScoutGroup { columns: columns.clone(), all }),
             None => Box::new(all),
         };
         Ok(Some(Unit { fetch, bytes, rows, structure, decode }))

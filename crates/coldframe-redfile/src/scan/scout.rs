@@ -17,12 +17,11 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_buffer::BooleanBuffer;
-use arrow_schema::{Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
 use coldframe_core::salvage::{Fate, MOST_BATCH_BYTES};
-use coldframe_core::{BatchIter, DecodeUnit, PlanRequest, Result, Scouting, arrow_error};
+use coldframe_core::{BatchIter, DecodeUnit, Divided, Result, arrow_error};
 
 use super::decode::{Batches, DecodeGroup, Failed};
 
@@ -31,43 +30,23 @@ const BETWEEN: usize = 512;
 /// Batches are read in stretches if at most one row in this many passes.
 const FEW: usize = 8;
 
-/// What the scouts of all row groups share.
-#[derive(Debug)]
-pub(crate) struct Scout {
-    scouting: Scouting,
-    /// Which of the requested columns belong to the filter.
-    of_filter: Vec<bool>,
-    /// These columns.
-    schema: SchemaRef,
-}
-
-impl Scout {
-    /// For a filtered scan; `None` if the filter uses all of its columns, or none.
-    pub(crate) fn new(request: &PlanRequest) -> Result<Option<Self>> {
-        let Some(scouting) = Scouting::new(request) else { return Ok(None) };
-        let Some(of_filter) = scouting.columns(&request.decode)? else { return Ok(None) };
-        let fields = request.decode.fields().iter().zip(&of_filter).filter(|(_, wanted)| **wanted);
-        let schema = Arc::new(Schema::new(fields.map(|(field, _)| field.clone()).collect::<Vec<_>>()));
-        Ok(Some(Self { scouting, of_filter, schema }))
-    }
-}
-
 /// A row group to decode if a row passes.
 pub(super) struct ScoutGroup {
-    pub(super) scout: Arc<Scout>,
+    /// Shared by the scouts of all row groups.
+    pub(super) columns: Arc<Divided>,
     pub(super) all: DecodeGroup,
 }
 
 impl DecodeUnit for ScoutGroup {
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
-        let (scout, batches) = (self.scout, self.all.batches(bytes)?);
-        Ok(Box::new(Scouted { scout, batches, at: 0, behind: 0, ready: VecDeque::new() }))
+        let (columns, batches) = (self.columns, self.all.batches(bytes)?);
+        Ok(Box::new(Scouted { columns, batches, at: 0, behind: 0, ready: VecDeque::new() }))
     }
 }
 
 /// The batches of a row group in which a row passes.
 struct Scouted {
-    scout: Arc<Scout>,
+    columns: Arc<Divided>,
     batches: Batches,
     /// Rows that were evaluated.
     at: u64,
@@ -80,9 +59,9 @@ impl Scouted {
     /// Evaluates the next rows; the batches of those that pass are then ready. Returns whether there were any
     /// rows.
     fn look(&mut self) -> Result<bool> {
-        let scout = self.scout.clone();
+        let columns = self.columns.clone();
         let left = usize::try_from(self.batches.group.rows - self.at).unwrap_or(usize::MAX);
-        let of_filter = |column: usize| scout.of_filter.get(column) == Some(&true);
+        let of_filter = |column: usize| columns.is_of_filter(column);
         let others = |column: usize| !of_filter(column);
         if left == 0 {
             self.batches.pass_over(std::mem::take(&mut self.behind), &others)?;
@@ -93,9 +72,9 @@ impl Scouted {
         let (known, rows) = self.read(most, &of_filter)?;
         self.at += rows as u64;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let known =
-            RecordBatch::try_new_with_options(scout.schema.clone(), known, &options).map_err(arrow_error)?;
-        let passing = scout.scouting.passing(&known)?;
+        let known = RecordBatch::try_new_with_options(columns.schema().clone(), known, &options)
+            .map_err(arrow_error)?;
+        let passing = columns.passing(&known)?;
         let few = passing.count_set_bits() <= rows / FEW;
         let mut parts = Vec::new();
         let mut at = 0;
@@ -121,12 +100,10 @@ impl Scouted {
 
     /// The columns in their order.
     fn whole(&self, known: &RecordBatch, decoded: Vec<ArrayRef>) -> Result<RecordBatch> {
-        let (mut of_filter, mut others) = (known.columns().iter().cloned(), decoded.into_iter());
-        let order =
-            self.scout.of_filter.iter().filter_map(|of| if *of { of_filter.next() } else { others.next() });
+        let columns = self.columns.joined(known.columns().to_vec(), decoded);
         let options = RecordBatchOptions::new().with_row_count(Some(known.num_rows()));
         let schema = self.batches.scan.schema.clone();
-        RecordBatch::try_new_with_options(schema, order.collect(), &options).map_err(arrow_error)
+        RecordBatch::try_new_with_options(schema, columns, &options).map_err(arrow_error)
     }
 }
 
