@@ -13,28 +13,68 @@ use crate::capsule::{export_array, export_schema, export_stream};
 use crate::error::{ColdframeError, from_python as foreign, to_python};
 use crate::value;
 
-/// One pass over the rows.
+/// One pass over rows, until a C stream takes it or it is closed.
+pub(crate) struct Pass<R> {
+    rows: Mutex<Option<R>>,
+    schema: SchemaRef,
+}
+
+impl<R: RecordBatchReader + Send + 'static> Pass<R> {
+    pub(crate) fn new(schema: SchemaRef, rows: R) -> Self {
+        Self { rows: Mutex::new(Some(rows)), schema }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Option<R>> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next batch. Errors keep their type here; through a C stream only their message survives.
+    pub(crate) fn next_batch(
+        &self,
+        py: Python<'_>,
+        next: impl FnOnce(&mut R) -> coldframe::Result<Option<RecordBatch>> + Send,
+    ) -> PyResult<Option<RawBatch>> {
+        py.check_signals()?;
+        let batch = py.detach(|| self.lock().as_mut().map_or(Ok(None), next));
+        batch.map(|batch| batch.map(RawBatch)).map_err(to_python)
+    }
+
+    /// Takes the rows themselves out.
+    pub(crate) fn take(&self) -> PyResult<R> {
+        let rows = self.lock().take();
+        rows.ok_or_else(|| ColdframeError::new_err("this scan was consumed; start a new one"))
+    }
+
+    pub(crate) fn export_schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        export_schema(py, &self.schema)
+    }
+
+    pub(crate) fn export_stream<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        export_stream(py, Box::new(Interruptible(self.take()?)))
+    }
+
+    /// Drops batches that were read ahead.
+    pub(crate) fn close(&self, py: Python<'_>) {
+        py.detach(|| drop(self.lock().take()));
+    }
+}
+
+/// One pass over the rows of a file.
 #[pyclass(module = "coldframe._coldframe", frozen)]
 pub(crate) struct RawScan {
-    scan: Mutex<Option<TableScan>>,
-    schema: SchemaRef,
+    pass: Pass<TableScan>,
     damage: DamageLog,
 }
 
 impl RawScan {
     pub(crate) fn new(scan: TableScan) -> Self {
-        let (schema, damage) = (scan.schema(), scan.damage().clone());
-        Self { scan: Mutex::new(Some(scan)), schema, damage }
+        let damage = scan.damage().clone();
+        Self { pass: Pass::new(scan.schema(), scan), damage }
     }
 
     /// Takes the scan itself out.
     pub(crate) fn take(&self) -> PyResult<TableScan> {
-        let scan = self.lock().take();
-        scan.ok_or_else(|| ColdframeError::new_err("this scan was consumed; start a new one"))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<TableScan>> {
-        self.scan.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pass.take()
     }
 }
 
@@ -44,18 +84,12 @@ impl RawScan {
         slf
     }
 
-    /// The next batch. Errors keep their type here; through a C stream only their message survives.
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<RawBatch>> {
-        py.check_signals()?;
-        let next = py.detach(|| match self.lock().as_mut() {
-            Some(scan) => scan.next_batch(),
-            None => Ok(None),
-        });
-        next.map(|batch| batch.map(RawBatch)).map_err(to_python)
+        self.pass.next_batch(py, TableScan::next_batch)
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        export_schema(py, &self.schema)
+        self.pass.export_schema(py)
     }
 
     #[pyo3(signature = (requested_schema=None))]
@@ -65,7 +99,7 @@ impl RawScan {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema); // heard when the scan was made
-        export_stream(py, Box::new(Interruptible(self.take()?)))
+        self.pass.export_stream(py)
     }
 
     /// How many values the request skipped, by kind, in the rows read so far.
