@@ -5,7 +5,7 @@
 //! block | [rows varint | bitmap length varint | bitmap] | encoded values | [CRC-32C] |        compressed as a whole
 //! ```
 //!
-//! A block ends with the value that fills it; nulls do not count, but no block has more than [`MOST_ROWS`] rows. A dictionary that
+//! A block ends with the value that fills it; nulls do not count, but no block has more than `MOST_ROWS` rows. A dictionary that
 //! reaches the block size is closed, and all later blocks hold values. A block that compresses to more than nine tenths is stored
 //! uncompressed. The judge is `kudu fs dump cfile`. (`cfile_writer.cc`.)
 

@@ -12,7 +12,7 @@ use libmimalloc_sys::{mi_option_set, mi_option_t};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How long memory that nobody uses is kept from the kernel.
+/// How long unused memory is kept before it is returned to the kernel.
 const PURGE_DELAY_MS: core::ffi::c_long = 10_000;
 
 /// `mi_option_purge_delay` of mimalloc 3's `mimalloc.h`, which the crate has no name for.

@@ -274,7 +274,7 @@ impl RowSet {
 }
 
 /// An error if two rowsets share a block. Each has its own: shared ones would repeat reads of the same bytes and yield
-/// rows that nobody wrote.
+/// rows that were never written.
 fn own_blocks(rowsets: &[RowSet]) -> Result<()> {
     let mut seen = HashSet::new();
     for rowset in rowsets {

@@ -15,11 +15,11 @@
 //! | module | holds |
 //! |---|---|
 //! | this | the sums |
-//! | [`absent`] | the hashes of null and of values that do not fit |
-//! | [`hash`] | the hash of each value of an array |
-//! | [`numbers`] | the hashes of numbers and times, in their target's scale and unit |
-//! | [`extremes`] | smallest and largest |
-//! | [`words`] | the loops over all of them |
+//! | `absent` | the hashes of null and of values that do not fit |
+//! | `hash` | the hash of each value of an array |
+//! | `numbers` | the hashes of numbers and times, in their target's scale and unit |
+//! | `extremes` | smallest and largest |
+//! | `words` | the loops over all of them |
 
 mod absent;
 pub(crate) mod extremes;

@@ -176,8 +176,8 @@ fn same(types: &[proto::Type], tail: &Tail) -> bool {
     types.len() == tail.footer.types.len() && types.iter().zip(&tail.footer.types).all(alike)
 }
 
-/// An error if nobody gave the columns. A file of another table would give other names and other values, and nothing in
-/// the stripes would show it.
+/// The error if no columns were given. Guessing them from a file of another table would give wrong names and values, and
+/// nothing in the stripes would show it.
 fn unnamed(beside: &[(String, Tail)]) -> Error {
     let names: Vec<&str> = beside.iter().map(|(name, _)| name.as_str()).collect();
     let beside = if names.is_empty() {

@@ -5,7 +5,7 @@
 //! | [`plan`] | stripes of a split, row groups of a stripe |
 //! | [`job`] | what plan hands to decode: columns, runs of rows, parts of streams |
 //! | [`ranges`] | what row groups take of a stream |
-//! | [`unit`] | the bytes of a stripe, given to whoever decodes them |
+//! | [`unit`] | the bytes of a stripe, passed to the decoder |
 //! | [`fetched`] | the bytes of streams that came with the unit, or are read where a row passes |
 //! | [`decode`] | batches of a stripe |
 //! | [`scout`] | which row groups the filter leaves, by its own columns |

@@ -87,7 +87,7 @@ impl TableFile for OrcFile {
         Some(self.shape.stripes.iter().fold(0u64, |n, s| n.saturating_add(s.rows)))
     }
 
-    /// The stripes' numbers are what is read; where they may not be all, whoever counts is told.
+    /// The number of rows is that of the stripes; if stripes may be missing, only reading can tell.
     fn counts_by_reading(&self) -> bool {
         !self.shape.lost.is_empty()
     }

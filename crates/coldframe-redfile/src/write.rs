@@ -16,7 +16,7 @@
 //!
 //! A `redelm-f` file has the bytes that the reference writes for the same rows, as far as its codec is deterministic:
 //! pages end where [`column`] says, and a row group ends after the row at which a check finds more than
-//! `row_group_bytes`; [`look`] says when it checks. There is one exception: if the last row ends a row group, the
+//! `row_group_bytes`; `look` says when it checks. There is one exception: if the last row ends a row group, the
 //! reference appends one without rows, which its own reader then refuses.
 //!
 //! # Intermediate footers

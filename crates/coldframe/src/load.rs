@@ -170,7 +170,7 @@ pub struct SaveOptions {
     pub storage: BTreeMap<String, String>,
     /// The options of the format.
     pub extra: BTreeMap<String, Value>,
-    /// The columns and types of the file, where they are told.
+    /// The columns and types of the file, if they were given.
     pub schema: Option<SchemaSpec>,
 }
 

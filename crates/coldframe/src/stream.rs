@@ -3,7 +3,7 @@
 //! ```text
 //! file 0 ── split 0 ── reader ──▶ batches ──┐
 //!        └─ split 1 ── reader ──▶ batches ──┤   slots, in the order of files and splits
-//! file 1 ── split 0 ── queued               ┴──▶ who takes them
+//! file 1 ── split 0 ── queued               ┴──▶ consumer
 //! ```
 //!
 //! Threads take jobs in the order of their slots, whichever file they belong to. The amount decoded ahead is bounded in

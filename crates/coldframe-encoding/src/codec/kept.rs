@@ -7,13 +7,13 @@ use std::sync::{Mutex, TryLockError};
 
 use super::Decompressor;
 
-/// More than this many are not kept: they would be 3 MiB that nobody uses.
+/// At most this many are kept, which is 3 MiB of unused memory.
 const MOST: usize = 16;
 
 static IDLE: Mutex<Vec<Decompressor>> = Mutex::new(Vec::new());
 
 /// Runs `task` with a decompressor that was used before, if one is idle. Never waits: a child process may have been forked
-/// while another thread held the lock, and would wait for ever.
+/// while another thread held the lock, and would wait forever.
 pub fn with_decompressor<T>(task: impl FnOnce(&mut Decompressor) -> T) -> T {
     let mut decompressor = idle(Vec::pop).flatten().unwrap_or_default();
     let result = task(&mut decompressor);

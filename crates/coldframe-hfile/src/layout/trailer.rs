@@ -83,7 +83,7 @@ pub(crate) fn probe(tail: &[u8]) -> bool {
 }
 
 impl Trailer {
-    /// Parses the trailer at the end of `tail`: the last [`MAX_LEN`] bytes of a file of `file_len` bytes, or the whole
+    /// Parses the trailer at the end of `tail`: the last `MAX_LEN` bytes of a file of `file_len` bytes, or the whole
     /// file.
     pub fn parse(tail: &[u8], file_len: u64) -> Result<Self> {
         Self::parse_at_end(tail, file_len).within(|| "trailer")

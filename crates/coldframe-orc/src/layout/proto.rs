@@ -436,7 +436,7 @@ pub struct StripeEncryptionVariant {
 /// One stream.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub struct Stream {
-    /// See [`crate::layout::stripe::StreamKind`].
+    /// See `crate::layout::stripe::StreamKind`.
     #[prost(uint32, optional, tag = "1")]
     pub kind: Option<u32>,
     /// The column it belongs to.

@@ -284,7 +284,7 @@ impl StripeBatches {
             if of.children.is_empty() {
                 return Ok(None);
             }
-            // What cannot be opened there is told by whoever reads it.
+            // If it cannot be opened there, the read of that row group reports it.
             let Ok(next) = column::reader(&input, of, field) else { return Ok(None) };
             let mut begins = Vec::with_capacity(stands.len());
             next.stands(&mut begins);
@@ -338,8 +338,8 @@ impl StripeBatches {
         Ok(())
     }
 
-    /// A number or name in the stripe's footer that nobody knows, an encoding or a time zone, is damage where damage is passed
-    /// over: a reader of other stripes need not end for it.
+    /// An unknown encoding or time zone in a stripe's footer counts as damage if damage is tolerated: other stripes can still be
+    /// read.
     fn as_loss(&self, e: Error) -> Error {
         match e.kind() {
             ErrorKind::Unsupported(_) if self.scan.on_error != OnError::Raise => e.as_damage(),
@@ -499,7 +499,7 @@ impl StripeBatches {
         } else if self.scan.on_error == OnError::Null && !task.lenient {
             self.tasks.push_front(Task { lenient: true, most: usize::MAX, ..task.from(done) });
         } else {
-            // Of what is nobody's column, the nulls of the root, all rows behind are lost.
+            // Damage in the nulls of the root, which is not a column: all rows after it are lost.
             self.record(e, &task.run, None, task.run.rows.end - done);
         }
         Ok(())

@@ -33,8 +33,8 @@ pub(crate) struct StripePlan {
     scout: Option<Arc<ScoutShared>>,
     stripes: VecDeque<Stripe>,
     prune: Option<StripePruner>,
-    /// Rows that are still wanted, if nothing is filtered. Where damage is passed over nobody knows how many of them a stripe
-    /// gives: then it is what was asked for, and whoever asked stops asking.
+    /// Rows that are still wanted, if nothing is filtered. If damage is tolerated, the number of rows that a stripe yields is
+    /// unknown; then this stays the requested limit, and the consumer stops when it has enough.
     limit: Option<u64>,
     /// A stripe of which only the first row groups were handed out, for a limit: and how many.
     rest: Option<(Stripe, u64)>,

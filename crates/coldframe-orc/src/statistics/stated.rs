@@ -1,7 +1,7 @@
-//! What the statistics of a file state of the columns at the top of its rows, for whoever holds decoded values against it.
+//! What the statistics of a file state about its top-level columns, to be compared with decoded values.
 //!
-//! What writers state in ways of their own is left out: instants (in whose zone?), the ends of texts (cut, or in another order), sums
-//! of floating point numbers (the order of adding), ends that are NaN. Java's writer states nothing without indexes, but says so by
+//! Statistics that writers compute differently are left out: instants (in which zone?), bounds of texts (cut, or in another order),
+//! sums of floating point numbers (the order of addition), bounds that are NaN. Java's writer states nothing without indexes, but says so by
 //! zeros; its sums of decimals wrap at 64 bits, and one version has 0 among their ends, which is why these are bounds only.
 
 use coldframe_core::{StatedColumn, StatedEnd};

@@ -29,7 +29,7 @@
 //! a wrong value. Here it is an error that names the row. A decimal that does not fit its type is null, as in Hive.
 //!
 //! Decoding works a column at a time, also for nested types: a nested type gathers the bytes of its elements into
-//! cells of their own ([`cells::Elements`]), and the element's type decodes those.
+//! cells of their own (`cells::Elements`), and the element's type decodes those.
 
 mod cells;
 mod decimal;

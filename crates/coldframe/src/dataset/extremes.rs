@@ -33,7 +33,7 @@ impl ScanBuilder {
             let fragment = asked.fragment(*at)?;
             let found = match asked.open(*at) {
                 Ok(file) => opened(file, Some(&fragment), &scan, u64::MAX)?,
-                // That is told when its rows are asked for.
+                // Reported when its rows are read.
                 Err(e) if Fault::is(&e) => return Ok(None),
                 Err(e) => return Err(e),
             };

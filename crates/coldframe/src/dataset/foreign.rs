@@ -1,7 +1,7 @@
 //! Files of other kinds that lie among the files of a table: a README, a list of checksums, an export.
 //!
 //! ```text
-//! sales/README.md                 text: left out, and told
+//! sales/README.md                 text: left out, and reported
 //!       dt=2014-01-01/000000_0    a file of the table
 //!                     000001_0    text, but one of the series: not left out, so that opening it says so
 //!       dt=2014-01-02/export.csv  the only file of its folder: not left out, the partition would be gone
@@ -9,7 +9,7 @@
 //!
 //! Rows must not be lost silently. So a listed file is left out only if all of this holds:
 //!
-//! 1. No format recognises it, and its bytes show what it is instead ([`Kind::Other`]).
+//! 1. No format recognises it, and its bytes show what it is instead (`Kind::Other`).
 //! 2. It is not named like a file of the table: it has another extension or, without one, another name, where
 //!    numbers do not count. A number in its name makes it one of a series, if the table's files have such names, unless
 //!    it is called after a listed file (`part-0.orc.md5`).
