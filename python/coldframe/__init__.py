@@ -31,12 +31,13 @@ from coldframe.errors import (
 
 if TYPE_CHECKING:
     from coldframe.dataset import ArrowDataset
-    from coldframe.file import File, Split, open
+    from coldframe.file import File, Split
     from coldframe.found_tables import FoundTable, tables
     from coldframe.hive.dataset import HiveDataset, hive_table
     from coldframe.hudi import HudiMetadata, open_hudi_metadata
     from coldframe.iceberg.dataset import IcebergDataset
     from coldframe.iceberg.tables import iceberg_table
+    from coldframe.opening import open
     from coldframe.scanning import Dataset
     from coldframe.scans import scan
     from coldframe.writing import detect, read_schema, read_table, write
@@ -88,7 +89,7 @@ _MODULES = {
     "detect": "writing",
     "hive_table": "hive.dataset",
     "iceberg_table": "iceberg.tables",
-    "open": "file",
+    "open": "opening",
     "open_hudi_metadata": "hudi",
     "read_schema": "writing",
     "read_table": "writing",

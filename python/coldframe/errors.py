@@ -1,6 +1,9 @@
-"""The errors of the package."""
+"""The errors and warnings of the package."""
 
 from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
 
 from coldframe._coldframe import (
     ColdframeError,
@@ -23,6 +26,7 @@ __all__ = [
     "PartialTableWarning",
     "SchemaError",
     "UnsupportedError",
+    "tell",
     "unsupported",
 ]
 
@@ -45,6 +49,19 @@ class LeftOutWarning(UserWarning):
 
 class PartialTableWarning(UserWarning):
     """Parts of a table are missing here and may be elsewhere: a Kudu server has some of a table's tablets."""
+
+
+_WARNINGS: Mapping[str, type[UserWarning]] = {
+    "ambiguous_dialect": AmbiguousDialectWarning,
+    "encrypted_columns": EncryptedColumnWarning,
+    "left_out": LeftOutWarning,
+    "partial_table": PartialTableWarning,
+}
+
+
+def tell(path: str, kind: str, text: str) -> None:
+    """Warns about a file, with the class for this kind of warning. Rust calls it, too."""
+    warnings.warn(f"{path}: {text}", _WARNINGS[kind], stacklevel=4)
 
 
 def corrupt(path: str, offset: int, structure: str, reason: str) -> CorruptFileError:

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sys
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
@@ -16,7 +11,6 @@ import pyarrow as pa
 from coldframe import _coldframe
 from coldframe._coldframe import (
     RawFile,
-    RawOpening,
     RawScan,
     RawSplit,
     open_file,
@@ -24,134 +18,29 @@ from coldframe._coldframe import (
     requested_strings,
     splits_of,
 )
-from coldframe.choices import FormatName, OnError
-from coldframe.errors import (
-    AmbiguousDialectWarning,
-    EncryptedColumnWarning,
-    LeftOutWarning,
-    PartialTableWarning,
-    SchemaError,
-    UnsupportedError,
-    unsupported,
+from coldframe.arguments import Keys, OpenArguments, default_threads, renamed
+from coldframe.batches import (
+    DEFAULT_BATCH_SIZE,
+    DEFAULT_SPLIT_BYTES,
+    Damage,
+    projected,
+    reader_of,
+    with_tested,
 )
-from coldframe.filters import Bound, Filter, bind, keep, mentioned, parse
+from coldframe.choices import OnError
+from coldframe.errors import tell, unsupported
+from coldframe.facts import Facts
+from coldframe.filters import Bound, Filter, bind, parse
 from coldframe.glance import glance, size_text
 from coldframe.lookups import Lookups
 from coldframe.ordinals import Ordinals
 from coldframe.reading import AsTables, parallel_by_default
-from coldframe.sources import Known, Source, path_of, shown, through
+from coldframe.sources import Known, Source, shown
 
 if TYPE_CHECKING:
     import polars as pl
-    from typing_extensions import Unpack
 
-    from coldframe.dataset import ArrowDataset
-    from coldframe.keywords import OpenOptions
-
-__all__ = ["DEFAULT_BATCH_SIZE", "DEFAULT_SPLIT_BYTES", "File", "Split", "open"]
-
-DEFAULT_BATCH_SIZE = 65536
-DEFAULT_SPLIT_BYTES = 128 << 20
-
-Damage = list[dict[str, Any]]
-
-_WARNINGS: Mapping[str, type[UserWarning]] = {
-    "ambiguous_dialect": AmbiguousDialectWarning,
-    "encrypted_columns": EncryptedColumnWarning,
-    "left_out": LeftOutWarning,
-    "partial_table": PartialTableWarning,
-}
-
-# Keys of encrypted files by name, or a function that returns the key for a name, or None if it has none.
-Keys = Mapping[str, bytes | str] | Callable[[str], bytes | str | None]
-
-
-@dataclass(frozen=True)
-class OpenArguments:
-    """All arguments of `open` except the source."""
-
-    format: str | None = None
-    storage_options: Mapping[str, Any] | None = field(default=None, repr=False)  # secrets stay out of logs
-    verify_checksums: bool = True
-    keys: Keys | None = field(default=None, repr=False)
-    options: Mapping[str, Any] = field(default_factory=dict)
-    microseconds: bool = False
-    """Whether instants count microseconds unless an option says else: for those who know nothing finer."""
-
-    @cached_property
-    def raw(self) -> RawOpening:
-        """The same for Rust."""
-        options = dict(self.options)
-        return RawOpening(
-            format=self.format,
-            storage_options=self.storage_options,
-            verify_checksums=self.verify_checksums,
-            keys=self.keys,
-            schema=options.pop("schema", None),
-            options=options,
-            microseconds=self.microseconds,
-        )
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "raw"}
-
-    def open(self, given: object, recorded: Sequence[tuple[int, bytes]] | None = None) -> File:
-        """Opens a source with these arguments; `recorded` is data that an earlier opening has read."""
-        source = given if isinstance(given, Source) else Source(given, self.storage_options)
-        raw = open_file(
-            self.raw,
-            source.handle(),
-            storage_options=source.core_options(),
-            recorded=recorded,
-            known=source.known,
-        )
-        if recorded is None:  # the first opening has already warned
-            for kind, text in raw.notices():
-                tell(raw.path, kind, text)
-        return File(raw, source, self)
-
-
-def tell(path: str, kind: str, text: str) -> None:
-    """Warns of something that a user of a file should hear of, though it is no error."""
-    warnings.warn(f"{path}: {text}", _WARNINGS[kind], stacklevel=4)
-
-
-def open(
-    source: object,
-    *,
-    format: FormatName | None = None,
-    storage_options: Mapping[str, Any] | None = None,
-    filesystem: Any = None,
-    verify_checksums: bool = True,
-    keys: Keys | None = None,
-    **options: Unpack[OpenOptions],
-) -> File:
-    """Opens a file of any of the formats, or a directory that is one table (of Kudu, HBase, Hudi, Hive).
-
-    Args:
-        source: a path, a URL (`hdfs://`, `s3://`, `gs://`, `abfss://`, `https://`, or any scheme that fsspec
-            supports), a seekable binary file, an fsspec file, or the content of a file: a memoryview, a
-            pyarrow.Buffer, or bytes that a format recognises; other bytes are a path, as from `os.fsencode`.
-        format: `"cfile"`, `"hbase"`, `"hfile"`, `"kudu"`, `"orc"`, `"rcfile"` or `"redfile"`; None detects it
-            from the bytes.
-        storage_options: credentials, endpoints and settings for a URL, see `docs/stores.md`.
-        filesystem: a file system of fsspec or pyarrow.fs in which `source` is a path.
-        verify_checksums: whether stored checksums are verified while reading.
-        keys: `{name: bytes or hex}` for encrypted files, or a function that returns the key for a name, or
-            None.
-        **options: the format's own, such as `schema=` and `serde=` for RCFile, and `threads=`: how many
-            threads a read uses (default `pyarrow.cpu_count()`, 1 in a Spark task); `docs/options.md` lists
-            them.
-    """
-    storage_options = through(storage_options, filesystem)
-    arguments = OpenArguments(format, storage_options, verify_checksums, keys, options)
-    try:
-        return arguments.open(source)
-    except UnsupportedError as error:
-        path = path_of(source)
-        if path is None or not os.path.isdir(path) or _coldframe.detect(path) is not None:
-            raise
-        raise unsupported(f"{error}: many files as one table are cf.scan({path!r})") from None
+__all__ = ["File", "Split", "has_masked_columns", "raw_scan"]
 
 
 class Split:
@@ -287,7 +176,7 @@ class Split:
         return self._raw.open(alone=True).stated((self.part, self.start, self.stop)) or []
 
     def witness(self) -> _coldframe.RawWitness:
-        """What is certain of what the file states, to be held against what is decoded of the split."""
+        """The reliable part of the file's statistics, to compare the decoded values of the split with."""
         return self.open_for_this()._raw.witness((self.part, self.start, self.stop))
 
     def to_batches(
@@ -313,30 +202,20 @@ class Split:
         parsed = parse(filter)
         bound = Bound(None) if parsed is None else bind(parsed, schema)
         wanted = projected(schema, columns)
-        decoded = None if columns is None else list(columns)
-        if not bound.exact and decoded is not None:
-            decoded += [name for name in mentioned(bound.residual, schema) if name not in decoded]
         rows = self._raw.scan(
-            columns=decoded,
+            columns=with_tested(columns, bound, schema),
             predicate=bound.predicate,
             batch_size=batch_size,
             on_error=on_error,
             strings=bound.strings,
         )
 
-        def batches() -> Iterator[Any]:
-            try:
-                for batch in rows:
-                    yield pa.record_batch(batch)
-            finally:
-                if on_error != "raise" and on_damage is not None:
-                    on_damage([{k: v for k, v in lost.items() if k != "path"} for lost in rows.damage()])
-                rows.close()
+        def ended() -> None:
+            if on_error != "raise" and on_damage is not None:
+                on_damage([{k: v for k, v in lost.items() if k != "path"} for lost in rows.damage()])
+            rows.close()
 
-        stream = batches()
-        if not bound.exact:
-            stream = filtered(stream, bound.residual, wanted, None)
-        return pa.RecordBatchReader.from_batches(wanted, stream)
+        return reader_of(rows, bound, wanted, None, ended)
 
     def __reduce__(self) -> tuple[Any, ...]:
         arguments = self.arguments if self._raw.is_bound else None
@@ -364,7 +243,7 @@ class _Closed:
         raise ValueError(f"{shown(self.path)}: the file is closed")
 
 
-class File(AsTables, Lookups, Ordinals):
+class File(AsTables, Facts, Lookups, Ordinals):
     """An open file, created by `coldframe.open`.
 
     Anything that accepts Arrow streams accepts a File: `pyarrow.table(f)`, `polars.DataFrame(f)`,
@@ -380,6 +259,24 @@ class File(AsTables, Lookups, Ordinals):
         self._arguments = arguments
         self._schema: Any = None
         self._damage: Damage = []
+
+    @classmethod
+    def of(
+        cls, arguments: OpenArguments, given: object, recorded: Sequence[tuple[int, bytes]] | None = None
+    ) -> File:
+        """Opens a source; `recorded` is data that an earlier opening has read."""
+        source = given if isinstance(given, Source) else Source(given, arguments.storage_options)
+        raw = open_file(
+            arguments.raw,
+            source.handle(),
+            storage_options=source.core_options(),
+            recorded=recorded,
+            known=source.known,
+        )
+        if recorded is None:  # the first opening has already warned
+            for kind, text in raw.notices():
+                tell(raw.path, kind, text)
+        return cls(raw, source, arguments)
 
     @property
     def format(self) -> str:
@@ -402,11 +299,6 @@ class File(AsTables, Lookups, Ordinals):
     def num_rows(self) -> int | None:
         """The number of rows; None if only a scan can tell: see `count`."""
         return self._raw.num_rows
-
-    @property
-    def metadata(self) -> Any:
-        """All metadata of the file, as nested dicts."""
-        return self._raw.metadata()
 
     @property
     def damage(self) -> Damage:
@@ -512,84 +404,6 @@ class File(AsTables, Lookups, Ordinals):
         )
         return [Split.of(one, self._known_arguments(), source) for one in raw]
 
-    def units(
-        self, columns: Sequence[str] | None = None, *, filter: Filter | None = None
-    ) -> list[dict[str, Any]]:
-        """The units (stripes, row groups, blocks) that a read of these columns and rows would read.
-
-        Decodes nothing. Each has `structure` (its name), `offset` and `length` (its location in the file),
-        `rows` (how many would be decoded, None if unknown) and `fetched` (bytes that would be read of it; in
-        a local ORC file with a filter, those of the filter's columns: others are read where a row passes).
-        Units that statistics, indexes or bloom filters exclude for `filter` are not listed.
-        """
-        if isinstance(columns, str):
-            raise TypeError(f"columns must be a list of names, not the string {columns!r}")
-        parsed = parse(filter)
-        bound = bind(parsed, self.schema) if parsed is not None else Bound(None)
-        names = ("structure", "offset", "length", "rows", "fetched")
-        found = self._raw.units(columns=None if columns is None else list(columns), predicate=bound.predicate)
-        return [dict(zip(names, unit, strict=True)) for unit in found]
-
-    def statistics(self) -> Any:
-        """Per column min, max, null_count ..., per file, stripe, row group or block, as stored."""
-        return self._raw.statistics()
-
-    def lengths(self, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
-        """How long the keys, values and rows of an HFile are, measured by reading all of it: what HBase's
-        `hfile -s` prints.
-
-        `key_bytes`, `value_bytes`, `row_bytes` and `row_cells` each have `count`, `min`, `max`, `mean`,
-        `stddev`, `median`, `p75` .. `p999` and a `histogram`: a list of `from`, `to` and `count`.
-        `biggest_row` has the most bytes. `progress` is called with the number of cells read so far.
-        """
-        return self._raw.lengths(progress)
-
-    def dictionaries(self, column: str) -> list[dict[str, Any]]:
-        """The dictionaries of a column of an ORC file (one for each stripe) or a CFile, as stored.
-
-        Each has `part` (such as `stripe 0`), `offset` and `length` of its values in the file, and `values`, a
-        pyarrow.Array: string, or binary if not all are UTF-8. Where values are stored without one, none.
-        """
-        found: list[dict[str, Any]] = []
-        self.each_dictionary(column, found.append)
-        return found
-
-    def each_dictionary(self, column: str, take: Callable[[dict[str, Any]], None]) -> None:
-        """Passes them to `take` one by one, so that only one is in memory."""
-
-        def told(part: str, start: int, end: int, values: Any) -> None:
-            array = pa.record_batch(values).column(0)
-            take({"part": part, "offset": start, "length": end - start, "values": array})
-
-        self._raw.dictionaries(column, told)
-
-    def proposal(self) -> dict[str, Any] | None:
-        """Options of `open` that would reveal more of the file, guessed from its values if the format can.
-
-        For an HBase table, the columns of a wide table; for an RCFile, the SerDe that its cells suggest.
-        People should review them. None if there is no proposal.
-        """
-        return self._raw.proposal()
-
-    def inspect(self) -> dict[str, Any]:
-        """The physical layout as a tree: every byte belongs to a node with a name, an offset and a length."""
-        return self._raw.inspect()
-
-    def verify(self, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
-        """Decodes everything and checks whatever the format allows to check.
-
-        Never raises on damage. The report has `rows`, `units` and `damage`, and states how much a report
-        without damage proves: `checksums` is "all", "some", "none" (the file stores none) or "ignored",
-        `checked` says the rest in words. `progress` is called with the number of rows decoded so far.
-        """
-        return self._raw.verify(progress)
-
-    def to_dataset(self) -> ArrowDataset:
-        """A pyarrow.dataset.Dataset: DuckDB and polars push their projections and filters into it."""
-        from coldframe.dataset import ArrowDataset
-
-        return ArrowDataset(self)
-
     def to_polars(self) -> pl.LazyFrame:
         """A polars.LazyFrame that reads only the columns and rows that a query needs."""
         from coldframe.polars_source import lazy_frame
@@ -654,7 +468,7 @@ class File(AsTables, Lookups, Ordinals):
 
     def _threads(self) -> int:
         """How many threads decode: as the option says, else pyarrow's number, or 1 in a task of Spark's."""
-        return self._raw.threads or _default_threads()
+        return self._raw.threads or default_threads()
 
     def _range_of(self, split: Split | tuple[int, int] | None) -> tuple[int, int, int] | None:
         """A split in the core's form."""
@@ -680,22 +494,15 @@ class File(AsTables, Lookups, Ordinals):
         use_threads: bool = True,
         read_ahead: bool = True,
     ) -> Any:
-        if isinstance(columns, str):
-            raise TypeError(f"columns must be a list of names, not the string {columns!r}")
         if batch_size < 1 or (limit is not None and limit < 0):
             raise ValueError(
                 f"batch_size must be at least 1 and limit at least 0, not {batch_size} and {limit}"
             )
         bound = bind(filter, self.schema) if filter is not None else Bound(None)
-        residual = bound.residual
-        decoded = None if columns is None else list(columns)
-        if residual is not None and decoded is not None:
-            needed = mentioned(residual, self.schema)
-            decoded += [name for name in needed if name not in decoded]
         scan = self._raw.scan(
-            columns=decoded,
+            columns=with_tested(columns, bound, self.schema),
             predicate=bound.predicate,
-            limit=limit if residual is None else None,
+            limit=limit if bound.exact else None,
             batch_size=batch_size,
             split=self._range_of(split),
             on_error=on_error,
@@ -706,9 +513,8 @@ class File(AsTables, Lookups, Ordinals):
             and self._source.is_core
             and parallel_by_default(use_threads, on_error, limit),
         )
-        schema = pa.schema(scan)
         # Drop columns that only the filter needs: a read returns the same columns with and without it.
-        wanted = schema if residual is None else self._projected(columns)
+        wanted = pa.schema(scan) if bound.exact else self._projected(columns)
 
         def ended() -> None:
             if on_error != "raise":
@@ -716,56 +522,13 @@ class File(AsTables, Lookups, Ordinals):
                 if on_damage is not None:
                     on_damage(self.damage)
 
-        def batches() -> Iterator[Any]:
-            # Batch by batch, since the C stream would reduce an error to its text.
-            try:
-                for batch in scan:
-                    yield pa.record_batch(batch)
-            finally:
-                ended()
-
-        stream = batches()
-        if residual is not None:
-            stream = filtered(stream, residual, wanted, limit)
-        return pa.RecordBatchReader.from_batches(wanted, stream)
+        return reader_of(scan, bound, wanted, limit, ended)
 
     def _projected(self, columns: Sequence[str] | None) -> Any:
         """The pyarrow.Schema of a read of these columns."""
         if columns is None:
             return self.schema
         return pa.schema(self._raw.scan(columns=list(columns), split=(0, 0, 0), threads=1))
-
-
-def threads_of(arguments: OpenArguments) -> int:
-    """How many threads decode files that are opened in this way."""
-    given = arguments.options.get("threads")
-    return given if isinstance(given, int) and given > 0 else _default_threads()
-
-
-def _default_threads() -> int:
-    spark = sys.modules.get("pyspark.taskcontext")
-    if spark is not None and spark.TaskContext.get() is not None:
-        return 1  # Spark gives each core a task of its own
-    return int(pa.cpu_count())
-
-
-def projected(schema: Any, columns: Sequence[str] | None) -> Any:
-    """A table's schema with these columns only."""
-    if columns is None:
-        return schema
-    if isinstance(columns, str):
-        raise TypeError(f"columns must be a list of names, not the string {columns!r}")
-    for name in columns:
-        if name not in schema.names:
-            known = ", ".join(map(repr, schema.names[:20]))
-            raise SchemaError(f"no column {name!r}; the columns are {known}")
-    return pa.schema([schema.field(name) for name in columns], metadata=schema.metadata)
-
-
-def demand_plain(options: Mapping[str, Any], what: str) -> None:
-    """Refuses views for a table whose columns somebody else states."""
-    if options.get("strings", "plain") != "plain":
-        raise unsupported(f'strings="view" of {what}: its columns have the types that are stated')
 
 
 def has_masked_columns(file: File) -> bool:
@@ -788,46 +551,4 @@ def raw_scan(split: Split, *, batch_size: int, on_error: str) -> RawScan:
 
 
 def _reopened(path: str, arguments: OpenArguments, recorded: tuple[tuple[int, bytes], ...]) -> File:
-    return arguments.open(path, recorded)
-
-
-def renamed(old: str, given: Any, new: str, value: Any) -> Any:
-    """The value of an option that may have been given under its former name."""
-    if given is None:
-        return value
-    warnings.warn(f"{old} has been renamed to {new}", DeprecationWarning, stacklevel=3)
-    return given
-
-
-def filtered(batches: Iterator[Any], test: Any, schema: Any, limit: int | None) -> Iterator[Any]:
-    """The rows that pass (see `keep`), with the columns of `schema` only."""
-    left = limit
-    with contextlib.closing(batches):  # type: ignore[type-var]
-        if left == 0:
-            return
-        for batch in batches:
-            kept = keep(batch, test)
-            if left is not None:
-                kept = kept.slice(0, left)
-                left -= kept.num_rows
-            if kept.num_rows:
-                yield columns_of(kept, schema)
-            if left == 0:
-                return
-
-
-def columns_of(batch: Any, schema: Any) -> Any:
-    """The batch with the columns of `schema` only, and its views."""
-    if batch.schema.equals(schema):
-        return batch
-    if len(schema) == 0:
-        return row_count_batch(batch.num_rows, schema)
-    columns = ((batch.column(field.name), field.type) for field in schema)
-    arrays = [c if c.type.equals(type) else _coldframe.pruned(c, type) for c, type in columns]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def row_count_batch(rows: int, schema: Any) -> Any:
-    """A batch without columns that still has rows."""
-    empty = pa.StructArray.from_buffers(pa.struct([]), rows, [None])
-    return pa.RecordBatch.from_struct_array(empty).replace_schema_metadata(schema.metadata)
+    return File.of(arguments, path, recorded)

@@ -106,7 +106,7 @@ def both(first: Any, second: Any) -> Any:
 
 
 def given(condition: Condition, schema: Any, values: Mapping[str, Any]) -> Condition:
-    """What is left of it where some columns of `schema` have one known value, an Arrow scalar."""
+    """The rest of a condition if some columns of `schema` have one known value, an Arrow scalar."""
     asked = [name.lower() for name in condition.columns()]
 
     def is_asked(name: str) -> bool:

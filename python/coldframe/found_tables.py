@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from coldframe._coldframe import formats
 from coldframe.errors import ColdframeError
-from coldframe.file import File, open
+from coldframe.file import File
 from coldframe.iceberg.places import NOT_LISTED
+from coldframe.opening import open
 from coldframe.scanning import Dataset
 from coldframe.scans import scan
 
@@ -33,11 +34,11 @@ class FoundTable:
     path: str
     """The directory or file to open; several tables may lie in one directory, and `options` name this one."""
     files: int
-    """Of a directory that is one table or holds several, 1."""
+    """The number of files; 1 for a directory that is one table or holds several."""
     bytes: int
-    """Of a directory that holds several, its equal share."""
+    """The size; if a directory holds several tables, each has an equal share of it."""
     rows: int | None
-    """As the files say it; None where they do not, or where nobody asked."""
+    """As the files state it; None if they do not, or if it was not requested."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """What `open` or `scan` needs besides the path."""
     problem: str | None = None

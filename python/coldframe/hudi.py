@@ -19,8 +19,9 @@ import pyarrow as pa
 
 from coldframe._coldframe import NotFoundError
 from coldframe.errors import unsupported
-from coldframe.file import File, open
+from coldframe.file import File
 from coldframe.filters import Condition, Filter, parse
+from coldframe.opening import open
 from coldframe.sources import open_store
 
 __all__ = ["HudiMetadata", "open_hudi_metadata"]
@@ -151,7 +152,7 @@ class HudiMetadata(Mapping[str, File]):
         return pa.table([list(c) for c in columns], schema=FILES)
 
     def column_stats(self, columns: Sequence[str] | None = None) -> Any:
-        """What is known of the columns of each file, as a pyarrow.Table.
+        """The statistics of the columns of each file, as a pyarrow.Table.
 
         `min` and `max` are text, since columns of all types share them; `column_bounds` has the values.
         """
@@ -295,7 +296,7 @@ def _unwrapped(value: Any) -> Any:
     return value
 
 
-# Of a column of a file: the smallest and the largest value, whether nulls may occur, and whether values.
+# The smallest and the largest value of a column in a file, whether it may have nulls, whether values.
 Extent = tuple[Any, Any, bool, bool]
 
 

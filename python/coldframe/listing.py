@@ -1,4 +1,4 @@
-"""What lies below a root of a store, listed once and asked from memory.
+"""The files below a root of a store, listed once and then looked up in memory.
 
 Whether a folder is one table (of Kudu, HBase) shows in the names below it: asked of a listing it costs
 requests only where files have to be read for that.
@@ -56,7 +56,7 @@ class Files(Protocol):
 
 @dataclass
 class Folder:
-    """What lies directly in a folder."""
+    """The direct contents of a folder."""
 
     files: Files
     folders: set[str] = field(default_factory=set)
@@ -111,7 +111,7 @@ class Listed:
     # What `Store.of` asks, by paths.
 
     def list(self, folder: str, deep: bool) -> Iterator[Told]:
-        """What lies directly below, or all files below."""
+        """The direct contents of a folder, or all files below it."""
         if folder not in self.folders:
             raise FileNotFoundError(folder)
         if deep:

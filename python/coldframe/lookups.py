@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from coldframe import _coldframe
+from coldframe.batches import names_of
 
 if TYPE_CHECKING:
     from coldframe._coldframe import RawCells, RawFile
@@ -69,8 +70,6 @@ class Lookups:
                 None returns all cells as stored, including delete markers.
             batch_size: the maximum number of rows in a batch.
         """
-        if isinstance(columns, str):
-            raise TypeError(f"columns must be a list of names, not the string {columns!r}")
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, not {batch_size}")
         rows = _coldframe.hfile_scan(
@@ -79,7 +78,7 @@ class Lookups:
             stop=stop,
             prefix=prefix,
             reverse=reverse,
-            columns=columns,
+            columns=names_of(columns),
             time_range=time_range,
             max_versions=max_versions,
             batch_size=batch_size,

@@ -13,6 +13,8 @@ from coldframe.filters import Filter
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
+    from coldframe.dataset import ArrowDataset, Rows
+
 __all__ = ["AsTables", "parallel_by_default"]
 
 
@@ -66,6 +68,12 @@ class AsTables:
         """
         table = self.to_table(columns, filter=filter, limit=limit, on_error=on_error, use_threads=use_threads)
         return table.to_pandas(use_threads=use_threads, **options)
+
+    def to_dataset(self: Rows) -> ArrowDataset:
+        """A pyarrow.dataset.Dataset: DuckDB and polars push their projections and filters into it."""
+        from coldframe.dataset import ArrowDataset
+
+        return ArrowDataset(self)
 
 
 def parallel_by_default(use_threads: bool, on_error: str, limit: int | None) -> bool:

@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from coldframe._coldframe import RawDataset, requested_strings, without_views
-from coldframe.choices import OnError
-from coldframe.errors import SchemaError, unsupported
-from coldframe.file import (
+from coldframe.arguments import OpenArguments, renamed, threads_of
+from coldframe.batches import (
     DEFAULT_BATCH_SIZE,
     DEFAULT_SPLIT_BYTES,
     Damage,
-    File,
-    OpenArguments,
-    Split,
     columns_of,
     filtered,
     projected,
-    renamed,
-    threads_of,
+    with_tested,
 )
+from coldframe.choices import OnError
+from coldframe.errors import SchemaError, unsupported
+from coldframe.file import File, Split
 from coldframe.filters import Bound, Condition, Filter, bind, keep, mentioned, parse
 from coldframe.glance import glance
 from coldframe.prunable import Prunable, expression_of
@@ -32,8 +30,6 @@ from coldframe.sources import Known, Source, path_of
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from coldframe.dataset import ArrowDataset
 
 __all__ = ["Dataset", "LocatedDataset"]
 
@@ -44,10 +40,10 @@ _Sources = Sequence["tuple[str, list[tuple[str, str]], Known | None] | object"]
 
 
 class Dataset(AsTables):
-    """Many files as one table. Made by `coldframe.scan`.
+    """Many files as one table, created by `coldframe.scan`.
 
-    Anything that takes Arrow streams takes a Dataset, and each of them gets a fresh pass over the rows.
-    It can be pickled where its sources can, and knows its columns then.
+    Anything that accepts Arrow streams accepts a Dataset; each call makes a new pass over the rows. It can be
+    pickled if its sources can, and keeps its columns.
     """
 
     def __init__(
@@ -60,7 +56,7 @@ class Dataset(AsTables):
         unify: bool = True,
         schema: Any = None,
     ) -> None:
-        """`schema`: its columns, where they are known; no file is opened for them then."""
+        """`schema`: the columns, if they are known; otherwise files are opened to find out."""
         self._arguments = arguments
         self._types, self._partitioned, self._unify = partition_types, partitioned, unify
         self._schema: Any = schema
@@ -83,7 +79,7 @@ class Dataset(AsTables):
 
     @property
     def format(self) -> str:
-        """The format of the file whose columns it has."""
+        """The format of the first file that could be opened."""
         return self._raw.format
 
     @property
@@ -96,22 +92,22 @@ class Dataset(AsTables):
 
     @property
     def left_out(self) -> list[dict[str, str]]:
-        """Files that lie beside them and are not read, as no format knows them: `path` and `kind`."""
+        """Files of other kinds beside them, which are not read: `path` and `kind` of each."""
         return [{"path": path, "kind": kind} for path, kind in self._raw.left_out()]
 
     @property
     def partition_columns(self) -> list[str]:
-        """The columns that come from the names of directories."""
+        """The columns made from the names of directories."""
         return self._raw.partition_columns()
 
     @property
     def num_rows(self) -> int | None:
-        """The number of rows, None where a file does not say it without a scan."""
+        """The number of rows; None if a scan is needed to know it."""
         return self._raw.num_rows()
 
     @property
     def damage(self) -> Damage:
-        """What the last tolerant pass lost: as `File.damage`, with the file's path."""
+        """The losses of the last tolerant pass: as in `File.damage`, with the `path` of the file."""
         return [dict(lost) for lost in self._damage]
 
     def to_batches(
@@ -125,10 +121,10 @@ class Dataset(AsTables):
         on_damage: Callable[[Damage], None] | None = None,
         use_threads: bool = True,
     ) -> pa.RecordBatchReader:
-        """The rows as a pyarrow.RecordBatchReader. A filter on partition columns leaves out whole files.
+        """The rows as a pyarrow.RecordBatchReader. A filter on partition columns excludes whole files.
 
-        With `use_threads`, files are read side by side, ahead of who takes the rows within a bound of memory;
-        the rows come in the order of the files. Damage is passed over, and a limit counted, on one thread.
+        With `use_threads`, several files are read at once, ahead of the consumer and with bounded memory; the
+        rows keep the order of the files. If damage is tolerated, or with a limit, one thread reads.
         """
         return self.laid_out(
             None,
@@ -153,14 +149,11 @@ class Dataset(AsTables):
         on_damage: Callable[[Damage], None] | None = None,
         use_threads: bool = True,
     ) -> pa.RecordBatchReader:
-        """As `to_batches`, with `"plain"` strings or as `"view"`; None as the option of this name says."""
+        """As `to_batches`, with strings as `"plain"` or `"view"`; None: as the option `strings` says."""
         bound = self._bound(filter)
         wanted = projected(self.schema, columns)
-        decoded = None if columns is None else list(columns)
-        if not bound.exact and decoded is not None:
-            decoded += [name for name in mentioned(bound.residual, self.schema) if name not in decoded]
         rows = self._raw.scan(
-            columns=decoded,
+            columns=with_tested(columns, bound, self.schema),
             predicate=bound.predicate,
             limit=limit if bound.exact else None,
             batch_size=batch_size,
@@ -221,9 +214,9 @@ class Dataset(AsTables):
         filter: Filter | None = None,
         target_bytes: int | None = None,
     ) -> list[Split]:
-        """Parts that can be read apart, also in other processes. A filter prunes files by partition.
+        """Parts that can be read independently, also in other processes. A filter excludes whole files.
 
-        `target_bytes` is the name that `split_bytes` had, and deprecated.
+        `target_bytes` is the former name of `split_bytes`, and deprecated.
         """
         split_bytes = renamed("target_bytes", target_bytes, "split_bytes", split_bytes)
         bound = self._bound(filter)
@@ -231,15 +224,15 @@ class Dataset(AsTables):
         return [Split.of(one, self._arguments) for one in raw]
 
     def planned(self, split_bytes: int, *, filter: Filter | None = None) -> list[Split]:
-        """As `splits`, but files of which a listing has told are not opened: their splits are shares, which
-        whoever reads them cuts.
+        """As `splits`, but files that a listing has found are not opened. Their splits are shares of a file:
+        whoever reads one calls `Split.expand`.
         """
         bound = self._bound(filter)
         return [Split.of(one, None) for one in self._raw.plan(split_bytes, predicate=bound.predicate)]
 
     @property
     def found(self) -> list[Any]:
-        """The files as they were found, for a Dataset of the same ones."""
+        """The files with what the listing told of them, to make another Dataset of the same files."""
         return list(self._raw.found())
 
     def open_file(self, number: int) -> File:
@@ -251,9 +244,10 @@ class Dataset(AsTables):
         return File(self._raw.open(number), source, self._arguments)
 
     def parts(self, filter: Any = None) -> Iterator[tuple[str, Dataset, Any]]:
-        """Its files: paths, datasets of one file with the same columns, expressions of what folders say.
+        """For each file: its path, a Dataset of this file alone with all columns, and its partition values as
+        an expression.
 
-        An expression on partition columns as `filter` leaves out whole files.
+        If `filter` is an expression on partition columns, it excludes whole files.
         """
         kept: list[int] = list(range(len(self._raw)))
         if filter is not None and self.partition_columns and not isinstance(filter, Condition):
@@ -276,14 +270,8 @@ class Dataset(AsTables):
             schema=schema,
         )
 
-    def to_dataset(self) -> ArrowDataset:
-        """A pyarrow.dataset.Dataset: DuckDB and polars push their projections and filters into it."""
-        from coldframe.dataset import ArrowDataset
-
-        return ArrowDataset(self)
-
     def to_polars(self) -> pl.LazyFrame:
-        """A polars.LazyFrame that reads the columns, files and rows which a query needs."""
+        """A polars.LazyFrame that reads only the columns, files and rows that a query needs."""
         from coldframe.polars_source import lazy_frame
 
         return lazy_frame(self)
@@ -327,25 +315,25 @@ class Dataset(AsTables):
 
 
 class LocatedDataset(Dataset):
-    """A dataset with columns that say where each row is from: its file's path, its number among all rows.
+    """A dataset with columns for each row's origin: the path of its file, its number among all rows.
 
-    Made by `coldframe.scan` with `file_path` or `row_index`, which name the columns.
+    Created by `coldframe.scan` with `file_path` or `row_index`, which name these columns.
 
-    Files are read one after the other. Rows are numbered before a filter leaves any out, so that with
-    `row_index` all rows are decoded.
+    Files are read one after the other. Rows are numbered before they are filtered, so all rows are decoded if
+    there is a `row_index`.
     """
 
     _path: str | None = None
     _index: str | None = None
 
     def named(self, file_path: str | None, row_index: str | None) -> LocatedDataset:
-        """The same with the names of its two columns."""
+        """Sets the names of its two columns, and returns itself."""
         self._path, self._index = file_path, row_index
         return self
 
     @property
     def schema(self) -> pa.Schema:
-        """The pyarrow.Schema: the columns of where rows are from come last."""
+        """The pyarrow.Schema; the columns for the origin of rows come last."""
         base = super().schema
         for name in (self._path, self._index):
             if name is not None and name in base.names:
@@ -368,21 +356,17 @@ class LocatedDataset(Dataset):
         on_damage: Callable[[Damage], None] | None = None,
         use_threads: bool = True,
     ) -> pa.RecordBatchReader:
-        """The rows as a pyarrow.RecordBatchReader, file by file; strings are as the option says."""
+        """The rows as a pyarrow.RecordBatchReader, file by file; strings are laid out as the option says."""
         schema = self.schema
-        if isinstance(columns, str):
-            raise TypeError(f"columns must be a list of names, not the string {columns!r}")
-        names = schema.names if columns is None else list(columns)
-        if missing := [name for name in names if name not in schema.names]:
-            raise SchemaError(f"no column {missing[0]!r}; the columns are {', '.join(schema.names)}")
-        wanted = pa.schema([schema.field(name) for name in names], metadata=schema.metadata)
+        wanted = projected(schema, columns)
+        names = wanted.names
         parsed = parse(filter)
         test = None if parsed is None else bind(parsed, schema).test
         asked = [] if test is None else mentioned(test, schema)
         own = {self._path, self._index}
         pushed = filter if self._index is None and not own & set(asked) else None
         needed = [name for name in dict.fromkeys([*names, *asked]) if name not in own]
-        # pyarrow, which leaves out rows here, filters no views.
+        # Rows are filtered by pyarrow here, which cannot filter views.
         strings = "plain" if test is not None and pushed is None else None
 
         def batches() -> Iterator[Any]:
@@ -433,7 +417,7 @@ class LocatedDataset(Dataset):
         filter: Filter | None = None,
         target_bytes: int | None = None,
     ) -> list[Split]:
-        """Not done: a split does not know its file's place among the rows."""
+        """Unsupported: a split does not know how many rows precede it."""
         raise unsupported("splits of a dataset with file_path or row_index: scan without; Split.path says it")
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from coldframe.arguments import Keys, OpenArguments
 from coldframe.choices import FormatName
 from coldframe.discovery import each_of
 from coldframe.errors import unsupported
-from coldframe.file import Keys, OpenArguments
 from coldframe.hive.addresses import is_metastore
 from coldframe.hive.dataset import hive_table
 from coldframe.iceberg.places import is_table_here, metadata_of_scan
@@ -39,27 +39,27 @@ def scan(
     """Many files as one table.
 
     Args:
-        sources: a path, a glob, a directory, a URL, whatever `open` takes, or a list of such. Files and
-            directories whose names start with `.` or `_` are left out; so are files of other kinds beside
-            them, such as a README, with a LeftOutWarning: see `Dataset.left_out`.
-            `thrift://host:9083/database.table` is a table as a Hive metastore defines it: see `hive_table`.
+        sources: a path, a glob, a directory, a URL, anything else that `open` takes, or a list of these.
+            Files and directories whose names start with `.` or `_` are left out. Files of other kinds beside
+            them, such as a README, are left out with a LeftOutWarning: see `Dataset.left_out`.
+            `thrift://host:9083/database.table` is a table that a Hive metastore defines: see `hive_table`.
             The directory of an Iceberg table, or one of its metadata files, is that table: see
             `iceberg_table`.
-        partitioning: `"hive"` makes `key=value` directories below the root columns, typed as integer, date or
-            string by all their values; a pyarrow.Schema types them; None leaves them alone.
-        unify: the columns are those of all files, the first one's first, in types as wide as needed; for
-            that, every file is opened when the columns are first asked for, unless a `schema` given says
-            them. False takes the columns of the first file alone, and no other file is opened before its
-            turn: one that has more columns, or values that do not fit, raises SchemaError then.
+        partitioning: `"hive"` turns `key=value` directories below the root into columns of integers, dates or
+            strings, depending on all their values; a pyarrow.Schema sets their types; None ignores them.
+        unify: True gives the table the columns of all files, those of the first file first, in types wide
+            enough for all. Unless `schema` is given, every file is opened for this when the columns are
+            first needed. False takes the columns of the first file and opens the others only when they are
+            read; a file with more columns, or with values that do not fit, then raises SchemaError.
 
-        file_path: the name of a column that has the path of each row's file; None for no such column.
-        row_index: the name of a column that numbers the rows from 0, over all files; None for none.
+        file_path: the name of a column to add, with the path of each row's file; None adds none.
+        row_index: the name of a column to add, which numbers the rows of all files from 0; None adds none.
 
-    `format`, `storage_options`, `filesystem`, `verify_checksums`, `keys` and the formats' options are those
-    of `open`, for every file.
+    `format`, `storage_options`, `filesystem`, `verify_checksums`, `keys` and the formats' options apply to
+    every file, as in `open`.
 
-    Columns are found by name, and are null where a file lacks them. A file that cannot be opened ends a pass,
-    or is one record of `Dataset.damage` where damage is passed over.
+    Columns are matched by name; a column that a file lacks is null. A file that cannot be opened raises an
+    error, or becomes a record in `Dataset.damage` if damage is tolerated.
     """
     if is_metastore(sources):
         if file_path is not None or row_index is not None or format is not None or partitioning != "hive":

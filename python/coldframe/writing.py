@@ -16,8 +16,9 @@ import pyarrow as pa
 from coldframe import _coldframe
 from coldframe.choices import OnError, WrittenFormat
 from coldframe.errors import ColdframeError, ExtensionTypeWarning, unsupported
-from coldframe.file import File, open
+from coldframe.file import File
 from coldframe.filters import Filter
+from coldframe.opening import open
 from coldframe.partitions import write_partitioned
 from coldframe.scanning import Dataset
 from coldframe.sources import Source, open_store, through

@@ -64,7 +64,7 @@ UNTYPED_STILL: frozenset[str] = frozenset()
 """Modules that have `dict[str, Any]` besides."""
 
 LONGEST = 600
-LONG_STILL = frozenset({"python/coldframe/file.py"})
+LONG_STILL: frozenset[str] = frozenset()
 
 
 def rank(module: str) -> int | None:

@@ -11,11 +11,13 @@ from typing import Any
 
 from coldframe import writing
 from coldframe._coldframe import formats, parse_option
+from coldframe.batches import DEFAULT_SPLIT_BYTES
 from coldframe.byte_size import byte_size
 from coldframe.cli.declared import declared_options
 from coldframe.cli.finding import files_below
-from coldframe.file import DEFAULT_SPLIT_BYTES, File, open
+from coldframe.file import File
 from coldframe.hive.addresses import is_metastore
+from coldframe.opening import open
 from coldframe.options import choices_of, declared
 from coldframe.scanning import Dataset
 from coldframe.scans import scan

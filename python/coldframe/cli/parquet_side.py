@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from coldframe._coldframe import RawDataset
+from coldframe.arguments import OpenArguments
 from coldframe.cli.finding import first_file
 from coldframe.errors import ColdframeError, NotFoundError
-from coldframe.file import OpenArguments
 from coldframe.filters import bind, keep, mentioned
 from coldframe.ranged import RangedFile
 from coldframe.sources import is_remote, open_store

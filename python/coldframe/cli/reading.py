@@ -38,7 +38,8 @@ from coldframe.cli.options import (
 )
 from coldframe.cli.sinks import COLDFRAME_FORMATS, OTHER_FORMATS, format_of, write_rows
 from coldframe.errors import unsupported
-from coldframe.file import File, open
+from coldframe.file import File
+from coldframe.opening import open
 from coldframe.scanning import Dataset
 
 __all__ = ["add_parsers", "describe", "print_rows"]

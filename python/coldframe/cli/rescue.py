@@ -24,7 +24,8 @@ from coldframe.cli.options import (
 from coldframe.cli.reading import MANY, describe
 from coldframe.cli.sinks import open_atomically, write_rows
 from coldframe.errors import ColdframeError, CorruptFileError
-from coldframe.file import File, open
+from coldframe.file import File
+from coldframe.opening import open
 from coldframe.scanning import Dataset
 from coldframe.sources import is_on_this_machine
 

@@ -1,10 +1,10 @@
 """A table as a Hive metastore defines it, read partition by partition.
 
-    metastore: names of the partitions  ->  pruned by their values  ->  definitions of those that are left
-    those of one format, SerDe and columns are one group, whose files are read alike (`group`)
-    a group's columns become the table's by position; what a partition lacks is null
+    metastore: names of the partitions  ->  pruned by their values  ->  definitions of the remaining ones
+    partitions with the same format, SerDe and columns form a group, whose files are read alike (`group`)
+    a group's columns are matched with the table's by position; those that a partition lacks are null
 
-Partitions that a filter rules out are neither asked for nor listed.
+For partitions that a filter rules out, neither the metastore nor the file system is asked.
 """
 
 from __future__ import annotations
@@ -15,19 +15,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from coldframe.arguments import Keys, demand_plain
+from coldframe.batches import DEFAULT_BATCH_SIZE, DEFAULT_SPLIT_BYTES, Damage, filtered, projected
 from coldframe.choices import OnError
 from coldframe.errors import SchemaError, unsupported
-from coldframe.file import (
-    DEFAULT_BATCH_SIZE,
-    DEFAULT_SPLIT_BYTES,
-    Damage,
-    File,
-    Keys,
-    Split,
-    demand_plain,
-    filtered,
-    projected,
-)
+from coldframe.file import File, Split
 from coldframe.filters import Filter, bind, both, mentioned, parse
 from coldframe.glance import glance
 from coldframe.hive.addresses import Selected
@@ -54,17 +46,17 @@ def hive_table(
     keys: Keys | None = None,
     **options: Any,
 ) -> HiveDataset:
-    """A table as a Hive metastore defines it: each partition by its own format, SerDe, columns and location.
+    """A table as a Hive metastore defines it: each partition has its own format, SerDe, columns and location.
 
     Args:
-        uri: `thrift://host:9083/database.table`, or `FILE/database.table` of a file that has the definitions:
-            see docs/hive-metastore.md.
-        filter: the rows that it has. Partitions are pruned by it, and by the filters of its methods.
+        uri: `thrift://host:9083/database.table`, or `FILE/database.table` for a file of definitions: see
+            docs/hive-metastore.md.
+        filter: selects the rows of the table. This filter and those of its methods prune partitions.
         location: for files that were copied, prefixes of locations and their replacements:
             `{"hdfs://old/": "/mnt/copy/"}`.
 
     The other arguments are those of `open`; `options` override what the metastore states. Columns have the
-    metastore's types: a file's values are widened to them, or raise SchemaError where they do not fit. A
+    types in the metastore: values in files are widened to them, or raise SchemaError if they do not fit. A
     partition in an unsupported format raises UnsupportedError unless a filter rules it out.
     """
     selected = Selected.of(uri)
@@ -81,9 +73,9 @@ def hive_table(
 
 
 class HiveDataset(Dataset):
-    """A table that a Hive metastore defines. Made by `coldframe.hive_table`.
+    """A table that a Hive metastore defines, created by `coldframe.hive_table`.
 
-    Anything that takes Arrow streams takes it. Every pass asks the metastore again for the partitions.
+    Anything that accepts Arrow streams accepts it. Every pass asks the metastore for the partitions again.
     """
 
     def __init__(
@@ -114,16 +106,16 @@ class HiveDataset(Dataset):
 
     @property
     def partition_columns(self) -> list[str]:
-        """The columns whose values the metastore has for each partition."""
+        """The columns whose values the metastore stores for each partition."""
         return list(self._keys.names)
 
     def partitions(self, filter: Filter | None = None) -> list[PartitionDefinition]:
-        """The partitions that can have rows which pass; of a table without partitions, the table as one."""
+        """The partitions that may have rows that pass; a table without partitions counts as one partition."""
         return self._partitions_of(self._both(filter))
 
     @property
     def files(self) -> list[str]:
-        """The files of all its partitions that a filter of its own does not rule out."""
+        """The files of all partitions, except those that the table's own filter rules out."""
         return [path for dataset, _ in self._datasets(self._filter) for path in dataset.files]
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -140,7 +132,7 @@ class HiveDataset(Dataset):
         on_damage: Callable[[Damage], None] | None = None,
         use_threads: bool = True,
     ) -> pa.RecordBatchReader:
-        """The rows as a pyarrow.RecordBatchReader, partitions of one kind after those of another."""
+        """The rows as a pyarrow.RecordBatchReader, one group of partitions after the other."""
         wanted = projected(self._schema, columns)
         test = self._both(filter)
 
@@ -186,12 +178,12 @@ class HiveDataset(Dataset):
 
     @property
     def format(self) -> str:
-        """The format that the table is declared to have; its partitions may have others."""
+        """The declared format of the table; its partitions may have others."""
         return self.definition.format
 
     @property
     def num_rows(self) -> int | None:
-        """The number of rows, None where a file does not say it without a scan."""
+        """The number of rows; None if a scan is needed to know it."""
         if self._filter is not None:
             return None
         numbers = [dataset.num_rows for dataset, _ in self._datasets(None)]
@@ -205,24 +197,24 @@ class HiveDataset(Dataset):
         filter: Filter | None = None,
         target_bytes: int | None = None,
     ) -> list[Split]:
-        """Not done: a split has the columns of its partition, not those of the table."""
+        """Unsupported: a split has the columns of its partition, not those of the table."""
         raise self._unsupported("splits")
 
     def planned(self, split_bytes: int, *, filter: Filter | None = None) -> list[Split]:
-        """Not done: see `splits`."""
+        """Unsupported: see `splits`."""
         raise self._unsupported("splits")
 
     @property
     def found(self) -> list[Any]:
-        """Not done: files are read with the options of their partitions."""
+        """Unsupported: files are read with the options of their partitions."""
         raise self._unsupported("found")
 
     def open_file(self, number: int) -> File:
-        """Not done: files are read with the options of their partitions."""
+        """Unsupported: files are read with the options of their partitions."""
         raise self._unsupported("open_file")
 
     def parts(self, filter: Any = None) -> Iterator[tuple[str, Dataset, Any]]:
-        """Not done: a file has the columns of its partition, not those of the table."""
+        """Unsupported: a file has the columns of its partition, not those of the table."""
         raise self._unsupported("fragments")
 
     def _unsupported(self, what: str) -> Exception:

@@ -17,9 +17,9 @@ from typing import Any
 import pyarrow as pa
 
 from coldframe._coldframe import parse_columns
+from coldframe.arguments import Keys, OpenArguments
 from coldframe.discovery import Found, discover
 from coldframe.errors import NotFoundError, SchemaError
-from coldframe.file import Keys, OpenArguments
 from coldframe.hive.definition import Column, PartitionDefinition, Storage, in_hive
 from coldframe.hive.facts import are_folders_of
 from coldframe.listing import is_flat
@@ -58,7 +58,7 @@ class Group:
 
     format: str
     storage: Storage
-    """Of any of them: all but the location is the same."""
+    """The storage of any of them: only their locations differ."""
     is_whole: bool
     """Whether a location is one table, as those of transactional tables are."""
     members: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
@@ -66,7 +66,7 @@ class Group:
 
     @property
     def location(self) -> str:
-        """Of any of them: all lie in stores of one scheme."""
+        """The location of any of them: all are in stores of one scheme."""
         return self.members[0][0]
 
     @staticmethod
@@ -99,7 +99,7 @@ class Group:
 
     def _files(self, keys: Sequence[str], storage_options: Mapping[str, Any] | None) -> list[Found]:
         def is_named(location: str, one: Found) -> bool:
-            """Whether the folders above a file name its values: nobody has registered them."""
+            """Whether the folders above a file name its partition values: partitions are not registered."""
             return are_folders_of(keys, one.source[len(location) :].strip("/").split("/")[:-1])
 
         def listed(member: tuple[str, tuple[str, ...]]) -> list[Found]:

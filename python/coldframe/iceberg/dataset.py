@@ -1,8 +1,8 @@
 """An Iceberg table as a Dataset.
 
-filter -> PyIceberg's expression -> files that may have rows, with their deletes   (`planning`)
-runs of files without deletes  ->  read side by side, with the filter pushed down  (`rows`)
-a file with deletes            ->  the same alone; what is deleted is left out      (`deletes`)
+filter -> PyIceberg's expression -> files that may have matching rows, with their deletes   (`planning`)
+consecutive files without deletes  ->  read in parallel, with the filter pushed down          (`rows`)
+a file with deletes                ->  read alone, in the same way, without the deleted rows  (`deletes`)
 """
 
 from __future__ import annotations
@@ -13,19 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from coldframe.arguments import Keys, demand_plain, renamed
+from coldframe.batches import DEFAULT_BATCH_SIZE, DEFAULT_SPLIT_BYTES, Damage, projected
 from coldframe.choices import OnError
 from coldframe.errors import unsupported
-from coldframe.file import (
-    DEFAULT_BATCH_SIZE,
-    DEFAULT_SPLIT_BYTES,
-    Damage,
-    File,
-    Keys,
-    Split,
-    demand_plain,
-    projected,
-    renamed,
-)
+from coldframe.file import File, Split
 from coldframe.filters import Bound, Filter, bind, both, parse
 from coldframe.glance import glance
 from coldframe.iceberg.fields import Fields
@@ -43,9 +35,9 @@ __all__ = ["IcebergDataset"]
 
 
 class IcebergDataset(Dataset):
-    """One snapshot of an Iceberg table. Made by `coldframe.iceberg_table` and `coldframe.scan`.
+    """One snapshot of an Iceberg table, created by `coldframe.iceberg_table` and `coldframe.scan`.
 
-    Anything that takes Arrow streams takes it. It stays at its snapshot, also in other processes.
+    Anything that accepts Arrow streams accepts it. It stays at its snapshot, also in other processes.
     """
 
     def __init__(
@@ -84,40 +76,40 @@ class IcebergDataset(Dataset):
 
     @property
     def schema(self) -> pa.Schema:
-        """The pyarrow.Schema: the columns of the snapshot. Their ids are in their metadata."""
+        """The pyarrow.Schema of the snapshot; field ids are in the metadata of the fields."""
         return self._schema
 
     @property
     def snapshot_id(self) -> int | None:
-        """The snapshot that is read; None of a table that never had rows."""
+        """The snapshot that is read; None if the table has never had rows."""
         return None if self._table.snapshot is None else int(self._table.snapshot.snapshot_id)
 
     @property
     def partition_columns(self) -> list[str]:
-        """The columns that its files are partitioned by, also by a part or a function of their values."""
+        """The columns that the files are partitioned by, directly or through a transform."""
         names = (self._table.schema.find_column_name(part.source_id) for part in self._table.spec.fields)
         return list(dict.fromkeys(name for name in names if name is not None))
 
     @property
     def files(self) -> list[str]:
-        """Its data files that a filter of its own does not rule out."""
+        """The data files, except those that the table's own filter rules out."""
         return [self._table.files.readable(one.path) for one in self._plan(self._bound(None))]
 
     @property
     def size(self) -> int:
-        """The bytes of its data files, as the metadata has them."""
+        """The total length of its data files in bytes, as the metadata states it."""
         return sum(one.bytes for one in self._plan(self._bound(None)))
 
     @cached_property
     def format(self) -> str:
-        """The format of its first data file; without files, the one that it states for new ones."""
+        """The format of the first data file; if there are none, the one that new files will have."""
         for one in self._plan(Bound(None)):
             return one.format
         return str(self._table.metadata.properties.get("write.format.default", "parquet")).lower()
 
     @property
     def num_rows(self) -> int | None:
-        """The number of rows, None where deletes or a filter of its own make it unknown without a scan."""
+        """The number of rows; None if deletes or the table's own filter make a scan necessary."""
         files = self._plan(Bound(None)) if self._filter is None else []
         whole = all(one.is_whole for one in files)
         return sum(one.rows for one in files) if whole and self._filter is None else None
@@ -138,7 +130,7 @@ class IcebergDataset(Dataset):
     ) -> pa.RecordBatchReader:
         """The rows as a pyarrow.RecordBatchReader, in the order of the snapshot's files.
 
-        `columns` and the filter may also name `_file` and `_pos`: where each row is stored.
+        `columns` and the filter may also name `_file` and `_pos`, which say where each row is stored.
         """
         wanted = self._schema if columns is None else projected(self._rows.known, columns)
         bound = self._bound(filter)
@@ -179,15 +171,15 @@ class IcebergDataset(Dataset):
         filter: Filter | None = None,
         target_bytes: int | None = None,
     ) -> list[Split]:
-        """Parts that can be read apart, also in other processes, which read no metadata for it.
+        """Parts that can be read independently, also in other processes, which need no metadata for it.
 
-        A filter leaves out files. `target_bytes` is the name that `split_bytes` had, and deprecated.
+        A filter excludes files. `target_bytes` is the former name of `split_bytes`, and deprecated.
         """
         split_bytes = renamed("target_bytes", target_bytes, "split_bytes", split_bytes)
         return self._splits(split_bytes, filter, opened=True)
 
     def planned(self, split_bytes: int, *, filter: Filter | None = None) -> list[Split]:
-        """As `splits`, but no data file is opened: whoever reads a share cuts it."""
+        """As `splits`, but without opening data files: whoever reads a share calls `Split.expand`."""
         return self._splits(split_bytes, filter, opened=False)
 
     def _splits(self, split_bytes: int, filter: Filter | None, *, opened: bool) -> list[Split]:
@@ -200,11 +192,11 @@ class IcebergDataset(Dataset):
         return [self]
 
     def open_file(self, number: int) -> File:
-        """Not done: a file is read with its ids, defaults and deletes."""
+        """Unsupported: a file alone lacks the table's ids, defaults and deletes."""
         raise unsupported("opening a file of an Iceberg table: coldframe.open opens one by its path")
 
     def parts(self, filter: Any = None) -> Iterator[tuple[str, Dataset, Any]]:
-        """Not done: a file is read with its ids, defaults and deletes."""
+        """Unsupported: a file alone lacks the table's ids, defaults and deletes."""
         raise unsupported("fragments of an Iceberg table")
 
     def _repr_html_(self) -> str:

@@ -16,9 +16,10 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from coldframe._coldframe import Predicate, RawDataset, RawSplit, RawTableRows, formats
+from coldframe.arguments import Keys, OpenArguments, threads_of
+from coldframe.batches import DEFAULT_BATCH_SIZE, Damage, row_count_batch
 from coldframe.choices import OnError
 from coldframe.errors import corrupt, unsupported
-from coldframe.file import DEFAULT_BATCH_SIZE, Damage, Keys, OpenArguments, row_count_batch, threads_of
 from coldframe.iceberg.columns import ID, NUMBERS, Metadata, with_other
 from coldframe.iceberg.files import Located
 from coldframe.iceberg.store import TableFiles
@@ -116,11 +117,11 @@ class OurFiles:
         return self._raw.count(predicate)
 
     def splits(self, split_bytes: int) -> list[RawSplit]:
-        """Parts that can be read apart, for which the files are opened."""
+        """Parts that can be read independently; opens the files to cut them."""
         return self._raw.splits(split_bytes)
 
     def plan(self, split_bytes: int) -> list[RawSplit]:
-        """The same by the files' sizes: whoever reads them cuts."""
+        """The same by the sizes of the files, which are cut when they are read."""
         return self._raw.plan(split_bytes)
 
 

@@ -16,8 +16,8 @@ from typing import Any
 import pyarrow as pa
 
 from coldframe._coldframe import RawSplit
+from coldframe.batches import Damage, filtered, row_count_batch
 from coldframe.errors import ColdframeError
-from coldframe.file import Damage, filtered, row_count_batch
 from coldframe.filters import Bound, mentioned
 from coldframe.iceberg.columns import NUMBERS, POSITION, public, with_metadata
 from coldframe.iceberg.deletes import Deletes
@@ -44,7 +44,7 @@ class TableRows:
 
     @cached_property
     def known(self) -> pa.Schema:
-        """The same with what Iceberg knows of each row, which whoever wants it names."""
+        """The same with the metadata columns (`_file`, `_pos`), which a read has to name."""
         return public(with_metadata(self.columns))
 
     def runs(self, files: Sequence[ReadyFile]) -> Iterator[Run]:
@@ -139,7 +139,7 @@ class TableRows:
     def _left(
         self, rows: Rows, file: ReadyFile, scan: Scan, deletes: Deletes, damage: Damage
     ) -> Iterator[pa.RecordBatch]:
-        """What deletes leave of a file. If they cannot be read, nobody knows which rows: none."""
+        """The rows of a file that are not deleted; none if its deletes cannot be read."""
         try:
             deleted = deletes.of(file)
         except ColdframeError as reason:

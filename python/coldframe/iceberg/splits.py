@@ -13,9 +13,10 @@ from typing import Any
 import pyarrow as pa
 
 from coldframe._coldframe import RawSplit, plan_from_bytes, plan_to_bytes
+from coldframe.batches import DEFAULT_BATCH_SIZE, Damage, projected
 from coldframe.choices import OnError
 from coldframe.errors import unsupported
-from coldframe.file import DEFAULT_BATCH_SIZE, Damage, File, Split, projected
+from coldframe.file import File, Split
 from coldframe.filters import Bound, Filter, bind, both, parse
 from coldframe.iceberg.columns import number_of
 from coldframe.iceberg.files import ReadyFile
@@ -54,7 +55,7 @@ class IcebergSplit(Split):
 
     @property
     def partition(self) -> Mapping[str, Any]:
-        """The values of columns that its file is partitioned by as they are."""
+        """The values of the columns that its file is partitioned by directly, without a transform."""
         known = self._ready.planned.partition
         fields = [field for field in self._rows.columns if number_of(field) in known]
         return {field.name: one_value(known[number_of(field)], field.type)[0].as_py() for field in fields}
@@ -64,7 +65,7 @@ class IcebergSplit(Split):
         return [self.made(raw, self._rows, self._ready, self._filter) for raw in self._raw.expand()]
 
     def open(self) -> File:
-        """Not done: the file's rows are not the table's."""
+        """Unsupported: the file's rows are not the table's."""
         raise unsupported("opening the file of an Iceberg table's split: coldframe.open opens it by its path")
 
     open_for_this = open
@@ -103,7 +104,7 @@ class IcebergSplit(Split):
         return rows.of([file], wanted, bound, scan, rows.deletes(), damage)
 
     def stated(self) -> list[list[dict[str, Any]]]:
-        """Empty: what the file states of its columns is not said of the table's."""
+        """Empty: the file's statistics are not those of the table's columns."""
         return []
 
     def __eq__(self, other: object) -> bool:
@@ -123,7 +124,7 @@ def _again(plain: tuple[Any, ...], rows: TableRows, file: ReadyFile, filter: Fil
 
 @dataclass(frozen=True)
 class Packed:
-    """Splits of one table that travel together: what they have in common is there once."""
+    """Splits of one table, packed together so that what they have in common is stored once."""
 
     plan: bytes
     """As Rust has them."""
@@ -148,7 +149,7 @@ class Packed:
 def splits_of(
     files: Sequence[ReadyFile], rows: TableRows, split_bytes: int, filter: Filter | None, *, opened: bool
 ) -> Iterator[IcebergSplit]:
-    """The splits of planned files. `opened`: cut now, for which files are opened; else by whoever reads."""
+    """The splits of planned files. `opened`: files are opened and cut now, otherwise when they are read."""
     for file in files:
         for raw in _parts(file, rows, split_bytes, opened=opened):
             yield IcebergSplit.made(raw, rows, file, filter)

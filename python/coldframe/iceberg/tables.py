@@ -8,8 +8,8 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from coldframe.arguments import Keys
 from coldframe.errors import NotFoundError, unsupported
-from coldframe.file import Keys
 from coldframe.filters import Filter
 from coldframe.iceberg.places import metadata_file
 from coldframe.sources import shown, through
@@ -37,16 +37,16 @@ def iceberg_table(
     """A snapshot of an Iceberg table whose data files are ORC or Parquet.
 
     Args:
-        table: the path or URL of its directory or of one of its metadata files; its name with `catalog`.
+        table: the path or URL of its directory or of one of its metadata files; with `catalog`, its name.
         catalog: the name of a catalog in PyIceberg's configuration, its properties, or a catalog object.
-        snapshot_id: a snapshot; None for the current one.
-        as_of: a time (a datetime, or milliseconds since 1970): the snapshot that was the current one then.
-        filter: the rows that it has. Manifests and files are pruned by it, and by the filters of its methods.
+        snapshot_id: the number of a snapshot; None for the current one.
+        as_of: a datetime, or milliseconds since 1970: reads the snapshot that was current at this time.
+        filter: selects the rows of the table. This filter and those of its methods prune manifests and files.
         location: for files that were copied, prefixes of locations and their replacements:
-            `{"hdfs://old/": "/mnt/copy/"}`. What lay below the table's own location is looked for in its
-            directory in any case.
+            `{"hdfs://old/": "/mnt/copy/"}`. Not needed for files below the table's own location, which are
+            always looked for in its directory.
 
-    The other arguments are those of `open`. Columns are found by their ids: those that were renamed, moved,
+    The other arguments are those of `open`. Columns are matched by their ids: those that were renamed, moved,
     widened, dropped or added are read as Iceberg reads them.
     """
     if importlib.util.find_spec("pyiceberg") is None:

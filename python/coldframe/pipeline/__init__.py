@@ -7,17 +7,17 @@
 
 A file of the source goes through these rooms, from the top to the bottom:
 
-    source/    what lies there: listing, tables.toml, what a metastore says of it
-    plan/      what is to be done: against the state, columns, splits, groups
-    work/      tasks that convert and verify, anywhere; the commit of what they give back
-    state/     what is remembered: the journal, and lists too long for memory
-    target/    where it ends: a directory or store, files of Parquet and ORC, tables of Delta and Iceberg
+    source/    what the source contains: listing, tables.toml, a metastore's definitions
+    plan/      what has to be done: comparison with the state, columns, splits, groups
+    work/      tasks that convert and verify in any process; committing their results
+    state/     what is remembered between runs: the journal, and lists too long for memory
+    target/    what is written: a directory or store, Parquet and ORC files, Delta and Iceberg tables
     report/    what people see: the verdict, pages, progress, the list of what is safe to delete
 
-`records` is what travels between them. `scheduling` is who does the work: Spark's executors, or threads.
+`records` defines what passes between them. `scheduling` runs the tasks, on Spark's executors or in threads.
 
-The command line's `coldframe migrate` does the same with a Spark of its own, and this package's `__main__`
-makes it a script for `spark-submit`.
+`coldframe migrate` on the command line does the same with its own Spark session, and this package's
+`__main__` is a script for `spark-submit`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from coldframe._coldframe import NotFoundError
-from coldframe.file import renamed
+from coldframe.arguments import renamed
 from coldframe.hive.addresses import is_metastore
 from coldframe.pipeline.file_access import StorageOptions, root_of
 from coldframe.pipeline.options import Options
@@ -113,62 +113,65 @@ def migrate(
 
     Args:
         spark: the session whose executors do the work (they must see both directories), or a function that
-            starts one, which is called if there is work, and again when its JVM has died. `InProcess()` works
+            starts one: it is called when there is work, and again if its JVM has died. `InProcess()` works
             without Spark.
-        src: the source's root: a path, or a URL that can be listed. Or `thrift://host:9083/[database[.table]]`:
-            the tables that a Hive metastore defines. Or a file that has definitions of such tables, a dump
-            of a metastore's database or statements CREATE TABLE. Nothing in it is changed.
-        dst: an empty or new directory, or that of an earlier run, which is then resumed: a path, or a URL of
-            HDFS, S3, Google or Azure.
+        src: the root of the source, a path or a URL that can be listed; or
+            `thrift://host:9083/[database[.table]]`, the tables that a Hive metastore defines; or a file with
+            such definitions, that is, a dump of a metastore's database or a script of CREATE TABLE. Nothing
+            in the source is changed.
+        dst: an empty or new directory, or that of an earlier run, which is then continued: a path, or a URL
+            of HDFS, S3, Google or Azure.
         to: `"parquet"`, `"iceberg"`, `"delta"` or `"orc"`.
-        files: the format of the files of an Iceberg table: `"parquet"` or `"orc"`.
-        tables: a tables.toml, or its entries; None takes `src/tables.toml` where there is one. For tables of
-            a metastore, entries state how they are laid out as Iceberg tables, and nothing else.
-        on_error: `"raise"`: a damaged file is not converted, only reported; `"skip"`: what can be saved is
-            converted, the rest listed; `"quarantine"`: that too, and a copy of the file is kept under
+        files: the format of an Iceberg table's files: `"parquet"` or `"orc"`.
+        tables: a tables.toml, or its entries; None takes `src/tables.toml` if it exists. For tables of a
+            metastore, entries may only set their layout as Iceberg tables.
+        on_error: what happens to a damaged file. `"raise"` only reports it; `"skip"` converts what can be
+            saved and lists the rest; `"quarantine"` does the same and keeps a copy of the file under
             `dst/_coldframe`.
-        on_vanished: sources that an earlier run converted, and that are gone: `"fail"`: the report says so
-            and nothing new of their tables is taken; `"keep"`: their rows stay; `"remove"`: their rows are
-            taken out of the target.
-        most_vanished: of what an earlier run converted of a table, how much may be gone for `"remove"` to
-            take it out, by the bytes of the sources: an empty mount point looks like a source whose every
-            file was deleted.
-        dropped: names or paths of tables, or patterns of them, that may be gone altogether; where SRC is
-            empty, only these are taken out.
-        on_foreign_changes: a Delta or Iceberg table that others have written to: `"refuse"`: it is left as it
-            is; `"append"`: what is new is added to it.
-        leave_behind: what of a directory (of HBase, Kudu) need not be in the target for it to be listed as
-            safe to delete: `"tables"`, `"snapshots"`, `"older-versions"`, ..; `"tables=ns:old"` is that one.
-        allow_loss: changes of values that keep no source off that list: `"digits-below-microseconds"`,
-            `"malformed-text"`, ..
-        include, exclude: patterns of the files that are meant: see `selection`.
-        metastore: `thrift://host:9083` of a Hive metastore: the rows that come from the locations of its
-            tables and partitions are held against the numbers that it has of them.
-        only: where `src` is a metastore: patterns `database.table` of the tables to migrate.
-        locations: where `src` is a metastore: prefixes of locations and their replacements, for files that
-            were copied: `{"hdfs://old/": "/mnt/"}`.
-        others: where `src` is a metastore: partitions of Parquet, Avro, text and SequenceFiles: `"list"`:
-            they are left out and told; `"spark"`: the session, which needs Hive support, reads them.
-        catalog: where the tables are registered: of Iceberg, the name of a catalog in PyIceberg's
-            configuration (without, they are in a catalog file below `dst`); of Parquet and Delta,
-            `thrift://host:9083[/database]` of a Hive metastore.
-        namespace, rename, suffix: their names in that catalog: a namespace for all; `{"old": "new"}` for
-            some; what is added to the others. See docs/catalogs.md.
-        switch: once a table is verified, it gets the name of the metastore's table that it was made of, which
-            gets another one: see `unswitch`.
-        untyped: columns of binary for tables in formats without types, where no schema is given.
+        on_vanished: what happens if sources that an earlier run converted are gone. `"fail"` reports them and
+            converts no new files of their tables; `"keep"` keeps their rows; `"remove"` removes their rows
+            from the target.
+        most_vanished: the largest share of a table that `"remove"` may remove in one run, by the bytes of the
+            sources. An empty mount point looks like a source whose every file was deleted.
+        dropped: names, paths or patterns of tables that `"remove"` may remove entirely. If `src` is empty,
+            only these are removed.
+        on_foreign_changes: what happens to a Delta or Iceberg table that others have written to. `"refuse"`
+            leaves it as it is; `"append"` adds what is new.
+        leave_behind: parts of a directory of HBase or Kudu that may be missing from the target although the
+            directory is listed as safe to delete: `"tables"`, `"snapshots"`, `"older-versions"`, .., or a
+            single one: `"tables=ns:old"`.
+        allow_loss: changes of values with which a source may still be listed:
+            `"digits-below-microseconds"`, `"malformed-text"`, ..
+        include, exclude: patterns that select files: see `selection`.
+        metastore: `thrift://host:9083` of a Hive metastore. The rows migrated from the location of each table
+            and partition are compared with the counts in the metastore.
+        only: if `src` is a metastore, patterns `database.table` of the tables to migrate.
+        locations: if `src` is a metastore, prefixes of locations and their replacements, for files that were
+            copied: `{"hdfs://old/": "/mnt/"}`.
+        others: if `src` is a metastore, what happens to partitions in Parquet, Avro, text and SequenceFiles.
+            `"list"` leaves them out and reports them; `"spark"` reads them with the session, which needs Hive
+            support.
+        catalog: where tables are registered. For Iceberg, the name of a catalog in PyIceberg's configuration
+            (default: a catalog file below `dst`); for Parquet and Delta, a Hive metastore,
+            `thrift://host:9083[/database]`.
+        namespace, rename, suffix: the tables' names in that catalog: a namespace for all; `{"old": "new"}`
+            for some; a suffix for the others. See docs/catalogs.md.
+        switch: gives each verified table the name of the metastore's table that it was made from, which is
+            renamed: see `unswitch`.
+        untyped: reads tables in formats without types as binary columns if no schema is given.
         timestamp_unit: `"us"`, which Spark, Iceberg and Delta have, or `"ns"` to keep nanoseconds in Parquet
             or ORC.
-        split_bytes: how much of a source file one task converts, about.
-        target_file_bytes: how large files of the target become, about: small sources of a partition are
-            merged into one, and of Parquet a split is cut into several. 0: at least one file for each source.
-        codec: of Parquet: `"zstd"`, `"snappy"`, `"gzip"` or `"none"`.
-        verify: whether what was written is read back and compared.
-        fresh: convert again what an earlier run has done; the earlier result stays until the new one stands.
-        progress: is told of each finished file.
-        source_storage_options, target_storage_options: how the stores of `src` and `dst` are reached, where
-            those are URLs: see docs/stores.md. They travel with the tasks, and nowhere else.
-        timestamps, compression: the names that `timestamp_unit` and `codec` had; deprecated.
+        split_bytes: about how much of a source file one task converts.
+        target_file_bytes: the approximate size of target files. Small sources of a partition are merged, and
+            large splits become several files. 0: at least one file for each source.
+        codec: compression of Parquet: `"zstd"`, `"snappy"`, `"gzip"` or `"none"`.
+        verify: whether everything written is read back and compared.
+        fresh: converts again what an earlier run has done. The earlier result stays until the new one is
+            complete.
+        progress: is notified of each finished file.
+        source_storage_options, target_storage_options: credentials and settings for the stores of `src` and
+            `dst`, if these are URLs: see docs/stores.md. They go to the tasks and nowhere else.
+        timestamps, compression: former names of `timestamp_unit` and `codec`; deprecated.
     """
     options = Options(
         to=to,
@@ -212,7 +215,7 @@ def migrate_with(
     tables: _Tables = None,
     progress: Progress | None = None,
 ) -> Report:
-    """As `migrate`, with what it takes as keywords in one object."""
+    """As `migrate`, with its keyword arguments as one object."""
     started = time.time()
     target = _target_of(options)
     _demand_names(src, dst, options)
@@ -226,7 +229,7 @@ def migrate_with(
     report = Report(source, goal, target.name, options.on_error, [], on_vanished=options.on_vanished)
     # Delta and Iceberg know which files are a table's; of plain directories all are.
     with Journal(destination, keep_replaced=target.register is not None) as journal:
-        # The list is of the target as it was: until this run is through, nothing is promised.
+        # The list describes the earlier state of the target; until this run ends, nothing is safe to delete.
         destination.delete(safe_list.SAFE)
         if options.fresh:
             journal.begin_fresh()
@@ -279,8 +282,9 @@ def dry_run(
     tables: _Tables = None,
     progress: Progress | None = None,
 ) -> Preview:
-    """Tells what a run would do, and what it would refuse: looks at the source and opens what would be
-    converted. Nothing is written, and no Spark is started. `progress` is told of each file that was opened.
+    """Says what a run would do and what it would refuse: lists the source and opens what would be converted.
+
+    Nothing is written, and no Spark is started. `progress` is notified of each file that was opened.
     """
     options, progress = options or Options(), progress or NoProgress()
     target = _target_of(options)
@@ -316,14 +320,14 @@ def audit(
     storage_options: StorageOptions = None,
     source_storage_options: StorageOptions = None,
 ) -> Audit:
-    """Compares a target with what its migration wrote down.
+    """Compares a target with the records of its migration.
 
     Args:
-        dst: the target's root. Of a list alone, it is the one that the list names.
-        deep: reads every value, too.
-        before_delete: a `safe-to-delete.txt`: each of its sources is held against its line and the journal.
-        storage_options: how the store of the target is reached;
-        source_storage_options: how that of the sources is.
+        dst: the root of the target. May be left out if `before_delete` is given, which names it.
+        deep: whether to read every value.
+        before_delete: a `safe-to-delete.txt`: each source in it is compared with its line and the journal.
+        storage_options: credentials and settings for the store of the target.
+        source_storage_options: the same for the stores of the sources.
     """
     listed = None
     if before_delete is not None:
@@ -345,7 +349,7 @@ def audit(
 
 
 def _defined(src: str | os.PathLike[str], options: Options) -> DefinedSource | None:
-    """The definitions of a metastore that is the source; None of a directory."""
+    """The definitions, if the source is a metastore; None if it is a directory."""
     if not is_metastore(src, or_file=True):
         if options.tables or options.locations or options.others != "list":
             raise ValueError("tables, locations and others are for a metastore: thrift://host:9083")
@@ -363,7 +367,7 @@ def _survey(
     options: Options,
     scheduler: Scheduler | None = None,
 ) -> Survey:
-    """What lies in the source, and what a metastore says of it: before anything is done."""
+    """What the source contains, and what a metastore says about it, before anything is done."""
     defined = _defined(src, options)
     if defined is not None:
         goal = root_of(dst)
@@ -380,9 +384,9 @@ def _survey(
 
 
 def unswitch(dst: str | os.PathLike[str], *, storage_options: StorageOptions = None) -> list[str]:
-    """Gives the tables that a migration switched their own names back, old and new.
+    """Undoes `switch`: gives the old tables and the new ones their original names back.
 
-    Returns the names of the old ones. `storage_options`: how the store of the target is reached.
+    Returns the names of the old ones. `storage_options` are those of the target's store.
     """
     destination = open_destination(root_of(dst), storage_options)
     if not destination.has(HOME):
@@ -394,7 +398,7 @@ def unswitch(dst: str | os.PathLike[str], *, storage_options: StorageOptions = N
 
 
 def _demand_names(src: str | os.PathLike[str], dst: str | os.PathLike[str], options: Options) -> None:
-    """Raises where tables of the metastore have the names of others."""
+    """Raises if tables of the metastore are still switched."""
     if not is_metastore(src):
         if options.switch:
             raise ValueError("switch: the source is to be a metastore, thrift://host:9083")

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from coldframe._coldframe import conform_batch
+from coldframe.arguments import OpenArguments
+from coldframe.batches import Damage
 from coldframe.choices import OnError
-from coldframe.file import Damage, File, OpenArguments
+from coldframe.file import File
 from coldframe.filters import Filter
 from coldframe.spark.types import plain_schema, to_spark_schema
 
@@ -94,14 +96,15 @@ _OPEN: dict[tuple[str, str], File] = {}
 def _open(source: object, given: dict[str, Any]) -> File:
     options = dict(given)
     # Spark knows no nanoseconds, which do not reach the years 1 and 9999 that tables are full of.
-    return OpenArguments(
+    arguments = OpenArguments(
         options.pop("format", None),
         options.pop("storage_options", None),
         options.pop("verify_checksums", True),
         options.pop("keys", None),
         options,
         microseconds=True,
-    ).open(_content(source))
+    )
+    return File.of(arguments, _content(source))
 
 
 def _content(source: object) -> object:

@@ -17,9 +17,10 @@ import pyarrow as pa
 
 import coldframe
 from coldframe._coldframe import ColdframeError, SchemaError, UnsupportedError, formats, parse_columns
+from coldframe.arguments import OpenArguments
 from coldframe.choices import FormatName
 from coldframe.errors import PartialTableWarning
-from coldframe.file import OpenArguments, Split, has_masked_columns
+from coldframe.file import Split, has_masked_columns
 from coldframe.hive.group import columns_of
 from coldframe.options import TYPELESS
 from coldframe.pipeline.file_access import StorageOptions
@@ -90,7 +91,7 @@ class PlanTask:
     storage_options: StorageOptions = field(default=None, repr=False)
     bytes: int = 1 << 20
     recorded: Recorded = field(default=(), repr=False)
-    """What is known of a directory with several tables."""
+    """Data that all tables of a directory share."""
 
     def run(self) -> Opened:
         """Opens them. One that cannot be opened has its failure, and does not stop the others."""
@@ -145,7 +146,7 @@ class PlanTask:
         format = self.reading.format
         if format not in TYPELESS or "schema" not in self.reading.options:
             return
-        there = len(_arguments(format, self.storage_options, {}).open(path).schema)
+        there = len(coldframe.File.of(_arguments(format, self.storage_options, {}), path).schema)
         if there > len(schema):
             raise SchemaError(f"the file has {there} columns, the table's definition names {len(schema)}")
 
@@ -154,7 +155,7 @@ class PlanTask:
         options = open_options(format, self.reading.options, self.unit)
         try:
             arguments = _arguments(format, self.storage_options, options)
-            return arguments.open(path, self.recorded or None)
+            return coldframe.File.of(arguments, path, self.recorded or None)
         except (TypeError, ValueError) as error:
             if isinstance(error, ColdframeError):
                 raise
@@ -218,7 +219,7 @@ def _alike(work: Iterable[tuple[SourceFile, str]], count: int) -> Iterator[list[
 
 
 def splits_of(planned: PlannedFile, table: Table, unit: str) -> Iterator[Split]:
-    """What `File.splits` gave. They carry no footer: whoever reads one opens the file again."""
+    """The splits from `File.splits`, without the footer: to read one, the file is opened again."""
     reading = table.reading_of(planned.file)
     options = open_options(reading.format, reading.options, unit)
     arguments = _arguments(reading.format, planned.file.storage_options, options)
@@ -359,7 +360,7 @@ def plan_table(
     progress: Progress | None = None,
     shared: SharedByTables | None = None,
 ) -> None:
-    """Opens files of a table: what they say of themselves is `planned` then; `fail` is told of the others."""
+    """Opens files of a table and passes their metadata to `planned`, and the others to `fail`."""
     if not dues:
         return
     here = scheduler is None or len(dues) <= FILES_HERE

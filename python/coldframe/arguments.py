@@ -1,0 +1,78 @@
+"""Arguments of `open`, which `scan` and the sources of Spark take, too."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from coldframe._coldframe import RawOpening
+from coldframe.errors import unsupported
+
+__all__ = ["Keys", "OpenArguments", "default_threads", "demand_plain", "renamed", "threads_of"]
+
+# Keys of encrypted files by name, or a function that returns the key for a name, or None if it has none.
+Keys = Mapping[str, bytes | str] | Callable[[str], bytes | str | None]
+
+
+@dataclass(frozen=True)
+class OpenArguments:
+    """All arguments of `open` except the source."""
+
+    format: str | None = None
+    storage_options: Mapping[str, Any] | None = field(default=None, repr=False)  # secrets stay out of logs
+    verify_checksums: bool = True
+    keys: Keys | None = field(default=None, repr=False)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    microseconds: bool = False
+    """Whether instants count microseconds unless an option says else: for those who know nothing finer."""
+
+    @cached_property
+    def raw(self) -> RawOpening:
+        """The same for Rust."""
+        options = dict(self.options)
+        return RawOpening(
+            format=self.format,
+            storage_options=self.storage_options,
+            verify_checksums=self.verify_checksums,
+            keys=self.keys,
+            schema=options.pop("schema", None),
+            options=options,
+            microseconds=self.microseconds,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "raw"}
+
+
+def threads_of(arguments: OpenArguments) -> int:
+    """How many threads decode files that are opened in this way."""
+    given = arguments.options.get("threads")
+    return given if isinstance(given, int) and given > 0 else default_threads()
+
+
+def default_threads() -> int:
+    """Pyarrow's number of threads, or 1 in a Spark task."""
+    spark = sys.modules.get("pyspark.taskcontext")
+    if spark is not None and spark.TaskContext.get() is not None:
+        return 1  # Spark gives each core a task of its own
+    return int(pa.cpu_count())
+
+
+def demand_plain(options: Mapping[str, Any], what: str) -> None:
+    """Refuses views for a table whose columns somebody else states."""
+    if options.get("strings", "plain") != "plain":
+        raise unsupported(f'strings="view" of {what}: its columns have the types that are stated')
+
+
+def renamed(old: str, given: Any, new: str, value: Any) -> Any:
+    """The value of an option that may have been given under its former name."""
+    if given is None:
+        return value
+    warnings.warn(f"{old} has been renamed to {new}", DeprecationWarning, stacklevel=3)
+    return given

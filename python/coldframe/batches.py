@@ -1,0 +1,123 @@
+"""Batches on their way from Rust to the caller: the columns to decode, the rows and columns to keep."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from coldframe import _coldframe
+from coldframe.errors import SchemaError
+from coldframe.filters import Bound, keep, mentioned
+
+if TYPE_CHECKING:
+    from coldframe._coldframe import RawScan, RawTableRows
+
+__all__ = [
+    "DEFAULT_BATCH_SIZE",
+    "DEFAULT_SPLIT_BYTES",
+    "Damage",
+    "columns_of",
+    "filtered",
+    "names_of",
+    "projected",
+    "reader_of",
+    "row_count_batch",
+    "with_tested",
+]
+
+DEFAULT_BATCH_SIZE = 65536
+DEFAULT_SPLIT_BYTES = 128 << 20
+
+Damage = list[dict[str, Any]]
+"""What a tolerant read lost, see `File.damage`."""
+
+
+def names_of(columns: Sequence[str] | None) -> list[str] | None:
+    """Column names as a list. A single string is refused: its letters would be taken for names."""
+    if isinstance(columns, str):
+        raise TypeError(f"columns must be a list of names, not the string {columns!r}")
+    return None if columns is None else list(columns)
+
+
+def with_tested(columns: Sequence[str] | None, bound: Bound, schema: Any) -> list[str] | None:
+    """The columns to decode: those asked for, and those of the part of a filter that pyarrow evaluates."""
+    names = names_of(columns)
+    if names is None or bound.exact:
+        return names
+    return names + [name for name in mentioned(bound.residual, schema) if name not in names]
+
+
+def projected(schema: Any, columns: Sequence[str] | None) -> Any:
+    """A table's schema with these columns only."""
+    names = names_of(columns)
+    if names is None:
+        return schema
+    for name in names:
+        if name not in schema.names:
+            known = ", ".join(map(repr, schema.names[:20]))
+            raise SchemaError(f"no column {name!r}; the columns are {known}")
+    return pa.schema([schema.field(name) for name in names], metadata=schema.metadata)
+
+
+def reader_of(
+    rows: RawScan | RawTableRows,
+    bound: Bound,
+    wanted: pa.Schema,
+    limit: int | None,
+    ended: Callable[[], None],
+) -> pa.RecordBatchReader:
+    """The rows that pass, with the columns of `wanted`.
+
+    `limit` counts where pyarrow evaluates a part of the filter; otherwise Rust has counted. `ended` is called
+    once, also after an error or if the caller takes no more.
+    """
+
+    def batches() -> Iterator[Any]:
+        # Batch by batch, since the C stream would reduce an error to its text.
+        try:
+            for batch in rows:
+                yield pa.record_batch(batch)
+        finally:
+            ended()
+
+    stream = batches()
+    if not bound.exact:
+        stream = filtered(stream, bound.residual, wanted, limit)
+    return pa.RecordBatchReader.from_batches(wanted, stream)
+
+
+def filtered(batches: Iterator[Any], test: Any, schema: Any, limit: int | None) -> Iterator[Any]:
+    """The rows that pass (see `keep`), with the columns of `schema` only."""
+    left = limit
+    with contextlib.closing(batches):  # type: ignore[type-var]
+        if left == 0:
+            return
+        for batch in batches:
+            kept = keep(batch, test)
+            if left is not None:
+                kept = kept.slice(0, left)
+                left -= kept.num_rows
+            if kept.num_rows:
+                yield columns_of(kept, schema)
+            if left == 0:
+                return
+
+
+def columns_of(batch: Any, schema: Any) -> Any:
+    """The batch with the columns of `schema` only, and its views."""
+    if batch.schema.equals(schema):
+        return batch
+    if len(schema) == 0:
+        return row_count_batch(batch.num_rows, schema)
+    columns = ((batch.column(field.name), field.type) for field in schema)
+    arrays = [c if c.type.equals(type) else _coldframe.pruned(c, type) for c, type in columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def row_count_batch(rows: int, schema: Any) -> Any:
+    """A batch without columns that still has rows."""
+    empty = pa.StructArray.from_buffers(pa.struct([]), rows, [None])
+    return pa.RecordBatch.from_struct_array(empty).replace_schema_metadata(schema.metadata)
