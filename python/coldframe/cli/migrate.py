@@ -198,8 +198,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--others",
         default="list",
         choices=["list", "spark"],
-        help="if SRC is a metastore: partitions of Parquet, Avro, text and SequenceFiles: left out and told, "
-        "or read by Spark (default: list)",
+        help="if SRC is a metastore: partitions in Parquet, Avro, text and SequenceFiles: left out and "
+        "reported, or read by Spark (default: list)",
     )
     parser.add_argument(
         "--catalog",

@@ -154,7 +154,7 @@ _DAMAGED = Step(
 
 
 def next_step(message: str, *, is_damage: bool = False) -> str | None:
-    """What to do about an error of a command; None if its message says it, or nobody knows."""
+    """What to do about an error of a command; None if its message says it, or if there is no advice."""
     if " --" in message:
         return None
     for step in STEPS:

@@ -188,7 +188,7 @@ _PATIENCE = 1.0
 
 @contextmanager
 def progress_bar(what: str, total: int | None, unit: str = "rows") -> Iterator[Any]:
-    """A bar on standard error that is told what is done so far; None where nobody watches.
+    """A progress bar on standard error; None if that is not a terminal.
 
     It is drawn once the work has taken longer than a second.
     """
@@ -244,7 +244,7 @@ def waiting(what: str) -> Iterator[None]:
 
 
 def told(reader: Any, progress: Any) -> Any:
-    """The batches of a pyarrow.RecordBatchReader; `progress` is told the rows so far."""
+    """The batches of a pyarrow.RecordBatchReader; `progress` gets the number of rows so far."""
     if progress is None:
         return reader
 

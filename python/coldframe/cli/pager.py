@@ -38,7 +38,7 @@ def paged(wanted: bool) -> Iterator[None]:
     sys.stdout = pager.stdin
     output.paging(True)
     try:
-        with contextlib.suppress(BrokenPipeError):  # who reads has seen enough
+        with contextlib.suppress(BrokenPipeError):  # the reader has quit
             yield
     finally:
         sys.stdout = terminal

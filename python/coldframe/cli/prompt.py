@@ -47,7 +47,7 @@ def ask(session: Shown) -> None:
 
 
 def _query() -> str | None:
-    """What is typed up to a semicolon, or a line that begins with a dot; None at the end."""
+    """The input up to a semicolon, or a line that begins with a dot; None at the end."""
     lines: list[str] = []
     while True:
         try:

@@ -116,7 +116,7 @@ class Definition:
     parameters: Mapping[str, str] = field(default_factory=dict)
     view_text: str | None = None
     by_folders: bool = False
-    """Its partitions are the `key=value` folders at its location: nobody has registered them."""
+    """Whether its partitions are the `key=value` folders at its location, as none are registered."""
 
     @property
     def full_name(self) -> str:

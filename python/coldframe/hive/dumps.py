@@ -1,4 +1,4 @@
-"""What is left of a metastore that does not run any more: a file with its definitions.
+"""A file with the definitions of a metastore that does not run any more.
 
     metastore.db       its database, of SQLite
     metastore.sql      a dump of its database as text, of pg_dump, mysqldump or sqlite3; .gz too

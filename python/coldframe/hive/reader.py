@@ -44,7 +44,7 @@ class DefinitionReader(Protocol):
         """The partitions of a table, all or those of these names."""
 
     def write_ids(self, table: Definition) -> WriteIds:
-        """Which writes of a transactional table count; a `MetastoreRefusal` where nobody can tell."""
+        """Which writes of a transactional table are committed; `MetastoreRefusal` if that is unknown."""
 
     def partitions(self, table: Definition | HiveTable) -> Iterator[HivePartition]:
         """The partitions of a table, briefly."""

@@ -25,7 +25,7 @@ class Deleted:
     values: Sequence[tuple[tuple[int, ...], DeletedValues]]
 
     def applied(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """What is left of batches that have the columns which are compared, and the numbers of their rows."""
+        """The remaining rows of batches that have the compared columns, with the numbers of these rows."""
         for batch in batches:
             kept = batch if self.positions is None else self.positions.kept(batch, batch.column(NUMBERS))
             for ids, deleted in self.values:

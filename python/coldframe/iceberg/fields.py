@@ -1,4 +1,4 @@
-"""What of a table's schemas the rows of a planned file need."""
+"""The part of a table's schemas that the rows of a planned file need."""
 
 from __future__ import annotations
 

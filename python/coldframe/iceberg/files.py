@@ -20,7 +20,7 @@ class DeleteFile:
     referenced: str | None = None
     """The data file that it is for, if it says that it is for one alone."""
     part: tuple[int, int] | None = None
-    """Of a deletion vector: its offset and length."""
+    """The offset and length, if it is a deletion vector."""
     equality_ids: tuple[int, ...] = ()
     """Of equality deletes: the ids of the columns that are compared."""
 

@@ -46,7 +46,7 @@ def has_metadata(names: Iterable[str]) -> bool:
 
 
 def is_metadata_file(place: str) -> bool:
-    """Whether a path or URL is that of a table's metadata file."""
+    """Whether a path or URL names a table's metadata file."""
     return place.endswith(_ENDINGS)
 
 
@@ -124,7 +124,7 @@ def _newest(place: str, numbered: list[tuple[int, str]], hint: str | None) -> st
         return names[0]
     if not names:
         raise NotFoundError(f"{shown(place)}: {HINT} says {hint!r}, which no metadata file is")
-    # One of them is that of a commit which lost; only the catalog knows which.
+    # One of them belongs to a commit that was not accepted; only the catalog knows which.
     raise unsupported(
         f"{shown(place)}: an Iceberg table with {len(names)} metadata files of number {newest}: "
         f"give the path of the right one ({', '.join(names[:3])}), or the catalog"

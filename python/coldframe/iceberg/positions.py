@@ -27,7 +27,7 @@ class Positions:
     """Numbers of the rows of one file that are deleted."""
 
     def __init__(self, parts: Iterable[pa.Array | pa.ChunkedArray]) -> None:
-        """Of arrays of int64, in any order, which may have values twice."""
+        """Made from arrays of int64 in any order, possibly with duplicates."""
         chunks = [chunk for part in parts for chunk in _chunks(part)]
         whole = pa.chunked_array(chunks, pa.int64()).combine_chunks()
         ordered = whole.take(pc.array_sort_indices(whole)) if len(whole) else whole

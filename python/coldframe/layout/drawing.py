@@ -15,7 +15,7 @@ WIDTH = 1200
 _ROWS, _ROW, _GAP = 12, 22, 4
 _LEVELS = 4
 _NARROW = 1.0
-"""What is narrower on the picture is drawn together with its neighbours."""
+"""Narrower parts of the picture are drawn together with their neighbours."""
 _NAMED = 3.0
 """Per cent of the width from which on a part has its name in it."""
 

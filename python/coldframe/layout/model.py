@@ -54,7 +54,7 @@ class Spot:
     parts: int = 0
     """How many nodes are below it in the whole tree, if they are not all drawn."""
     damage: list[Place] = field(default_factory=list)
-    """What is broken in it itself."""
+    """The damage in this part itself."""
     hurt: bool = False
     """Whether it, or something in it, is broken."""
     column: str | None = None

@@ -81,7 +81,7 @@ class Bytes:
 
 
 def layout_of(source: File | Dataset, *, verify: bool) -> Layout:
-    """What there is to draw."""
+    """The files to draw."""
     return _of_file(source, verify) if isinstance(source, File) else _of_files(source, verify)
 
 

@@ -17,7 +17,7 @@ from coldframe.sources import is_remote, one_scheme, open_store, scheme_of
 
 StorageOptions = Mapping[str, Any] | None
 PIECE = 16 << 20
-"""What is read at once where all of a file is."""
+"""Bytes per request if a whole file is read."""
 
 
 def reading(path: str, storage_options: StorageOptions = None) -> Any:

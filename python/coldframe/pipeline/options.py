@@ -21,7 +21,7 @@ LEAVABLE = {
     "unknown-regions": "regions",
     "tablets": "tablets",
 }
-"""What of a directory may be left behind by name, and what the core calls it."""
+"""Parts of a directory that may be left behind: their names for users, and those in the core."""
 LOSSES: Mapping[str, str] = {
     "digits-below-microseconds": "digits below a microsecond were cut",
     "malformed-text": "text that is not UTF-8 has U+FFFD",
@@ -56,7 +56,7 @@ class Options:
     """Names or paths of tables, or patterns of them, that may be gone altogether."""
     on_foreign_changes: str = "refuse"
     leave_behind: tuple[str, ...] = ()
-    """What of directories need not be in the target for them to be safe to delete: see `left_out`."""
+    """Parts of directories that may be missing from the target when these are listed: see `left_out`."""
     allow_loss: tuple[str, ...] = ()
     """Changes of values that need not keep a source off the list: see `LOSSES`."""
     untyped: bool = False
@@ -83,7 +83,7 @@ class Options:
     rename: Mapping[str, str] = field(default_factory=dict)
     """Tables that get other names there, `table` or `namespace.table`."""
     suffix: str = ""
-    """What is added there to the names of all others."""
+    """The suffix of all other names in the catalog."""
     switch: bool = False
     """Whether verified tables get the names of those that they were made of."""
     selection: Selection = field(default_factory=Selection)

@@ -86,20 +86,20 @@ class SourceFile:
     mtime_ns: int
     format: str | None
     identity: str = ""
-    """What it is compared with while it is read: see `identity`."""
+    """Compared with the file while it is read: see `identity`."""
     is_folder: bool = False
     etag: str | None = None
-    """What its store calls this content, where it does."""
+    """The store's etag of the content, if it has one."""
     storage_options: StorageOptions = field(default=None, repr=False, compare=False)
-    """How its store is reached. They hold secrets, and are in no JSON."""
+    """Credentials and settings of its store. They hold secrets and are never in JSON."""
     tables: int = 1
     """How many tables a directory holds, of which this is one."""
     reading: int = 0
-    """Which of its table's readings is its own: see `Table.readings`."""
+    """Which of its table's readings applies to it: see `Table.readings`."""
 
     @property
     def share(self) -> int:
-        """Its bytes that count: each table of a directory with several counts an equal part."""
+        """Its size in bytes; if a directory holds several tables, each counts an equal part."""
         return self.size // self.tables
 
     @property
@@ -141,7 +141,7 @@ _OF_FILE = tuple(name for name in SourceFile.__dataclass_fields__ if name != "st
 
 
 MOST_HIDDEN = 1000
-"""Names that were passed over and are named; of more it is known how many."""
+"""How many skipped names are kept; of further ones only the number is."""
 
 
 @dataclass
@@ -175,7 +175,7 @@ class Listing:
         return found
 
     def to_json(self) -> Json:
-        """How a store is reached stays here."""
+        """Leaves out storage options, which hold secrets."""
         files = [[getattr(file, name) for name in _OF_FILE] for file in self.files]
         unread = [[one.relative, one.reason] for one in self.unread]
         return {**vars(self), "files": files, "unread": unread}
@@ -232,7 +232,7 @@ def describe(error: BaseException) -> str:
 
 
 PlannedSplit = tuple[int, int, int, int | None, Recorded]
-"""Of a source file: part, start, stop, its rows where they are known, and what travels with the split."""
+"""A split of a source file: part, start, stop, rows if known, and the data that travels with it."""
 
 
 @dataclass(frozen=True)
@@ -246,11 +246,11 @@ class PlannedFile:
     """The name of its columns: see `schema_id`."""
     names: tuple[str, ...] | None = None
     rows: int | None = None
-    """How many the file says it has."""
+    """The number of rows that the file states."""
     known: tuple[Any, ...] | None = None
-    """What its store says it is, compared when it is opened again."""
+    """What the store said about it; compared when it is opened again."""
     masked: bool = False
-    """Encrypted columns of it are as their mask left them, since there is no key."""
+    """Whether encrypted columns are read with masked values, since there is no key."""
 
 
 @dataclass(frozen=True)
@@ -336,19 +336,19 @@ class StagedFile:
     staged: str
     rows: int
     bytes: int
-    """Of the whole file, as are the checksum and whether it was read back."""
+    """The length of the whole file; `sha256` and `verified` are about the whole file, too."""
     sha256: str | None
     checks: Checks = field(default_factory=lambda: Checks())
     """The fingerprint of this source's rows in it."""
     verified: bool = False
     first: int = 0
-    """In a file that several sources share: the number of this source's first row."""
+    """If several sources share the file: the number of this source's first row."""
     of: int = 0
     """The number of rows in a file that several sources share; 0 if the file is this source's alone."""
     name: str = ""
-    """What the name of a shared file begins with."""
+    """The beginning of the name, for a shared file."""
     partition: PartitionValues = field(default_factory=dict)
-    """Of a table that is partitioned by values in its files."""
+    """The partition values, if the table is partitioned by values in its files."""
 
     def to_json(self) -> Json:
         """The form in outcomes; sharing is mentioned only if something is shared, partitions if there are."""
@@ -367,18 +367,18 @@ class Outcome:
     """The result of a task."""
 
     key: str
-    """Of its source, and its number among the source's tasks."""
+    """The key of its source; `number` is its number among the tasks of the source."""
     number: int
     files: tuple[StagedFile, ...] = ()
     rows: int = 0
     damage: tuple[Damage, ...] = ()
     verified: bool = False
     passed_over: Mapping[str, int] = field(default_factory=dict)
-    """What could be read beside these rows, and was not asked for."""
+    """What could have been read besides these rows but was not requested, by kind."""
     losses: Mapping[str, int] = field(default_factory=dict)
-    """Values that were changed on the way, by how."""
+    """How many values were changed, by kind of change."""
     digest: str | None = None
-    """What a later run knows the source by, where this task was asked for it."""
+    """The digest by which a later run recognises the source, if this task had to compute it."""
     seconds: float = 0.0
     failure: Failure | None = None
 
@@ -463,7 +463,7 @@ class Details:
 
     identity: str | None = None
     digest: str | None = None
-    """What the source was when it was converted: see `identity`."""
+    """The source's digest when it was converted: see `identity`."""
     passed_over: Mapping[str, int] | None = None
     losses: Mapping[str, int] = field(default_factory=dict)
     bytes: int = 0
@@ -472,9 +472,9 @@ class Details:
     damage: tuple[Damage, ...] = ()
     verified: bool = False
     seconds: float = 0.0
-    """That its tasks took, together."""
+    """The total time of its tasks."""
     schema: str = ""
-    """The names of the columns that it had, and of those that it was written with."""
+    """The names of the columns that it had; `written`: of those that it was written with."""
     written: str = ""
     quarantine: str | None = None
     """Where a copy of it lies, relative to the target's root."""
@@ -505,7 +505,7 @@ class Committed:
     replaces: tuple[str, ...] = ()
     details: Details = field(default_factory=Details)
     generation: int = 0
-    """How many times the target was begun afresh before it."""
+    """How often `--fresh` was used on the target before."""
 
     @property
     def shared_file(self) -> str:
@@ -533,7 +533,7 @@ class Committed:
 
 
 class Record(Protocol):
-    """What an executor returns."""
+    """A record that an executor returns."""
 
     def to_json(self) -> Json: ...
 

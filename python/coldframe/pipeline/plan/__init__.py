@@ -1,1 +1,1 @@
-"""What is to be done: the source compared with the state; columns, splits and groups."""
+"""Planning: compares the source with the state; chooses columns, splits and groups."""

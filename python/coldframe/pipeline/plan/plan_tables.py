@@ -26,7 +26,7 @@ def plan_tables(
     scheduler: Scheduler | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Opens what is to be converted, and gives each table its columns. `fail` is told of files that cannot
+    """Opens what is to be converted, and gives each table its columns. `fail` is called for files that cannot
     be converted; without a `scheduler`, files are opened here.
     """
     plan = functools.partial(

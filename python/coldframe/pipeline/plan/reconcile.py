@@ -1,4 +1,4 @@
-"""What is to be done: the source as it lies there, against what the state says was done with it.
+"""Compares the source with the state, to find out what has to be done.
 
     done       unchanged, and its files are there
     work       new, changed, begun afresh, or its files in the target are lost
@@ -63,7 +63,7 @@ class _Keys:
         )
 
     def fits(self, key: str, file: SourceFile) -> bool:
-        """Whether a key is that of a file, or the one that an early version gave it."""
+        """Whether a key identifies the file, in the form of this version or of an earlier one."""
         return key == self.of(file) or any(key == earlier(file) for earlier in self._earlier)
 
 
@@ -219,7 +219,7 @@ def _sort(
         and all(journal.held.is_whole(part) for part in waiting.parts)
     )
     now = not state.fresh or (before is not None and before.generation == state.generation)
-    # What is held together with others is published together with them.
+    # Files that share a target file are held, and published, together.
     together = usable and waiting is not None and bool(waiting.shared_file)
     again = before is not None and keys.fits(before.key, file) and _is_same(file, before)
     same = again and now and not together

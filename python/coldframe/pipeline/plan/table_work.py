@@ -32,9 +32,9 @@ class Due:
     shared: str = ""
     """If it was converted: the file of the target that it shares with other sources."""
     again: bool = False
-    """Of what is to be converted: its content was converted before; the files are lost, or begun afresh."""
+    """If it is to be converted: whether its content was before, and its files are lost or begun afresh."""
     why: str = ""
-    """Of what stays as it is in the target: why this run cannot convert it."""
+    """If it stays as it is in the target: why this run cannot convert it."""
 
 
 def due_of(file: SourceFile, entry: Committed, why: str = "") -> Due:

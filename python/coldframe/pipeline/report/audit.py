@@ -52,7 +52,7 @@ KIND_OF_FAULT = {
     "deleted": "",
     "unlisted": "",
 }
-"""What the verdict calls them; all others are `altered`. Those of a table as a whole it is told otherwise."""
+"""The kinds that the verdict has for them; all others are `altered`. Those of whole tables are apart."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Audit:
     journal: bool = True
     """Whether there was a journal to compare with."""
     tables: list[Json] = field(default_factory=list)
-    """What there was of each table: its own log, and the rows that it states."""
+    """What was found of each table: its own log, and the rows that it states."""
 
     def __post_init__(self) -> None:
         self._standing: dict[str, Standing] = {}

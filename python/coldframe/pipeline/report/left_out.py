@@ -68,7 +68,7 @@ def look_for_left_out(works: Sequence[TableWork], options: Options) -> dict[str,
     requests: dict[str, list[tuple[TableWork, SourceFile]]] = {}
     for work in works:
         for file in work.table.files:
-            # Of what Spark reads the verdict tells: nobody knows what else is in it.
+            # What Spark reads is a matter of the verdict: what else is in it is unknown.
             if file.is_folder and work.table.reading_of(file).by_spark is None:
                 requests.setdefault(file.path, []).append((work, file))
     return {path: list(_of_directory(path, asked, options)) for path, asked in requests.items()}

@@ -41,7 +41,7 @@ class Tally:
     lost: int = 0
     """Rows that damage is known to have lost."""
     is_unsure: bool = False
-    """Some of its rows cannot be known, and that is told elsewhere."""
+    """Whether its number of rows cannot be known, which is reported elsewhere."""
     files: int = 0
     """Files in formats that are read here."""
     strange: int = 0
@@ -303,7 +303,7 @@ class _Holding:
         stated, migrated = place.rows[0], tally.rows
         asked = self._asked and migrated < stated
         text += "; files were left out as asked" if asked else ""
-        # A number that nobody vouches for says less than files that were all read and compared.
+        # A number that the metastore does not vouch for counts less than files that were all compared.
         stale = not (asked or place.is_accurate) and tally.has_files and tally.is_proven
         text += _STALE if stale else ""
         is_wrong = not (asked or stale)

@@ -26,7 +26,7 @@ STATUSES = ("converted", "salvaged", "quarantined", "failed", "changed", "withhe
 
 
 MOST_NAMED = 1000
-"""Of a list in report.json; files.jsonl has all files."""
+"""Longest list in report.json; files.jsonl has all files."""
 
 
 def _few(name: str, items: Rows[Any] | list[Any], shown: Callable[[Any], Any] = lambda item: item) -> Json:
@@ -69,7 +69,7 @@ class FileReport:
     digest: str = ""
     """What the source was when it was converted: see `identity`."""
     passed_over: dict[str, int] | None = None
-    """Of a directory: cells that could be read, and were not asked for; None where nobody counted."""
+    """Of a directory: cells that could be read but were not requested; None if they were not counted."""
     by_spark: bool = False
     """Whether Spark has read it, and not coldframe."""
 

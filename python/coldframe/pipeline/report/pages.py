@@ -29,7 +29,7 @@ from coldframe.pipeline.source.findings import Findings
 __all__ = ["check", "document", "findings_list", "lost_text", "page"]
 
 MOST_PROBLEMS = 100
-"""Tables with problems that are told above the table of all."""
+"""Maximum number of tables with problems that are listed above the table of all."""
 MAX_ROWS = 10_000
 """Tables on the first page."""
 MAX_FINDINGS = 100

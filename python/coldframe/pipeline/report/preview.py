@@ -69,7 +69,7 @@ class Preview:
     unread: list[tuple[str, str]]
     excluded: int
     expected_seconds: float | None = None
-    """Of one core, at the rate of earlier runs; None where there was none."""
+    """Time on one core at the rate of earlier runs; None if there were none."""
     expected_bytes: int | None = None
     """To be written, likewise."""
     metastore: MetastoreReport | None = None

@@ -25,11 +25,11 @@ from coldframe.pipeline.report.pages import check, document, findings_list, lost
 __all__ = ["table_page"]
 
 MOST_PROBLEMS = 200
-"""Files with problems that are told one by one; files.jsonl has them all."""
+"""Maximum number of files with problems that are listed; files.jsonl has them all."""
 MOST_KINDS = 50
 """Kinds of damage of a table, and of a file."""
 MOST_PLACES = 10
-"""Damaged places of a file that are told with their offsets, if they are no more than that."""
+"""Maximum number of damaged places of a file that are listed with their offsets."""
 MAX_FILES = 10_000
 """Files listed, """
 DRAWN_FILES = 500

@@ -82,17 +82,17 @@ def look(destination: Destination, kind: str, name: TableName) -> TargetFacts:
         for file in table.files:
             files.append(file)
     except Exception as error:
-        # Of a log that others have written anything can be wrong, and each library has its own errors.
+        # A log that others have written can be wrong in any way, and each library has its own errors.
         table, files = LiveTable("unreadable", f"{type(error).__name__}: {error}"), files.another()
     about = (table.state, table.reason, table.version, table.columns)
     return TargetFacts(kind, path, *about, files, stored)
 
 
 def differences(facts: TargetFacts, state: State) -> Iterator[Difference]:
-    """What of the migration's files the table does not have as they were verified, source by source."""
+    """Files of the migration that the table lacks or has changed since they were verified, by source."""
     entries = state.done.of_table(facts.path)
     has_parts = any(entry.parts for entry in entries)
-    # Of one that a killed run was to empty, nobody can say whether it is.
+    # If a killed run was about to empty the table, it is unknown whether it did.
     if not has_parts and not state.registered.get(facts.path):
         return
     whole = _of_table(facts, state)

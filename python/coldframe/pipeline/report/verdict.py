@@ -6,9 +6,9 @@ it says.
 
     grade       the verdict is at best    exit code
     failed      Failed                    1            asked for, and missing, wrong or unexplained
-    unproven    NotVerified               0            nobody compared it
+    unproven    NotVerified               0            not compared
     partial     Partial                   0            rows or digits are missing, which the user asked for
-    note        Verified                  0            told, and no fault of what was asked for
+    note        Verified                  0            reported, but nothing is wrong with the result
 
 How to add a reason:
 
@@ -47,7 +47,7 @@ class Kind:
     """Whether no source of the table is safe to delete while it holds."""
     one: str
     many: str
-    """In words, behind the count."""
+    """The words after the count."""
 
 
 KINDS: Mapping[str, Kind] = {
@@ -177,7 +177,7 @@ KINDS: Mapping[str, Kind] = {
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a verdict is what it is."""
+    """Why a verdict was reached."""
 
     kind: str
     count: int = 1
@@ -242,12 +242,12 @@ class _Verdict:
 
     @property
     def why(self) -> tuple[Reason, ...]:
-        """The reasons that made it no better; of one that is `Verified` none."""
+        """The reasons why it is not better; none if it is `Verified`."""
         return tuple(reason for reason in self.reasons if reason.grade != "note")
 
     @property
     def notes(self) -> tuple[Reason, ...]:
-        """What is told besides."""
+        """The reasons that are only notes."""
         return tuple(reason for reason in self.reasons if reason.grade == "note")
 
     @property
@@ -279,7 +279,7 @@ class Verified(_Verdict):
 
 @dataclass(frozen=True)
 class Partial(_Verdict):
-    """What is in the target was compared; rows or digits are missing, as the user asked or was told."""
+    """The contents of the target were compared; rows or digits are missing for reasons that are reported."""
 
     name = "partial"
     word = "PARTIAL"
@@ -322,7 +322,7 @@ class SourceFacts:
     losses: Mapping[str, int] = field(default_factory=dict)
     """Values that were changed on the way, by how."""
     by_spark: bool = False
-    """Spark has read it: what its bytes say beyond that, nobody has compared."""
+    """Whether Spark has read it; anything in its bytes that Spark does not show was not compared."""
 
 
 @dataclass(frozen=True)
@@ -349,7 +349,7 @@ class TableFacts:
     metastore: int = 0
     error: bool = False
     told: tuple[Reason, ...] = ()
-    """What others told of it: see the module's page."""
+    """Reasons that other modules have added: see above."""
 
 
 @dataclass(frozen=True)
@@ -369,7 +369,7 @@ class RunFacts:
 
 
 BY_SPARK = ("by_spark", "allowed_by_spark")
-"""What is told of sources that Spark has read."""
+"""Reasons for sources that Spark has read."""
 _VANISHED = {"fail": "vanished", "keep": "kept", "remove": "removed"}
 
 
@@ -411,7 +411,7 @@ def judge_run(tables: Iterable[Verdict], facts: RunFacts = RunFacts()) -> Verdic
         for reason in table.reasons:
             before = summed.get(reason.kind)
             count = reason.count + (before.count if before is not None else 0)
-            # Of one, its details are told; of several, each table tells its own.
+            # A reason of one table keeps its details; if several have it, each table shows its own.
             summed[reason.kind] = reason if before is None else Reason(reason.kind, count)
     if written:
         summed.pop("nothing", None)
@@ -433,7 +433,7 @@ def judge_run(tables: Iterable[Verdict], facts: RunFacts = RunFacts()) -> Verdic
 
 
 def judge_preview(found: Iterable[Reason]) -> Verdict:
-    """What is known before a run: nothing was compared, so that nothing is more than foreseen."""
+    """The verdict before a run: nothing has been compared yet."""
     return _verdict([*found, Reason("dry_run")])
 
 

@@ -1,12 +1,12 @@
-"""A Hive metastore as the source: what it says of the tables that are to be migrated.
+"""A Hive metastore as the source: the definitions of the tables to migrate.
 
     sales.orders                              a table, and its place among the sources: sales/orders
       dt=2014-01-01   hdfs://nn/wh/o/1        a partition: sales/orders/dt=2014-01-01/.., wherever it lies
       dt=2014-01-02   s3://cold/x9
 
-Files are known by these places: definitions make them, whatever directories are called. Each partition has a
-format, a SerDe, columns and a location of its own. Nothing is migrated of a table whose files may be those of
-another, and of a partition that cannot be read: both are told.
+Files are identified by these places, which come from the definitions and not from directory names. Each
+partition has its own format, SerDe, columns and location. A table whose files may belong to another table,
+and a partition that cannot be read, are reported and not migrated.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ class Part:
     is_accurate: bool = False
     """Whether the metastore claims that they are accurate."""
     readings: Mapping[str, int] = field(default_factory=dict)
-    """How its files are read, by the format that their bytes have. Empty where nothing of it is taken."""
+    """How its files are read, by the format of their bytes. Empty if nothing of it is migrated."""
     directories: Mapping[str, int] = field(default_factory=dict)
     """As `readings`, for directories that are read as one."""
     by_spark: bool = False
     """Whether Spark reads its directory, which is taken as a whole."""
     keys: tuple[str, ...] = ()
-    """Keys whose values the folders below it name: the partitions of a table that nobody has registered."""
+    """Partition keys whose values are in the names of the folders below, as partitions are not registered."""
 
     @property
     def is_taken(self) -> bool:
@@ -81,7 +81,7 @@ class TakenTable:
     parts: tuple[Part, ...] = field(repr=False)
     readings: tuple[Reading, ...]
     findings: tuple[Finding, ...] = ()
-    """What is not taken of it."""
+    """The parts of it that are not migrated."""
     location: str | None = None
     """Its own, readable."""
     is_handled: bool = False
@@ -155,7 +155,7 @@ def read_defined(
 
 @dataclass
 class _Reader:
-    """Reads all definitions: a table that nobody selected may use the same files."""
+    """Reads all definitions, since a table that is not selected may use the same files."""
 
     metastore: DefinitionReader
     found: DefinedSource
@@ -192,7 +192,7 @@ class _Reader:
                 self.found.left_out.append(Finding("nothing", pattern, "no table of the metastore matches"))
 
     def _leave_out(self, one: Definition | Refused, reason: str, *, is_meant: bool) -> None:
-        """`is_meant`: otherwise it is only told, as nobody knows which files it uses."""
+        """`is_meant`: whether it was selected; others are only reported, since their files are unknown."""
         text = f"left out: {reason}" if is_meant else f"where its files lie is not known: {reason}"
         database, table = one.database, one.name
         is_wrong = is_meant and not (isinstance(one, Definition) and one.is_view)
@@ -274,7 +274,7 @@ class _Reader:
         readings: Readings,
         findings: list[Finding],
     ) -> Iterator[Part]:
-        """What is told of a part that cannot be taken goes to `findings`."""
+        """Parts that cannot be migrated are reported in `findings`."""
         place = place_of(table.database, table.name)
         whole = [] if table.has_partitions else [PartitionDefinition((), table.storage, table.parameters)]
         for one in [*whole, *partitions]:
@@ -334,7 +334,7 @@ def _place_of(one: Definition | Refused) -> str:
 
 def _own_locations(table: Definition) -> set[str]:
     """Where a table without registered partitions has, or may have, files."""
-    # Whatever a storage handler or Spark makes of it, the location is that of the table.
+    # Storage handlers and Spark may use a location differently; it still is the table's.
     return {one for one in (table.location, table.storage.location) if one}
 
 

@@ -65,7 +65,7 @@ def demand_apart(source: DefinedSource, goal: str) -> None:
 def look_at_defined(
     source: DefinedSource, options: Options, scheduler: Scheduler | None = None
 ) -> tuple[Inventory, list[Table], dict[str, list[Finding]]]:
-    """The files, their tables, and what is told of these by their names in the metastore."""
+    """The files, their tables, and the findings on these by their names in the metastore."""
     inventory = new_inventory(source.uri, options.source_storage_options)
     untaken = (part.place for table in source.tables for part in table.parts if not part.is_taken)
     inventory.not_meant = frozenset(source.not_meant).union(untaken)
@@ -97,7 +97,7 @@ def _folder_in(part: Part, below: str) -> str:
 
 
 def _names_values(part: Part, below: str) -> bool:
-    """Whether the folders above a file name the values that nobody has registered."""
+    """Whether the folders above a file name its partition values, as partitions are not registered."""
     return are_folders_of(part.keys, below.split("/")[:-1])
 
 
@@ -135,7 +135,7 @@ class _Around:
         return self.selection.takes(place_in(part.place, below, len(part.keys)))
 
     def enters(self, relative: str) -> bool:
-        """Whether a directory may have files to migrate, or some that nobody knows."""
+        """Whether a directory may have files to migrate, or unregistered ones."""
         part, below, is_foreign = self.find(relative)
         if part is None:
             return not is_foreign
@@ -250,7 +250,7 @@ class _Look:
             # A link that is not followed may be the location of a partition, which is walked by itself.
             is_link = part is None and key_of(where) in self._parts
             if not (is_foreign or is_link):
-                # What lies above partitions may hold files of any of them.
+                # Directories above partitions may hold files of any of them.
                 place = self.table.place if part is None else _folder_in(part, below)
                 inventory.unread.append(Unread(place, f"{where}: {unread.reason}"))
                 self._unread.append(where)
@@ -314,7 +314,7 @@ class _Look:
 
 
 def _called(reading: Reading) -> str:
-    """A format for people, and who reads it."""
+    """A format in words, and whether Spark reads it."""
     return reading.format if reading.by_spark is None else f"{reading.format} by Spark"
 
 

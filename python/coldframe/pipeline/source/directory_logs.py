@@ -19,7 +19,7 @@ class SharedByTables:
         self._of: dict[tuple[str, str], Mapping[str, Recorded]] = {}
 
     def of(self, file: SourceFile, table: Table) -> Recorded:
-        """What is known for a table of a directory; empty for most formats."""
+        """The data kept for a table of a directory; empty for most formats."""
         reading = table.reading_of(file)
         name = reading.options.get("table")
         if name is None:

@@ -10,7 +10,7 @@ from coldframe.pipeline.records import Json
 MOST_SHOWN = 1000
 """Findings that are kept as such; of more it is known how many there are."""
 MOST_LINES = 20
-"""Of a table, that a terminal shows."""
+"""Findings on one table that a terminal shows."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Finding:
     migrated: int | None = None
     """The rows that were migrated."""
     is_wrong: bool = True
-    """False of what is told, but no reason to end with 1."""
+    """Whether it makes the exit code 1; others are only reported."""
 
     def __str__(self) -> str:
         place = " ".join(part for part in (self.table, self.partition) if part)

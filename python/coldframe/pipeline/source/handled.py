@@ -44,9 +44,9 @@ class Handled:
 
 
 def handled(table: Definition, locations: Locations) -> Handled | None:
-    """The table behind a storage handler; None if nobody said where that system's files are.
+    """The table behind a storage handler; None unless a location for that system's files was given.
 
-    SchemaError for columns that cannot be mapped.
+    Raises SchemaError for columns that cannot be mapped.
     """
     format = _format_of(table)
     if format is None:
@@ -66,7 +66,7 @@ def handled(table: Definition, locations: Locations) -> Handled | None:
 
 
 def advice(table: Definition) -> str:
-    """What to say of a table whose system nobody has named."""
+    """How to give the location of the system that has a table's data."""
     format = _format_of(table)
     return "" if format is None else f"; --location {format}://=DIR says where its data are"
 

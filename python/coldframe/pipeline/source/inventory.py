@@ -200,7 +200,7 @@ def take_inventory(
 
 
 def walked(root: str, selection: Selecting, scheduler: Scheduler | None = None) -> Iterator[Listing]:
-    """What lies at and below a directory, level by level. `scheduler` examines levels of many directories."""
+    """The files at and below a directory, level by level. `scheduler` examines levels of many directories."""
     folders = [ROOT]
     while folders:
         size = 1

@@ -70,7 +70,7 @@ class Registered:
     scattered: set[str] = field(default_factory=set)
     """Of the latter those of which a partition lies outside of the table's own directory."""
     told: Mapping[str, Sequence[Finding]] = field(default_factory=dict)
-    """What is known already of tables, by their names in the metastore."""
+    """Earlier findings on tables, by their names in the metastore."""
 
     @staticmethod
     def empty(uri: str) -> Registered:

@@ -125,7 +125,7 @@ def walked_in_store(
     *,
     is_whole: bool = False,
 ) -> Iterator[Listing]:
-    """What lies at and below a folder of a store.
+    """The files at and below a folder of a store.
 
     `is_whole`: where it is one table by itself, it is given as such, with the relative path `.`.
 

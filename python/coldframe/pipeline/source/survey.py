@@ -21,7 +21,7 @@ from coldframe.sources import is_remote
 
 @dataclass(frozen=True)
 class Survey:
-    """What is known before anything is done."""
+    """The state of the source before anything is done."""
 
     source: str
     goal: str

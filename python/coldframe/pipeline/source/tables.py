@@ -294,7 +294,7 @@ def _tables_of(
         given = [] if spec is None else entries.at(spec.path)
         entries.used.update(one.name for one in given)
         if len(given) > 1 or any("table" in one.options for one in given):
-            # What is done with a source goes by its relative path: each of its tables has one.
+            # Sources are identified by their relative path: each of its tables has one.
             for one in given:
                 shared = len(given) > 1 or one.path == ROOT
                 part = (

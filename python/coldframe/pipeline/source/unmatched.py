@@ -1,4 +1,4 @@
-"""Entries of tables.toml that match nothing: somebody asked for a table that nobody would miss otherwise."""
+"""Entries of tables.toml that match nothing: a table was requested that the source does not have."""
 
 from __future__ import annotations
 

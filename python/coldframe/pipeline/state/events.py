@@ -52,7 +52,7 @@ class KnownTable:
     name: str
     to: str
     unit: str
-    """Of its timestamps."""
+    """The unit of its timestamps."""
     place: str | None = None
     format: str | None = None
 

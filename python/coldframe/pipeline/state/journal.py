@@ -329,7 +329,7 @@ class Journal:
         self._finish(begun, before.values())
 
     def clear_staging(self) -> None:
-        """Deletes what this run and those before it have staged, and nobody holds."""
+        """Deletes files that this run and earlier ones have staged and that are not held."""
         held = {part.staged for entry in self.held.each() for part in entry.parts}
         held |= {name for units in self.state.units.values() for name, _ in _staged(units)}
 
@@ -402,7 +402,7 @@ class Journal:
             self.state.apply(event)
 
     def _demand_state(self) -> None:
-        """Where the state is gone, nobody knows which files of the tables are ours: rows would be doubled."""
+        """Raises if the state is gone: the migration's files would be unknown, and rows doubled."""
         if self.destination.has(STATE):
             return
         names = (found.name for found in self.destination.list())
@@ -463,7 +463,7 @@ class Journal:
         if not self._keep_replaced:
             replaced = Counter(name for entry in entries for name in entry.replaces if name not in parts)
             old = [name for name, users in replaced.items() if self.done.users(name) <= users]
-            # What is dropped does not count as done any more.
+            # A dropped source does not count as done any more.
             gone = dict.fromkeys(part.final for entry in dropped for part in entry.parts)
             old += [name for name in gone if name not in replaced and not self.done.users(name)]
             self._each(self.destination.delete, old)

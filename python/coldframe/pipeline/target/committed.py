@@ -59,7 +59,7 @@ class DataFile:
     nans: dict[str, int] = field(default_factory=dict)
     """How many they have, where it is known."""
     partition: PartitionValues = field(default_factory=dict)
-    """What is the same for all of its rows, beside what its directory says."""
+    """Partition values of all its rows that are not in the directory's name."""
 
 
 @dataclass(frozen=True)

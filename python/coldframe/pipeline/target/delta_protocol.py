@@ -21,7 +21,7 @@ VECTORS = "deletionVectors"
 FEATURES = 7
 """The version of writers from which on a table names its features; of readers it is 3."""
 _ASK_WRITERS = re.compile(r"delta\.(invariants|generationExpression|identity\.)")
-"""What a column's metadata asks of whoever writes its values."""
+"""What a column's metadata demands of writers."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -161,7 +161,7 @@ def _of_removes(commit: Commit) -> Iterator[str]:
         if path not in commit.present:
             yield f"it removes {path}, which is not there"
         elif commit.present[path]:
-            # To readers it would stay: a file is told from others by its path and its vector.
+            # Readers would keep it: a file is identified by its path and its deletion vector.
             yield f"it removes {path} without the deletion vector that others gave it"
     if commit.removes and commit.configuration.get("delta.appendOnly", "").lower() == "true":
         yield "it removes files, and others have said that the table is for appending only"

@@ -124,12 +124,12 @@ class Destination:
                 yield rest
 
     def create(self, name: str, content: bytes) -> bool:
-        """Whether this call made the file. Of two that try at once exactly one does."""
+        """Whether this call created the file. Of two simultaneous calls exactly one does."""
         try:
             self._store.put(name, content)
         except FileExistsError:
-            # A request whose answer was lost is sent again, and finds what it has made itself. No two drivers
-            # write the same to one name: whoever takes over begins with a line of its own.
+            # If an answer was lost, the request is repeated and finds its own file. Two drivers never write
+            # the same content to one name: a driver that takes over begins with a line of its own.
             return self.read(name) == content
         self.settle([name])
         return True
@@ -270,7 +270,7 @@ class StoreDestination(Destination):
 
 @contextlib.contextmanager
 def _as_missing() -> Iterator[None]:
-    """What is not there, in the words of Python."""
+    """Raises Python's error for a file that does not exist."""
     try:
         yield
     except NotFoundError as gone:

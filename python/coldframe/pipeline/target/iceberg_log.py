@@ -1,11 +1,11 @@
-"""What the metadata of an Iceberg table lists at this moment: delete files are counted, whoever wrote them.
+"""What the current metadata of an Iceberg table lists, including delete files of other writers.
 
     snapshot -> manifests -> data files                 how many rows each has
                           -> positional delete files    which rows of which file are gone
-                          -> equality delete files      rows of any older file may be gone: nobody counts them
+                          -> equality delete files      rows of any older file may be gone: not counted
                           -> deletion vectors           the same: pyiceberg does not give what they are of
 
-pyiceberg's scan is not asked: it refuses a table with equality deletes as a whole.
+pyiceberg's own scan is of no use here: it refuses tables with equality deletes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Deletes:
 
     positional: list[Any] = field(default_factory=list)
     unknown: list[tuple[int, str]] = field(default_factory=list)
-    """Of those whose rows nobody counts: the sequence number, and why."""
+    """Delete files whose rows are not counted: the sequence number, and why."""
 
     def add(self, entry: Any) -> None:
         """One more delete file."""

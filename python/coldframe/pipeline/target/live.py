@@ -1,4 +1,4 @@
-"""What a table is called, and what its own log or metadata lists at this moment, whoever wrote it."""
+"""The names of a table, and the files that its own log or metadata lists now, including those of others."""
 
 from __future__ import annotations
 

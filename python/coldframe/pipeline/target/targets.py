@@ -60,7 +60,7 @@ class Target:
         try:
             return self.live(destination, table)
         except Exception:
-            # Of a log that others have written anything can be wrong. What is converted is right all the
+            # A log that others have written can be wrong in any way. The converted files are right all the
             # same; registering it fails, and the last look at the table says why it cannot be read.
             return None
 

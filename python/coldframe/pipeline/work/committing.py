@@ -63,7 +63,7 @@ class Committer:
         fail: Fail,
         salvaged: Callable[[TableWork, PlannedFile, Sequence[Damage]], str | None],
     ) -> None:
-        """`salvaged` is told of damage that cost rows, and gives where a copy of the file lies."""
+        """`salvaged` is called for damage that cost rows, and returns the path of a copy of the file."""
         self._journal = journal
         self._extension = extension
         self._fail = fail
@@ -172,7 +172,7 @@ class Committer:
                 "result stays until they are converted, or left out"
             )
         for due in work.held:
-            # What an earlier run has held is told of here for the first time.
+            # Files that an earlier run has held are not in the report yet.
             before = work.files.get(due.file.relative)
             held = self._journal.held[due.file.relative]
             report = FileReport.of_entry(held, due.file.share, earlier=before is None)

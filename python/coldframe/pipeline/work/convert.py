@@ -80,7 +80,7 @@ class Task:
     rows: int | None = None
     """Of the whole source, where it is this one split and says so."""
     divided_by: tuple[Term, ...] = ()
-    """What is the same for all rows of a file, and may differ in the source."""
+    """Values that are the same for all rows of a target file, but may differ within the source."""
     source: str = ""
     """The path of the source, and what it was when it was planned; no identity: not compared here."""
     identity: str = ""
@@ -161,7 +161,7 @@ class VerificationError(ColdframeError):
 
 
 class Decoding:
-    """What is checked of a task's rows while they are decoded, and reported afterwards."""
+    """Checks of a task's rows while they are decoded, reported afterwards."""
 
     def __init__(self, task: Task) -> None:
         self._task = task

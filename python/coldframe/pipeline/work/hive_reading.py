@@ -36,7 +36,7 @@ _SETTINGS = {
 }
 _READING_PARQUET = {
     "mergeSchema": "false",
-    # Days and times before 1900 of which nobody knows the calendar are an error.
+    # Dates and times before 1900 whose calendar is unknown are an error.
     "datetimeRebaseMode": "EXCEPTION",
     "int96RebaseMode": "EXCEPTION",
 }
@@ -48,7 +48,7 @@ def rows_of(spark: SparkSession, definition: PartitionDefinition, location: str)
     for name, value in _SETTINGS.items():
         session.conf.set(name, value)
     columns = definition.storage.columns
-    # Of a path alone Hadoop thinks that it lies in its own file system.
+    # Hadoop resolves a path without a scheme in its default file system.
     location = location if is_remote(location) else f"file://{location}"
     if definition.storage.input_format in PARQUET:
         reader = session.read.schema(_in_spark(columns, has_lengths=False)).options(**_READING_PARQUET)

@@ -1,4 +1,4 @@
-"""What is in flight: the single owner of sources whose tasks have been handed out."""
+"""The single owner of sources whose tasks are running."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class _Merging:
         self._target: RawTarget | None = None
         """Begun with the first row."""
         self._print = RawFingerprint(self._task.schema)
-        """Of all rows together, and how many there are."""
+        """The fingerprint of all rows together, and their number."""
         self._count = 0
 
     def add(self, task: Task) -> None:

@@ -35,7 +35,7 @@ TRANSLATED = "TRANSLATED_TO_EXTERNAL"
 def switch(works: Sequence[TableWork], journal: Journal, definitions: Mapping[str, Definition]) -> None:
     """Switches every table of the run that is verified."""
     for work in works:
-        # What is not verified is told of already.
+        # Tables that are not verified are in the report already.
         if not work.report.verdict.is_verified:
             continue
         try:

@@ -24,7 +24,7 @@ from coldframe.pipeline.work.merging import MergeTask
 
 @dataclass
 class Conversion:
-    """What is to be done with planned files."""
+    """The tasks for planned files."""
 
     options: Options
     target: Target
