@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+__all__ = ["byte_size", "size_text"]
+
 _SIZE = re.compile(r"(\d+)\s*([kmgt]?)(?:i?b)?\Z", re.IGNORECASE)
 
 
@@ -13,3 +15,13 @@ def byte_size(text: str) -> int:
     if match is None or int(match[1]) == 0:
         raise ValueError(f"expected a positive size such as 1000 or 64m, found {text!r}")
     return int(match[1]) << (10 * " kmgt".index(match[2].lower() or " "))
+
+
+def size_text(size: int) -> str:
+    """A number of bytes for people: 512 B, 1.5 KiB."""
+    amount = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if amount < 1024:
+            return f"{size:,} B" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:,.1f} TiB"

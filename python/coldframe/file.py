@@ -27,11 +27,12 @@ from coldframe.batches import (
     reader_of,
     with_tested,
 )
+from coldframe.byte_size import size_text
 from coldframe.choices import OnError
 from coldframe.errors import tell, unsupported
 from coldframe.facts import Facts
 from coldframe.filters import Bound, Filter, bind, parse
-from coldframe.glance import glance, size_text
+from coldframe.glance import glance
 from coldframe.lookups import Lookups
 from coldframe.ordinals import Ordinals
 from coldframe.reading import AsTables, parallel_by_default

@@ -33,13 +33,3 @@ def glance(title: str, facts: Sequence[tuple[str, object]], schema: Any, damage:
         "<th style='text-align:left'>column</th><th style='text-align:left'>type</th></tr></thead>"
         f"<tbody>{rows}</tbody></table>{tail}</div>"
     )
-
-
-def size_text(size: int) -> str:
-    """Bytes as people read them."""
-    amount = float(size)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if amount < 1024:
-            return f"{size:,} B" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1024
-    return f"{amount:,.1f} TiB"

@@ -40,8 +40,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the audit and prints its outcome."""
+    from coldframe.byte_size import size_text
     from coldframe.pipeline import audit
-    from coldframe.pipeline.report.figures import size_text
 
     if arguments.dst is None and arguments.before_delete is None:
         print("coldframe audit: name DST, or a list with --before-delete", file=sys.stderr)

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from coldframe.cli.output import cell_text, console, size_text
+from coldframe.byte_size import size_text
+from coldframe.cli.output import cell_text, console
 
 __all__ = ["print_layout", "regions", "shares"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from coldframe.byte_size import size_text
 from coldframe.cli import output
 from coldframe.cli.options import Commands, add_command, add_open_options, expanded, open_file
 from coldframe.cli.reading import EACH
@@ -49,7 +50,7 @@ def dictionary(args: argparse.Namespace) -> None:
                 return
             kept.append(None)  # only counted: the values are printed
             where = f"{source}: {found['part']}" if len(sources) > 1 else found["part"]
-            size = output.size_text(found["length"])
+            size = size_text(found["length"])
             print(f"{where}: {len(found['values'])} entries, {size} at offset {found['offset']}")
             for number, value in enumerate(shown):
                 print(f"{number:>8}: {output.cell_text(value)}")

@@ -7,6 +7,7 @@ import os
 import sys
 from typing import Any
 
+from coldframe.byte_size import size_text
 from coldframe.cli import output
 from coldframe.cli.bytemap import print_layout
 from coldframe.cli.destinations import add_overwrite_option, claim, sources_of
@@ -143,7 +144,7 @@ def layout(args: argparse.Namespace) -> int:
         return 0
     with open_atomically(args.output, storage) as sink:
         sink.write(whole)
-    output.complain(f"{args.output}: {output.size_text(len(whole))}")
+    output.complain(f"{args.output}: {size_text(len(whole))}")
     return 0
 
 

@@ -26,7 +26,6 @@ __all__ = [
     "print_table",
     "progress_bar",
     "python_values",
-    "size_text",
     "to_json_value",
     "told",
     "waiting",
@@ -170,16 +169,6 @@ def write_new(path: str, text: str) -> None:
     """Writes a text file, which must not exist."""
     with open(path, "x", encoding="utf-8") as file:
         file.write(text)
-
-
-def size_text(size: int) -> str:
-    """A number of bytes for people."""
-    scaled = float(size)
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if scaled < 1024 or unit == "TiB":
-            return f"{int(scaled)} {unit}" if unit == "B" else f"{scaled:.1f} {unit}"
-        scaled /= 1024
-    raise AssertionError("unreachable")
 
 
 _PATIENCE = 1.0

@@ -11,6 +11,7 @@ from typing import Any
 from coldframe import writing
 from coldframe._coldframe import formats
 from coldframe._coldframe import tables as tables_held
+from coldframe.byte_size import size_text
 from coldframe.cli import output
 from coldframe.cli.ddl import hive_columns
 from coldframe.cli.declared import add_tables_option
@@ -382,7 +383,7 @@ def convert(args: argparse.Namespace) -> int:
     if args.json:
         print(output.as_json({**report, "damage": rows.damage}))
     else:
-        output.complain(f"{args.dest}: {report['rows']} rows, {output.size_text(report['bytes'])}")
+        output.complain(f"{args.dest}: {report['rows']} rows, {size_text(report['bytes'])}")
     return _report_damage(rows.damage)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from coldframe.byte_size import size_text
 from coldframe.cli import output
 from coldframe.cli.bytemap import kind
 from coldframe.cli.options import (
@@ -98,9 +99,9 @@ def sizes(args: argparse.Namespace) -> None:
     headers = ["column", "stored", "share", *([] if args.stored else ["plain", "ratio"])]
 
     def cells(size: Size) -> Iterator[Any]:
-        yield from (size.column, output.size_text(size.stored), f"{size.stored / whole:.1%}")
+        yield from (size.column, size_text(size.stored), f"{size.stored / whole:.1%}")
         if not args.stored:
-            yield "" if size.plain is None else output.size_text(size.plain)
+            yield "" if size.plain is None else size_text(size.plain)
             yield "" if size.ratio is None else f"{size.ratio:.2f}"
 
     output.print_table(headers, [list(cells(size)) for size in shown])
@@ -182,9 +183,9 @@ def index(args: argparse.Namespace) -> None:
 
 
 def _summary(file: File, units: list[dict[str, Any]], args: argparse.Namespace) -> str:
-    fetched = output.size_text(sum(unit["fetched"] for unit in units))
+    fetched = size_text(sum(unit["fetched"] for unit in units))
     if args.where is None:
         return f"{len(units)} units, {fetched} to read"
     every = file.units(columns_of(args))
-    whole = output.size_text(sum(unit["fetched"] for unit in every))
+    whole = size_text(sum(unit["fetched"] for unit in every))
     return f"{len(units)} of {len(every)} units, {fetched} of {whole} to read"

@@ -19,6 +19,7 @@ import pyarrow as pa
 from coldframe import writing
 from coldframe._coldframe import formats
 from coldframe._coldframe import tables as tables_held
+from coldframe.byte_size import size_text
 from coldframe.cli import output
 from coldframe.cli.declared import declared_options
 from coldframe.cli.grid import print_grid
@@ -142,10 +143,7 @@ def list_tables(args: argparse.Namespace) -> int:
     elif args.form == "tables":
         print("\n\n".join(one.to_toml() for one in found))
     else:
-        rows = [
-            [one.name, one.format, one.files, output.size_text(one.bytes), one.rows, one.path]
-            for one in found
-        ]
+        rows = [[one.name, one.format, one.files, size_text(one.bytes), one.rows, one.path] for one in found]
         output.print_table(["table", "format", "files", "size", "rows", "path"], rows)
         for one in found:
             if one.problem is not None:

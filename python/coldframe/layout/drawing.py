@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from coldframe.cli.output import size_text
+from coldframe.byte_size import size_text
 from coldframe.layout.colours import Colours
 from coldframe.layout.model import Spot, leaves
 

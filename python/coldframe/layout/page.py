@@ -10,7 +10,8 @@ from importlib.resources import files
 from typing import Any
 
 from coldframe import __version__
-from coldframe.cli.output import cell_text, size_text, to_json_value
+from coldframe.byte_size import size_text
+from coldframe.cli.output import cell_text, to_json_value
 from coldframe.file import File
 from coldframe.layout.colours import Colours
 from coldframe.layout.drawing import icicle, strip

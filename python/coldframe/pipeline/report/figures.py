@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from coldframe.byte_size import size_text
 from coldframe.pipeline.report.model import STATUSES
 
 __all__ = [
@@ -17,7 +18,6 @@ __all__ = [
     "number_text",
     "rows_lost_text",
     "size_bars",
-    "size_text",
     "status_bar",
     "table",
     "timeline_chart",
@@ -25,16 +25,6 @@ __all__ = [
 
 MOST_MARKS = 200
 """Damaged places that are marked on one map of a file."""
-
-
-def size_text(size: int) -> str:
-    """A size in bytes, for people."""
-    amount = float(size)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if amount < 1024:
-            return f"{size:,} B" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1024
-    return f"{amount:,.1f} TiB"
 
 
 def duration_text(seconds: float) -> str:

@@ -13,11 +13,11 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from coldframe.byte_size import size_text
 from coldframe.pipeline.report.figures import (
     duration_text,
     rows_lost_text,
     size_bars,
-    size_text,
     status_bar,
     table,
     timeline_chart,

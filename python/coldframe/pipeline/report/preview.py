@@ -164,7 +164,7 @@ def _describe(work: TableWork, table: TablePreview, options: Options, shared: Ca
 
 def preview_text(found: Preview) -> str:
     """For people."""
-    from coldframe.pipeline.report.figures import size_text
+    from coldframe.byte_size import size_text
 
     lines: list[str] = []
     for table in found.tables:

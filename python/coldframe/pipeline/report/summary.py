@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from coldframe.pipeline.report.figures import duration_text, size_text
+from coldframe.byte_size import size_text
+from coldframe.pipeline.report.figures import duration_text
 from coldframe.pipeline.report.model import Report
 from coldframe.pipeline.report.verdict import BY_SPARK
 from coldframe.pipeline.source.findings import metastore_lines

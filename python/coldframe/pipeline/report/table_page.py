@@ -8,6 +8,7 @@ from html import escape
 from itertools import islice
 from typing import Any
 
+from coldframe.byte_size import size_text
 from coldframe.pipeline.report.figures import (
     byte_map,
     duration_text,
@@ -15,7 +16,6 @@ from coldframe.pipeline.report.figures import (
     number_text,
     rows_lost_text,
     size_bars,
-    size_text,
     status_bar,
     table,
 )
