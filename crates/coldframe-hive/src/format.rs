@@ -7,7 +7,7 @@ use arrow_schema::SchemaRef;
 use coldframe_core::io::Folder;
 use coldframe_core::options::Options as _;
 use coldframe_core::{
-    BatchWriter, Capabilities, Error, Format, OpenOptions, OptionSpec, Result, Source, TableFile,
+    BatchWriter, Capabilities, Error, Format, OpenOptions, OptionSpec, Piece, Result, Source, TableFile,
     WriteOptions,
 };
 use coldframe_orc::{Options, OrcFormat};
@@ -53,6 +53,15 @@ impl Format for HiveFormat {
     }
 
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
+        self.open_recorded(source, options, &[])
+    }
+
+    fn open_recorded(
+        &self,
+        source: &Source,
+        options: &OpenOptions,
+        recorded: &[Piece],
+    ) -> Result<Arc<dyn TableFile>> {
         let Given { files, table } = Given::read(self.name(), &options.extra)?;
         let ids = table.acid_valid_write_ids.map(|list| list.parse().map(Arc::new)).transpose()?;
         match source {
@@ -60,7 +69,8 @@ impl Format for HiveFormat {
                 "`row_numbers` with the directory of a transactional Hive table: its rows are those of many files",
             )),
             Source::Folder { folder, .. } if table.acid => {
-                Ok(Arc::new(AcidTable::open(folder.as_ref(), ids, &Options::new(&files, options))?))
+                let state = recorded.first().map(|(state, _)| *state);
+                Ok(Arc::new(AcidTable::open(folder.as_ref(), ids, &Options::new(&files, options), state)?))
             }
             Source::Folder { .. } => Err(Error::unsupported(
                 "the directory of a transactional Hive table with `acid` false: open its files one by one, or leave \

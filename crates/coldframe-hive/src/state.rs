@@ -15,6 +15,7 @@
 //! tell which writes a metastore knows as open or aborted: without a list of [`WriteIds`], everything present counts as committed.
 
 use std::cmp::Reverse;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use coldframe_core::io::{Entry, Folder};
@@ -64,7 +65,7 @@ impl DataFile {
 }
 
 /// The role of a file in a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Role {
     /// Rows.
     Rows,
@@ -99,9 +100,13 @@ pub(crate) fn current_files(folder: &dyn Folder, ids: Option<&WriteIds>) -> Resu
     let top: Vec<Entry> = folder.list("")?.into_iter().filter(is_visible).collect();
     let folders = || top.iter().filter(|e| e.is_folder);
     let mut base: Option<(i64, i64, String)> = None;
+    let mut oldest: Option<(i64, i64, String)> = None;
     for entry in folders() {
         let Some((write, visible)) = parse_base(&entry.path) else { continue };
         let found = (write, visible, entry.path.clone());
+        if oldest.as_ref().is_none_or(|known| *known > found) {
+            oldest = Some(found.clone());
+        }
         if base.as_ref().is_some_and(|best| *best > found) {
             continue;
         }
@@ -112,6 +117,9 @@ pub(crate) fn current_files(folder: &dyn Folder, ids: Option<&WriteIds>) -> Resu
         if counts {
             base = Some(found);
         }
+    }
+    if let Some((_, visible, path)) = oldest.filter(|_| base.is_none()) {
+        demand_history(folder, &path, visible)?;
     }
     let deltas = current_deltas(folders().filter_map(|e| parse_delta(&e.path)).collect(), base.as_ref(), ids);
     let mut files = Vec::new();
@@ -141,6 +149,28 @@ pub(crate) fn current_files(folder: &dyn Folder, ids: Option<&WriteIds>) -> Resu
         add_bucket_files(folder, &delta.path, role, write, side_files, &mut files)?;
     }
     Ok(files)
+}
+
+/// Fails if a compaction has merged writes that count with others that do not, and what it merged may be gone. Hive:
+/// `ACID_NOT_ENOUGH_HISTORY`.
+fn demand_history(folder: &dyn Folder, oldest: &str, visible: i64) -> Result<()> {
+    if visible == 0 && !is_compacted(folder, oldest)? {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!(
+        "rows as of writes that a compaction has merged with others, into `{oldest}`: name newer ones in \
+         `acid_valid_write_ids`"
+    )))
+}
+
+/// A number for the files of a state: splits name files by their place in it. A file that is still written grows.
+pub(crate) fn fingerprint(files: &[DataFile]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for file in files {
+        let len = if file.valid_len.is_some() { 0 } else { file.len };
+        (&file.path, file.role, len).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 fn is_visible(entry: &Entry) -> bool {
@@ -386,13 +416,33 @@ mod tests {
         assert_eq!(files("t:8:9223372036854775807::"), ["base_8/bucket_0"]);
         // A base up to the lowest open write may be read, one beyond it may not.
         assert_eq!(files("t:7:5:5:6"), ["base_5_v20/bucket_0", "delta_6_10/bucket_0"]);
-        assert_eq!(files("t:7:4:4:6"), ["delta_6_10/bucket_0"]);
-        assert!(files("t:0:9223372036854775807::").is_empty());
+        // Hive does not read then, either: deltas that were compacted may be gone.
+        let e = current_files(&folder(&paths), Some(&"t:7:4:4:6".parse().unwrap())).unwrap_err().to_string();
+        assert!(e.contains("into `base_5_v20`"), "{e}");
         // Before Hive 4 a marker file states that a base was compacted.
         let marked = folder(&["base_9/bucket_0", "delta_8_8_0/bucket_0"])
             .with("base_9/_metadata_acid", &br#"{"thisFileVersion":"0","dataFormat":"compacted"}"#[..]);
-        let found = current_files(&marked, Some(&"t:9:7:7:".parse().unwrap())).unwrap();
+        let list: WriteIds = "t:9:7:7:".parse().unwrap();
+        assert!(current_files(&marked, Some(&list)).unwrap_err().to_string().contains("into `base_9`"));
+        // That of an overwrite that does not count has merged nothing.
+        let overwritten = folder(&["base_9/bucket_0", "delta_8_8_0/bucket_0"]);
+        let found = current_files(&overwritten, Some(&"t:9:7:7:9".parse().unwrap())).unwrap();
         assert_eq!(found.iter().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["delta_8_8_0/bucket_0"]);
+    }
+
+    #[test]
+    fn a_state_is_known_by_its_files() {
+        let state = |paths: &[&str], list: &str| {
+            let ids = list.parse().unwrap();
+            fingerprint(&current_files(&folder(paths), Some(&ids)).unwrap())
+        };
+        let (all, two) = ("t:9:9223372036854775807::", "t:2:9223372036854775807::");
+        let before = ["delta_1_1/bucket_0", "delta_2_2/bucket_0"];
+        let written = [before[0], before[1], "delta_3_3/bucket_0"];
+        let compacted = [before[0], before[1], "base_2_v7/bucket_0"];
+        assert_eq!(state(&before, two), state(&written, two));
+        assert_ne!(state(&before, all), state(&written, all));
+        assert_ne!(state(&before, two), state(&compacted, two));
     }
 
     #[test]

@@ -10,9 +10,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_schema::{FieldRef, Schema, SchemaRef};
+use bytes::Bytes;
 use coldframe_core::{
-    Damage, Error, ErrorContext, Fault, NoUnits, Node, OnError, Plan, PlanRequest, Proof, Result, Split,
-    TableFile, Value,
+    Damage, Error, ErrorContext, Fault, NoUnits, Node, OnError, Piece, Plan, PlanRequest, Proof, Result,
+    Split, TableFile, Value,
 };
 
 use coldframe_core::ReadAt;
@@ -45,6 +46,8 @@ pub(crate) struct AcidTable {
     lost: Vec<LostFile>,
     /// The writes that count; `None` if all do.
     ids: Option<Arc<WriteIds>>,
+    /// The number of the directory's state: see [`state::fingerprint`].
+    state: u64,
     schema: SchemaRef,
     events: Mutex<Option<Arc<KnownEvents>>>,
 }
@@ -68,8 +71,32 @@ impl KnownEvents {
 }
 
 impl AcidTable {
-    /// Opens a table or partition directory as its live rows.
-    pub(crate) fn open(folder: &dyn Folder, ids: Option<Arc<WriteIds>>, options: &Options) -> Result<Self> {
+    /// Opens a table or partition directory as its live rows. `planned`: the state in which its splits were made, from
+    /// which it must not differ.
+    pub(crate) fn open(
+        folder: &dyn Folder,
+        ids: Option<Arc<WriteIds>>,
+        options: &Options,
+        planned: Option<u64>,
+    ) -> Result<Self> {
+        let files = state::current_files(folder, ids.as_deref())?;
+        let state = state::fingerprint(&files);
+        if planned.is_some_and(|planned| planned != state) {
+            return Err(Error::from(std::io::Error::other(
+                "the files of the transactional table are no longer those that its splits were made of, as after a \
+                 compaction: read it again",
+            )));
+        }
+        Ok(Self { state, ..Self::of_files(folder, files, ids, options)? })
+    }
+
+    /// The table of some files of a directory.
+    fn of_files(
+        folder: &dyn Folder,
+        files: Vec<DataFile>,
+        ids: Option<Arc<WriteIds>>,
+        options: &Options,
+    ) -> Result<Self> {
         let open = |data: DataFile| -> Result<OpenFile> {
             let mut source: Arc<dyn ReadAt> = folder.open(&data.path)?;
             if let Some(len) = data.valid_len.filter(|len| *len < source.len()) {
@@ -89,9 +116,7 @@ impl AcidTable {
         };
         // In a file that is being written nothing counts before the first flush: it has no rows and no columns yet.
         let (unflushed, files): (Vec<DataFile>, Vec<DataFile>) =
-            state::current_files(folder, ids.as_deref())?
-                .into_iter()
-                .partition(|data| data.valid_len == Some(0));
+            files.into_iter().partition(|data| data.valid_len == Some(0));
         let (mut parts, mut lost) = (Vec::new(), Vec::new());
         for data in files {
             match open_named(data.clone()) {
@@ -144,7 +169,7 @@ impl AcidTable {
         let rows: Vec<OpenFile> = parts.into_iter().filter(|p| p.data.role == Role::Rows).collect();
         let schema = table_schema(&rows, columns)?;
         let first_rows = first_rows(&rows, &lost)?;
-        Ok(Self { rows, first_rows, events_in, lost, ids, schema, events: Mutex::new(None) })
+        Ok(Self { rows, first_rows, events_in, lost, ids, state: 0, schema, events: Mutex::new(None) })
     }
 
     /// Files whose own rows are lost.
@@ -218,6 +243,11 @@ fn inserts_only(stats: &[u8]) -> bool {
     matches!(text.split(',').collect::<Vec<_>>().as_slice(), [_, "0", "0"])
 }
 
+/// Whether these are the names that Hive before 2.0 gave to columns.
+fn are_placeholders(fields: &[FieldRef]) -> bool {
+    !fields.is_empty() && fields.iter().enumerate().all(|(at, field)| *field.name() == format!("_col{at}"))
+}
+
 /// The columns of the newest file. Older files may lack some of them.
 fn table_schema(rows: &[OpenFile], columns: Vec<FieldRef>) -> Result<SchemaRef> {
     let newest = rows.iter().enumerate().max_by_key(|(i, p)| (p.data.write_id, *i));
@@ -226,7 +256,14 @@ fn table_schema(rows: &[OpenFile], columns: Vec<FieldRef>) -> Result<SchemaRef> 
         None => columns,
     };
     for part in rows {
-        for field in part.row_fields()? {
+        let own = part.row_fields()?;
+        if are_placeholders(&own) != are_placeholders(&fields) {
+            return Err(Error::unsupported(
+                "a table of which some files have column names, and others `_col0`, `_col1` ..",
+            )
+            .in_file(part.data.path.clone()));
+        }
+        for field in own {
             let same = fields.iter().find(|f| f.name() == field.name());
             if let Some(other) = same.filter(|f| f.data_type() != field.data_type()) {
                 let (name, found, expected) = (field.name(), field.data_type(), other.data_type());
@@ -277,6 +314,10 @@ impl TableFile for AcidTable {
 
     fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    fn has_placeholder_names(&self) -> bool {
+        are_placeholders(self.schema.fields())
     }
 
     /// Known if there are only inserts and all writes count.
@@ -338,6 +379,10 @@ impl TableFile for AcidTable {
             all.push(Split { part, range: 0..file.data.len, rows: None });
         }
         Ok(all)
+    }
+
+    fn recorded(&self, splits: &[Split]) -> Result<Vec<Vec<Piece>>> {
+        Ok(vec![vec![(self.state, Bytes::new())]; splits.len()])
     }
 
     fn byte_split(&self, _bytes: std::ops::Range<u64>) -> Result<Split> {
