@@ -3,6 +3,8 @@
 //! ```text
 //! [{"path": "hdfs://nn/wh/t/dt=2014-01-01", "values": ["dt", "2014-01-01"]}, ..]      as io.coldframe.spark.HiveTable writes them
 //! ```
+//!
+//! With `"whole": true` a folder is one table: that of a transactional table, or a partition of it.
 
 use std::sync::Arc;
 
@@ -26,6 +28,10 @@ pub fn files(said: &Json, opening: &Opening) -> Result<Vec<Given>> {
         let pairs =
             values.chunks_exact(2).filter_map(|pair| Some((pair.first()?.clone(), pair.get(1)?.clone())));
         let pairs: Vec<_> = pairs.collect();
+        if is_whole(folder) {
+            all.push(Given::Found(Found { path, pairs, known: None, listed: false }));
+            continue;
+        }
         for found in discover(opening.storage.as_ref(), &os_path(&path), false)? {
             demand_in(&found, &path)?;
             // A file of another kind is an error, as with Spark's reader, and not left out.
@@ -33,6 +39,12 @@ pub fn files(said: &Json, opening: &Opening) -> Result<Vec<Given>> {
         }
     }
     Ok(all)
+}
+
+/// Whether a folder, or each of a list, is one table.
+pub fn is_whole(said: &Json) -> bool {
+    let one = said.as_array().and_then(|all| all.first()).unwrap_or(said);
+    one.get("whole").and_then(Json::as_bool).unwrap_or(false)
 }
 
 /// Hive's readers in Spark take no files below sub-folders.

@@ -98,12 +98,26 @@ impl Table {
     fn of_hive(options: LoadOptions, folders: &Json, user: Schema) -> Result<Self> {
         let opening = opening(&options);
         let files = folders::files(folders, &opening)?;
+        let is_whole = folders::is_whole(folders);
+        let types = folders::partition_types(&user);
         let table = TableOptions {
             first_only: true,
-            partition_types: Some(folders::partition_types(&user)),
+            // Files of a transactional table have names, and may lack columns that were added later.
+            schema: is_whole.then(|| types.clone()),
+            partition_types: Some(types),
             ..TableOptions::default()
         };
-        Self::with(Dataset::new(files, opening, table)?, options, Some(user))
+        let dataset = Dataset::new(files, opening, table)?;
+        if is_whole {
+            let (_, lead) = dataset.lead()?;
+            if lead.table.has_placeholder_names() {
+                return Err(Error::unsupported(
+                    "a transactional table whose files call their columns `_col0`, `_col1` ..",
+                )
+                .in_file(lead.path.to_string()));
+            }
+        }
+        Self::with(dataset, options, Some(user))
     }
 
     /// The table that some options ask for, with the columns of the user.

@@ -15,7 +15,7 @@ CATALOG = "spark.sql.catalog.coldframe"
 CATALOG_CLASS = "io.coldframe.spark.PathCatalog"
 SOURCE = "io.coldframe.spark.ColdframeSource"
 EXTENSIONS = "io.coldframe.spark.Extensions"
-"""For `spark.sql.extensions`: RCFile tables of a Hive metastore are read by the connector."""
+"""For `spark.sql.extensions`: the connector reads RCFile and transactional tables of a Hive metastore."""
 
 
 def jar() -> str:
@@ -33,8 +33,8 @@ def session(
 
     Args:
         builder: one to go on with; jars and extensions that it has stay.
-        hive_tables: also RCFile tables of a Hive metastore are read by the connector, where it gives the rows
-            that Spark's own reader gives.
+        hive_tables: also tables of a Hive metastore are read by the connector: those of RCFiles, where it
+            gives the rows that Spark's own reader gives, and transactional ones, of which Spark finds none.
     """
     from pyspark.sql import SparkSession
 

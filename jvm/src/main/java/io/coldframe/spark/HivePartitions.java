@@ -8,7 +8,6 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.catalog.CatalogTablePartition;
 import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils;
-import org.apache.spark.sql.catalyst.catalog.HiveTableRelation;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -25,18 +24,17 @@ final class HivePartitions {
 
   private final List<String> keys = new ArrayList<>();
 
-  HivePartitions(SparkSession session, HiveTableRelation relation, Expression condition)
-      throws ReflectiveOperationException {
+  HivePartitions(SparkSession session, HiveRead read, Expression condition) throws ReflectiveOperationException {
     Set<Object> ids = new HashSet<>();
-    for (Object key : Reflected.all(relation, "partitionCols")) {
-      keys.add(((Attribute) key).name());
-      ids.add(((Attribute) key).exprId());
+    for (Attribute key : read.keys()) {
+      keys.add(key.name());
+      ids.add(key.exprId());
     }
     List<Expression> filters = new ArrayList<>();
     if (condition != null && !ids.isEmpty()) {
       addOfKeys(condition, ids, filters);
     }
-    left = filters.isEmpty() ? null : left(session, relation.tableMeta().identifier(), filters);
+    left = filters.isEmpty() ? null : left(session, read.table(), filters);
   }
 
   private static List<Object> left(SparkSession session, TableIdentifier table, List<Expression> filters)

@@ -1,12 +1,15 @@
 package io.coldframe.spark;
 
+import io.coldframe.ColdframeError;
+import io.coldframe.UnsupportedError;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.catalog.HiveTableRelation;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -25,7 +28,7 @@ import scala.runtime.AbstractPartialFunction;
 
 /**
  * Puts this connector in the place of Spark's reader for tables of a Hive metastore, where both give the same rows. What is left to
- * Spark is said at debug level, with the reason.
+ * Spark is said at debug level, with the reason. Transactional tables are not left to it: Spark takes their files for plain ones.
  */
 final class HiveScans extends Rule<LogicalPlan> {
   /** The setting that turns it off. */
@@ -45,18 +48,19 @@ final class HiveScans extends Rule<LogicalPlan> {
     if (setting.equalsIgnoreCase("off") || setting.equalsIgnoreCase("false")) {
       return plan;
     }
+    demandNoWrite(plan);
     Set<LogicalPlan> left = Collections.newSetFromMap(new IdentityHashMap<>());
+    Map<String, String> writes = new HashMap<>();
     return plan.transformDown(
         new AbstractPartialFunction<LogicalPlan, LogicalPlan>() {
           @Override
           public boolean isDefinedAt(LogicalPlan node) {
-            return node instanceof HiveTableRelation
-                || (node instanceof Filter && ((Filter) node).child() instanceof HiveTableRelation);
+            return HiveRead.of(node instanceof Filter ? ((Filter) node).child() : node) != null;
           }
 
           @Override
           public <A extends LogicalPlan, B> B applyOrElse(A node, Function1<A, B> otherwise) {
-            LogicalPlan scan = isDefinedAt(node) ? replaced(node, plan, left) : null;
+            LogicalPlan scan = isDefinedAt(node) ? replaced(node, plan, left, writes) : null;
             @SuppressWarnings("unchecked")
             B made = (B) scan;
             return scan == null ? otherwise.apply(node) : made;
@@ -64,30 +68,61 @@ final class HiveScans extends Rule<LogicalPlan> {
         });
   }
 
+  /** Spark would put plain files into a transactional table, which Hive takes for rows of before, or for none. */
+  private static void demandNoWrite(LogicalPlan plan) {
+    try {
+      if (!HiveRead.isWriteToTransactional(plan)) {
+        return;
+      }
+    } catch (ReflectiveOperationException e) {
+      LOG.debug("whether {} writes to a transactional table is not known", plan.nodeName(), e);
+      return;
+    }
+    throw new UnsupportedError("writing to a transactional table of Hive, of which Spark knows nothing");
+  }
+
   /**
    * A scan, and the filter above it if there is one, with ours in the scan's place; null where Spark keeps its own. What was left
-   * with its filter is not tried without it.
+   * with its filter is not tried without it. {@code writes}: those that count, of each table of the plan.
    */
-  private LogicalPlan replaced(LogicalPlan node, LogicalPlan plan, Set<LogicalPlan> left) {
+  private LogicalPlan replaced(
+      LogicalPlan node, LogicalPlan plan, Set<LogicalPlan> left, Map<String, String> writes) {
     Expression condition = node instanceof Filter ? ((Filter) node).condition() : null;
-    HiveTableRelation relation = (HiveTableRelation) (condition == null ? node : ((Filter) node).child());
-    String name = relation.tableMeta().identifier().unquotedString();
-    if (condition == null && left.contains(relation)) {
+    LogicalPlan scan = condition == null ? node : ((Filter) node).child();
+    HiveRead read = HiveRead.of(scan);
+    String name = read.name();
+    if (condition == null && left.contains(scan)) {
       return null;
     }
     try {
-      if (namesFiles(plan)) {
+      if (read.hasMore() || namesFiles(plan)) {
         throw new Left("the query asks for the names of files (input_file_name)");
       }
-      LogicalPlan made = relation(new HiveTable(session, relation, condition), relation);
+      LogicalPlan made = relation(new HiveTable(session, read, condition, writes), read);
       LOG.debug("{} is read by coldframe", name);
       return condition == null ? made : new Filter(condition, made);
     } catch (Left | ReflectiveOperationException | RuntimeException e) {
+      left.add(scan);
+      if (read.isTransactional() && !(e instanceof NoRows)) {
+        throw refusal(name, e);
+      }
       // Whatever it is: a query that Spark can answer goes on.
       LOG.debug("{} is left to Spark: {}", name, e.getMessage());
-      left.add(relation);
       return null;
     }
+  }
+
+  /** Why a transactional table is not read. */
+  private static RuntimeException refusal(String table, Exception reason) {
+    if (reason instanceof ColdframeError && !(reason instanceof UnsupportedError)) {
+      return (ColdframeError) reason;
+    }
+    RuntimeException refusal =
+        new UnsupportedError(
+            "the transactional table " + table + ": " + reason.getMessage() + ". With " + SETTING
+                + " = off Spark reads all that its directories have, whatever became of the rows");
+    refusal.initCause(reason);
+    return refusal;
   }
 
   /** Whether an expression of a plan asks which file a row is from, which only Spark's own readers say. */
@@ -108,9 +143,9 @@ final class HiveScans extends Rule<LogicalPlan> {
   }
 
   /** The relation of a table with the attributes that the rest of the plan refers to. */
-  private static LogicalPlan relation(Table table, HiveTableRelation replaced) throws ReflectiveOperationException {
+  private static LogicalPlan relation(Table table, HiveRead replaced) throws ReflectiveOperationException {
     scala.collection.immutable.List<Object> output = List$.MODULE$.empty();
-    List<Object> attributes = Reflected.all(replaced, "output");
+    List<Object> attributes = replaced.output();
     for (int at = attributes.size() - 1; at >= 0; at--) {
       output = output.$colon$colon(attributes.get(at));
     }
@@ -123,11 +158,20 @@ final class HiveScans extends Rule<LogicalPlan> {
   }
 
   /** Why a table is left to Spark. */
-  static final class Left extends Exception {
+  static class Left extends Exception {
     private static final long serialVersionUID = 1L;
 
     Left(String reason) {
       super(reason);
+    }
+  }
+
+  /** No partition is left: nothing of it can be read wrongly. */
+  static final class NoRows extends Left {
+    private static final long serialVersionUID = 1L;
+
+    NoRows() {
+      super("no partition is left");
     }
   }
 }

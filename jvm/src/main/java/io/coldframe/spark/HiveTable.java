@@ -11,8 +11,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.TableIdentifier;
-import org.apache.spark.sql.catalyst.catalog.HiveTableRelation;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
@@ -22,8 +20,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * A table of RCFiles as a Hive metastore defines it, for one query: those of its partitions that the query's filter leaves, and the
- * files that are there now.
+ * A table of RCFiles, or a transactional one, as a Hive metastore defines it, for one query: those of its partitions that the
+ * query's filter leaves, and the files that are there now.
  */
 final class HiveTable implements SupportsRead {
   /** Values of these types are the same by Hive's SerDe in Spark and here. Timestamps: see {@link #demandTypes}. */
@@ -35,26 +33,28 @@ final class HiveTable implements SupportsRead {
   /** What a metastore calls the partition of null. */
   private static final String NULL = "__HIVE_DEFAULT_PARTITION__";
 
-  private final TableIdentifier name;
+  private static final String BY_POSITION = "orc.force.positional.evolution";
+
+  private final HiveRead read;
   private final StructType schema;
   private final OpenTable open;
 
-  /** {@code condition}: the filter above it, or null. */
-  HiveTable(SparkSession session, HiveTableRelation relation, Expression condition)
+  /** {@code condition}: the filter above it, or null. {@code writes}: those that count, of each table of the query. */
+  HiveTable(SparkSession session, HiveRead read, Expression condition, Map<String, String> writes)
       throws HiveScans.Left, ReflectiveOperationException {
-    name = relation.tableMeta().identifier();
+    this.read = read;
     StructType columns = new StructType();
-    for (Object each : Reflected.all(relation, "output")) {
+    for (Object each : read.output()) {
       AttributeReference attribute = (AttributeReference) each;
       columns = columns.add(attribute.name(), attribute.dataType(), attribute.nullable());
     }
     schema = columns;
-    open = open(session, new HivePartitions(session, relation, condition));
+    open = open(session, condition, writes);
   }
 
   @Override
   public String name() {
-    return name.unquotedString();
+    return read.table().unquotedString();
   }
 
   @Override
@@ -73,32 +73,48 @@ final class HiveTable implements SupportsRead {
     return new ColdframeScanBuilder(open, schema, Collections.emptyMap());
   }
 
-  private OpenTable open(SparkSession session, HivePartitions partitions)
+  private OpenTable open(SparkSession session, Expression condition, Map<String, String> writes)
       throws HiveScans.Left, ReflectiveOperationException {
     Object catalog = Reflected.call(Reflected.call(session, "sharedState"), "externalCatalog");
-    Object client = Reflected.call(Reflected.call(Reflected.call(catalog, "unwrapped"), "client"), "msClient");
-    String database = name.database().getOrElse(() -> "default");
-    Object table = Reflected.call(client, "getTable", database, name.table());
+    Object client = Reflected.call(Reflected.call(catalog, "unwrapped"), "client");
+    Object calls = Reflected.call(client, "msClient");
+    String database = read.table().database().getOrElse(() -> "default");
+    String name = read.table().table();
+    Object table = Reflected.call(calls, "getTable", database, name);
     Object storage = Reflected.call(table, "getSd");
     List<?> keys = (List<?>) Reflected.call(table, "getPartitionKeys");
     Map<String, String> options = options(table, storage);
     String columns = columns(storage);
-    options.put("schema", columns);
-    options.put("path", Reflected.text(storage, "getLocation")); // what it is called in plans
-    StringBuilder folders = new StringBuilder("[");
-    if (keys.isEmpty()) {
-      folders.append(folder(storage, keys, Collections.emptyList()));
+    if (read.isTransactional()) {
+      if (!writes.containsKey(read.name())) {
+        // Before partitions and directories are listed: what is written later has later numbers.
+        writes.put(read.name(), ValidWrites.of(read.name(), client));
+      }
+      options.put("acid_valid_write_ids", writes.get(read.name()));
     } else {
-      for (Object partition : partitions.of(client, database, name.table())) {
+      options.put("schema", columns);
+    }
+    options.put("path", Reflected.text(storage, "getLocation")); // what it is called in plans
+    List<String> folders = new ArrayList<>();
+    if (keys.isEmpty()) {
+      folders.add(folder(storage, keys, Collections.emptyList()));
+    } else {
+      HivePartitions partitions = new HivePartitions(session, read, condition);
+      for (Object partition : partitions.of(calls, database, name)) {
         Object own = Reflected.call(partition, "getSd");
-        demandSame("SerDe", options, options(partition, own));
-        demandSame("columns", columns, columns(own));
-        List<?> values = (List<?>) Reflected.call(partition, "getValues");
-        folders.append(folders.length() > 1 ? "," : "").append(folder(own, keys, values));
+        Map<String, String> ownOptions = options(partition, own);
+        if (!read.isTransactional()) {
+          demandSame("SerDe", options, ownOptions);
+          demandSame("columns", columns, columns(own));
+        }
+        folders.add(folder(own, keys, (List<?>) Reflected.call(partition, "getValues")));
       }
     }
+    if (folders.isEmpty()) {
+      throw new HiveScans.NoRows();
+    }
     // Now: what cannot be opened is left to Spark.
-    return new OpenTable(options, schema, folders.append("]").toString()).opened();
+    return new OpenTable(options, schema, "[" + String.join(",", folders) + "]").opened();
   }
 
   private static void demandSame(String what, Object ofTable, Object ofPartition) throws HiveScans.Left {
@@ -115,9 +131,12 @@ final class HiveTable implements SupportsRead {
   }
 
   /** How the files of a table or of a partition are read. */
-  private static Map<String, String> options(Object of, Object storage)
+  private Map<String, String> options(Object of, Object storage)
       throws HiveScans.Left, ReflectiveOperationException {
     String format = Reflected.text(storage, "getInputFormat");
+    if (read.isTransactional()) {
+      return ofTransactional(of, format);
+    }
     if (!"org.apache.hadoop.hive.ql.io.RCFileInputFormat".equals(format)) {
       throw new HiveScans.Left("files of " + format);
     }
@@ -128,6 +147,22 @@ final class HiveTable implements SupportsRead {
     options.put("hive_version", "2.3"); // whose SerDes all of these Sparks have
     properties(options, Reflected.call(of, "getParameters"), true);
     properties(options, Reflected.call(info, "getParameters"), false);
+    return options;
+  }
+
+  private static Map<String, String> ofTransactional(Object of, String format)
+      throws HiveScans.Left, ReflectiveOperationException {
+    if (!"org.apache.hadoop.hive.ql.io.orc.OrcInputFormat".equals(format)) {
+      throw new HiveScans.Left("files of " + format + "; those of ORC are read");
+    }
+    Object parameters = Reflected.call(of, "getParameters");
+    if (parameters != null && "true".equalsIgnoreCase(String.valueOf(((Map<?, ?>) parameters).get(BY_POSITION)))) {
+      throw new HiveScans.Left("columns by position (" + BY_POSITION + ")");
+    }
+    Map<String, String> options = new HashMap<>();
+    options.put("format", "orc");
+    options.put("acid", "true");
+    options.put("timestamp_unit", "us");
     return options;
   }
 
@@ -146,7 +181,7 @@ final class HiveTable implements SupportsRead {
   }
 
   /** Columns in Hive's language. */
-  private static String columns(Object storage) throws HiveScans.Left, ReflectiveOperationException {
+  private String columns(Object storage) throws HiveScans.Left, ReflectiveOperationException {
     List<String> columns = new ArrayList<>();
     for (Object column : (List<?>) Reflected.call(storage, "getCols")) {
       String type = Reflected.text(column, "getType");
@@ -160,10 +195,12 @@ final class HiveTable implements SupportsRead {
    * Spark makes an instant of Hive's wall clock time, by the time zone of its JVM. In one that changes its clocks, not every time is
    * one instant.
    */
-  private static void demandTypes(String column, String type) throws HiveScans.Left {
+  private void demandTypes(String column, String type) throws HiveScans.Left {
     String bare = type.replaceAll("[A-Za-z0-9_]+:", "");
     for (String word : bare.split("[^A-Za-z_]+")) {
-      if (!word.isEmpty() && !TYPES.contains(word)) {
+      // Files of ORC have the lengths of char and varchar, and Spark pads.
+      boolean isKnown = TYPES.contains(word) || (read.isTransactional() && word.endsWith("char"));
+      if (!word.isEmpty() && !isKnown) {
         throw new HiveScans.Left("column " + column + " is " + type);
       }
     }
@@ -173,7 +210,7 @@ final class HiveTable implements SupportsRead {
   }
 
   /** A folder and the values of its partition, for the native library. */
-  private static String folder(Object storage, List<?> keys, List<?> values)
+  private String folder(Object storage, List<?> keys, List<?> values)
       throws HiveScans.Left, ReflectiveOperationException {
     List<String> pairs = new ArrayList<>();
     for (int at = 0; at < keys.size(); at++) {
@@ -182,12 +219,13 @@ final class HiveTable implements SupportsRead {
         throw new HiveScans.Left("a partition column of " + type);
       }
       String value = values.get(at).toString();
-      if (value.equals(NULL)) {
+      if (value.equals(NULL) && !read.isTransactional()) {
         throw new HiveScans.Left("a partition of null, of which Spark's reader makes the text " + NULL);
       }
       pairs.add(Reflected.text(keys.get(at), "getName"));
       pairs.add(value);
     }
-    return "{\"path\":" + Json.text(Reflected.text(storage, "getLocation")) + ",\"values\":" + Json.texts(pairs) + "}";
+    String path = Json.text(Reflected.text(storage, "getLocation"));
+    return "{\"path\":" + path + ",\"values\":" + Json.texts(pairs) + ",\"whole\":" + read.isTransactional() + "}";
   }
 }

@@ -1,0 +1,214 @@
+package io.coldframe.spark;
+
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Field;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Calls of a metastore that Spark's client, which is Hive 2.3's, has no methods for. A connection of that client's own class does
+ * what it takes to log in; messages are written and read here, field by field.
+ */
+final class MetastoreCalls implements AutoCloseable {
+  private static final byte CALL = 1;
+  private static final byte EXCEPTION = 3;
+  private static final int UNKNOWN_METHOD = 1;
+
+  private static final byte STOP = 0;
+  private static final byte BOOL = 2;
+  private static final byte BYTE = 3;
+  private static final byte DOUBLE = 4;
+  private static final byte I16 = 6;
+  private static final byte I32 = 8;
+  private static final byte I64 = 10;
+  private static final byte TEXT = 11;
+  private static final byte STRUCT = 12;
+  private static final byte MAP = 13;
+  private static final byte SET = 14;
+  private static final byte LIST = 15;
+
+  private static final int MOST_NESTED = 16;
+
+  private final Object client;
+  private final Object in;
+  private final Object out;
+  private int number;
+
+  /** {@code conf}: Hive's settings, of whichever of its versions. */
+  MetastoreCalls(Object conf) throws ReflectiveOperationException {
+    ClassLoader loader = conf.getClass().getClassLoader();
+    Class<?> type = Class.forName("org.apache.hadoop.hive.metastore.HiveMetaStoreClient", true, loader);
+    client = made(type, conf);
+    Field field = type.getDeclaredField("client");
+    field.setAccessible(true);
+    Object calls = field.get(client);
+    in = Reflected.call(calls, "getInputProtocol");
+    out = Reflected.call(calls, "getOutputProtocol");
+  }
+
+  @Override
+  public void close() throws ReflectiveOperationException {
+    Reflected.call(client, "close");
+  }
+
+  private static Object made(Class<?> type, Object argument) throws ReflectiveOperationException {
+    for (Constructor<?> one : type.getConstructors()) {
+      if (one.getParameterCount() == 1 && one.getParameterTypes()[0].isInstance(argument)) {
+        return one.newInstance(argument);
+      }
+    }
+    throw new NoSuchMethodException(type.getName() + " of " + argument.getClass().getName());
+  }
+
+  /** A class of Thrift's that holds the begin of something. */
+  private Object begin(String type, Object... parts) throws ReflectiveOperationException {
+    String name = "org.apache.thrift.protocol." + type;
+    for (Constructor<?> one : Class.forName(name, true, out.getClass().getClassLoader()).getConstructors()) {
+      if (one.getParameterCount() == parts.length && (parts.length > 0 && isOf(one.getParameterTypes()[0], parts[0]))) {
+        return one.newInstance(parts);
+      }
+    }
+    throw new NoSuchMethodException(name);
+  }
+
+  private static boolean isOf(Class<?> type, Object value) {
+    return type.isInstance(value) || (type == byte.class && value instanceof Byte);
+  }
+
+  private static Object part(Object begin, String name) throws ReflectiveOperationException {
+    return begin.getClass().getField(name).get(begin);
+  }
+
+  /**
+   * The fields of an answer by their numbers: 0 is the result, 1 and the next are refusals. Null where the server does not know the
+   * call. {@code request}: texts or lists of texts, the fields of the one argument from 1 on.
+   */
+  Map<Integer, Object> call(String name, List<Object> request) throws ReflectiveOperationException {
+    number++;
+    Reflected.call(out, "writeMessageBegin", begin("TMessage", name, CALL, number));
+    Reflected.call(out, "writeStructBegin", begin("TStruct", name));
+    if (!request.isEmpty()) {
+      Reflected.call(out, "writeFieldBegin", begin("TField", "request", STRUCT, (short) 1));
+      write(request);
+      Reflected.call(out, "writeFieldEnd");
+    }
+    Reflected.call(out, "writeFieldStop");
+    Reflected.call(out, "writeStructEnd");
+    Reflected.call(out, "writeMessageEnd");
+    Reflected.call(Reflected.call(out, "getTransport"), "flush");
+    byte kind = (Byte) part(Reflected.call(in, "readMessageBegin"), "type");
+    Map<Integer, Object> answer = fields(0);
+    Reflected.call(in, "readMessageEnd");
+    if (kind == EXCEPTION) {
+      if (Integer.valueOf(UNKNOWN_METHOD).equals(answer.get(2))) {
+        return null;
+      }
+      throw new ReflectiveOperationException(name + ": " + text(answer.get(1)));
+    }
+    for (int refusal = 1; refusal <= 4; refusal++) {
+      if (answer.get(refusal) instanceof Map) {
+        throw new ReflectiveOperationException(name + ": " + text(((Map<?, ?>) answer.get(refusal)).get(1)));
+      }
+    }
+    return answer;
+  }
+
+  private void write(List<Object> request) throws ReflectiveOperationException {
+    Reflected.call(out, "writeStructBegin", begin("TStruct", "request"));
+    for (int at = 0; at < request.size(); at++) {
+      boolean isList = request.get(at) instanceof List;
+      Reflected.call(out, "writeFieldBegin", begin("TField", "field", isList ? LIST : TEXT, (short) (at + 1)));
+      if (isList) {
+        List<?> texts = (List<?>) request.get(at);
+        Reflected.call(out, "writeListBegin", begin("TList", TEXT, texts.size()));
+        for (Object text : texts) {
+          Reflected.call(out, "writeString", text);
+        }
+        Reflected.call(out, "writeListEnd");
+      } else {
+        Reflected.call(out, "writeString", request.get(at));
+      }
+      Reflected.call(out, "writeFieldEnd");
+    }
+    Reflected.call(out, "writeFieldStop");
+    Reflected.call(out, "writeStructEnd");
+  }
+
+  private Map<Integer, Object> fields(int depth) throws ReflectiveOperationException {
+    if (depth > MOST_NESTED) {
+      throw new ReflectiveOperationException("an answer that is nested too deeply");
+    }
+    Map<Integer, Object> found = new HashMap<>();
+    Reflected.call(in, "readStructBegin");
+    for (Object one = Reflected.call(in, "readFieldBegin");
+        (Byte) part(one, "type") != STOP;
+        one = Reflected.call(in, "readFieldBegin")) {
+      found.put((int) (Short) part(one, "id"), value((Byte) part(one, "type"), depth + 1));
+      Reflected.call(in, "readFieldEnd");
+    }
+    Reflected.call(in, "readStructEnd");
+    return found;
+  }
+
+  private Object value(byte type, int depth) throws ReflectiveOperationException {
+    switch (type) {
+      case BOOL:
+        return Reflected.call(in, "readBool");
+      case BYTE:
+        return Reflected.call(in, "readByte");
+      case DOUBLE:
+        return Reflected.call(in, "readDouble");
+      case I16:
+        return Reflected.call(in, "readI16");
+      case I32:
+        return Reflected.call(in, "readI32");
+      case I64:
+        return Reflected.call(in, "readI64");
+      case TEXT:
+        ByteBuffer buffer = (ByteBuffer) Reflected.call(in, "readBinary");
+        byte[] bytes = new byte[buffer.remaining()];
+        buffer.get(bytes);
+        return bytes;
+      case STRUCT:
+        return fields(depth);
+      case LIST:
+        Object list = Reflected.call(in, "readListBegin");
+        List<Object> all = values((Integer) part(list, "size"), depth, (Byte) part(list, "elemType"));
+        Reflected.call(in, "readListEnd");
+        return all;
+      case SET:
+        Object set = Reflected.call(in, "readSetBegin");
+        List<Object> members = values((Integer) part(set, "size"), depth, (Byte) part(set, "elemType"));
+        Reflected.call(in, "readSetEnd");
+        return members;
+      case MAP:
+        Object map = Reflected.call(in, "readMapBegin");
+        byte key = (Byte) part(map, "keyType");
+        List<Object> pairs = values((Integer) part(map, "size"), depth, key, (Byte) part(map, "valueType"));
+        Reflected.call(in, "readMapEnd");
+        return pairs;
+      default:
+        throw new ReflectiveOperationException("an answer with a field of type " + type);
+    }
+  }
+
+  /** Elements, or keys and values in turn. */
+  private List<Object> values(int size, int depth, byte... types) throws ReflectiveOperationException {
+    List<Object> all = new ArrayList<>();
+    for (int at = 0; at < size; at++) {
+      for (byte type : types) {
+        all.add(value(type, depth + 1));
+      }
+    }
+    return all;
+  }
+
+  /** A text of an answer. */
+  static String text(Object field) {
+    return field instanceof byte[] ? new String((byte[]) field, StandardCharsets.UTF_8) : String.valueOf(field);
+  }
+}
