@@ -23,6 +23,7 @@ DEMO_OUT ?= demo-out
 MATURIN := 'maturin>=1.9,<2'
 JAVA := $(shell find jvm/src -type f) jvm/pom.xml
 TARGET := $(shell uname -m)-unknown-linux-gnu
+JAR_TARGETS ?= $(TARGET)
 JAR := python/coldframe/spark/coldframe-spark.jar
 PYTHON_FILES := python tests benches packaging docs/site
 
@@ -91,12 +92,18 @@ wheel: $(VENV)/.ship jar-to-ship
 	$(BIN)/python packaging/symbols.py dist/coldframe-*.whl
 
 # The connector of a wheel: optimised, and for nodes as old as the wheel's. The next `make test` builds that of the tests again.
+# For executors with other processors than the driver's, JAR_TARGETS="x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu": zig
+# compiles and links for either, once `rustup target add` has brought Rust's library.
 jar-to-ship: $(VENV)/.ship
 	rm -f $(JAR) $(VENV)/.jar-dev
 	@if command -v mvn >/dev/null && command -v javac >/dev/null; then \
 		mvn -q -B -f jvm/pom.xml package && \
-		PATH="$(abspath $(BIN)):$$PATH" cargo zigbuild --release --locked -q -p coldframe-jni --target $(TARGET).2.17 && \
-		$(BIN)/python packaging/jar.py jvm/target/coldframe-spark.jar target/$(TARGET)/release/libcoldframe_jni.so $(JAR); \
+		for target in $(JAR_TARGETS); do \
+			PATH="$(abspath $(BIN)):$$PATH" cargo zigbuild --release --locked -q -p coldframe-jni --target $$target.2.17 \
+				|| exit 1; \
+		done && \
+		$(BIN)/python packaging/jar.py jvm/target/coldframe-spark.jar \
+			$(patsubst %,target/%/release/libcoldframe_jni.so,$(JAR_TARGETS)) $(JAR); \
 	else echo 'no Maven or no JDK here: the wheel has no Spark connector for the JVM'; fi
 
 sdist: $(VENV)/.ship

@@ -1,6 +1,6 @@
-"""The connector's jar: Maven's, with the native library in it.
+"""The connector's jar: Maven's, with the native library in it; with several, each for another processor.
 
-python packaging/jar.py MAVEN.jar LIBRARY.so OUT.jar
+python packaging/jar.py MAVEN.jar LIBRARY.so.. OUT.jar
 """
 
 from __future__ import annotations
@@ -14,29 +14,43 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+MACHINES = {0x3E: "x86_64", 0xB7: "aarch64"}
+"""What the header of a library says of its processor, and what Java calls that."""
+
+
+def machine_of(library: Path) -> str:
+    """The processor that a library is for."""
+    head = library.read_bytes()[:20]
+    machine = MACHINES.get(int.from_bytes(head[18:20], "little"))
+    if head[:4] != b"\x7fELF" or machine is None:
+        raise SystemExit(f"{library}: expected a library of Linux on one of {', '.join(MACHINES.values())}")
+    return machine
+
 
 def stripped(library: Path, folder: Path) -> Path:
     """The library without its symbols, where there is something to take them out with."""
     target = folder / library.name
     shutil.copy(library, target)
-    strip = shutil.which("strip")
+    machine = machine_of(library)
+    strip = shutil.which("strip" if machine == platform.machine() else f"{machine}-linux-gnu-strip")
     if strip is not None:
         subprocess.run([strip, "--strip-unneeded", str(target)], check=True)
     return target
 
 
-def main(maven: Path, library: Path, out: Path) -> None:
+def main(maven: Path, libraries: list[Path], out: Path) -> None:
     """Writes the jar, whole or not at all."""
-    machine = {"amd64": "x86_64"}.get(platform.machine().lower(), platform.machine().lower())
-    name = f"io/coldframe/native/{platform.system().lower()}-{machine}/libcoldframe_jni.so"
     with tempfile.TemporaryDirectory(dir=out.parent) as folder:
         made = Path(folder) / out.name
         shutil.copy(maven, made)
         with zipfile.ZipFile(made, "a", zipfile.ZIP_DEFLATED, compresslevel=6) as jar:
-            jar.write(stripped(library, Path(folder)), name)
+            for library in libraries:
+                name = f"io/coldframe/native/linux-{machine_of(library)}/libcoldframe_jni.so"
+                jar.write(stripped(library, Path(folder)), name)
         os.replace(made, out)
     print(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:4]))
+    maven, *libraries, out = map(Path, sys.argv[1:])
+    main(maven, libraries, out)
