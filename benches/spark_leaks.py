@@ -3,13 +3,16 @@
     python benches/spark_leaks.py [--queries 1000]
 
 Prints what the JVM has after each tenth of them: its resident memory, its heap after a collection, and what
-the native library holds. Exits 1 if resident memory or heap grow by more than 5 % after the first three
-tenths, in which the JVM compiles and mimalloc fills its segments.
+the native library holds; then the classes whose objects have grown most since the third tenth. Exits 1 if
+resident memory or heap grow by more than 5 % after the first three tenths, in which the JVM compiles and
+mimalloc fills its segments, or if objects of the connector's own classes do.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -24,6 +27,8 @@ from coldframe.pipeline.session import start_session
 
 ROWS = 50_000
 GROWTH = 0.05
+OURS = 100_000
+"""So many bytes of the connector's own objects may come and go: tables that Spark has not forgotten yet."""
 HELD = "java_method('io.coldframe.spark.ColdframeSource', 'held')"
 
 
@@ -66,6 +71,24 @@ def memory(spark: SparkSession, jvm: psutil.Process) -> tuple[float, float, str]
     return jvm.memory_info().rss / 1e6, heap / 1e6, held
 
 
+def classes(jvm: psutil.Process) -> dict[str, int]:
+    """Bytes of the objects that live after a full collection, by class."""
+    jcmd = shutil.which("jcmd")
+    if jcmd is None:
+        return {}
+    said = subprocess.run(
+        [jcmd, str(jvm.pid), "GC.class_histogram"], capture_output=True, text=True, check=True
+    )
+    lines = (line.split() for line in said.stdout.splitlines())
+    return {words[3]: int(words[2]) for words in lines if len(words) >= 4 and words[0][:-1].isdigit()}
+
+
+def grown_most(before: dict[str, int], after: dict[str, int]) -> list[tuple[int, str]]:
+    """What classes have gained, most first; none of it is ours unless its name says so."""
+    gains = [(size - before.get(name, 0), name) for name, size in after.items()]
+    return sorted(gains, reverse=True)
+
+
 def main() -> int:
     """Runs the queries."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -79,6 +102,9 @@ def main() -> int:
         "spark.sql.ui.retainedExecutions": "20",
         "spark.ui.retainedJobs": "20",
         "spark.ui.retainedStages": "20",
+        # Of Spark 4's pools, which have a new thread for each stage until they are full, each with buffers.
+        "spark.sql.shuffleExchange.maxThreadThreshold": "8",
+        "spark.sql.resultQueryStage.maxThreadThreshold": "8",
         # A heap of one size, so that its growth is no growth of the process.
         "spark.driver.extraJavaOptions": "-Xms1g -XX:+AlwaysPreTouch -XX:+UseSerialGC",
     }
@@ -95,11 +121,17 @@ def main() -> int:
                 measured.append(memory(spark, jvm))
                 resident, heap, held = measured[-1]
                 print(f"| {number} | {resident:.0f} | {heap:.0f} | {held} |", flush=True)
+                if len(measured) == 3:
+                    before = classes(jvm)
+        gains = grown_most(before, classes(jvm))
     spark.stop()
+    print(*(f"{gain / 1e3:+9.0f} kB {name}" for gain, name in gains[:12]), sep="\n")
+    ours = sum(gain for gain, name in gains if "coldframe" in name)
+    print(f"{ours / 1e3:+9.0f} kB of the connector's own classes")
     after = measured[2:]
     grown = [max(one[at] for one in after) / after[0][at] - 1 for at in (0, 1)]
     print(f"grown by at most {grown[0]:.1%} (resident) and {grown[1]:.1%} (heap)")
-    return int(any(one > GROWTH for one in grown))
+    return int(any(one > GROWTH for one in grown) or ours > OURS)
 
 
 if __name__ == "__main__":
