@@ -376,7 +376,9 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize(("value", "column", "expected"), VALUES, ids=lambda v: repr(v)[:40])
+@pytest.mark.parametrize(
+    ("value", "column", "expected"), VALUES, ids=lambda v: repr(v).partition(" at 0x")[0][:40]
+)
 def test_values_of_any_class(value: Any, column: str, expected: list[int]) -> None:
     assert rows([(column, "=", value)]) == expected
     if expected:

@@ -75,7 +75,7 @@ DAY = datetime.date(1970, 1, 1)
         (pa.list_(pa.int64()), [[1, 2], [], None], listed),
         (pa.struct([("a", pa.int8())]), [{"a": 3}, None], lambda v: mix(NESTED ^ whole(v["a"]))),
     ],
-    ids=str,
+    ids=lambda one: str(one).partition(" at 0x")[0],
 )
 def test_they_are_what_the_page_says(kind: Any, values: list[Any], of: Callable[[Any], int]) -> None:
     # More values than are looked at together, so that each loop that there is has some.

@@ -34,6 +34,8 @@ def run(script: str, folder: Path) -> None:
     settings = ("spark.master=local[1]", "spark.ui.enabled=false", "spark.driver.host=127.0.0.1")
     given = " ".join(f"--conf {setting}" for setting in (*settings, "spark.driver.bindAddress=127.0.0.1"))
     own = {"JAVA_HOME": find_java(), "PYSPARK_SUBMIT_ARGS": f"{given} pyspark-shell"}
+    # A disk's cache may keep what Derby writes.
+    own["SPARK_SUBMIT_OPTS"] = "-Dderby.system.durability=test"
     done = subprocess.run(
         [sys.executable, "-c", script],
         cwd=folder,

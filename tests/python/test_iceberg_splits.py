@@ -41,15 +41,18 @@ def read(splits, columns=None, **how):
 def test_together_they_are_the_table(made, name):
     found = table(made, name)
     whole = found.to_table()
-    expected = repr(whole.to_pylist())
     for split_bytes in (1, 128 << 20):
         splits = found.splits(split_bytes)
         shares = pickle.loads(pickle.dumps(found.planned(split_bytes)))
         cut = [one for share in shares for one in share.expand()]
-        for all_of_them in (splits, pickle.loads(pickle.dumps(splits)), shares, cut):
+        # Each split opens its file: the many of one byte are read in two of the four ways.
+        ways = (pickle.loads(pickle.dumps(splits)), shares) if split_bytes == 1 else (splits, shares, cut)
+        for all_of_them in ways:
             again = read(all_of_them)
             assert again.schema.equals(whole.schema)
-            assert repr(again.to_pylist()) == expected  # NaN is not equal to itself
+            for name, column in zip(whole.column_names, whole.columns, strict=True):
+                # NaN is not equal to itself.
+                assert again[name].equals(column) or repr(again[name].to_pylist()) == repr(column.to_pylist())
     assert {split.path for split in splits} == set(found.files)
     assert all(split.schema == found.schema and split.size for split in splits)
     assert set(splits) == set(pickle.loads(pickle.dumps(splits)))

@@ -122,7 +122,11 @@ def table() -> pa.Table:
 @pytest.mark.parametrize("codec", ["none", "zlib", "snappy", "lzo", "lz4", "zstd", "brotli"])
 def test_java_reads_what_is_written_here(table: pa.Table, codec: str, tmp_path: Path) -> None:
     path = tmp_path / "file.orc"
-    options: dict[str, Any] = {"codec": codec, "row_index_stride": STRIDE, "stripe_rows": 7000}
+    if codec != "zlib":
+        # Types and values are those of one codec; the others compress a quarter of them, in two stripes.
+        table = table.slice(0, ROWS // 4)
+    options: dict[str, Any] = {"codec": codec, "row_index_stride": STRIDE}
+    options["stripe_rows"] = table.num_rows * 7 // 12
     cf.write(table, path, format="orc", bloom_filter_columns=["id", "many"], **options)
     # Java's floats are printed as doubles.
     got = rows_in(path, table.schema)

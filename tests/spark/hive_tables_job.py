@@ -112,7 +112,7 @@ def taken(frame: DataFrame) -> int:
 
 def main(work: str) -> None:
     """Prints what each of both read."""
-    metastore = f"jdbc:derby:;databaseName={work}/metastore;create=true"
+    metastore = "jdbc:derby:memory:tables;create=true"
     conf = {
         "spark.sql.catalogImplementation": "hive",
         "spark.sql.warehouse.dir": str(Path(work) / "warehouse"),

@@ -1,4 +1,6 @@
-"""Cancels queries of the connector in the middle, on executors of their own, and tells what is left."""
+"""Reads by the connector on a cluster whose executors have no Python, cancels queries in the middle, and
+tells what is left.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +20,8 @@ from spark_data import NUMBERS
 
 import coldframe.spark
 
+TIMES = 30
+"""How often each file is read."""
 HELD = "java_method('io.coldframe.spark.ColdframeSource', 'held')"
 
 
@@ -75,9 +79,16 @@ def cancelled(spark: SparkSession, frame: DataFrame, number: int, rng: random.Ra
 
 
 def main(numbers: str, kills: str) -> None:
-    """Prints how many were killed, and what was left open."""
+    """Prints what was read, how many were killed, and what was left open."""
     spark, rng = start(), random.Random(23)
-    files = sorted(map(str, Path(numbers).glob("*.rc"))) * 60
+    few = spark.read.format("coldframe").options(**NUMBERS, split_bytes="4k").load(numbers)
+    read = {
+        "rows": few.count(),
+        "sum": few.selectExpr("sum(a)").collect()[0][0],
+        "found": [list(row) for row in few.where("a = 77").select("s", "h").collect()],
+        "executors": spark._jsc.sc().getExecutorMemoryStatus().size() - 1,
+    }
+    files = sorted(map(str, Path(numbers).glob("*.rc"))) * TIMES
     frame = spark.read.format("coldframe").options(**NUMBERS, batch_rows="64", split_bytes="64k").load(files)
     asked = frame.selectExpr("count(s)", "sum(a)")
     expected = list(asked.collect()[0])
@@ -98,6 +109,7 @@ def main(numbers: str, kills: str) -> None:
     os.kill(next(iter(left)), signal.SIGKILL)
     thread.join()
     facts = {
+        "read": read,
         "killed": killed,
         "executors": len(left),
         "held": sorted(set(left.values())),

@@ -15,13 +15,18 @@ from typing import Any
 
 import pyspark
 import pytest
+from kills_job import TIMES
 from spark_data import WAREHOUSE
 
 import coldframe
 import coldframe.spark
 
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("work_folder")]
 
-@pytest.fixture
+KILLS = int(os.environ.get("COLDFRAME_TASK_KILLS", "6"))
+
+
+@pytest.fixture(scope="module")
 def work_folder() -> Iterator[None]:
     """local-cluster leaves its logs inside the installed pyspark."""
     work = Path(pyspark.__file__).parent / "work"
@@ -52,13 +57,11 @@ def install(folder: Path) -> None:
         shutil.copy(str(_coldframe.__file__), folder / "coldframe")
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("work_folder")
 def test_executors_need_only_the_archive(numbers: Path, tmp_path: Path) -> None:
     package = tmp_path / "package"
     install(package)
     archive = tmp_path / "coldframe.tar.gz"
-    with tarfile.open(archive, "w:gz") as out:
+    with tarfile.open(archive, "w:gz", compresslevel=1) as out:
         for entry in package.iterdir():
             out.add(entry, entry.name)
     environment = {**os.environ, "PYTHONPATH": str(package), "SPARK_LOCAL_IP": "127.0.0.1"}
@@ -82,7 +85,8 @@ def test_executors_need_only_the_archive(numbers: Path, tmp_path: Path) -> None:
     assert facts["migrated"] == sum(table["rows"] for table in expected.values())
 
 
-def connector_job(name: str, *arguments: object) -> dict[str, Any]:
+@pytest.fixture(scope="module")
+def facts(numbers: Path, work_folder: None) -> dict[str, Any]:
     """What a program prints that uses the connector on a cluster without Python."""
     try:
         coldframe.spark.jar()
@@ -91,29 +95,22 @@ def connector_job(name: str, *arguments: object) -> dict[str, Any]:
     # A Python worker in an executor would be a program that fails.
     environment = {**os.environ, "PYSPARK_DRIVER_PYTHON": sys.executable, "PYSPARK_PYTHON": "/bin/false"}
     environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": str(Path(coldframe.__file__).parents[1])}
-    command = [sys.executable, str(Path(__file__).with_name(name)), *map(str, arguments)]
+    command = [sys.executable, str(Path(__file__).with_name("kills_job.py")), str(numbers), str(KILLS)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    facts: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return facts
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("work_folder")
-def test_the_connector_needs_no_python_in_executors(numbers: Path) -> None:
-    facts = connector_job("connector_job.py", numbers)
-    assert facts == {"rows": 3000, "sum": 4498500, "found": [["row 77", 38.5]], "executors": 2}
+def test_the_connector_needs_no_python_in_executors(facts: dict[str, Any]) -> None:
+    assert facts["read"] == {"rows": 3000, "sum": 4498500, "found": [["row 77", 38.5]], "executors": 2}
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("work_folder")
-def test_killed_tasks_leave_nothing_and_lose_nothing(numbers: Path) -> None:
+def test_killed_tasks_leave_nothing_and_lose_nothing(facts: dict[str, Any]) -> None:
     """`COLDFRAME_TASK_KILLS=100` for a soak."""
-    kills = int(os.environ.get("COLDFRAME_TASK_KILLS", "10"))
-    facts = connector_job("kills_job.py", numbers, kills)
-    assert facts["killed"] > kills // 2
+    assert facts["killed"] > KILLS // 2
     assert (facts["executors"], facts["held"]) == (2, ["0 tables, 0 readers, 0 batches"])
     assert facts["opened"] == []
-    assert facts["expected"] == [180_000, 60 * sum(range(3000))]
+    assert facts["expected"] == [3000 * TIMES, TIMES * sum(range(3000))]
     assert facts["after"] == facts["expected"]
     assert facts["with a lost executor"] == [facts["expected"]]

@@ -24,7 +24,7 @@ import coldframe as cf
 from coldframe.spark.connector import is_loaded
 
 RCFILE = {"schema": "a bigint, s string", "serde": "binary"}
-KILLS = int(os.environ.get("COLDFRAME_STREAM_KILLS", "3"))
+KILLS = int(os.environ.get("COLDFRAME_STREAM_KILLS", "2"))
 SEED = int(os.environ.get("COLDFRAME_SEED", "17"))
 
 
@@ -223,7 +223,7 @@ def test_kills_lose_nothing_and_repeat_nothing(spark: SparkSession, tmp_path: Pa
     ]
     rng = random.Random(SEED)
     written = 0
-    for number in range(20):
+    for number in range(10):
         put(source, number)
         written += 1
     for _ in range(KILLS):

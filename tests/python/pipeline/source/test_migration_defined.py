@@ -162,6 +162,7 @@ def test_patterns_and_places(hive_server: HiveMetastore, hive_estate: HiveEstate
     plain(hive_estate)
     (tmp_path / "wh").rename(tmp_path / "copy")
     options = ["--location", f"file:{tmp_path}/wh={tmp_path}/copy", "--tables", "cold.pl*"]
+    options += ["--master", "in-process"]
     assert main(["migrate", hive_server.url, str(tmp_path / "dst"), *options]) == 0
     assert len(read(tmp_path / "dst", "plain")) == 3
     assert not (tmp_path / "dst/cold/orders").exists()
