@@ -4,7 +4,7 @@
 # make bench  the Rust benchmarks (criterion)
 # make peers  side by side with Hive and Trino (needs Maven and Java)
 # make model  the migration's model-based test for MODEL_MINUTES (30): random sequences of what people do
-# make fuzz   every fuzz target for FUZZ_SECONDS (1800) each; make fuzz-smoke: all of them in two minutes (fuzz/README.md)
+# make fuzz   every fuzz target for FUZZ_SECONDS (1800) each; make fuzz-smoke: all of them in a minute (fuzz/README.md)
 # make wheel  the wheel that users and executors install, for Linux with glibc 2.17 and newer, with the Spark connector in it;
 #             make sdist: the sources
 # make jar    the Spark connector for the JVM (needs Maven and a JDK)
@@ -15,6 +15,9 @@
 
 PYTHON ?= python3
 MODEL_MINUTES ?= 30
+# Processes that pytest runs in. 0: in one, as `pytest` by itself. On two processors 4 is the number to choose: one of them
+# runs what shares a Spark session and then ends, and tests wait for servers.
+WORKERS ?= 0
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
@@ -28,7 +31,7 @@ JAR := python/coldframe/spark/coldframe-spark.jar
 PYTHON_FILES := python tests benches packaging docs/site
 
 .NOTPARALLEL:
-.PHONY: demo build jar jar-to-ship test test-rust test-python lint bench model fuzz fuzz-smoke peers wheel sdist smoke docs audit clean
+.PHONY: demo build jar jar-to-ship test test-rust test-python lint lint-rust lint-python bench model fuzz fuzz-build fuzz-smoke peers wheel sdist smoke docs audit clean
 
 # With the extension that is installed here, or else that of the tests: it takes less processor time to build than the optimised one,
 # and `make test` needs it too.
@@ -38,17 +41,23 @@ demo: $(if $(wildcard $(VENV)/.built-release),$(VENV)/.built-release,$(VENV)/.bu
 
 build: $(VENV)/.built-release
 
-test: test-rust test-python lint
+# What is compiled, beside what waits: Cargo's part is shown at its end. BESIDE=fuzz-build does that there, too.
+test: | $(VENV)/.venv
+	$(PYTHON) tests/beside.py '$(MAKE) test-rust lint-rust $(BESIDE)' '$(MAKE) lint-python test-python'
 
 test-rust: | $(VENV)/.venv
 	cargo test --workspace --exclude coldframe-python --exclude coldframe-benches --all-features -q
 
 test-python: $(VENV)/.built-dev $(VENV)/.dev $(VENV)/.java $(VENV)/.jar-dev $(VENV)-spark35/.tried
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS)
 
-lint: $(VENV)/.built-dev $(VENV)/.dev
+lint: lint-rust lint-python
+
+lint-rust:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features -q -- -D warnings
+
+lint-python: $(VENV)/.built-dev $(VENV)/.dev
 	$(BIN)/ruff check $(PYTHON_FILES)
 	$(BIN)/ruff format --check $(PYTHON_FILES)
 	$(BIN)/mypy
@@ -77,8 +86,12 @@ model: $(VENV)/.built-dev $(VENV)/.dev
 fuzz:
 	fuzz/run $(FUZZ_TARGETS)
 
+# A compiler or libFuzzer's sources that are not to be had here are no fault of a change.
+fuzz-build:
+	fuzz/run --build || [ $$? = 2 ]
+
 fuzz-smoke:
-	FUZZ_ALL_SECONDS=120 fuzz/run $(FUZZ_TARGETS)
+	FUZZ_ALL_SECONDS=60 fuzz/run $(FUZZ_TARGETS)
 
 peers: $(VENV)/.built-release $(VENV)/.dev $(VENV)/.java
 	$(BIN)/python benches/peers.py
@@ -128,7 +141,7 @@ $(VENV)/.base: pyproject.toml | $(VENV)/.venv
 
 # What the tests and lints need beside it.
 $(VENV)/.dev: pyproject.toml $(VENV)/.base
-	$(PIP) install pytest pytest-timeout psutil hypothesis mypy ruff polars duckdb nanoarrow fsspec deltalake 'pyiceberg[sql-sqlite,glue]' thrift 'moto[server]' \
+	$(PIP) install pytest pytest-timeout pytest-xdist psutil hypothesis mypy ruff polars duckdb nanoarrow fsspec deltalake 'pyiceberg[sql-sqlite,glue]' thrift 'moto[server]' \
 		'mkdocs-material>=9,<10' 'mkdocstrings[python]>=1,<2' nbformat nbclient ipykernel \
 		'grpcio>=1.76' 'grpcio-status>=1.76' 'googleapis-common-protos>=1.71' 'zstandard>=0.25' # of Spark Connect's client
 	@# Built here, by a C compiler and the headers of Kerberos: where it cannot be, tests of Kerberos are skipped.

@@ -7,12 +7,16 @@ metastore is in PySpark. Where there is none, a test is skipped and says so.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import importlib.util
 import os
+import random
 import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +29,21 @@ REFERENCE = Path(__file__).parents[1] / "reference"
 PATIENCE = 240
 
 
+@contextlib.contextmanager
+def alone(program: Path) -> Iterator[None]:
+    """One process at a time: tests run side by side."""
+    with (program / "pom.xml").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
+
 def built(program: Path, made: Path, *how: str, phase: str) -> None:
     """Builds a program of tests/reference once; skips the test where that cannot be done."""
+    with alone(program):
+        _built(program, made, *how, phase=phase)
+
+
+def _built(program: Path, made: Path, *how: str, phase: str) -> None:
     if shutil.which("java") is None:
         pytest.skip("no Java to run a server with")
     sources = [program / "pom.xml", *program.glob("src/**/*.java")]
@@ -42,10 +59,13 @@ def built(program: Path, made: Path, *how: str, phase: str) -> None:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Not one of those that the system gives to others, as a server takes a while until it listens."""
+    chance = random.Random(f"{os.getpid()} {time.monotonic_ns()}")
+    while True:
+        port = chance.randrange(10_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class Server:

@@ -1,0 +1,69 @@
+"""How the tests share a machine: `pytest -n 4` (pytest-xdist) gives each of four workers whole files.
+
+A fixture of a session is one of a worker, so that files which want the same server or Spark session stay
+together, and it starts once. What takes long starts first: the last minute belongs to short files.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SHARED = {"hive": r"\bhive_(server|spark|estate: HiveEstate)\b", "spark": r"\bspark: SparkSession\b"}
+"""Groups of files, by what their text says."""
+LONG = (
+    *("hive", "spark", "test_older_spark", "test_cluster", "test_spark_kills", "test_orc_reference"),
+    *("test_reference", "test_migration_stores", "test_estate", "test_connect", "test_hive_derby"),
+    *("test_hive_rule", "test_migration_model", "test_migration_state", "test_metastore_kerberos"),
+    *("test_metastore_versions", "test_iceberg_splits", "test_migration_report", "test_iceberg_stores"),
+    *("test_iceberg_catalogs", "test_jars", "test_demo", "test_as_users_write_it", "test_stubs"),
+    *("test_cli_shell", "test_reference_hfile", "test_filter_law", "test_store_law", "test_stores"),
+)
+"""What takes long, in the order of its start. All else follows, the files of many tests first."""
+
+# Dozens of programs in Java run for seconds: the optimising compiler and the threads of G1 would cost more
+# processor time than what is tested.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
+
+
+def group(path: Path) -> str:
+    """The name of a file's group: its own, if it shares nothing."""
+    text = path.read_text(encoding="utf-8")
+    return next((name for name, words in SHARED.items() if re.search(words, text)), path.stem)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Gives groups to workers."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    groups: dict[str, str] = {}
+
+    class Groups(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            path = nodeid.partition("::")[0]
+            if path not in groups:
+                groups[path] = group(config.rootpath / path)
+            return groups[path]
+
+        def _assign_work_unit(self, node: Any) -> None:
+            self.workqueue.move_to_end(min(self.workqueue, key=self._turn), last=False)
+            super()._assign_work_unit(node)
+
+        def _turn(self, name: str) -> int:
+            if name == "spark" and self.numnodes == 1:
+                return len(LONG) + 1
+            return LONG.index(name) if name in LONG else len(LONG)
+
+        def _reschedule(self, node: Any) -> None:
+            # The session of the fixture `spark` stays to its worker's end: others would see it.
+            if "spark" in self.assigned_work[node]:
+                node.shutdown()
+            else:
+                super()._reschedule(node)
+
+    return Groups(config, log)
