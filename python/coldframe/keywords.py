@@ -44,8 +44,10 @@ class OpenOptions(TypedDict, total=False):
     """layout of the pages: "auto" detects it; "redelm-a" .. "redelm-f" or "spec" if it cannot be
     detected"""
     dictionary: bool | None
-    """true returns string and binary columns as Arrow dictionaries; or: true returns string columns as
-    Arrow dictionaries"""
+    """true returns the families and qualifiers of cells as Arrow dictionaries; or: true returns string
+    and binary columns as Arrow dictionaries; or: true returns families and qualifiers as Arrow
+    dictionaries; not for view="pivot", which has none; or: true returns string columns as Arrow
+    dictionaries"""
     families: Sequence[str] | str | None
     """column families to read; default: all"""
     hive_version: str | None

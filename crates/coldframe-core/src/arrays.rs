@@ -10,8 +10,10 @@
 //! |---|---|
 //! | this | arrays from offsets, or from lengths |
 //! | [`views`] | the same values as views |
+//! | [`blocks`] | views of values that lie anywhere in blocks |
 //! | [`words`] | a dictionary's entries, and values made from them |
 
+pub mod blocks;
 pub mod views;
 pub mod words;
 

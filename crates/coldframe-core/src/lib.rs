@@ -24,6 +24,7 @@
 //! | [`changes`] | values that are not handed out as they are in the file |
 //! | `notice` | what is told about a table without being an error |
 //! | `stated` | what a file states of its columns, typed |
+//! | [`sift`] | the rows that pass a filter |
 //! | [`proof`] | what `verify` compares |
 //! | [`contents`] | what could be read from a source beside what is asked for |
 //! | [`mod@options`], [`writing`] | the options of formats, each declared once; what all writers see to |
@@ -49,6 +50,7 @@ mod request;
 pub mod salvage;
 pub mod scan;
 pub mod scout;
+pub mod sift;
 mod stated;
 pub mod threads;
 pub mod types;

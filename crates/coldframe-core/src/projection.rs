@@ -66,10 +66,8 @@ impl Projection {
         let places = outermost(&self.decode, filtered)?;
         let names: Vec<&String> = places.iter().map(|at| self.decode.field(*at).name()).collect();
         let with_views = |schema: &SchemaRef| -> SchemaRef {
-            let field = |field: &FieldRef| match views::view(field.data_type()) {
-                Some(view) if !names.contains(&field.name()) => {
-                    Arc::new(Field::clone(field).with_data_type(view))
-                }
+            let field = |field: &FieldRef| match views::with_views(field) {
+                Some(views) if !names.contains(&field.name()) => views,
                 _ => field.clone(),
             };
             let fields: Fields = schema.fields().iter().map(field).collect();

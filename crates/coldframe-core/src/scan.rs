@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use arrow_array::{BooleanArray, RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
-use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
 use coldframe_encoding::error::ErrorContext;
 use coldframe_encoding::{Error, ErrorKind, Result};
@@ -13,14 +12,11 @@ use crate::ahead::Ahead;
 use crate::format::Unit;
 use crate::options::Strings;
 use crate::projection::convert;
+use crate::sift::sift;
 use crate::types::views;
 use crate::{
-    BatchIter, Damage, DamageLog, OnError, PlanRequest, Predicate, Projection, Report, Scan, Split,
-    TableFile, arrow_error,
+    BatchIter, Damage, DamageLog, OnError, PlanRequest, Predicate, Projection, Report, Scan, Split, TableFile,
 };
-
-/// Views of rows that are fewer than one of so many are copied out of the blocks that they would keep in memory.
-const FEW: usize = 4;
 
 /// The rows of one split as Arrow, one unit in memory at a time.
 pub struct ScanReader {
@@ -231,11 +227,7 @@ impl ScanReader {
         let passes = self.predicate.as_ref().map(|p| p.passing(&batch)).transpose()?;
         let mut batch = self.projection.project(&batch)?;
         if let Some(passes) = passes {
-            let before = batch.num_rows();
-            batch = filter_record_batch(&batch, &BooleanArray::new(passes, None)).map_err(arrow_error)?;
-            if batch.num_rows() < before / FEW {
-                batch = views::compacted(batch)?;
-            }
+            batch = sift(&batch, &BooleanArray::new(passes, None))?;
         }
         let mut batch = convert(&batch, &self.output)?;
         let rows = usize::try_from(self.left).unwrap_or(usize::MAX).min(batch.num_rows());

@@ -5,8 +5,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::{Array, BinaryArray, BooleanArray, RecordBatch, UInt64Array};
-use arrow_schema::SchemaRef;
+use arrow_array::cast::AsArray;
+use arrow_array::{BinaryArray, BooleanArray, RecordBatch, UInt64Array};
+use arrow_schema::{DataType, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::take_record_batch;
 use bytes::Bytes;
@@ -304,9 +305,11 @@ fn parts(found: &OpenTable, query: &RowQuery) -> Result<VecDeque<(Arc<Region>, R
     Ok(parts)
 }
 
-fn bytes_of<'b>(batch: &'b RecordBatch, name: &str) -> Result<&'b BinaryArray> {
-    let column = batch.column_by_name(name).and_then(|c| c.as_any().downcast_ref());
-    column.ok_or_else(|| Error::schema(format!("expected the column `{name}`")))
+fn bytes_of(batch: &RecordBatch, name: &str) -> Result<BinaryArray> {
+    let missing = || Error::schema(format!("expected the column `{name}`"));
+    let column = batch.column_by_name(name).ok_or_else(missing)?;
+    let plain = arrow_cast::cast(column, &DataType::Binary).map_err(arrow_error)?;
+    plain.as_binary_opt().cloned().ok_or_else(missing)
 }
 
 /// Selects the cells of some columns.
@@ -334,7 +337,7 @@ fn backward(batches: &[RecordBatch], wide: bool) -> Result<Vec<RecordBatch>> {
     let mut end = all.num_rows();
     while end > 0 {
         let mut start = end - 1;
-        while let Some(rows) = rows
+        while let Some(rows) = &rows
             && start > 0
             && rows.value(start - 1) == rows.value(start)
         {

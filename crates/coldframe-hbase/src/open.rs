@@ -43,9 +43,9 @@ impl RegionSource {
     }
 }
 
-/// The columns of cells.
-pub(crate) fn cell_schema() -> SchemaRef {
-    let all = schema_of(View::Cells, false);
+/// The columns of cells, with families and qualifiers as dictionaries if asked for.
+pub(crate) fn cell_schema(dictionary: bool) -> SchemaRef {
+    let all = schema_of(View::Cells, false, dictionary);
     let shown = ["row", "family", "qualifier", "timestamp", "type", "value"];
     let fields = all.fields().iter().filter(|f| shown.contains(&f.name().as_str()));
     Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
@@ -496,7 +496,7 @@ impl OpenTable {
     pub(crate) fn columns(&self) -> SchemaRef {
         match self.options.view {
             OfCells::Pivot => self.options.wide.schema(),
-            _ => cell_schema(),
+            _ => cell_schema(self.options.dictionary),
         }
     }
 
@@ -509,7 +509,7 @@ impl OpenTable {
     fn about(&self, table: &TableName) -> Result<RegionPlan> {
         let region = self.regions.first().ok_or_else(|| Error::corrupt("expected a region, found none"))?;
         let scanning = self.scanning(CellRequest {
-            columns: cell_schema(),
+            columns: cell_schema(false),
             on_error: OnError::Raise,
             damage: DamageLog::default(),
             batch_rows: 65536,

@@ -53,6 +53,8 @@ coldframe_core::options! {
         time_range: Option<(Time, Time)>;
         /// time at which the expiry of cells is judged, in milliseconds or as text (UTC); default: now
         as_of: Option<Time>;
+        /// true returns families and qualifiers as Arrow dictionaries; not for view="pivot", which has none
+        dictionary: bool;
         /// whether to read edits that only the write-ahead logs hold; a snapshot has none
         wal: bool = true;
         /// size of the cache of decoded blocks for look-ups, for each file of the table
@@ -68,6 +70,8 @@ pub(crate) struct Options {
     pub(crate) view: View,
     /// Most versions of a column.
     pub(crate) versions: u32,
+    /// Whether families and qualifiers come as dictionaries.
+    pub(crate) dictionary: bool,
     /// Timestamps from, and up to but not at.
     pub(crate) time_range: Option<(i64, i64)>,
     /// The clock, in milliseconds since 1970.
@@ -97,6 +101,9 @@ impl Options {
             }
             (_, given) => given.unwrap_or(u32::MAX),
         };
+        if view == View::Pivot && given.dictionary {
+            return Err(Error::invalid("option `dictionary`: it is not for view=\"pivot\""));
+        }
         let files = FileOptions {
             cache_bytes: given.block_cache_bytes,
             verify: !options.skip_checksums,
@@ -113,6 +120,7 @@ impl Options {
             snapshot: given.snapshot,
             view,
             versions,
+            dictionary: given.dictionary,
             time_range: given.time_range.as_ref().map(ends).transpose()?,
             now: given.as_of.map_or_else(|| Ok(now()), |time| milliseconds("as_of", &time))?,
             wal: given.wal,

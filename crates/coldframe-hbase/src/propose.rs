@@ -82,7 +82,7 @@ pub(crate) fn proposal(found: &OpenTable) -> Result<Option<Value>> {
     let mut all = 0;
     for region in &found.regions {
         let asking = CellRequest {
-            columns: cell_schema(),
+            columns: cell_schema(false),
             on_error: OnError::Skip,
             damage: DamageLog::default(),
             batch_rows: 4096,

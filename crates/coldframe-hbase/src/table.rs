@@ -142,6 +142,10 @@ impl TableFile for HBaseTable {
         &self.schema
     }
 
+    fn decodes_views(&self) -> bool {
+        self.found.options.view != View::Pivot
+    }
+
     fn row_count(&self) -> Option<u64> {
         None
     }

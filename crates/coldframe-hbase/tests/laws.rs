@@ -66,7 +66,8 @@ fn store_files_under_what_logs_hold() {
 
 #[test]
 fn store_files_as_stored() {
-    let raw = [("view", Value::from("raw")), ("wal", Value::Bool(false))];
+    let keyed = ("dictionary", Value::Bool(true));
+    let raw = [("view", Value::from("raw")), ("wal", Value::Bool(false)), keyed];
     obey(&options(&raw), is_store_file, 4, 15);
 }
 

@@ -34,6 +34,8 @@ coldframe_core::options! {
         view: Option<View>;
         /// how the type of a cell is shown: its number or its name
         types: CellTypes;
+        /// true returns the families and qualifiers of cells as Arrow dictionaries
+        dictionary: bool;
         /// {"family:qualifier": type}: gives one row for each row key, with the latest visible value of each of these
         /// columns. Types, as HBase's `Bytes` encodes them: binary, string, long, int, short, float, double, boolean
         pivot: Vec<(String, String)>;
@@ -49,6 +51,8 @@ pub struct Options {
     pub view: Option<View>,
     /// Whether types are words.
     pub type_names: bool,
+    /// Whether families and qualifiers come as dictionaries.
+    pub dictionary: bool,
     /// Columns of a wide table and what their values are.
     pub pivot: Vec<(String, String)>,
     /// Bytes of decoded blocks to keep.
@@ -66,6 +70,7 @@ impl Default for Options {
         Self {
             view: None,
             type_names: false,
+            dictionary: false,
             pivot: Vec::new(),
             cache_bytes: OpenOptions::default().block_cache_bytes,
             verify: true,
@@ -87,6 +92,7 @@ impl Options {
         Ok(Self {
             view: given.view,
             type_names: given.types == CellTypes::Name,
+            dictionary: given.dictionary,
             pivot: given.pivot,
             cache_bytes: given.block_cache_bytes,
             verify: !options.skip_checksums,

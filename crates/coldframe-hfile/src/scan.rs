@@ -3,15 +3,18 @@
 //! | module | holds |
 //! |---|---|
 //! | [`plan`] | the runs of blocks of a split |
-//! | [`decode`], [`columns`], [`strings`] | their cells as Arrow |
+//! | [`decode`], [`columns`] | their cells as Arrow |
+//! | [`binary`], [`strings`], [`names`] | a column of byte strings; plain ones; a dictionary |
 //! | [`scout`] | the filter's columns first |
 //! | [`pivot`], [`values`], [`visible`] | a wide table; its values; which cells are visible despite delete markers |
 //! | [`tally`] | compares the number of cells read with the trailer's |
 //! | [`cells`] | cells one by one, without Arrow |
 
+pub(crate) mod binary;
 pub(crate) mod cells;
 pub(crate) mod columns;
 pub(crate) mod decode;
+pub(crate) mod names;
 pub(crate) mod pivot;
 pub(crate) mod plan;
 pub(crate) mod scout;

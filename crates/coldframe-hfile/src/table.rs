@@ -48,7 +48,7 @@ impl HFile {
     pub fn new(source: Arc<dyn ReadAt>, options: Options) -> Result<Self> {
         let raw = recover::open(source, &options)?;
         let view = options.view.unwrap_or_else(|| view_of(&raw));
-        let cells = schema_of(view, options.type_names);
+        let cells = schema_of(view, options.type_names, options.dictionary);
         let schema = match (options.pivot.as_slice(), view) {
             ([], _) => cells.clone(),
             (columns, View::Cells) => pivot::schema_of(columns)?,
@@ -160,6 +160,10 @@ impl TableFile for HFile {
     fn row_count(&self) -> Option<u64> {
         let known = self.raw.damage.is_none() && self.options.pivot.is_empty();
         known.then_some(self.raw.trailer.entry_count)
+    }
+
+    fn decodes_views(&self) -> bool {
+        self.options.pivot.is_empty()
     }
 
     fn counts_by_reading(&self) -> bool {

@@ -4,10 +4,12 @@
 
 use std::sync::Arc;
 
+use arrow_array::Array as _;
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, RecordBatchOptions};
 use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
+use coldframe_core::options::Strings;
 use coldframe_core::{
     DamageLog, Node, OnError, Op, OpenOptions, Predicate, Scan, ScanReader, Source, TableFile, Value,
 };
@@ -132,4 +134,31 @@ fn a_scan_of_no_columns_counts() {
     let none = RecordBatchOptions::new().with_row_count(Some(300));
     let schema = outcome.batch.schema();
     assert_eq!(outcome.batch, RecordBatch::try_new_with_options(schema, Vec::new(), &none).unwrap());
+}
+
+#[test]
+fn views_and_dictionaries_have_the_same_cells() {
+    let long = |i: usize| format!("a long row with the number {i:06}").into_bytes();
+    let keys: Vec<Vec<u8>> = (0..2_000).map(|i| if i % 3 == 0 { long(i) } else { key(i) }).collect();
+    let mut keys = keys;
+    keys.sort();
+    for options in [&[][..], &[("encoding", Value::from("fast_diff"))], &[("codec", Value::from("gz"))]] {
+        let bytes = write(&keys, options);
+        for (view, dictionary) in [("cells", false), ("cells", true), ("kv", false)] {
+            let mut keyed = OpenOptions::default();
+            keyed.extra.insert("view".to_owned(), Value::from(view));
+            keyed.extra.insert("dictionary".to_owned(), Value::Bool(dictionary));
+            let keyed = HFile::open(&Source::file("test.hfile", Arc::new(bytes.clone())), &keyed).unwrap();
+            for most in [7, 65_536] {
+                let scan = Scan { batch_rows: most, ..Scan::default() };
+                let views = Scan { strings: Some(Strings::View), ..scan.clone() };
+                let plain = rows::scan(&open(&bytes, view), &scan, None).unwrap().batch;
+                for scan in [&scan, &views] {
+                    let found = rows::scan(&keyed, scan, None).unwrap().batch;
+                    found.columns().iter().for_each(|column| column.to_data().validate_full().unwrap());
+                    assert!(rows::as_text(&found) == rows::as_text(&plain), "{view}, {dictionary}, {most}");
+                }
+            }
+        }
+    }
 }

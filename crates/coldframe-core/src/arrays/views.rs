@@ -18,7 +18,7 @@ use coldframe_encoding::{Error, Result};
 use super::readable_text;
 
 /// The most bytes of a value that is in its view.
-const SHORT: u32 = 12;
+pub(super) const SHORT: u32 = 12;
 
 /// The bits of a short value by its length.
 const BITS: [u128; SHORT as usize + 1] = {
@@ -39,12 +39,13 @@ struct Views {
     has_long: bool,
 }
 
-/// The view of a value that begins with `word` and is at `offset` of the first buffer.
+/// The view of a value that begins with `word` and is at `offset` of a buffer.
 #[inline(always)]
-pub(super) fn view(word: u128, length: u32, offset: u32) -> u128 {
+pub(super) fn view(word: u128, length: u32, buffer: u32, offset: u32) -> u128 {
     let bits = BITS.get(length as usize).copied().unwrap_or_default();
     let short = (word & bits) << 32;
-    let long = (word & 0xffff_ffff) << 32 | u128::from(offset) << 96;
+    let place = u128::from(buffer) << 64 | u128::from(offset) << 96;
+    let long = (word & 0xffff_ffff) << 32 | place;
     let is_long = u128::from(length > SHORT).wrapping_neg();
     u128::from(length) | (short & !is_long) | (long & is_long)
 }
@@ -79,7 +80,7 @@ impl Views {
         }
         let (mut at, mut longest) = (0u32, 0);
         let views = lengths.iter().map(|length| {
-            let made = view(word(bytes, at as usize), *length, at);
+            let made = view(word(bytes, at as usize), *length, 0, at);
             at = at.wrapping_add(*length);
             longest = longest.max(*length);
             made

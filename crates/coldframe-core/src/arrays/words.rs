@@ -95,7 +95,7 @@ impl Words {
     ) -> Result<StringViewArray> {
         let views = self.views.get_or_init(|| {
             let bytes = self.values.value_data();
-            let made = |(start, length): &(u32, u32)| view(word(bytes, *start as usize), *length, *start);
+            let made = |(start, length): &(u32, u32)| view(word(bytes, *start as usize), *length, 0, *start);
             self.entries.iter().map(made).collect()
         });
         self.check_names(places)?;

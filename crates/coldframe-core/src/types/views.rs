@@ -10,12 +10,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 use crate::options::Strings;
-use crate::{Result, arrow_error};
 
 /// The columns of `schema` with strings and binary values laid out so.
 pub fn laid_out(schema: &SchemaRef, strings: Strings) -> SchemaRef {
@@ -29,6 +26,16 @@ pub fn laid_out(schema: &SchemaRef, strings: Strings) -> SchemaRef {
     }
 }
 
+/// The field with views; `None` if nothing in it is a string or a binary value.
+pub fn with_views(field: &FieldRef) -> Option<FieldRef> {
+    of_field(field, view)
+}
+
+/// The field without views; `None` if it has none.
+pub fn without_views(field: &FieldRef) -> Option<FieldRef> {
+    of_field(field, plain)
+}
+
 /// What a consumer asks for that wants its rows with this schema: views, if a column has one; plain values, if one has
 /// those; `None` if nothing in it is a string or a binary value.
 pub fn asked(schema: &Schema) -> Option<Strings> {
@@ -37,7 +44,7 @@ pub fn asked(schema: &Schema) -> Option<Strings> {
 }
 
 /// The view for a plain type.
-pub(crate) fn view(kind: &DataType) -> Option<DataType> {
+pub fn view(kind: &DataType) -> Option<DataType> {
     match kind {
         DataType::Utf8 | DataType::LargeUtf8 => Some(DataType::Utf8View),
         DataType::Binary | DataType::LargeBinary => Some(DataType::BinaryView),
@@ -75,18 +82,4 @@ fn of_field(field: &FieldRef, leaf: Leaf) -> Option<FieldRef> {
         kind => leaf(kind)?,
     };
     Some(Arc::new(Field::clone(field).with_data_type(kind)))
-}
-
-/// The same batch, whose views do not keep more in memory than their values: for the few rows that are left of many.
-pub(crate) fn compacted(batch: RecordBatch) -> Result<RecordBatch> {
-    let compact = |array: &ArrayRef| -> ArrayRef {
-        match array.data_type() {
-            DataType::Utf8View => Arc::new(array.as_string_view().gc()),
-            DataType::BinaryView => Arc::new(array.as_binary_view().gc()),
-            _ => array.clone(),
-        }
-    };
-    let columns = batch.columns().iter().map(compact).collect();
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(batch.schema(), columns, &options).map_err(arrow_error)
 }

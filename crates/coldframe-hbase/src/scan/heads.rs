@@ -32,7 +32,7 @@ pub(super) struct Run<'a> {
     /// The first cell, and the offset of the second.
     pub(super) cell: Cell<'a>,
     pub(super) end: usize,
-    pub(super) block: &'a [u8],
+    pub(super) block: &'a Bytes,
     pub(super) origin: &'a Origin,
     pub(super) order: RowOrder,
     /// The first row of any other file, which is after that of `cell`.

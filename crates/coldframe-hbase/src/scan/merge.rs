@@ -270,10 +270,14 @@ impl Merge {
                 break Stop::Full;
             }
             let (file, mut end) = (top.file, top.end);
-            if let (Sink::Cells(columns), true) = (&mut *columns, follows && top.cell.tags.is_empty())
-                && let Some(run) = heads.run()
-            {
-                end = sight.follow(&run, columns, &mut before)?;
+            if let Some(run) = heads.run().filter(|_| follows && top.cell.tags.is_empty()) {
+                end = match columns {
+                    Sink::Cells(columns) => {
+                        columns.enter(run.block);
+                        sight.follow(&run, columns.as_mut(), &mut before)?
+                    }
+                    Sink::Wide(wide) => sight.follow(&run, wide.as_mut(), &mut before)?,
+                };
             } else {
                 let Some(family) = heads.origin(top).map(|origin| origin.family) else { break Stop::End };
                 let may_be_lost = |l: &LostRows| (hides || l.whole) && l.family == family;
@@ -286,6 +290,9 @@ impl Merge {
                     seen => seen?,
                 };
                 if seen {
+                    if let (Sink::Cells(columns), Some(block)) = (&mut *columns, cells.get(file)) {
+                        columns.enter(block);
+                    }
                     columns.begin(&top.cell, |row| lost.iter().any(|l| l.holds(row, order)))?;
                     if let Some(e) = take(scanning, columns, &top.cell, family)? {
                         set_place(current, file, end);

@@ -5,11 +5,48 @@ use coldframe_hfile::{Cell, Columns, Passed, Policy, Step, Tags, Visibility};
 
 use super::heads::Run;
 use super::new_versions::NewVersions;
+use super::pivot::Wide;
 use crate::layout::policy::Family;
 use crate::options::{Options, View};
 
 /// The tag with a cell's time to live, in milliseconds.
 const TTL_TAG: u8 = 8;
+
+/// Collects visible cells.
+pub(super) trait Collect {
+    /// Whether the batch must be finished before a cell is taken.
+    fn is_full(&self, next: &Cell<'_>) -> bool;
+
+    /// Takes a cell whose value is at hand and of whose row nothing is lost.
+    fn collect(&mut self, cell: &Cell<'_>) -> Result<()>;
+}
+
+impl Collect for Columns {
+    #[inline(always)]
+    fn is_full(&self, _: &Cell<'_>) -> bool {
+        Self::is_full(self)
+    }
+
+    #[inline(always)]
+    fn collect(&mut self, cell: &Cell<'_>) -> Result<()> {
+        self.push(cell)
+    }
+}
+
+impl Collect for Wide {
+    #[inline]
+    fn is_full(&self, next: &Cell<'_>) -> bool {
+        Self::is_full(self, next)
+    }
+
+    #[inline]
+    fn collect(&mut self, cell: &Cell<'_>) -> Result<()> {
+        if self.is_next_row(cell) {
+            self.begin(cell, false)?;
+        }
+        self.take(cell, Some(cell.value))
+    }
+}
 
 /// The visibility rules of a scan.
 #[derive(Clone, Debug)]
@@ -83,11 +120,11 @@ impl Sight {
         judge(&mut self.visible, &self.asked, step, cell, policy)
     }
 
-    /// Appends the visible cells of a run, or of its beginning, to `columns`; returns where it stopped.
+    /// Passes the visible cells of a run, or of its beginning, to `sink`; returns where it stopped.
     pub(super) fn follow<'a>(
         &mut self,
         run: &Run<'a>,
-        columns: &mut Columns,
+        sink: &mut impl Collect,
         before: &mut Option<Cell<'a>>,
     ) -> Result<usize> {
         let Some(policy) = self.asked.policies.get(run.origin.family) else { return Ok(run.end) };
@@ -98,14 +135,14 @@ impl Sight {
         };
         loop {
             if judge(&mut self.visible, &self.asked, step, &cell, policy)? {
-                columns.push(&cell)?;
-            }
-            if columns.is_full() {
-                break;
+                sink.collect(&cell)?;
             }
             let Some((next, behind)) = run.cell(end) else { break };
             step = Step::between(&cell, &next);
-            if !next.tags.is_empty() || (step == Step::Row && run.ends_before(next.row)) {
+            if sink.is_full(&next)
+                || !next.tags.is_empty()
+                || (step == Step::Row && run.ends_before(next.row))
+            {
                 break;
             }
             (cell, end) = (next, behind);

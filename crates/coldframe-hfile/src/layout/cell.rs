@@ -7,6 +7,7 @@
 //!
 //! HBase: `KeyValue`, `HFileReaderImpl.HFileScannerImpl`.
 
+use bytes::Bytes;
 use coldframe_encoding::Cursor;
 use coldframe_encoding::{Error, Result};
 
@@ -68,6 +69,14 @@ pub struct Cell<'a> {
 pub trait CellSink {
     /// Takes the next cell.
     fn cell(&mut self, cell: &Cell<'_>) -> Result<()>;
+
+    /// Whether it keeps blocks in memory, to which its values then point.
+    fn keeps_blocks(&self) -> bool {
+        false
+    }
+
+    /// Notes that the next cells lie in `block`; only called if it [keeps blocks](Self::keeps_blocks).
+    fn enter(&mut self, _block: &Bytes) {}
 }
 
 /// The parts of a key.

@@ -102,7 +102,12 @@ impl BlockReader {
         sink: &mut impl CellSink,
         scratch: &mut Vec<u8>,
     ) -> Result<()> {
-        let (block_type, stored) = self.content_into(block, offset, raw, scratch)?;
+        let (block_type, mut stored) = self.content_into(block, offset, raw, scratch)?;
+        if sink.keeps_blocks() {
+            let content = stored.unwrap_or_else(|| Bytes::from(std::mem::take(scratch)));
+            sink.enter(&content);
+            stored = Some(content);
+        }
         let content = stored.as_deref().unwrap_or(scratch);
         if block_type == BlockType::EncodedData {
             let encoding = self.decoder.decode(content, &self.context, sink);

@@ -5,28 +5,39 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, UInt8Array};
+use arrow_array::{
+    ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringArray, StringViewArray, UInt8Array,
+};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use bytes::Bytes;
+use coldframe_core::arrays::blocks::{Blocks, MOST_KEPT};
+use coldframe_core::projection::prune;
 use coldframe_core::{Error, Result, arrow_error};
 
 use crate::layout::cell::{Cell, CellRef, CellSink, Tags};
 use crate::layout::kinds::type_name;
 use crate::options::View;
+use crate::scan::binary::Binary;
+use crate::scan::names::names_type;
 use crate::scan::strings::{MOST_BYTES, Strings, TagLists, not_text, tag_fields};
 
 /// Bytes after which a batch is returned, whatever its rows: few enough that the consumer finds it in the caches.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// The columns of a view.
-pub fn schema_of(view: View, type_names: bool) -> SchemaRef {
+/// Bytes of blocks after which a batch is returned: those of the next ones would be copied.
+const MOST_BLOCK_BYTES: usize = MOST_KEPT / 2;
+
+/// The columns of a view, with families and qualifiers as dictionaries if asked for.
+pub fn schema_of(view: View, type_names: bool, dictionary: bool) -> SchemaRef {
+    let name = || if dictionary { names_type() } else { DataType::Binary };
     let fields = match view {
         View::KeyValue => {
             vec![Field::new("key", DataType::Utf8, true), Field::new("value", DataType::Binary, true)]
         }
         View::Cells => vec![
             Field::new("row", DataType::Binary, true),
-            Field::new("family", DataType::Binary, true),
-            Field::new("qualifier", DataType::Binary, true),
+            Field::new("family", name(), true),
+            Field::new("qualifier", name(), true),
             Field::new("timestamp", DataType::Int64, true),
             Field::new("type", if type_names { DataType::Utf8 } else { DataType::UInt8 }, true),
             Field::new("value", DataType::Binary, true),
@@ -62,33 +73,37 @@ pub struct Columns {
 /// The requested columns.
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
-    row: Option<Strings>,
+    row: Option<Binary>,
     key: Option<Strings>,
-    family: Option<Strings>,
-    qualifier: Option<Strings>,
+    family: Option<Binary>,
+    qualifier: Option<Binary>,
     timestamp: Option<Vec<i64>>,
     kind: Option<Vec<u8>>,
     kind_name: Option<Strings>,
-    value: Option<Strings>,
+    value: Option<Binary>,
     tags: Option<TagLists>,
     sequence_id: Option<Vec<i64>>,
     rows: usize,
+    /// The blocks that views lie in; none are entered unless there are views.
+    blocks: Blocks,
+    has_views: bool,
 }
 
 impl CellSink for Parts {
     #[inline(always)]
     fn cell(&mut self, cell: &Cell<'_>) -> Result<()> {
+        let blocks = &self.blocks;
         if let Some(rows) = &mut self.row {
-            rows.push(cell.row);
+            rows.push(cell.row, blocks);
         }
         if let Some(keys) = &mut self.key {
             keys.push(cell.row);
         }
         if let Some(families) = &mut self.family {
-            families.push(cell.family);
+            families.push(cell.family, blocks);
         }
         if let Some(qualifiers) = &mut self.qualifier {
-            qualifiers.push(cell.qualifier);
+            qualifiers.push(cell.qualifier, blocks);
         }
         if let Some(timestamps) = &mut self.timestamp {
             timestamps.push(cell.timestamp);
@@ -100,7 +115,7 @@ impl CellSink for Parts {
             names.push(name_of(cell.kind)?.as_bytes());
         }
         if let Some(values) = &mut self.value {
-            values.push(cell.value);
+            values.push(cell.value, blocks);
         }
         if let Some(tags) = &mut self.tags {
             tags.push(cell.tags)?;
@@ -110,6 +125,14 @@ impl CellSink for Parts {
         }
         self.rows += 1;
         Ok(())
+    }
+
+    fn keeps_blocks(&self) -> bool {
+        self.has_views
+    }
+
+    fn enter(&mut self, block: &Bytes) {
+        self.blocks.enter(block);
     }
 }
 
@@ -123,15 +146,17 @@ impl Parts {
     fn new(schema: &Schema) -> Result<Self> {
         let mut parts = Self::default();
         for field in schema.fields() {
+            let binary = || Some(Binary::new(field.data_type()));
+            parts.has_views |= *field.data_type() == DataType::BinaryView;
             match field.name().as_str() {
-                "row" => parts.row = Some(Strings::new()),
+                "row" => parts.row = binary(),
                 "key" => parts.key = Some(Strings::new()),
-                "family" => parts.family = Some(Strings::new()),
-                "qualifier" => parts.qualifier = Some(Strings::new()),
+                "family" => parts.family = binary(),
+                "qualifier" => parts.qualifier = binary(),
                 "timestamp" => parts.timestamp = Some(Vec::new()),
-                "type" if *field.data_type() == DataType::Utf8 => parts.kind_name = Some(Strings::new()),
+                "type" if *field.data_type() != DataType::UInt8 => parts.kind_name = Some(Strings::new()),
                 "type" => parts.kind = Some(Vec::new()),
-                "value" => parts.value = Some(Strings::new()),
+                "value" => parts.value = binary(),
                 "tags" => parts.tags = Some(TagLists::new()),
                 "sequence_id" => parts.sequence_id = Some(Vec::new()),
                 other => return Err(Error::schema(format!("HFile has no column `{other}`"))),
@@ -140,21 +165,27 @@ impl Parts {
         Ok(parts)
     }
 
-    fn strings(&self) -> impl Iterator<Item = &Strings> {
-        let all = [&self.row, &self.key, &self.family, &self.qualifier, &self.kind_name, &self.value];
-        all.into_iter().flatten()
+    fn binaries(&self) -> impl Iterator<Item = &Binary> {
+        [&self.row, &self.family, &self.qualifier, &self.value].into_iter().flatten()
     }
 
-    fn strings_mut(&mut self) -> impl Iterator<Item = &mut Strings> {
-        let Self { row, key, family, qualifier, kind_name, value, .. } = self;
-        [row, key, family, qualifier, kind_name, value].into_iter().flatten()
+    fn binaries_mut(&mut self) -> impl Iterator<Item = &mut Binary> {
+        let Self { row, family, qualifier, value, .. } = self;
+        [row, family, qualifier, value].into_iter().flatten()
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &Strings> {
+        [&self.key, &self.kind_name].into_iter().flatten()
+    }
+
+    fn texts_mut(&mut self) -> impl Iterator<Item = &mut Strings> {
+        [&mut self.key, &mut self.kind_name].into_iter().flatten()
     }
 
     /// Keeps the first `rows` rows.
     fn truncate(&mut self, rows: usize) {
-        for strings in self.strings_mut() {
-            strings.truncate(rows);
-        }
+        self.binaries_mut().for_each(|column| column.truncate(rows));
+        self.texts_mut().for_each(|column| column.truncate(rows));
         for numbers in [&mut self.timestamp, &mut self.sequence_id].into_iter().flatten() {
             numbers.truncate(rows);
         }
@@ -169,9 +200,8 @@ impl Parts {
 
     /// Reserves room for `times` the current content.
     fn reserve_times(&mut self, times: usize) {
-        for strings in self.strings_mut() {
-            strings.reserve_times(times, BATCH_BYTES);
-        }
+        self.binaries_mut().for_each(|column| column.reserve_times(times, BATCH_BYTES));
+        self.texts_mut().for_each(|column| column.reserve_times(times, BATCH_BYTES));
         let rows = self.rows.saturating_mul(times).min(BATCH_BYTES);
         for numbers in [&mut self.timestamp, &mut self.sequence_id].into_iter().flatten() {
             numbers.reserve(rows);
@@ -185,13 +215,16 @@ impl Parts {
     }
 
     fn room(&self) -> Room {
-        Room { rows: self.rows, strings: self.strings().map(Strings::room).collect() }
+        let strings = self.binaries().map(Binary::room).chain(self.texts().map(Strings::room));
+        Room { rows: self.rows, strings: strings.collect() }
     }
 
     /// Reserves this much room.
     fn reserve(&mut self, Room { rows, strings }: &Room) {
         let rows = *rows;
-        self.strings_mut().zip(strings).for_each(|(column, room)| column.reserve(*room));
+        let mut strings = strings.iter();
+        self.binaries_mut().zip(strings.by_ref()).for_each(|(column, room)| column.reserve(*room));
+        self.texts_mut().zip(strings).for_each(|(column, room)| column.reserve(*room));
         for numbers in [&mut self.timestamp, &mut self.sequence_id].into_iter().flatten() {
             numbers.reserve(rows);
         }
@@ -203,7 +236,8 @@ impl Parts {
     /// The bytes of the largest column.
     fn widest(&self) -> usize {
         let tags = self.tags.as_ref().map_or(0, TagLists::size);
-        self.strings().map(Strings::size).fold(tags, usize::max)
+        let binaries = self.binaries().map(Binary::size).fold(tags, usize::max);
+        self.texts().map(Strings::size).fold(binaries, usize::max)
     }
 
     /// Checks the rows from `row` on.
@@ -221,11 +255,13 @@ impl Parts {
         let asked = |found: Option<ArrayRef>| {
             found.ok_or_else(|| Error::schema(format!("HFile has no column `{}`", field.name())))
         };
-        let binary = |strings: &mut Option<Strings>| -> Result<Option<ArrayRef>> {
-            strings.as_mut().map(|s| Ok(Arc::new(s.binary()?) as ArrayRef)).transpose()
+        let blocks = &self.blocks;
+        let binary = |column: &mut Option<Binary>| -> Result<Option<ArrayRef>> {
+            column.as_mut().map(|column| column.finish(blocks)).transpose()
         };
         let text = |strings: &mut Option<Strings>, what| -> Result<Option<ArrayRef>> {
-            strings.as_mut().map(|s| Ok(Arc::new(s.text(what)?) as ArrayRef)).transpose()
+            let Some(strings) = strings else { return Ok(None) };
+            Ok(Some(text_of(strings.text(what)?, field.data_type())))
         };
         let numbers = |values: &mut Option<Vec<i64>>| {
             values.as_mut().map(|v| Arc::new(Int64Array::from(std::mem::take(v))) as ArrayRef)
@@ -241,10 +277,18 @@ impl Parts {
             "value" => binary(&mut self.value)?,
             "tags" => {
                 let lists = self.tags.as_mut().map(TagLists::finish).transpose()?;
-                lists.map(|lists| Arc::new(lists) as ArrayRef)
+                lists.map(|lists| prune(&(Arc::new(lists) as ArrayRef), field.data_type())).transpose()?
             }
             _ => numbers(&mut self.sequence_id),
         })
+    }
+}
+
+/// Text in the layout of its column.
+fn text_of(text: StringArray, data_type: &DataType) -> ArrayRef {
+    match data_type {
+        DataType::Utf8View => Arc::new(StringViewArray::from(&text)),
+        _ => Arc::new(text),
     }
 }
 
@@ -339,6 +383,14 @@ impl Columns {
         Ok(())
     }
 
+    /// Notes that the next cells lie in `block`, to which views of their values then point. Other values are copied.
+    #[inline]
+    pub fn enter(&mut self, block: &Bytes) {
+        if self.parts.has_views {
+            self.parts.blocks.enter(block);
+        }
+    }
+
     /// The columns.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
@@ -359,6 +411,7 @@ impl Columns {
         let widest = self.parts.widest();
         rows.saturating_add(self.last) > self.batch_rows
             || widest >= BATCH_BYTES
+            || self.parts.blocks.bytes() >= MOST_BLOCK_BYTES
             || widest.saturating_add(bytes) > MOST_BYTES
     }
 
@@ -383,7 +436,10 @@ impl Columns {
         let fields = self.schema.fields();
         // The next batch is usually as large; growing step by step would copy the columns at each step.
         let room = self.singly.then(|| self.parts.room());
+        let long = self.parts.binaries().map(Binary::long).fold(0, usize::saturating_add);
+        self.parts.blocks.weigh(long);
         let arrays = fields.iter().map(|f| self.parts.finish(f)).collect::<Result<Vec<_>>>()?;
+        self.parts.blocks.clear();
         if let Some(room) = &room {
             self.parts.reserve(room);
         }

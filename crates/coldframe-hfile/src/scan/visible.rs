@@ -98,7 +98,7 @@ impl Step {
 /// Whether two rows, families or qualifiers are equal. They are short: two overlapping comparisons of fixed length are
 /// faster than a call with a variable length.
 #[inline(always)]
-fn is_same(a: &[u8], b: &[u8]) -> bool {
+pub(crate) fn is_same(a: &[u8], b: &[u8]) -> bool {
     fn twice<const N: usize>(a: &[u8], b: &[u8]) -> bool {
         a.first_chunk::<N>() == b.first_chunk() && a.last_chunk::<N>() == b.last_chunk()
     }

@@ -1,0 +1,64 @@
+//! Rows that pass, without the blocks of those that do not.
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_schema::{DataType, FieldRef};
+use arrow_select::filter::filter_record_batch;
+use std::sync::Arc;
+
+use crate::projection::prune;
+use crate::types::views::without_views;
+use crate::{Result, arrow_error};
+
+/// Views are copied where fewer rows than one of so many are left.
+const FEW: usize = 4;
+
+/// The rows of `batch` for which `keep` is true. Views of few rows that are left of many are copied out of the blocks that
+/// they would keep in memory.
+pub fn sift(batch: &RecordBatch, keep: &BooleanArray) -> Result<RecordBatch> {
+    let left = filter_record_batch(batch, keep).map_err(arrow_error)?;
+    if left.num_rows() < batch.num_rows() / FEW { compacted(&left) } else { Ok(left) }
+}
+
+/// The same batch, whose views do not keep more in memory than their values.
+fn compacted(batch: &RecordBatch) -> Result<RecordBatch> {
+    let schema = batch.schema();
+    let compact = |(array, field): (&ArrayRef, &FieldRef)| -> Result<ArrayRef> {
+        Ok(match array.data_type() {
+            DataType::Utf8View => Arc::new(array.as_string_view().gc()),
+            DataType::BinaryView => Arc::new(array.as_binary_view().gc()),
+            _ => match without_views(field) {
+                Some(plain) => prune(&prune(array, plain.data_type())?, array.data_type())?,
+                None => array.clone(),
+            },
+        })
+    };
+    let columns = batch.columns().iter().zip(schema.fields()).map(compact).collect::<Result<_>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(schema, columns, &options).map_err(arrow_error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::{ListArray, StringArray, StringViewArray};
+    use arrow_buffer::OffsetBuffer;
+    use arrow_schema::Field;
+
+    #[test]
+    fn few_rows_do_not_keep_the_blocks_of_all() {
+        let rows = 1000;
+        let words: Vec<String> = (0..rows).map(|i| format!("a long value with the number {i}")).collect();
+        let text: ArrayRef = Arc::new(StringViewArray::from(&StringArray::from(words)));
+        let item = Arc::new(Field::new_list_field(DataType::Utf8View, true));
+        let lists = ListArray::new(item, OffsetBuffer::from_lengths(vec![1; rows]), text.clone(), None);
+        let batch =
+            RecordBatch::try_from_iter([("text", text), ("lists", Arc::new(lists) as ArrayRef)]).unwrap();
+        let keep: BooleanArray = (0..rows).map(|i| Some(i % 100 == 0)).collect();
+        let found = sift(&batch, &keep).unwrap();
+        assert_eq!(found, filter_record_batch(&batch, &keep).unwrap());
+        let held = |text: &StringViewArray| text.data_buffers().iter().map(|b| b.len()).sum::<usize>();
+        let lists: &ListArray = found.column(1).as_list();
+        assert!(held(found.column(0).as_string_view()) < 400 && held(lists.values().as_string_view()) < 400);
+    }
+}
