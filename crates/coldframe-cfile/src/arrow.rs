@@ -31,7 +31,7 @@ impl KuduType {
     }
 
     /// Fails unless values of this type can be returned as `to`: its own Arrow type, a decimal of any precision and
-    /// scale for decimals, bytes for text, or a dictionary of text or bytes.
+    /// scale for decimals, bytes for text, views of either, or a dictionary of text or bytes.
     pub fn check_arrow(self, to: &DataType) -> Result<()> {
         let own = self.arrow();
         let fits = match (&own, to) {
@@ -41,7 +41,8 @@ impl KuduType {
                 DataType::Timestamp(TimeUnit::Microsecond, _),
                 DataType::Timestamp(TimeUnit::Microsecond, _),
             ) => true,
-            (DataType::Utf8, DataType::Binary) => true,
+            (DataType::Utf8, DataType::Binary | DataType::Utf8View | DataType::BinaryView) => true,
+            (DataType::Binary, DataType::BinaryView) => true,
             (DataType::Utf8 | DataType::Binary, DataType::Dictionary(key, value)) => {
                 **key == DataType::Int32 && (**value == own || **value == DataType::Binary)
             }

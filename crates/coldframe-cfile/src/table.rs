@@ -164,6 +164,10 @@ impl TableFile for CFileTable {
         &self.schema
     }
 
+    fn decodes_views(&self) -> bool {
+        self.kind == Purpose::Column
+    }
+
     fn row_count(&self) -> Option<u64> {
         Some(self.file.footer().num_values)
     }

@@ -9,6 +9,7 @@
 
 use arrow_array::ArrayRef;
 use bytes::Bytes;
+use coldframe_core::arrays::blocks::{BlockViews, Blocks};
 use coldframe_core::arrays::{reserve, strings};
 use coldframe_core::{Error, Result};
 
@@ -26,7 +27,7 @@ const STEP: usize = 16;
 #[derive(Debug)]
 pub struct Dictionary {
     /// The values, contiguous, followed by [`STEP`] bytes.
-    data: Vec<u8>,
+    data: Bytes,
     /// The offset and length of each value. Position 0 is null and empty; code word `c` is at `c + 1`.
     entries: Vec<(u32, u32)>,
     /// The values for Arrow dictionary arrays.
@@ -49,7 +50,7 @@ impl Dictionary {
         let lengths = places.iter().zip(places.iter().skip(1)).map(|(from, to)| (from - base, to - from));
         let entries: Vec<(u32, u32)> = std::iter::once((0, 0)).chain(lengths).collect();
         let longest = entries.iter().map(|(_, len)| *len).max().unwrap_or(0);
-        Ok(Self { data, entries, values, longest })
+        Ok(Self { data: data.into(), entries, values, longest })
     }
 
     /// The number of values.
@@ -115,6 +116,18 @@ impl Dictionary {
             at += len;
         }
         data.truncate(end);
+        Ok(())
+    }
+
+    /// Appends views of the values of `places` (code word + 1, or 0 for null).
+    pub(crate) fn views(&self, places: &[u32], blocks: &mut Blocks, column: &mut BlockViews) -> Result<()> {
+        self.check(places)?;
+        blocks.enter(&self.data);
+        for place in places {
+            let (from, len) = self.entries.get(*place as usize).copied().unwrap_or_default();
+            let (from, len) = (from as usize, len as usize);
+            column.push(self.data.get(from..from + len).unwrap_or_default(), blocks);
+        }
         Ok(())
     }
 

@@ -32,6 +32,8 @@ use crate::encoding::{BlockHead, Word, binary, prefix};
 use crate::layout::block::DataBlock;
 use crate::layout::types::{Encoding, KuduType, Physical};
 
+mod views;
+
 /// Buffers that are reused from block to block.
 #[derive(Debug, Default)]
 struct Memory {
@@ -156,6 +158,8 @@ impl ColumnReader {
             Physical::Fixed(_) => self.read_fixed::<i128>(n),
             Physical::Binary => match self.context.to.clone() {
                 DataType::Dictionary(_, value) => self.read_dictionary(n, &value),
+                DataType::Utf8View => self.read_views(n, true),
+                DataType::BinaryView => self.read_views(n, false),
                 to => {
                     let (offsets, data, nulls) = self.read_binary(n)?;
                     strings(offsets, data, nulls, to == DataType::Utf8)
@@ -411,7 +415,15 @@ impl ColumnReader {
         let decompressed = std::mem::take(&mut memory.contents);
         let bytes: &[u8] = contents.as_deref().unwrap_or(&decompressed);
         let opened = open_values(&context, &block, bytes, memory);
-        self.memory.contents = decompressed;
+        // Views keep the block.
+        let is_kept = matches!(context.to, DataType::Utf8View | DataType::BinaryView);
+        let contents = match contents {
+            None if is_kept => Some(Bytes::from(decompressed)),
+            contents => {
+                self.memory.contents = decompressed;
+                contents
+            }
+        };
         let (values, validity) = opened?;
         Ok(OpenBlock { block, contents, validity, values, row: 0 })
     }
