@@ -23,6 +23,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, SchemaRef, TimeUnit};
+use coldframe_core::types::views;
 use coldframe_core::{Error, ErrorKind, Limits, Result};
 
 use crate::layout::metadata::{CONVERTED_LIST, CONVERTED_UTF8, Children, Repetition, SchemaElement, Type};
@@ -139,7 +140,7 @@ impl Node {
         }
     }
 
-    /// The node with only the children that `field` has.
+    /// The node with only the children that `field` has, and with views where that has them.
     pub(crate) fn prune(&self, field: &Field) -> Result<Node> {
         if self.field().data_type() == field.data_type() {
             return Ok(self.clone());
@@ -151,6 +152,10 @@ impl Node {
             (_, other) => other,
         };
         let mut pruned = self.clone();
+        if let NodeKind::Leaf(_, own) = &mut pruned.kind {
+            *own = views::view(own).filter(|view| view == item).ok_or_else(mismatch)?;
+            return Ok(pruned);
+        }
         if let Some((_, element)) = self.list_element() {
             let DataType::List(wanted) = item else { return Err(mismatch()) };
             let element = element.prune(wanted)?;

@@ -139,6 +139,10 @@ impl TableFile for RedFile {
         Ok(Split { part: 0, range: bytes, rows: None })
     }
 
+    fn decodes_views(&self) -> bool {
+        true
+    }
+
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
         let scan = ScanContext::new(self.raw.clone(), request)?;
         let part = usize::try_from(split.part).unwrap_or(usize::MAX);

@@ -13,6 +13,7 @@
 use arrow_buffer::{BooleanBufferBuilder, MutableBuffer};
 use arrow_schema::DataType;
 use bytes::{Buf as _, Bytes};
+use coldframe_core::arrays::blocks::{BlockViews, Blocks};
 use coldframe_encoding::values::spread_rows;
 use coldframe_encoding::{Cursor, Error, Result, bits};
 
@@ -35,8 +36,17 @@ pub(crate) enum Values {
         /// Their bytes.
         data: Vec<u8>,
     },
+    /// Byte arrays as views.
+    Views(Box<ViewedArrays>),
     /// Bits.
     Booleans(BooleanBufferBuilder),
+}
+
+/// Byte arrays that stay in their pages.
+#[derive(Debug, Default)]
+pub(crate) struct ViewedArrays {
+    pub(crate) column: BlockViews,
+    pub(crate) pages: Blocks,
 }
 
 impl Values {
@@ -49,12 +59,23 @@ impl Values {
         }
     }
 
+    /// None yet, to be returned as this type.
+    pub(crate) fn of_type(physical: Type, data_type: &DataType) -> Self {
+        match data_type {
+            DataType::Utf8View | DataType::BinaryView => Self::Views(Box::default()),
+            _ => Self::new(physical),
+        }
+    }
+
     /// Memory they take.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Fixed(values) => values.len(),
             Self::Shared(values) => values.len(),
             Self::Arrays { offsets, data } => data.len().saturating_add(offsets.len().saturating_mul(4)),
+            Self::Views(values) => {
+                values.column.size().saturating_add(values.column.len().saturating_mul(size_of::<u128>()))
+            }
             Self::Booleans(values) => values.len() / 8,
         }
     }
@@ -167,6 +188,15 @@ impl PageValues {
                 bytes.advance(read);
                 Ok(())
             }
+            (Self::Arrays { bytes, lengths }, Values::Views(out)) => {
+                let read = match lengths {
+                    LengthCoding::LittleEndian => view_arrays(bytes, n, fixed(u32::from_le_bytes), out),
+                    LengthCoding::BigEndian => view_arrays(bytes, n, fixed(u32::from_be_bytes), out),
+                    LengthCoding::Varint => view_arrays(bytes, n, varint, out),
+                }?;
+                bytes.advance(read);
+                Ok(())
+            }
             (Self::Booleans { bits, at }, Values::Booleans(out)) => {
                 let end = *at + n;
                 if end.div_ceil(8) > bits.len() {
@@ -255,7 +285,7 @@ impl PageValues {
     /// range.
     pub(crate) fn check(&mut self, n: usize, physical: Type, data_type: &DataType) -> Result<()> {
         match data_type {
-            DataType::Utf8 => {
+            DataType::Utf8 | DataType::Utf8View => {
                 let mut values = Values::new(physical);
                 self.read(n, &mut values)?;
                 match &values {
@@ -369,6 +399,38 @@ fn swap_into<const W: usize>(bytes: &[u8], out: &mut MutableBuffer) {
         }
         out.extend_from_slice(to);
     }
+}
+
+/// Appends views of `n` byte arrays; returns the bytes they take. `length` gives the length at the front, and its size.
+#[inline(always)]
+fn view_arrays(
+    bytes: &Bytes,
+    n: usize,
+    length: impl Fn(&[u8]) -> Result<(usize, usize)>,
+    ViewedArrays { column, pages }: &mut ViewedArrays,
+) -> Result<usize> {
+    pages.enter(bytes);
+    column.reserve((0, n.min(bytes.len())));
+    let mut at = 0usize;
+    for _ in 0..n {
+        let (len, size) = length(bytes.get(at..).unwrap_or_default())?;
+        let from = at.saturating_add(size);
+        at = from.saturating_add(len);
+        column.push(bytes.get(from..at).ok_or_else(ended)?, pages);
+    }
+    Ok(at)
+}
+
+/// A length of four bytes.
+#[inline(always)]
+fn fixed(length: impl Fn([u8; 4]) -> u32) -> impl Fn(&[u8]) -> Result<(usize, usize)> {
+    move |bytes| Ok((length(*bytes.first_chunk().ok_or_else(ended)?) as usize, 4))
+}
+
+fn varint(bytes: &[u8]) -> Result<(usize, usize)> {
+    let mut c = Cursor::new(bytes, 0);
+    let len = c.uleb128()?;
+    Ok((usize::try_from(len).unwrap_or(usize::MAX), bytes.len() - c.remaining()))
 }
 
 /// Bytes copied at once if source and target have that much room.

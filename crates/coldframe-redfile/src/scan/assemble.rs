@@ -32,7 +32,7 @@ use coldframe_encoding::values::spread;
 use super::leaf::LeafData;
 use crate::layout::levels;
 use crate::layout::metadata::Repetition;
-use crate::pages::plain::{Values, instant};
+use crate::pages::plain::{Values, ViewedArrays, instant};
 use crate::schema::{Node, NodeKind};
 
 /// The nearest enclosing repeated node.
@@ -241,6 +241,7 @@ fn leaf(
             let values = spread_bits(values.finish(), present, slots)?;
             Ok(Arc::new(BooleanArray::new(values, nulls)))
         }
+        (Values::Views(values), _) => views(*values, data_type, present, slots, nulls),
         (Values::Arrays { offsets, data }, _) => arrays(offsets, data, data_type, present, slots, nulls),
         (values, DataType::Int32) => primitive::<types::Int32Type>(values, present, slots, nulls),
         (values, DataType::Int64) => primitive::<types::Int64Type>(values, present, slots, nulls),
@@ -348,6 +349,26 @@ fn arrays(
         offsets = spread;
     }
     strings(offsets, data, nulls, *data_type == DataType::Utf8)
+}
+
+/// Byte arrays as views: a slot without a value has an empty one.
+fn views(
+    values: ViewedArrays,
+    data_type: &DataType,
+    present: Option<&BooleanBuffer>,
+    slots: usize,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef> {
+    let ViewedArrays { mut column, mut pages } = values;
+    check_values(column.len(), present, slots)?;
+    if let Some(present) = present {
+        column.spread(bytes_of(present), slots)?;
+    }
+    pages.weigh(column.long());
+    Ok(match data_type {
+        DataType::Utf8View => Arc::new(column.text(&pages, nulls)?),
+        _ => Arc::new(column.binary(&pages, nulls)?),
+    })
 }
 
 /// INT96 as its bytes, or as Hive and Impala later used it: nanoseconds of the day, then the Julian day.

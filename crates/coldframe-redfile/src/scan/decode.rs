@@ -76,7 +76,7 @@ impl DecodeGroup {
                 let metadata =
                     chunk.metadata.as_ref().map_err(|e| Error::corrupt(e.clone()).at(chunk.range.start));
                 let metadata = metadata.within(|| format!("column `{}`", context.leaf.name()))?;
-                LeafReader::new(context, metadata, bytes, chunk.range.start)
+                LeafReader::new(context, metadata, data_type, bytes, chunk.range.start)
             } else {
                 let survey = match unreadable {
                     Some(e) => Survey::all_lost(e, chunk.range.clone(), group.rows),
@@ -85,7 +85,7 @@ impl DecodeGroup {
                 for (e, bytes, rows) in survey.damage {
                     salvage.lose(column, loss(&group, &context.leaf.name(), &e, bytes, rows));
                 }
-                LeafReader::of_parts(context, survey.parts)
+                LeafReader::of_parts(context, data_type, survey.parts)
             };
             readers.insert(place, reader);
         }

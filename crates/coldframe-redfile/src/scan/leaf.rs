@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_schema::DataType;
 use bytes::Bytes;
 use coldframe_core::salvage::check_batch;
 use coldframe_core::{Error, Result};
@@ -77,6 +78,8 @@ pub(crate) struct LeafReader {
     next: Option<Page>,
     page: Option<OpenPage>,
     spare: Spare,
+    /// What its values become.
+    data_type: DataType,
 }
 
 impl LeafReader {
@@ -84,21 +87,27 @@ impl LeafReader {
     pub(crate) fn new(
         context: Arc<ChunkContext>,
         metadata: &ColumnMetaData,
+        data_type: &DataType,
         bytes: Bytes,
         offset: u64,
     ) -> Self {
         let values = u64::try_from(metadata.num_values).unwrap_or(0);
         let walk = PageWalk::new(bytes, offset, values, context.limits);
-        Self::over(context, PartSource::Walk(walk))
+        Self::over(context, data_type, PartSource::Walk(walk))
     }
 
     /// For the result of a survey.
-    pub(crate) fn of_parts(context: Arc<ChunkContext>, parts: VecDeque<ChunkPart>) -> Self {
-        Self::over(context, PartSource::Surveyed(parts))
+    pub(crate) fn of_parts(
+        context: Arc<ChunkContext>,
+        data_type: &DataType,
+        parts: VecDeque<ChunkPart>,
+    ) -> Self {
+        Self::over(context, data_type, PartSource::Surveyed(parts))
     }
 
-    fn over(context: Arc<ChunkContext>, parts: PartSource) -> Self {
-        Self { context, parts, next: None, page: None, spare: Spare::default() }
+    fn over(context: Arc<ChunkContext>, data_type: &DataType, parts: PartSource) -> Self {
+        let (spare, data_type) = (Spare::default(), data_type.clone());
+        Self { context, parts, next: None, page: None, spare, data_type }
     }
 
     /// Opens the next page that has entries; `None` at the end and before a gap.
@@ -181,7 +190,7 @@ impl LeafReader {
             entries: 0,
             max_repetition: leaf.max_repetition,
             levels: Levels::default(),
-            values: Values::new(leaf.physical_type),
+            values: Values::of_type(leaf.physical_type, &self.data_type),
             spread: context.spreads(),
         };
         if let (Values::Fixed(values), Some(width)) = (&mut data.values, fixed_width(leaf.physical_type)) {
