@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
@@ -374,6 +375,18 @@ class File(AsTables, Facts, Lookups, Ordinals):
             read_ahead=read_ahead,
         )
 
+    def _laid_out(
+        self,
+        strings: str,
+        columns: Sequence[str] | None,
+        *,
+        filter: Filter | None,
+        batch_size: int,
+        limit: int | None,
+    ) -> pa.RecordBatchReader:
+        """As `to_batches`, with strings laid out so."""
+        return self._stream(columns, parse(filter), limit, batch_size, None, "raise", None, strings=strings)
+
     def count(self, filter: Filter | None = None) -> int:
         """The number of rows, or of those that pass the filter; decodes no more than that needs."""
         parsed = parse(filter)
@@ -409,7 +422,8 @@ class File(AsTables, Facts, Lookups, Ordinals):
         """A polars.LazyFrame that reads only the columns and rows that a query needs."""
         from coldframe.polars_source import lazy_frame
 
-        return lazy_frame(self)
+        # polars holds strings as views itself.
+        return lazy_frame(self, partial(self._laid_out, "view"))
 
     def __arrow_c_schema__(self) -> object:
         return self._raw.__arrow_c_schema__()
@@ -494,6 +508,7 @@ class File(AsTables, Facts, Lookups, Ordinals):
         *,
         use_threads: bool = True,
         read_ahead: bool = True,
+        strings: str | None = None,
     ) -> Any:
         if batch_size < 1 or (limit is not None and limit < 0):
             raise ValueError(
@@ -507,7 +522,7 @@ class File(AsTables, Facts, Lookups, Ordinals):
             batch_size=batch_size,
             split=self._range_of(split),
             on_error=on_error,
-            strings=bound.strings,
+            strings=bound.strings or strings,
             threads=self._threads() if use_threads else 1,
             # A Python object is read under the GIL, by threads that Python would not wait for at exit.
             read_ahead=read_ahead

@@ -9,7 +9,7 @@ greatest number and not, as in Arrow, unequal to everything.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["lazy_frame"]
 
 
-def lazy_frame(rows: Rows) -> pl.LazyFrame:
-    """A LazyFrame that reads `rows` when it is collected."""
+def lazy_frame(rows: Rows, read: Callable[..., Any] | None = None) -> pl.LazyFrame:
+    """A LazyFrame that reads `rows` when it is collected, by `read` where that is not `rows.to_batches`."""
     try:
         import polars as pl
         from polars.io.plugins import register_io_source
@@ -38,7 +38,7 @@ def lazy_frame(rows: Rows) -> pl.LazyFrame:
     def source(
         with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
     ) -> Iterator[pl.DataFrame]:
-        reader = rows.to_batches(
+        reader = (read or rows.to_batches)(
             _with_predicate(schema, with_columns, predicate),
             filter=None if predicate is None else pushed(predicate, schema),
             batch_size=batch_size or DATASET_BATCH_SIZE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -274,7 +275,8 @@ class Dataset(AsTables):
         """A polars.LazyFrame that reads only the columns, files and rows that a query needs."""
         from coldframe.polars_source import lazy_frame
 
-        return lazy_frame(self)
+        # polars holds strings as views itself.
+        return lazy_frame(self, partial(self.laid_out, "view"))
 
     def __arrow_c_schema__(self) -> object:
         return self.schema.__arrow_c_schema__()

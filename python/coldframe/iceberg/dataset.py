@@ -117,6 +117,12 @@ class IcebergDataset(Dataset):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.to_batches().__arrow_c_stream__(requested_schema)
 
+    def laid_out(
+        self, strings: str | None, columns: Sequence[str] | None = None, **arguments: Any
+    ) -> pa.RecordBatchReader:
+        """The rows, with the types that are stated."""
+        return self.to_batches(columns, **arguments)
+
     def to_batches(
         self,
         columns: Sequence[str] | None = None,
