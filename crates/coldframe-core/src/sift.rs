@@ -1,10 +1,11 @@
 //! Rows that pass, without the blocks of those that do not.
 
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, FieldRef};
 use arrow_select::filter::filter_record_batch;
-use std::sync::Arc;
 
 use crate::projection::prune;
 use crate::types::views::without_views;
