@@ -162,6 +162,66 @@ class TestAggregates:
         ]
 
 
+class TestTop:
+    """The first rows in an order: Spark sorts those that metadata do not exclude."""
+
+    @pytest.mark.parametrize(
+        ("order", "limit"),
+        [
+            ("b", 5),
+            ("b desc", 12_000),
+            ("i", 5),
+            ("i nulls last", 5),
+            ("i desc", 6000),
+            ("i desc nulls first", 5),
+            ("d desc, i", 150),
+            ("part desc, t, b", 7),
+        ],
+    )
+    def test_rows_are_those_of_sparks_reader(
+        self, spark: SparkSession, table: Path, order: str, limit: int
+    ) -> None:
+        found = []
+        for source in ("coldframe", "orc"):
+            frame = spark.read.format(source).load(str(table)).selectExpr("b", "i", "d", "t", "part")
+            frame.createOrReplaceTempView("rows")
+            first = spark.sql(f"select * from rows order by {order}, b limit {limit}")
+            if source == "coldframe":
+                assert f"[pushed top: {limit} by {order.split()[0].rstrip(',')} " in scan(first).toString()
+            found.append(first.collect())
+        assert found[0] == found[1]
+        assert len(found[0]) == limit
+
+    def test_the_others_are_not_decoded(self, spark: SparkSession, table: Path) -> None:
+        frame = spark.read.format("coldframe").load(str(table))
+        last = frame.orderBy(F.desc("b")).limit(3)
+        done = counts(last)
+        assert [row.part for row in last.collect()] == [3, 3, 3]
+        assert done["RowsDecoded"] <= ROWS / 4
+        assert done["Rows"] <= ROWS / 4
+        paged = frame.orderBy("b").offset(2).limit(2) if hasattr(frame, "offset") else frame.limit(0)
+        assert [row.b for row in paged.collect()] in ([2 * 1000003 - 5, 3 * 1000003 - 5], [])
+
+    @pytest.mark.parametrize(
+        ("order", "where", "options"),
+        [
+            ("x", "true", {}),
+            ("s", "true", {}),
+            ("b + 1", "true", {}),
+            ("b", "i > 5", {}),
+            ("b", "true", {"mode": "DROPMALFORMED"}),
+        ],
+    )
+    def test_what_metadata_do_not_show_is_left_to_spark(
+        self, spark: SparkSession, table: Path, order: str, where: str, options: dict[str, str]
+    ) -> None:
+        frame = spark.read.format("coldframe").options(**options).load(str(table)).where(where)
+        own = frame.orderBy(F.expr(order)).limit(3)
+        assert "pushed top" not in scan(own).toString()
+        judge = spark.read.orc(str(table)).where(where).orderBy(F.expr(order)).limit(3)
+        assert [row.b for row in own.collect()] == [row.b for row in judge.collect()]
+
+
 class TestMetrics:
     def test_a_scan_says_what_it_did(self, spark: SparkSession, table: Path) -> None:
         frame = spark.read.format("coldframe").load(str(table))

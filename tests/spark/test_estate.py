@@ -26,9 +26,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from older_spark import PYTHON
+from pyspark.sql import SparkSession
 
 import coldframe as cf
 from coldframe.sources import open_store
+from coldframe.spark.connector import is_loaded
 from coldframe.spark.java import find_java
 
 sys.path.append(str(Path(__file__).parents[1] / "python"))
@@ -190,9 +192,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     pytest.importorskip("pyiceberg")
     hive = pytest.importorskip("hive_metastore.ThriftHiveMetastore")
     folder = tmp_path_factory.mktemp("estate")
-    starts: list[type[Server]] = [Hdfs, HiveMetastore, IcebergRest]
+    starts: list[tuple[type[Server], tuple[str, ...]]] = [
+        (Hdfs, ("named",)),
+        (HiveMetastore, ()),
+        (IcebergRest, ()),
+    ]
     with ThreadPoolExecutor() as pool:
-        futures = [pool.submit(start, folder / start.__name__) for start in starts]
+        futures = [pool.submit(start, folder / start.__name__, *modes) for start, modes in starts]
     started = [future.result() for future in futures if future.exception() is None]
     try:
         hdfs, metastore, catalog = (future.result() for future in futures)
@@ -204,6 +210,51 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     finally:
         for server in started:
             server.stop()
+
+
+def test_tasks_prefer_the_machines_that_have_their_bytes(
+    place: Place, spark: SparkSession, tmp_path: Path
+) -> None:
+    if not is_loaded(spark):
+        pytest.skip("no jar of the connector here (make jar): not tried")
+    rows = pa.table({"n": pa.array(range(500_000), pa.int64()), "x": [str(n) for n in range(500_000)]})
+    cf.write(rows, tmp_path / "a.orc", format="orc", codec="none", stripe_size=256 << 10)
+    # One copy of each block, so that it is on one machine.
+    hadoop: Any = spark._jvm.org.apache.hadoop
+    settings = hadoop.conf.Configuration()
+    settings.set("dfs.replication", "1")
+    uri = spark._jvm.java.net.URI(place.hdfs.url)
+    files = hadoop.fs.FileSystem.newInstance(uri, settings, place.hdfs.options["user"])
+    names = ("p=a b/0.orc", "p=a b/1.orc", "p=c/2.orc")
+    for name in names:
+        source, target = hadoop.fs.Path(str(tmp_path / "a.orc")), hadoop.fs.Path(f"/hosts/{name}")
+        files.mkdirs(target.getParent())
+        files.copyFromLocalFile(source, target)
+    options = {f"storage_options.{name}": value for name, value in place.hdfs.options.items()}
+    frame = (
+        spark.read.format("coldframe").options(**options, split_bytes="1m").load(f"{place.hdfs.url}/hosts")
+    )
+    assert frame.count() == 1_500_000
+    leaves = frame._jdf.queryExecution().executedPlan().collectLeaves()
+    tasks = leaves.apply(0).inputPartitions()
+    found = [list(tasks.apply(at).preferredLocations()) for at in range(tasks.size())]
+    expected = []
+    size = (tmp_path / "a.orc").stat().st_size
+    for name in names:
+        blocks = files.getFileBlockLocations(hadoop.fs.Path(f"/hosts/{name}"), 0, size)
+        where = [(block.getOffset(), block.getLength(), block.getHosts()[0]) for block in blocks]
+        shares = -(-size // (1 << 20))
+        for share in range(shares):
+            start, end = size * share // shares, size * (share + 1) // shares
+            held: dict[str, int] = {}
+            for offset, length, host in where:
+                held[host] = held.get(host, 0) + max(0, min(end, offset + length) - max(start, offset))
+            expected.append(
+                sorted((host for host in held if held[host]), key=lambda host: (-held[host], host))
+            )
+    files.close()
+    assert found == expected
+    assert {host for hosts in found for host in hosts} <= {"data0", "data1"}
 
 
 def test_the_estate(place: Place) -> None:

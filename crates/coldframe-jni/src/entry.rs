@@ -15,7 +15,7 @@ use crate::failure::{Failure, Throw};
 use crate::handles::{Handles, locked};
 use crate::plan::Table;
 use crate::reader::Reader;
-use crate::{allocator, layout, plan, task};
+use crate::{allocator, layout, task};
 
 static TABLES: Handles<Table> = Handles::new("table");
 static READERS: Handles<Mutex<Reader>> = Handles::new("reader");
@@ -173,7 +173,43 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_Native_statistics<'a>(
     .resolve::<Throw>()
 }
 
-/// The tasks that answer a request, each behind its length ([`plan::framed`]).
+/// Which columns of a request are of partitions with tasks of their own: the number of partitions, then the columns' places.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_Native_partitioning<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+    table: jlong,
+    request: JByteArray<'a>,
+) -> Bytes {
+    env.with_env(|env| {
+        let request = env.convert_byte_array(&request)?;
+        let found = TABLES.get(table)?.partitioning(&request)?;
+        longs(env, &found)
+    })
+    .resolve::<Throw>()
+}
+
+/// A filter that keeps the first rows in an order, as JSON; null if no row can be left out.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_Native_top<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+    table: jlong,
+    request: JByteArray<'a>,
+) -> Bytes {
+    env.with_env(|env| {
+        let request = env.convert_byte_array(&request)?;
+        match TABLES.get(table)?.top(&request)? {
+            Some(filter) => bytes(env, filter.as_bytes()),
+            None => Ok(Bytes::default()),
+        }
+    })
+    .resolve::<Throw>()
+}
+
+/// The tasks that answer a request, as [`crate::plan::planned`] writes them.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_Native_plan<'a>(
@@ -184,8 +220,8 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_Native_plan<'a>(
 ) -> Bytes {
     env.with_env(|env| {
         let request = env.convert_byte_array(&request)?;
-        let tasks = TABLES.get(table)?.plan(&request)?;
-        bytes(env, &plan::framed(&tasks)?)
+        let planned = TABLES.get(table)?.plan(&request)?;
+        bytes(env, &planned.to_bytes()?)
     })
     .resolve::<Throw>()
 }

@@ -1,6 +1,9 @@
 //! A table of a `load()`, and the tasks that answer a request to it. All of it is asked of [`coldframe::dataset`].
 
+pub mod keys;
+pub mod planned;
 mod statistics;
+mod top;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,6 +19,7 @@ use coldframe::predicate::Condition;
 use coldframe::{Error, Result, SchemaSpec, format_named, projection};
 use serde_json::Value as Json;
 
+use self::planned::{Planned, Planning};
 use crate::aggregate::Aggregate;
 use crate::filter::{self, Columns};
 use crate::folders;
@@ -41,6 +45,8 @@ struct Request {
     limit: Option<u64>,
     /// What is asked of the rows in place of them.
     aggregates: Vec<Aggregate>,
+    /// Whether each task is to read one partition only.
+    is_by_partition: bool,
 }
 
 impl Request {
@@ -57,6 +63,7 @@ impl Request {
                 .filter_map(|one| one.as_str().map(str::to_owned))
                 .collect(),
             limit: said.get("limit").and_then(Json::as_u64),
+            is_by_partition: said.get("by_partition").and_then(Json::as_bool).unwrap_or(false),
             aggregates: match said.get("aggregates").filter(|asked| !asked.is_null()) {
                 None => Vec::new(),
                 Some(asked) => Aggregate::parse(asked)
@@ -238,7 +245,7 @@ impl Table {
     }
 
     /// The tasks that answer a request.
-    pub fn plan(&self, said: &[u8]) -> Result<Vec<Vec<u8>>> {
+    pub fn plan(&self, said: &[u8]) -> Result<Planning> {
         let request = Request::parse(said)?;
         let (mut names, mut fields) = (Vec::new(), Vec::new());
         let files = self.dataset.schema()?;
@@ -257,27 +264,36 @@ impl Table {
         });
         let aggregates = aggregates.collect::<Result<Vec<_>>>()?;
         let (schema, plan) = (Arc::new(Schema::new(fields)), self.scan(&request, &names)?.plan()?);
-        let target = self.options.split_bytes;
-        let mut groups = pack(plan.splits.iter().map(|split| bytes_of(split, target)), target);
-        if groups.is_empty() && !aggregates.is_empty() {
-            // No row has a number, too: 0.
-            groups.push(0..0);
-        }
-        let task = |group| {
-            let splits = plan.splits.get::<std::ops::Range<usize>>(group).unwrap_or_default().to_vec();
-            let task = Task {
-                plan: Plan {
-                    splits,
-                    ..Plan { schema: plan.schema.clone(), scan: plan.scan.clone(), splits: Vec::new() }
-                },
-                schema: schema.clone(),
-                aggregates: aggregates.clone(),
-                damage: self.options.damage.clone(),
-                storage: self.options.storage.clone(),
-            };
-            task.to_bytes()
+        let Plan { schema: columns, scan, splits } = plan;
+        let of = |splits: Vec<Split>| Task {
+            plan: Plan { schema: columns.clone(), scan: scan.clone(), splits },
+            schema: schema.clone(),
+            aggregates: aggregates.clone(),
+            damage: self.options.damage.clone(),
+            storage: self.options.storage.clone(),
         };
-        groups.into_iter().map(task).collect()
+        let mut tasks = Vec::new();
+        for (key, splits) in self.by_partition(&request, splits)? {
+            let target = self.options.split_bytes;
+            for group in pack(splits.iter().map(|split| bytes_of(split, target)), target) {
+                let own = splits.get(group).unwrap_or_default().to_vec();
+                let ranges = planned::ranges(&own);
+                tasks.push(Planned { task: of(own).to_bytes()?, key: key.clone(), ranges });
+            }
+        }
+        if tasks.is_empty() && !aggregates.is_empty() {
+            // No row has a number, too: 0.
+            tasks.push(Planned { task: of(Vec::new()).to_bytes()?, ..Planned::default() });
+        }
+        Ok(Planning { settings: self.settings(&tasks)?, tasks })
+    }
+
+    /// How Hadoop's client is to reach the files whose hosts it is asked for.
+    fn settings(&self, tasks: &[Planned]) -> Result<BTreeMap<String, String>> {
+        match tasks.iter().find_map(|task| task.ranges.first()) {
+            Some((path, _)) => coldframe::store::resolved_options(&os_path(path), &self.options.storage),
+            None => Ok(BTreeMap::new()),
+        }
     }
 }
 
@@ -364,20 +380,4 @@ fn bytes_of(split: &Split, target: u64) -> u64 {
         (Part::Cut(cut), Some(bytes)) => cut.range.end.saturating_sub(cut.range.start).min(bytes),
         (_, None) => target,
     }
-}
-
-/// Tasks, each behind its length in 4 bytes, big-endian as Java has it.
-pub fn framed(tasks: &[Vec<u8>]) -> Result<Vec<u8>> {
-    let most = i32::MAX.unsigned_abs();
-    let mut bytes = Vec::with_capacity(tasks.iter().map(|task| task.len() + 4).sum());
-    for task in tasks {
-        let len = u32::try_from(task.len()).ok().filter(|len| *len <= most);
-        let len = len.ok_or_else(|| Error::unsupported("a task of more than 2 GiB"))?;
-        bytes.extend_from_slice(&len.to_be_bytes());
-        bytes.extend_from_slice(task);
-    }
-    if bytes.len() > most as usize {
-        return Err(Error::unsupported("a plan of more than 2 GiB: plan fewer files at once"));
-    }
-    Ok(bytes)
 }

@@ -21,6 +21,7 @@ use coldframe::load::LoadOptions;
 use coldframe::{Error, Result};
 use serde_json::{Value as Json, json};
 
+use crate::plan::planned::Planning;
 use crate::plan::{self, Table};
 
 /// What a stream has read, and what lies there.
@@ -109,7 +110,7 @@ impl Stream {
     }
 
     /// The tasks that read the files of the entries behind `from`, up to `to`.
-    pub fn plan(&self, from: i64, to: i64, request: &[u8]) -> Result<Vec<Vec<u8>>> {
+    pub fn plan(&self, from: i64, to: i64, request: &[u8]) -> Result<Planning> {
         let wanted: HashSet<&str> = self
             .seen
             .iter()
@@ -130,7 +131,7 @@ impl Stream {
             return Err(Error::not_found(what).in_file(shown_path(gone)));
         }
         if found.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Planning::default());
         }
         // Named: which of them are of the table was decided where they were listed.
         let given: Vec<Given> =
@@ -278,7 +279,7 @@ mod tests {
         std::fs::remove_file(dir.path().join("a.rc")).unwrap();
         let e = stream_of(&one, dir.path()).plan(-1, 0, b"{}").unwrap_err();
         assert!(e.is_not_found() && e.to_string().contains("a.rc"), "{e}");
-        assert!(one.plan(0, 0, b"{}").unwrap().is_empty());
+        assert!(one.plan(0, 0, b"{}").unwrap().tasks.is_empty());
         let delta = dir.path().join("delta_1_1");
         std::fs::create_dir(&delta).unwrap();
         std::fs::write(delta.join("bucket_00000"), b"ORC").unwrap();

@@ -11,7 +11,6 @@ use jni::sys::{jboolean, jlong};
 use crate::entry::{Bytes, bytes};
 use crate::failure::{Failure, Throw};
 use crate::handles::{Handles, locked};
-use crate::plan;
 use crate::stream::Stream;
 
 static STREAMS: Handles<Mutex<Stream>> = Handles::new("stream");
@@ -99,7 +98,7 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_freeze<'a>(
     .resolve::<Throw>();
 }
 
-/// The tasks of a batch, each behind its length ([`plan::framed`]).
+/// The tasks of a batch, as [`crate::plan::planned`] writes them.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_plan<'a>(
@@ -113,8 +112,8 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_plan<'a>(
     env.with_env(|env| {
         let request = env.convert_byte_array(&request)?;
         let of = STREAMS.get(number)?;
-        let tasks = locked(&of).plan(from, to, &request)?;
-        bytes(env, &plan::framed(&tasks)?)
+        let planned = locked(&of).plan(from, to, &request)?;
+        bytes(env, &planned.to_bytes()?)
     })
     .resolve::<Throw>()
 }

@@ -53,7 +53,8 @@ fn fields_to_spark(fields: &Fields) -> Result<Json> {
     Ok(json!({"type": "struct", "fields": fields}))
 }
 
-fn type_to_spark(kind: &DataType) -> Result<Json> {
+/// A plain type as Spark's JSON.
+pub fn type_to_spark(kind: &DataType) -> Result<Json> {
     let name = match kind {
         DataType::Null => "void",
         DataType::Boolean => "boolean",

@@ -71,6 +71,11 @@ pub fn is_flat(location: &OsStr) -> bool {
     matches!(Location::parse(location), Ok(Location::Url { scheme, .. }) if FLAT.contains(&scheme.as_str()))
 }
 
+/// Whether a URL is of a store that can say on which machines the bytes of a file lie, and where tasks may run.
+pub fn has_hosts(location: &OsStr) -> bool {
+    matches!(Location::parse(location), Ok(Location::Url { scheme, .. }) if matches!(&*scheme, "hdfs" | "viewfs"))
+}
+
 /// The file or folder that a path or, where built in, a URL names. Errors show a path as far as it is text. `known` is
 /// what a listing has told about the file: it is not requested again, and different content is an error.
 pub fn open(

@@ -126,7 +126,7 @@ impl Table {
 }
 
 /// The ends as numbers, where they are numbers to Spark.
-fn ends(both: &ArrayRef) -> Option<(i64, i64)> {
+pub(super) fn ends(both: &ArrayRef) -> Option<(i64, i64)> {
     fn of<T: ArrowPrimitiveType<Native: Into<i64>>>(both: &dyn Array) -> Option<(i64, i64)> {
         let both = both.as_primitive::<T>();
         Some((both.value(0).into(), both.value(1).into()))

@@ -1,10 +1,9 @@
 package io.coldframe.spark;
 
-import java.util.ArrayList;
-import java.util.List;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
 /** One request to a table. Two that ask for the same of the same table are equal: Spark reads once for both. */
@@ -12,9 +11,12 @@ final class ColdframeBatch implements Batch {
   private final OpenTable table;
   private final StructType required;
   private final String request;
+  private final DataType[] keys;
   private InputPartition[] planned;
 
-  ColdframeBatch(OpenTable table, StructType required, String request) {
+  /** {@code keys}: the types of the partition columns, where the request asks for tasks of one partition each. */
+  ColdframeBatch(OpenTable table, StructType required, String request, DataType[] keys) {
+    this.keys = keys;
     this.table = table;
     this.required = required;
     this.request = request;
@@ -23,11 +25,7 @@ final class ColdframeBatch implements Batch {
   @Override
   public synchronized InputPartition[] planInputPartitions() {
     if (planned == null) {
-      List<InputPartition> tasks = new ArrayList<>();
-      for (byte[] task : table.plan(request)) {
-        tasks.add(new ColdframePartition(task));
-      }
-      planned = tasks.toArray(new InputPartition[0]);
+      planned = Planned.partitions(table.plan(request), keys);
     }
     return planned;
   }

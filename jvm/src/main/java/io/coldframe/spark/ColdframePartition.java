@@ -3,12 +3,20 @@ package io.coldframe.spark;
 import org.apache.spark.sql.connector.read.InputPartition;
 
 /** What one task reads, as the native library has planned it. */
-final class ColdframePartition implements InputPartition {
+class ColdframePartition implements InputPartition {
   private static final long serialVersionUID = 1L;
 
   final byte[] task;
+  /** The driver alone asks for them. */
+  private final transient String[] hosts;
 
-  ColdframePartition(byte[] task) {
+  ColdframePartition(byte[] task, String[] hosts) {
     this.task = task;
+    this.hosts = hosts;
+  }
+
+  @Override
+  public String[] preferredLocations() {
+    return hosts == null ? new String[0] : hosts;
   }
 }

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
+import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
@@ -11,16 +12,23 @@ import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.Statistics;
+import org.apache.spark.sql.connector.read.SupportsReportPartitioning;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeFiltering;
+import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
+import org.apache.spark.sql.connector.read.partitioning.Partitioning;
+import org.apache.spark.sql.connector.read.partitioning.UnknownPartitioning;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.sources.In;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /** One use of a table: its columns, its filters, its limit. */
-final class ColdframeScan implements Scan, SupportsReportStatistics, SupportsRuntimeFiltering {
+final class ColdframeScan
+    implements Scan, SupportsReportStatistics, SupportsReportPartitioning, SupportsRuntimeFiltering {
   /** Of a join's other side: more of them would cost more on their way to the tasks than they save there. */
   private static final int MOST_VALUES = 10_000;
 
@@ -28,13 +36,15 @@ final class ColdframeScan implements Scan, SupportsReportStatistics, SupportsRun
   private final Map<String, String> options;
   private final StructType required;
   private final Predicate[] taken;
-  private final long limit;
+  private final FirstRows first;
   private final String aggregates;
   private final List<String> filters;
   private final StructType schema;
   private boolean isStream;
   /** What a join's other side has told, while the query runs. */
   private List<String> runtime = new ArrayList<>();
+  /** Partition columns of which each task has one value; none before Spark has asked for them. */
+  private List<StructField> keys = new ArrayList<>();
 
   ColdframeScan(
       OpenTable table,
@@ -43,13 +53,13 @@ final class ColdframeScan implements Scan, SupportsReportStatistics, SupportsRun
       StructType required,
       List<String> filters,
       Predicate[] taken,
-      long limit,
+      FirstRows first,
       String aggregates) {
     this.table = table;
     this.options = options;
     this.required = required;
     this.taken = taken;
-    this.limit = limit;
+    this.first = first;
     this.aggregates = aggregates;
     this.filters = filters;
     this.schema = schema;
@@ -59,7 +69,13 @@ final class ColdframeScan implements Scan, SupportsReportStatistics, SupportsRun
     List<String> all = new ArrayList<>(filters);
     all.addAll(more);
     return "{\"columns\":" + columns + ",\"schema\":" + table.json(required) + ",\"filters\":" + Json.texts(all)
-        + (limit < 0 ? "" : ",\"limit\":" + limit) + ",\"aggregates\":" + aggregates + "}";
+        + first.request + (keys.isEmpty() ? "" : ",\"by_partition\":true") + ",\"aggregates\":" + aggregates + "}";
+  }
+
+  /** A request with another part, which begins with a comma. */
+  String request(String more) {
+    String plain = request(new ArrayList<>(), false);
+    return plain.substring(0, plain.length() - 1) + more + "}";
   }
 
   @Override
@@ -82,7 +98,7 @@ final class ColdframeScan implements Scan, SupportsReportStatistics, SupportsRun
         + "] [pushed filters: "
         + String.join(", ", filters) + "]"
         + (options.containsKey("filter") ? " [filter: " + options.get("filter") + "]" : "")
-        + (limit < 0 ? "" : " [pushed limit: " + limit + "]");
+        + first.shown;
   }
 
   /** A stream needs no file before there is one: neither this nor what Spark asks before opens the table. */
@@ -94,7 +110,25 @@ final class ColdframeScan implements Scan, SupportsReportStatistics, SupportsRun
 
   @Override
   public synchronized Batch toBatch() {
-    return new ColdframeBatch(table, required, request(runtime, false));
+    DataType[] types = keys.stream().map(StructField::dataType).toArray(DataType[]::new);
+    return new ColdframeBatch(table, required, request(runtime, false), types);
+  }
+
+  /** By the values of partition columns that the query reads: a join or group by these needs no shuffle. */
+  @Override
+  public synchronized Partitioning outputPartitioning() {
+    boolean isWanted = SQLConf.get().v2BucketingEnabled() && aggregates == null && !isStream;
+    long[] found = isWanted ? table.partitioning(request(new ArrayList<>(), false)) : new long[0];
+    keys = new ArrayList<>();
+    if (found.length < 2) {
+      return new UnknownPartitioning(0);
+    }
+    for (int at = 1; at < found.length; at++) {
+      keys.add(required.fields()[(int) found[at]]);
+    }
+    Expression[] columns =
+        keys.stream().map(key -> Expressions.identity(Filters.quoted(key.name()))).toArray(Expression[]::new);
+    return new KeyGroupedPartitioning(columns, (int) found[0]);
   }
 
   /** Those that the query reads and whose values the library compares as Spark does. */

@@ -3,11 +3,13 @@ package io.coldframe.spark;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.connector.expressions.SortOrder;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
 import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
+import org.apache.spark.sql.connector.read.SupportsPushDownTopN;
 import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
 import org.apache.spark.sql.types.StructType;
 
@@ -16,6 +18,7 @@ final class ColdframeScanBuilder
     implements SupportsPushDownRequiredColumns,
         SupportsPushDownV2Filters,
         SupportsPushDownLimit,
+        SupportsPushDownTopN,
         SupportsPushDownAggregates {
   private final OpenTable table;
   private final Map<String, String> options;
@@ -23,7 +26,7 @@ final class ColdframeScanBuilder
   private StructType required;
   private Predicate[] taken = {};
   private final List<String> filters = new ArrayList<>();
-  private long limit = -1;
+  private FirstRows first = FirstRows.ALL;
   /** As JSON; null where rows are asked for. */
   private String aggregates;
 
@@ -68,7 +71,26 @@ final class ColdframeScanBuilder
   /** Each task stops at the limit; Spark, whose default is that a limit is pushed in part, stops at that of all of them. */
   @Override
   public boolean pushLimit(int rows) {
-    limit = rows;
+    first = FirstRows.limit(rows);
+    return true;
+  }
+
+  /** In part: metadata may show which rows are none of the first, and Spark, which sorts the others, never sees them. */
+  @Override
+  public boolean pushTopN(SortOrder[] orders, int rows) {
+    String asked = FirstRows.question(orders, rows);
+    String filter = asked == null || aggregates != null ? null : table.top(scan().request(asked));
+    if (filter == null) {
+      return false;
+    }
+    filters.add(filter);
+    first = FirstRows.top(orders, rows);
+    return true;
+  }
+
+  /** Of limits and of orders: both interfaces have a method of this name, each with a body of its own. */
+  @Override
+  public boolean isPartiallyPushed() {
     return true;
   }
 
@@ -90,6 +112,10 @@ final class ColdframeScanBuilder
 
   @Override
   public ColdframeScan build() {
-    return new ColdframeScan(table, schema, options, required, filters, taken, limit, aggregates);
+    return scan();
+  }
+
+  private ColdframeScan scan() {
+    return new ColdframeScan(table, schema, options, required, filters, taken, first, aggregates);
   }
 }

@@ -1,7 +1,6 @@
 package io.coldframe.spark;
 
 import io.coldframe.ColdframeError;
-import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.spark.sql.connector.read.InputPartition;
@@ -11,6 +10,7 @@ import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.apache.spark.sql.connector.read.streaming.ReadAllAvailable;
 import org.apache.spark.sql.connector.read.streaming.ReadLimit;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -106,8 +106,7 @@ final class ColdframeStream implements MicroBatchStream, SupportsTriggerAvailabl
   @Override
   public InputPartition[] planInputPartitions(Offset from, Offset to) {
     byte[] tasks = NativeStream.plan(stream, ((Entry) from).number, ((Entry) to).number, Json.bytes(request));
-    List<byte[]> all = OpenTable.framed(tasks);
-    return all.stream().map(ColdframePartition::new).toArray(InputPartition[]::new);
+    return Planned.partitions(tasks, new DataType[0]);
   }
 
   @Override

@@ -8,11 +8,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.NamedReference;
-import org.apache.spark.sql.types.BooleanType;
-import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.LongType;
-import org.apache.spark.sql.types.ShortType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
@@ -43,8 +39,8 @@ final class ColumnStatistics {
     values.put("nullCount", known[at] < 0 ? OptionalLong.empty() : OptionalLong.of(known[at]));
     values.put("distinctCount", known[at + 1] < 0 ? OptionalLong.empty() : OptionalLong.of(known[at + 1]));
     boolean hasEnds = known[at + 2] != 0;
-    values.put("min", hasEnds ? Optional.of(value(type, known[at + 3])) : Optional.empty());
-    values.put("max", hasEnds ? Optional.of(value(type, known[at + 4])) : Optional.empty());
+    values.put("min", hasEnds ? Optional.of(Planned.number(known[at + 3], type)) : Optional.empty());
+    values.put("max", hasEnds ? Optional.of(Planned.number(known[at + 4], type)) : Optional.empty());
     values.put("avgLen", OptionalLong.empty());
     values.put("maxLen", OptionalLong.empty());
     values.put("histogram", Optional.empty());
@@ -61,19 +57,5 @@ final class ColumnStatistics {
     } catch (ClassNotFoundException e) {
       throw new IllegalStateException(e); // whoever asks has the interface
     }
-  }
-
-  /** As Spark's rows have it. */
-  private static Object value(DataType type, long value) {
-    if (type instanceof BooleanType) {
-      return value != 0;
-    }
-    if (type instanceof LongType) {
-      return value;
-    }
-    if (type instanceof ByteType) {
-      return (byte) value;
-    }
-    return type instanceof ShortType ? (Object) (short) value : (Object) (int) value;
   }
 }

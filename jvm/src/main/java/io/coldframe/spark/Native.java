@@ -35,7 +35,16 @@ final class Native {
    */
   static native long[] statistics(long table, byte[] request);
 
-  /** The tasks that answer a request, each behind its length in 4 bytes. */
+  /**
+   * Where each task can be of one partition only: the number of partitions, then the places of their columns among those of the
+   * request. Empty where that is not worth its tasks, or nothing is known.
+   */
+  static native long[] partitioning(long table, byte[] request);
+
+  /** A filter that keeps the first rows in the order that a request has as {@code top}, as JSON; null where it would keep all. */
+  static native byte[] top(long table, byte[] request);
+
+  /** The tasks that answer a request: {@link Planned} reads them. */
   static native byte[] plan(long table, byte[] request);
 
   static native void closeTable(long table);

@@ -2,7 +2,6 @@ package io.coldframe.spark;
 
 import java.lang.ref.PhantomReference;
 import java.lang.ref.ReferenceQueue;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -128,19 +127,17 @@ final class OpenTable {
     return Native.statistics(number(), Json.bytes(request));
   }
 
-  List<byte[]> plan(String request) {
-    return framed(Native.plan(number(), Json.bytes(request)));
+  long[] partitioning(String request) {
+    return Native.partitioning(number(), Json.bytes(request));
   }
 
-  /** Tasks that each have their length before them. */
-  static List<byte[]> framed(byte[] bytes) {
-    ByteBuffer all = ByteBuffer.wrap(bytes);
-    List<byte[]> tasks = new ArrayList<>();
-    while (all.hasRemaining()) {
-      byte[] task = new byte[all.getInt()];
-      all.get(task);
-      tasks.add(task);
-    }
-    return tasks;
+  /** A filter that keeps the first rows in an order; null where it would keep all. */
+  String top(String request) {
+    byte[] filter = Native.top(number(), Json.bytes(request));
+    return filter == null ? null : new String(filter, StandardCharsets.UTF_8);
+  }
+
+  byte[] plan(String request) {
+    return Native.plan(number(), Json.bytes(request));
   }
 }

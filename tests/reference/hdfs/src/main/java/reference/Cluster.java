@@ -18,7 +18,8 @@ import org.apache.hadoop.hdfs.MiniDFSNNTopology;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
 
 /**
- * Cluster DIR [ha]: an HDFS of two DataNodes below DIR, on the loopback.
+ * Cluster DIR [ha | named]: an HDFS of two DataNodes below DIR, on the loopback. Named, these are {@code data0} and {@code data1}; clients
+ * still go to their addresses, but WebHDFS sends them to the names.
  *
  * <p>Prints {@code READY URL CONF WEB}: the URL of its root, the directory that HADOOP_CONF_DIR should name, and where the first
  * NameNode has its web server. Then each line of standard input is a command, answered by {@code OK} or {@code FAILED why}; the end of the input ends the cluster.
@@ -38,6 +39,7 @@ public final class Cluster {
   public static void main(String[] args) throws Exception {
     File base = new File(args[0]).getAbsoluteFile();
     boolean ha = args.length > 1 && args[1].equals("ha");
+    boolean named = args.length > 1 && args[1].equals("named");
     Configuration conf = new Configuration();
     conf.set(MiniDFSCluster.HDFS_MINIDFS_BASEDIR, new File(base, "data").getPath());
     // Small blocks, so that a small file is on both DataNodes.
@@ -46,6 +48,9 @@ public final class Cluster {
     MiniDFSCluster.Builder builder = new MiniDFSCluster.Builder(conf).numDataNodes(2).format(true);
     if (ha) {
       builder.nnTopology(MiniDFSNNTopology.simpleHATopology());
+    }
+    if (named) {
+      builder.hosts(new String[] {"data0", "data1"});
     }
     MiniDFSCluster cluster = builder.build();
     if (ha) {

@@ -1,0 +1,143 @@
+//! `ORDER BY column LIMIT n`: a filter that keeps the first n rows, and most often few others.
+//!
+//! ```text
+//! ORDER BY a DESC LIMIT 10     stripes with a in 0..99 (50 rows), 100..199 (50), 200..299 (50)
+//!                              of the last one alone, 50 rows have a >= 200: rows with less cannot be among the first 10
+//! ```
+//!
+//! Where the extremes of units (of any part of the files) show that n rows lie at or before a value, later rows are not needed, and
+//! the filter prunes their files, stripes and row groups. Spark sorts what passes. Later columns of an order only settle ties.
+
+use arrow_schema::DataType;
+use coldframe::{Extremes, OnError, Result};
+use serde_json::{Value as Json, json};
+
+use super::statistics::ends;
+use super::{Request, Table, json};
+use crate::filter::{self, Columns};
+use crate::types;
+
+/// How many files are opened for it at most: the first and the last ones, since files often lie in the order of their values.
+const MOST_OPENED: usize = 64;
+
+/// The first rows in the order of a column.
+#[derive(Clone, Debug)]
+struct Top {
+    column: String,
+    descending: bool,
+    nulls_first: bool,
+    rows: u64,
+}
+
+impl Top {
+    fn parse(said: &Json) -> Option<Self> {
+        let is = |name: &str| said.get(name)?.as_bool();
+        Some(Self {
+            column: said.get("name")?.as_str()?.to_owned(),
+            descending: is("descending")?,
+            nulls_first: is("nulls_first")?,
+            rows: said.get("rows")?.as_u64().filter(|rows| *rows > 0)?,
+        })
+    }
+
+    /// The value that so many rows do not lie behind, as the units' metadata show; `None` if they do not.
+    fn bound(&self, units: &[Extremes]) -> Option<i64> {
+        let of = |unit: &Extremes| {
+            let column = unit.columns.first().filter(|column| column.values > 0)?;
+            let (low, high) = ends(column.ends.as_ref()?)?;
+            Some((if self.descending { low } else { high }, column.values))
+        };
+        let mut known: Vec<(i64, u64)> = units.iter().filter_map(of).collect();
+        known.sort_unstable_by_key(|(end, _)| *end);
+        if self.descending {
+            known.reverse();
+        }
+        let mut rows = 0u64;
+        for (end, values) in known {
+            rows = rows.saturating_add(values);
+            if rows >= self.rows {
+                return Some(end);
+            }
+        }
+        None
+    }
+}
+
+impl Table {
+    /// A filter in Spark's words that keeps the first rows in the order of a column, as a request asks for them (`"top": {..}`);
+    /// `None` where metadata do not show that one can be left out.
+    pub fn top(&self, said: &[u8]) -> Result<Option<String>> {
+        let request = Request::parse(said)?;
+        let Some(top) = json(said)?.get("top").and_then(Top::parse) else { return Ok(None) };
+        // Rows that damage takes away do not count.
+        let (files, is_whole) = (self.dataset.schema()?, self.options.on_error == OnError::Raise);
+        let name = self.name_of(&top.column)?;
+        let kinds = (files.field_with_name(&name), self.spark.field_with_name(&top.column));
+        let (Ok(own), Ok(spark)) = kinds else { return Ok(None) };
+        let is_same = own.data_type() == spark.data_type();
+        let has_order = own.data_type().is_signed_integer() || *own.data_type() == DataType::Date32;
+        if !(is_whole && is_same && has_order) {
+            return Ok(None);
+        }
+        let scan = self.scan(&request, std::slice::from_ref(&name))?;
+        let predicate = self.condition(&request)?.map(|condition| condition.bind(&files)).transpose()?;
+        let mut asked = self.dataset.matching(predicate.as_ref())?;
+        // Of a format without such metadata, one file says so.
+        let probe = asked.get(..asked.len().min(1)).unwrap_or_default();
+        if scan.extremes(probe)?.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        if asked.len() > MOST_OPENED {
+            let half = MOST_OPENED / 2;
+            asked.drain(half..asked.len() - half);
+        }
+        let units: Vec<Extremes> = scan.extremes(&asked)?.into_iter().flatten().flatten().collect();
+        let Some(bound) = top.bound(&units) else { return Ok(None) };
+        let op = if top.descending { ">=" } else { "<=" };
+        let column = json!({"name": [top.column]});
+        let value = json!({"type": types::type_to_spark(spark.data_type())?, "value": bound.to_string()});
+        let mut made = json!({"op": op, "args": [column, value]});
+        if top.nulls_first {
+            made = json!({"op": "OR", "args": [made, {"op": "IS_NULL", "args": [column]}]});
+        }
+        let made = made.to_string();
+        let is_taken = filter::condition(&made, Columns { spark: &self.spark, files: &files }).is_some();
+        Ok(is_taken.then_some(made))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int32Array};
+    use coldframe::ColumnExtremes;
+
+    use super::*;
+
+    fn unit(values: u64, low: i32, high: i32) -> Extremes {
+        let ends: ArrayRef = Arc::new(Int32Array::from(vec![low, high]));
+        Extremes { rows: values, columns: vec![ColumnExtremes { values, ends: Some(ends) }] }
+    }
+
+    fn top(rows: u64, descending: bool) -> Top {
+        let said = json!({"name": "a", "descending": descending, "nulls_first": false, "rows": rows});
+        Top::parse(&said).unwrap()
+    }
+
+    #[test]
+    fn so_many_rows_lie_at_or_before_the_bound() {
+        let mut units = vec![unit(5, 0, 9), unit(5, 20, 29), unit(5, 5, 14), unit(0, 99, -99)];
+        for (rows, ascending, descending) in [(1, 9, 20), (5, 9, 20), (6, 14, 5), (11, 29, 0)] {
+            assert_eq!(top(rows, false).bound(&units), Some(ascending), "{rows}");
+            assert_eq!(top(rows, true).bound(&units), Some(descending), "{rows}");
+        }
+        assert_eq!(top(16, false).bound(&units), None);
+        // Units whose ends are not known do not count.
+        units[0].columns[0].ends = None;
+        assert_eq!(top(6, false).bound(&units), Some(29));
+        assert!(
+            Top::parse(&json!({"name": "a", "descending": true, "nulls_first": true, "rows": 0})).is_none()
+        );
+    }
+}

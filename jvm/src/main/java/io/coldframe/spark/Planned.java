@@ -1,0 +1,107 @@
+package io.coldframe.spark;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.types.BooleanType;
+import org.apache.spark.sql.types.ByteType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.LongType;
+import org.apache.spark.sql.types.ShortType;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/** A task as the native library has planned it, and what only the driver needs to know of it: {@code planned.rs} has the bytes. */
+final class Planned {
+  /** Bytes of a file that a task reads. */
+  static final class Range {
+    final String path;
+    final long start;
+    final long end;
+
+    Range(String path, long start, long end) {
+      this.path = path;
+      this.start = start;
+      this.end = end;
+    }
+  }
+
+  final byte[] task;
+  /** The values of its partition; null where tasks may be of several. */
+  final InternalRow key;
+
+  /** What it reads in a store that can say where that lies. */
+  final List<Range> ranges = new ArrayList<>();
+
+  private Planned(ByteBuffer from, DataType[] keys) {
+    task = bytes(from);
+    Object[] values = new Object[from.getInt()];
+    for (int at = 0; at < values.length; at++) {
+      values[at] = value(from, keys[at]);
+    }
+    key = values.length == 0 ? null : new GenericInternalRow(values);
+    for (int left = from.getInt(); left > 0; left--) {
+      ranges.add(new Range(text(from), from.getLong(), from.getLong()));
+    }
+  }
+
+  /** The tasks of a plan as Spark has them. {@code keys}: the types of the columns that tasks are partitioned by. */
+  static InputPartition[] partitions(byte[] planned, DataType[] keys) {
+    ByteBuffer all = ByteBuffer.wrap(planned);
+    Map<String, String> settings = new HashMap<>();
+    for (int left = all.getInt(); left > 0; left--) {
+      settings.put(text(all), text(all));
+    }
+    List<Planned> tasks = new ArrayList<>();
+    while (all.hasRemaining()) {
+      tasks.add(new Planned(all, keys));
+    }
+    BlockHosts hosts = BlockHosts.of(tasks, settings);
+    return tasks.stream().map(one -> one.partition(hosts.of(one))).toArray(InputPartition[]::new);
+  }
+
+  private ColdframePartition partition(String[] hosts) {
+    return key == null ? new ColdframePartition(task, hosts) : new KeyedPartition(task, hosts, key);
+  }
+
+  private static byte[] bytes(ByteBuffer from) {
+    byte[] bytes = new byte[from.getInt()];
+    from.get(bytes);
+    return bytes;
+  }
+
+  private static String text(ByteBuffer from) {
+    return new String(bytes(from), StandardCharsets.UTF_8);
+  }
+
+  /** As Spark's rows have it. */
+  private static Object value(ByteBuffer from, DataType type) {
+    switch (from.get()) {
+      case 0:
+        return null;
+      case 1:
+        return number(from.getLong(), type);
+      default:
+        return UTF8String.fromBytes(bytes(from));
+    }
+  }
+
+  /** A number as Spark's rows have it: of dates, too. */
+  static Object number(long value, DataType type) {
+    if (type instanceof BooleanType) {
+      return value != 0;
+    }
+    if (type instanceof LongType) {
+      return value;
+    }
+    if (type instanceof ByteType) {
+      return (byte) value;
+    }
+    return type instanceof ShortType ? (Object) (short) value : (Object) (int) value;
+  }
+}

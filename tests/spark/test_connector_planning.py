@@ -1,0 +1,114 @@
+"""The connector for the JVM: tables in partition folders are joined and grouped by these without a shuffle.
+
+The judge is the same query with that turned off, by Spark's own setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from spark_data import held
+
+import coldframe as cf
+from coldframe.spark.connector import is_loaded
+
+SETTING = "spark.sql.sources.v2.bucketing.enabled"
+CONF = {
+    SETTING: "true",
+    "spark.sql.sources.v2.bucketing.pushPartValues.enabled": "true",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+}
+NULL = "__HIVE_DEFAULT_PARTITION__"
+KEYS = {
+    "whole": ["-1", "2", "10", NULL],
+    "day": ["1969-12-31", "2014-01-01", "2014-01-02", NULL],
+    "city": ["a%20b", "\u00e4", "z", NULL],
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _connector(spark: SparkSession) -> Iterator[None]:
+    if not is_loaded(spark):
+        pytest.skip("no jar of the connector here (make jar): not tried")
+    before = {name: spark.conf.get(name) for name in CONF}
+    for name, value in CONF.items():
+        spark.conf.set(name, value)
+    yield
+    for name, old in before.items():
+        spark.conf.set(name, str(old))
+    assert held(spark) == [0, 0]
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """For each kind of key two tables: `left` with two files a value, `right` without the first value."""
+    root = tmp_path_factory.mktemp("keys")
+    for key, values in KEYS.items():
+        for at, value in enumerate(values):
+            for side, files in (("left", (0, 1)), ("right", (0,) if at else ())):
+                folder = root / key / side / f"{key}={value}"
+                folder.mkdir(parents=True, exist_ok=True)
+                for file in files:
+                    ids = [at * 100 + file * 10 + number for number in range(5)]
+                    rows = pa.table({"id": pa.array(ids, pa.int64()), "n": pa.array(ids, pa.int32())})
+                    cf.write(rows, folder / f"{file}.orc", format="orc")
+    return root
+
+
+def load(spark: SparkSession, path: Path, name: str, **options: str) -> None:
+    spark.read.format("coldframe").options(**options).load(str(path)).createOrReplaceTempView(name)
+
+
+def plan(frame: DataFrame) -> str:
+    return str(frame._jdf.queryExecution().executedPlan().toString())
+
+
+def judged(spark: SparkSession, query: str) -> list[str]:
+    """The rows with the setting, which must be those without it; and whether rows were shuffled with it."""
+    spark.conf.set(SETTING, "false")
+    shuffled = spark.sql(query)
+    expected = sorted(map(str, shuffled.collect()))
+    assert "Exchange" in plan(shuffled)
+    spark.conf.set(SETTING, "true")
+    found = spark.sql(query)
+    assert sorted(map(str, found.collect())) == expected
+    assert expected
+    return ["Exchange"] if "Exchange hashpartitioning" in plan(found) else []
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_joins_and_groups_by_the_key(spark: SparkSession, tables: Path, key: str) -> None:
+    for side in ("left", "right"):
+        # Each file is a task of its own; those of one key come together.
+        load(spark, tables / key / side, side, split_bytes="1")
+    join = f"from left l left join right r on l.{key} = r.{key}"
+    for query in (
+        f"select l.{key}, l.id, r.n {join}",
+        f"select l.{key}, count(*), sum(r.n) {join} where l.id > 2 group by l.{key}",
+    ):
+        assert judged(spark, query) == [], query
+
+
+def test_types_are_those_of_the_user(spark: SparkSession, tables: Path) -> None:
+    for side in ("left", "right"):
+        path = str(tables / "whole" / side)
+        frame = spark.read.format("coldframe").schema("whole smallint, id bigint").load(path)
+        frame.createOrReplaceTempView(side)
+    query = "select l.whole, l.id, r.id from left l join right r on l.whole = r.whole"
+    assert judged(spark, query) == []
+
+
+def test_what_a_join_tells_keeps_the_partitions(spark: SparkSession, tables: Path, tmp_path: Path) -> None:
+    load(spark, tables / "day" / "left", "left")
+    days = spark.sql("select date'2014-01-02' as at, 1 as wanted union all select date'2014-01-01', 0")
+    days.write.parquet(str(tmp_path / "days"))
+    spark.read.parquet(str(tmp_path / "days")).createOrReplaceTempView("days")
+    query = """select /*+ BROADCAST(days) */ day, count(*), sum(id) from left join days on day = at
+               where wanted = 1 group by day"""
+    assert "dynamicpruning" in plan(spark.sql(query))
+    assert judged(spark, query.replace("count(*)", "count(*), 1")) in ([], ["Exchange"])
