@@ -129,3 +129,16 @@ def test_a_single_file_has_no_more_than_itself(tmp_path: Path) -> None:
     assert contents(tmp_path / "a.orc", format="orc") == []
     with pytest.raises(ValueError, match="no option `tabel`"):
         contents(ROOT, format="hbase", options={"tabel": "x"})
+
+
+def test_writes_that_a_list_does_not_count() -> None:
+    table = DATA / "hive" / "files" / "hive2_changes"
+
+    def told(valid: str) -> dict[str, int]:
+        found = held(table, "orc", acid_valid_write_ids=valid)
+        assert all(one["visible"] and one["taken"] is False for one in found.values())
+        return {kind: one["count"] for (kind, _), one in found.items()}
+
+    assert held(table, "orc") == {} == told("t:7:9223372036854775807::")
+    assert told("t:5:9223372036854775807::") == {"later writes": 2}
+    assert told("t:7:5:5:3") == {"open writes": 1}, "aborted writes are shown to nobody"

@@ -7,13 +7,14 @@ use arrow_schema::SchemaRef;
 use coldframe_core::io::Folder;
 use coldframe_core::options::Options as _;
 use coldframe_core::{
-    BatchWriter, Capabilities, Error, Format, OpenOptions, OptionSpec, Piece, Result, Source, TableFile,
-    WriteOptions,
+    BatchWriter, Capabilities, Content, Error, Format, OpenOptions, OptionSpec, Piece, Result, Source,
+    TableFile, WriteOptions,
 };
 use coldframe_orc::{Options, OrcFormat};
 
 use crate::state;
 use crate::table::AcidTable;
+use crate::write_ids::WriteIds;
 
 coldframe_core::options! {
     /// How the directory of a transactional table is opened.
@@ -32,6 +33,12 @@ coldframe_core::options! {
     struct Given for OpenOptions {
         flatten files: coldframe_orc::OpenOptions;
         flatten table: TableOptions;
+    }
+}
+
+impl TableOptions {
+    fn ids(&self) -> Result<Option<WriteIds>> {
+        self.acid_valid_write_ids.as_deref().map(str::parse).transpose()
     }
 }
 
@@ -63,7 +70,7 @@ impl Format for HiveFormat {
         recorded: &[Piece],
     ) -> Result<Arc<dyn TableFile>> {
         let Given { files, table } = Given::read(self.name(), &options.extra)?;
-        let ids = table.acid_valid_write_ids.map(|list| list.parse().map(Arc::new)).transpose()?;
+        let ids = table.ids()?.map(Arc::new);
         match source {
             Source::Folder { .. } if table.acid && files.row_numbers.is_some() => Err(Error::unsupported(
                 "`row_numbers` with the directory of a transactional Hive table: its rows are those of many files",
@@ -78,6 +85,22 @@ impl Format for HiveFormat {
             )),
             Source::File { .. } => coldframe_orc::open(source, &files, options),
         }
+    }
+
+    /// Writes that the list does not count: open ones, and those later than it.
+    fn contents(&self, source: &Source, options: &OpenOptions) -> Result<Vec<Content>> {
+        let Given { table, .. } = Given::read(self.name(), &options.extra)?;
+        let (Source::Folder { folder, .. }, Some(ids)) = (source, table.ids()?) else {
+            return Ok(Vec::new());
+        };
+        let found = state::uncounted(folder.as_ref(), &ids)?;
+        let left_out = |kind, count, note: &str| {
+            (count > 0).then(|| Content::new(kind, "", Some(false)).counted(count, "directories").noted(note))
+        };
+        let later = "writes later than those that are known: whether they count is not known";
+        let open = "writes that are open: nobody knows yet whether they will count";
+        let all = [left_out("later writes", found.later, later), left_out("open writes", found.open, open)];
+        Ok(all.into_iter().flatten().collect())
     }
 
     fn probe_folder(&self, folder: &dyn Folder) -> Result<bool> {

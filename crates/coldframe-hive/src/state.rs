@@ -151,6 +151,30 @@ pub(crate) fn current_files(folder: &dyn Folder, ids: Option<&WriteIds>) -> Resu
     Ok(files)
 }
 
+/// Directories of a table with writes that `ids` do not count, and that readers may be shown one day.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Uncounted {
+    /// Those with writes later than the list.
+    pub(crate) later: u64,
+    /// Those with open writes.
+    pub(crate) open: u64,
+}
+
+/// The directories with writes that `ids` do not count. Aborted writes are shown to nobody.
+pub(crate) fn uncounted(folder: &dyn Folder, ids: &WriteIds) -> Result<Uncounted> {
+    let mut found = Uncounted::default();
+    for entry in folder.list("")?.iter().filter(|e| e.is_folder && is_visible(e)) {
+        if let Some((write, _)) = parse_base(&entry.path) {
+            // What a compaction made may have others than the last.
+            found.later += u64::from(ids.is_later(write) && !ids.has_base(write, true));
+        } else if let Some(Delta { min, max, .. }) = parse_delta(&entry.path) {
+            found.later += u64::from(ids.is_later(max));
+            found.open += u64::from(ids.has_open(min, max));
+        }
+    }
+    Ok(found)
+}
+
 /// Fails if a compaction has merged writes that count with others that do not, and what it merged may be gone. Hive:
 /// `ACID_NOT_ENOUGH_HISTORY`.
 fn demand_history(folder: &dyn Folder, oldest: &str, visible: i64) -> Result<()> {

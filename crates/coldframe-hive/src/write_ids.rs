@@ -18,6 +18,8 @@ pub(crate) struct WriteIds {
     least_open: i64,
     /// Open and aborted writes, sorted.
     exceptions: Vec<i64>,
+    /// The open ones of them.
+    open: Vec<i64>,
 }
 
 impl FromStr for WriteIds {
@@ -30,10 +32,14 @@ impl FromStr for WriteIds {
         if rest.len() > 2 {
             return Err(unexpected(list));
         }
-        let listed = rest.iter().flat_map(|ids| ids.split(',')).filter(|id| !id.trim().is_empty());
-        let mut exceptions = listed.map(number).collect::<Result<Vec<_>>>()?;
+        let listed = |at: usize| {
+            let ids = rest.get(at).into_iter().flat_map(|ids| ids.split(','));
+            ids.filter(|id| !id.trim().is_empty()).map(number).collect::<Result<Vec<_>>>()
+        };
+        let open = listed(0)?;
+        let mut exceptions = [open.clone(), listed(1)?].concat();
         exceptions.sort_unstable();
-        Ok(Self { highest: number(highest)?, least_open: number(least_open)?, exceptions })
+        Ok(Self { highest: number(highest)?, least_open: number(least_open)?, exceptions, open })
     }
 }
 
@@ -47,6 +53,16 @@ impl WriteIds {
     /// Whether a write counts. Rows from before the table was transactional have write 0.
     pub(crate) fn has(&self, write: i64) -> bool {
         write <= self.highest && self.exceptions.binary_search(&write).is_err()
+    }
+
+    /// Whether a write is later than the list: whether it counts is not known.
+    pub(crate) fn is_later(&self, write: i64) -> bool {
+        write > self.highest
+    }
+
+    /// Whether any write from `least` to `most` is open.
+    pub(crate) fn has_open(&self, least: i64, most: i64) -> bool {
+        self.open.iter().any(|id| (least..=most).contains(id))
     }
 
     /// Whether any write from `least` to `most` counts.
@@ -95,6 +111,8 @@ mod tests {
         );
         assert!(ids.has_base(12, false) && !ids.has_base(11, false) && ids.has_base(i64::MIN, true));
         assert!(ids.has_base(9, false) && !ids.has_base(10, false));
+        assert!(ids.is_later(13) && !ids.is_later(12));
+        assert!(ids.has_open(10, 12) && ids.has_open(9, 9) && !ids.has_open(10, 10) && !ids.has_open(1, 8));
         // Nothing open, nothing aborted.
         let all: WriteIds = "null:7:9223372036854775807::".parse().unwrap();
         assert!(all.has_any(i64::MIN, i64::MAX) && all.has(7) && !all.has(8) && all.has_base(7, true));

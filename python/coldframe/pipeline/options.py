@@ -20,6 +20,8 @@ LEAVABLE = {
     "unflushed-edits": "edits",
     "unknown-regions": "regions",
     "tablets": "tablets",
+    "later-writes": "later writes",
+    "open-writes": "open writes",
 }
 """Parts of a directory that may be left behind: their names for users, and those in the core."""
 LOSSES: Mapping[str, str] = {

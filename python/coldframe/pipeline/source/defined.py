@@ -84,6 +84,8 @@ class TakenTable:
     """The parts of it that are not migrated."""
     location: str | None = None
     """Its own, readable."""
+    writes: WriteIds | None = None
+    """Those of a transactional table that the metastore knows."""
     is_handled: bool = False
     """Whether it is a table of another system, in a directory that may have others: see `handled`."""
 
@@ -243,13 +245,14 @@ class _Reader:
         parse_columns(in_hive(table.storage.columns))
         parse_columns(in_hive(table.keys), partitions=True)
         findings: list[Finding] = []
-        readings = Readings(table, self._writes(table, findings))
+        writes = self._writes(table, findings)
+        readings = Readings(table, writes)
         parts = list(self._parts(table, partitions, readings, findings))
         own = self.locations.readable(table.location) if table.location else None
         left_out = [one for one in findings if one.kind == "left out"]
         if left_out and not any(part.is_taken for part in parts):
             raise _LeftOut(left_out[0].text.removeprefix("left out: "))
-        made = TakenTable(table, tuple(parts), tuple(readings.all), tuple(findings), own)
+        made = TakenTable(table, tuple(parts), tuple(readings.all), tuple(findings), own, writes)
         return made, _kept(table, partitions)
 
     def _writes(self, table: Definition, findings: list[Finding]) -> WriteIds | None:

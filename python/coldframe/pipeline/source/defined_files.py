@@ -16,10 +16,11 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from coldframe._coldframe import ColdframeError, NotFoundError, SchemaError, parse_columns
+from coldframe._coldframe import ColdframeError, NotFoundError, SchemaError, contents, parse_columns
 from coldframe.hive.definition import in_hive
 from coldframe.hive.facts import are_folders_of
 from coldframe.hive.group import columns_of
+from coldframe.hive.write_ids import OPTION
 from coldframe.pipeline.file_access import root_of, with_one_name
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.records import Listing, SourceFile, Unread
@@ -41,7 +42,7 @@ from coldframe.pipeline.source.selection import Selection
 from coldframe.pipeline.source.store_listing import walked_in_store
 from coldframe.pipeline.source.tables import Table, TableSpec
 from coldframe.pipeline.source.whole_directories import Directory, look_at_directory
-from coldframe.sources import is_remote, options_for
+from coldframe.sources import is_remote, options_for, text_options
 from coldframe.spark.types import plain_schema
 
 __all__ = ["demand_apart", "look_at_defined", "place_in"]
@@ -157,6 +158,7 @@ class _Look:
         for part in table.parts:
             if part.location:
                 self._parts.setdefault(key_of(part.location), []).append(part)
+        self._later: list[str] = []
         self._unread: list[str] = []
         self._strange: list[str] = []
         self._count = 0
@@ -274,6 +276,8 @@ class _Look:
         below = f"{below}/{WHOLE}".lstrip("/") if file.is_folder else below
         place = place_in(part.place, below, len(part.keys))
         number = self._reading_of(part, file) if number is None else number
+        if file.format and self._has_unknown_writes(file, self._readings[number]):
+            self._later.append(file.path)
         file = replace(file, relative=place, reading=number, tables=self._sharing)
         self._inventory.add(file)
         if file.format:
@@ -294,6 +298,14 @@ class _Look:
         reason = f"{what}, where the metastore has {part.format}"
         return self._refused(file.format, reason)
 
+    def _has_unknown_writes(self, file: SourceFile, reading: Reading) -> bool:
+        """Whether a directory, read with all of its writes, has some that the metastore does not know."""
+        writes = self.table.writes
+        if writes is None or not file.is_folder or reading.by_spark or reading.refusal:
+            return False
+        # Of one that is read by a list, what it leaves out is told at the end of the run.
+        return OPTION not in reading.options and _has_later_writes(file, writes.text(self.table.name))
+
     def _refused(self, format: str, reason: str) -> int:
         refused = Reading(format, refusal=reason, is_only=False)
         if refused not in self._readings:
@@ -308,9 +320,29 @@ class _Look:
         if self._count:
             text = f"{self._count:,} files in no registered partition, such as {self._strange[0]}"
             yield Finding("unregistered", name, text, location=place)
+        if self._later:
+            text = (
+                f"writes later than the metastore knows, in {len(self._later):,} of its directories, such as"
+                f" {self._later[0]}: whether they count is not known, and all were migrated"
+            )
+            yield Finding("writes", name, text, location=self._later[0])
         if self._unread:
             text = f"{len(self._unread):,} places could not be looked at, such as {self._unread[0]}"
             yield Finding("unread", name, text, location=self._unread[0])
+
+
+def _has_later_writes(file: SourceFile, known: str) -> bool:
+    try:
+        found = contents(
+            file.path,
+            format=file.format or "",
+            storage_options=text_options(file.storage_options),
+            options={OPTION: known},
+        )
+    except (ColdframeError, OSError):
+        # Reading meets it again, and reports it.
+        return True
+    return any(one["kind"] == "later writes" for one in found)
 
 
 def _called(reading: Reading) -> str:

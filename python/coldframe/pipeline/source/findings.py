@@ -21,9 +21,9 @@ class Finding:
     """rows: another number than was migrated; format: another one than the bytes are of; missing: nothing is
     where files should be; empty: no files; unregistered: files that belong to no partition; elsewhere: a
     partition that lies outside of the source; unread: a place that could not be looked at; writes: open ones
-    of a transactional table, or nobody knows which count; refused: the metastore does not tell of a table;
-    left out: what is not migrated of a source that is a metastore; nothing: none of its tables lies in the
-    source."""
+    of a transactional table, later ones than the metastore knows, or nobody knows which count; refused: the
+    metastore does not tell of a table; left out: what is not migrated of a source that is a metastore;
+    nothing: none of its tables lies in the source."""
     table: str
     """As the metastore calls it: `database.table`."""
     text: str
