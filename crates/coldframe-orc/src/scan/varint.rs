@@ -45,6 +45,27 @@ pub(crate) fn long(bytes: &[u8]) -> Option<(u128, usize)> {
     None
 }
 
+/// How many bytes the first `count` varints of `bytes` take, whatever their length, and how many varints end in these; all bytes
+/// where fewer end.
+pub(crate) fn skip(bytes: &[u8], count: usize) -> (usize, usize) {
+    let (mut used, mut passed) = (0, 0);
+    while let Some(window) = bytes.get(used..).and_then(<[u8]>::first_chunk::<WINDOW>) {
+        let ends = ends(window).count_ones() as usize;
+        if passed + ends >= count {
+            break;
+        }
+        (used, passed) = (used + BLOCK, passed + ends);
+    }
+    for byte in bytes.iter().skip(used) {
+        if passed == count {
+            break;
+        }
+        used += 1;
+        passed += usize::from(*byte < 0x80);
+    }
+    (used, passed)
+}
+
 /// Bytes examined together.
 const BLOCK: usize = 64;
 /// The same, plus those that the word of the last one extends into.

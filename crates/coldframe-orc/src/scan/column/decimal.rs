@@ -90,6 +90,17 @@ impl ColumnReader for Decimals {
         Ok(array(typed.map_err(coldframe_core::arrow_error)?))
     }
 
+    fn skip(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<()> {
+        let count = self.present.read(rows, parent)?.valid;
+        match &mut self.data {
+            Unscaled::Integers(data) => data.skip(count).within(|| "DATA"),
+            Unscaled::Varints(data, scales) => {
+                skip_varints(data, count).within(|| "DATA")?;
+                scales.skip(count).within(|| "SECONDARY")
+            }
+        }
+    }
+
     fn stands(&self, into: &mut Vec<Stand>) {
         self.present.stands(into);
         match &self.data {
@@ -154,6 +165,19 @@ fn varints(
         stream.consume(used);
     }
     Ok(is_short && unzigzag_bound(largest) < most)
+}
+
+/// Passes over `count` varints, whatever their length.
+fn skip_varints(stream: &mut ByteStream, mut count: usize) -> Result<()> {
+    while count > 0 {
+        let (used, passed) = varint::skip(stream.fill(varint::LONGEST)?, count);
+        if used == 0 {
+            return Err(stream.ended("a varint of at most 128 bits"));
+        }
+        stream.consume(used);
+        count -= passed;
+    }
+    Ok(())
 }
 
 /// The largest absolute value of any number whose zigzag is at most `word`.
@@ -238,6 +262,14 @@ mod tests {
             assert_eq!((is_short, found.len()), (expected, values.len()));
             assert!(found.iter().zip(&values).all(|(found, value)| *found == i128::from(*value)));
             assert!(varints(&mut stream, 1, &mut [0; BATCH], &mut found, most).is_err());
+        }
+        for skipped in [0, 1, 7, 64, 1000, values.len() - 1] {
+            let mut stream = stream(bytes.clone());
+            skip_varints(&mut stream, skipped).unwrap();
+            let mut found = Vec::new();
+            varints(&mut stream, 1, &mut [0; BATCH], &mut found, u128::MAX).unwrap();
+            assert_eq!(found, [i128::from(values[skipped])]);
+            assert!(skip_varints(&mut stream, values.len() - skipped).is_err());
         }
         // The bound for short values is exact to the digit, too.
         for (value, most, expected) in

@@ -45,6 +45,11 @@ impl ColumnReader for Booleans {
         Ok(array(BooleanArray::new(bits, validity.nulls)))
     }
 
+    fn skip(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<()> {
+        let validity = self.present.read(rows, parent)?;
+        self.data.skip(validity.valid).within(|| "DATA")
+    }
+
     fn stands(&self, into: &mut Vec<Stand>) {
         self.present.stands(into);
         into.push(self.data.stand(StreamKind::Data));
@@ -63,6 +68,11 @@ impl ColumnReader for Bytes {
         self.data.read(dense(&mut values, &validity)).within(|| "DATA")?;
         to_rows(&mut values, &validity)?;
         Ok(array(primitive::<Int8Type, _>(values, validity.nulls)))
+    }
+
+    fn skip(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<()> {
+        let validity = self.present.read(rows, parent)?;
+        self.data.skip(validity.valid).within(|| "DATA")
     }
 
     fn stands(&self, into: &mut Vec<Stand>) {

@@ -164,6 +164,14 @@ impl BitRle {
         }
     }
 
+    /// Skips `n` bits.
+    pub(crate) fn skip(&mut self, n: usize) -> Result<()> {
+        let held = (self.held as usize).min(n);
+        self.read(held)?;
+        self.bytes.skip((n - held) / 8)?;
+        self.read((n - held) % 8).map(drop)
+    }
+
     /// Skips `run` bytes and then `bits` bits: a position of an index.
     pub(crate) fn skip_position(&mut self, run: usize, bits: usize) -> Result<()> {
         self.bytes.skip(run)?;
@@ -171,5 +179,37 @@ impl BitRle {
             self.read(bits)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coldframe_encoding::Limits;
+
+    use crate::layout::compression::Compression;
+    use crate::layout::proto::PostScript;
+
+    /// Bits in literals and in a run.
+    fn bits() -> BitRle {
+        let plain = Compression::new(&PostScript::default(), &Limits::default()).unwrap();
+        let stored = [0xfc, 0b1011_0010, 0b0111_0001, 0xff, 0x0f, 0x02, 0b1001_0110, 0xff, 0x81];
+        BitRle::new(ByteStream::new(stored.to_vec().into(), 0, plain))
+    }
+
+    #[test]
+    fn bits_that_are_skipped_are_those_that_would_be_read() {
+        let count = 8 * (4 + 5 + 1);
+        for first in 0..20 {
+            for skipped in 0..=count - first {
+                let (mut skipping, mut reading) = (bits(), bits());
+                assert_eq!(skipping.read(first).unwrap(), reading.read(first).unwrap());
+                skipping.skip(skipped).unwrap();
+                reading.read(skipped).unwrap();
+                let left = count - first - skipped;
+                assert_eq!(skipping.read(left).unwrap(), reading.read(left).unwrap(), "{first} {skipped}");
+                assert!(skipping.skip(1).is_err());
+            }
+        }
     }
 }
