@@ -111,9 +111,9 @@ pub fn strings(ends: Vec<i32>, data: Vec<u8>, nulls: Option<NullBuffer>, text: b
 }
 
 /// Binary values with these lengths, which must be those of the bytes.
-pub fn binary_of_lengths(lengths: &[u32], data: Vec<u8>, nulls: Option<NullBuffer>) -> Result<BinaryArray> {
+pub fn binary_of_lengths(lengths: &[u32], data: Buffer, nulls: Option<NullBuffer>) -> Result<BinaryArray> {
     let offsets = offsets_of_lengths(lengths, data.len())?;
-    BinaryArray::try_new(offsets, Buffer::from_vec(data), nulls).map_err(arrow_error)
+    BinaryArray::try_new(offsets, data, nulls).map_err(arrow_error)
 }
 
 /// Text values with these lengths, which must be those of the bytes; an error if a value is not UTF-8.
@@ -125,7 +125,7 @@ pub fn text_of_lengths(lengths: &[u32], data: Vec<u8>, nulls: Option<NullBuffer>
 /// allowed. Also returns which values those are.
 pub fn readable_text(
     lengths: &[u32],
-    data: Vec<u8>,
+    data: Buffer,
     nulls: Option<NullBuffer>,
     nullable: bool,
 ) -> Result<(StringArray, Vec<usize>)> {
@@ -183,11 +183,11 @@ fn text_array(offsets: OffsetBuffer<i32>, data: Vec<u8>, nulls: Option<NullBuffe
     if !data.is_ascii() {
         check_text(&offsets, &data)?;
     }
-    checked_text(offsets, data, nulls)
+    checked_text(offsets, data.into(), nulls)
 }
 
 /// Text whose values the caller, inside this module, has found to be UTF-8 and inside `data`.
-fn checked_text(offsets: OffsetBuffer<i32>, data: Vec<u8>, nulls: Option<NullBuffer>) -> Result<StringArray> {
+fn checked_text(offsets: OffsetBuffer<i32>, data: Buffer, nulls: Option<NullBuffer>) -> Result<StringArray> {
     if let Some(nulls) = nulls.as_ref().filter(|n| n.len() + 1 != offsets.len()) {
         let (expected, found) = (offsets.len() - 1, nulls.len());
         return Err(Error::corrupt(format!("expected nulls of {expected} values, found those of {found}")));
@@ -196,7 +196,7 @@ fn checked_text(offsets: OffsetBuffer<i32>, data: Vec<u8>, nulls: Option<NullBuf
     // `text_array` and `Gathered::text` call this only with offsets whose last is not behind the end of `data` and whose
     // values are all UTF-8: all bytes are ASCII, or `check_text` saw each value, or UTF-8 as a whole is cut at characters.
     #[expect(unsafe_code, reason = "the safe constructor would check the text again, a byte at a time")]
-    Ok(unsafe { StringArray::new_unchecked(offsets, Buffer::from_vec(data), nulls) })
+    Ok(unsafe { StringArray::new_unchecked(offsets, data, nulls) })
 }
 
 /// Whether a value begins or ends inside a character.
@@ -239,14 +239,14 @@ mod tests {
     fn a_value_that_is_not_text_costs_only_itself() {
         let data = b"ab\xe9cd\xc3\xa4".to_vec();
         let nulls = Some(NullBuffer::from(vec![true, true, false, true, true]));
-        let (text, malformed) = readable_text(&[2, 1, 0, 2, 2], data.clone(), nulls, true).unwrap();
+        let (text, malformed) = readable_text(&[2, 1, 0, 2, 2], data.clone().into(), nulls, true).unwrap();
         assert_eq!(malformed, [1]);
         assert_eq!(text.iter().collect::<Vec<_>>(), [Some("ab"), None, None, Some("cd"), Some("ä")]);
         // A map's key may not be null.
-        let (text, _) = readable_text(&[2, 1, 2, 2], data.clone(), None, false).unwrap();
+        let (text, _) = readable_text(&[2, 1, 2, 2], data.clone().into(), None, false).unwrap();
         assert_eq!(text.iter().collect::<Vec<_>>(), [Some("ab"), Some(""), Some("cd"), Some("ä")]);
         // A character split into two values makes both invalid.
-        let (text, malformed) = readable_text(&[6, 1], "abcdeä".into(), None, true).unwrap();
+        let (text, malformed) = readable_text(&[6, 1], "abcdeä".as_bytes().into(), None, true).unwrap();
         assert_eq!((malformed, text.null_count()), (vec![0, 1], 2));
     }
 
@@ -267,11 +267,11 @@ mod tests {
 
     #[test]
     fn lengths_must_be_those_of_the_bytes() {
-        assert!(binary_of_lengths(&[1, 2], vec![0; 4], None).is_err());
-        assert!(binary_of_lengths(&[u32::MAX, 1], vec![], None).is_err());
-        assert!(binary_of_lengths(&[1, 2], vec![0; 3], Some(NullBuffer::new_null(3))).is_err());
+        assert!(binary_of_lengths(&[1, 2], vec![0u8; 4].into(), None).is_err());
+        assert!(binary_of_lengths(&[u32::MAX, 1], Buffer::default(), None).is_err());
+        assert!(binary_of_lengths(&[1, 2], vec![0u8; 3].into(), Some(NullBuffer::new_null(3))).is_err());
         assert!(text_of_lengths(&[1, 2], vec![0; 3], Some(NullBuffer::new_null(3))).is_err());
-        assert_eq!(binary_of_lengths(&[1, 2], vec![0; 3], None).unwrap().len(), 2);
+        assert_eq!(binary_of_lengths(&[1, 2], vec![0u8; 3].into(), None).unwrap().len(), 2);
     }
 
     #[test]

@@ -135,7 +135,7 @@ pub fn text(
     if bytes.is_ascii() || is_text(lengths, &bytes) {
         return Ok((views.array(bytes, nulls)?, Vec::new()));
     }
-    let (text, malformed) = readable_text(lengths, bytes.to_vec(), nulls, nullable)?;
+    let (text, malformed) = readable_text(lengths, bytes, nulls, nullable)?;
     Ok((StringViewArray::from(&text), malformed))
 }
 
@@ -196,7 +196,7 @@ mod tests {
             let (lengths, bytes) = (lengths_of(&values), values.concat());
             let (found, malformed) = text(&lengths, Buffer::from_vec(bytes.clone()), None, true).unwrap();
             found.to_data().validate_full().unwrap();
-            let (plain, expected) = readable_text(&lengths, bytes, None, true).unwrap();
+            let (plain, expected) = readable_text(&lengths, bytes.into(), None, true).unwrap();
             prop_assert_eq!(malformed, expected);
             prop_assert_eq!(found, StringViewArray::from(&plain));
         }

@@ -189,7 +189,7 @@ impl Gathered {
         if !self.ascii && cuts_characters(&offsets, &self.bytes) {
             return Err(Error::invalid("expected the lengths of entries, found one that cuts a character"));
         }
-        checked_text(offsets, self.bytes, nulls)
+        checked_text(offsets, self.bytes.into(), nulls)
     }
 }
 

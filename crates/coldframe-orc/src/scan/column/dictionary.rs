@@ -69,8 +69,8 @@ pub(super) fn read(
     let total: u64 = sizes.iter().map(|size| u64::from(*size)).sum();
     let bytes = data.take(total).within(|| "DICTIONARY_DATA")?;
     if !is_text {
-        return Ok(Dictionary::Bytes(binary_of_lengths(&sizes, bytes, None)?));
+        return Ok(Dictionary::Bytes(binary_of_lengths(&sizes, bytes.into(), None)?));
     }
-    let (text, malformed) = readable_text(&sizes, bytes, None, false)?;
+    let (text, malformed) = readable_text(&sizes, bytes.into(), None, false)?;
     Ok(Dictionary::Text(Words::new(text), malformed))
 }

@@ -161,15 +161,14 @@ impl ColumnReader for Direct {
         let total: u64 = stored.iter().map(|length| u64::from(*length)).sum();
         self.bound.check("the text of a batch", rows, total)?;
         to_rows(&mut self.scratch, &validity)?;
+        let bytes = self.data.share(total).within(|| "DATA")?;
         if matches!(self.form, Form::TextView | Form::BinaryView) {
-            let bytes = self.data.share(total).within(|| "DATA")?;
             return self.views(bytes, validity.nulls);
         }
-        let bytes = self.data.take(total).within(|| "DATA")?;
         if self.form == Form::Binary {
-            return Ok(array(binary_of_lengths(&self.scratch, bytes, validity.nulls)?));
+            return Ok(array(binary_of_lengths(&self.scratch, bytes.into(), validity.nulls)?));
         }
-        let (text, misread) = readable_text(&self.scratch, bytes, validity.nulls, self.nullable)?;
+        let (text, misread) = readable_text(&self.scratch, bytes.into(), validity.nulls, self.nullable)?;
         self.misread = misread;
         if self.form != Form::Keyed {
             return Ok(array(text));
