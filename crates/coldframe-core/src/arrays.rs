@@ -9,11 +9,13 @@
 //! | module | holds |
 //! |---|---|
 //! | this | arrays from offsets, or from lengths |
+//! | [`chosen`] | some rows of a batch |
 //! | [`views`] | the same values as views |
 //! | [`blocks`] | views of values that lie anywhere in blocks |
 //! | [`words`] | a dictionary's entries, and values made from them |
 
 pub mod blocks;
+pub mod chosen;
 pub mod views;
 pub mod words;
 
@@ -193,8 +195,9 @@ fn checked_text(offsets: OffsetBuffer<i32>, data: Buffer, nulls: Option<NullBuff
         return Err(Error::corrupt(format!("expected nulls of {expected} values, found those of {found}")));
     }
     // SAFETY: `OffsetBuffer` is not empty, not negative and does not fall; the nulls are of as many values, as compared above;
-    // `text_array` and `Gathered::text` call this only with offsets whose last is not behind the end of `data` and whose
-    // values are all UTF-8: all bytes are ASCII, or `check_text` saw each value, or UTF-8 as a whole is cut at characters.
+    // `text_array`, `Gathered::text` and `chosen` call this only with offsets whose last is not behind the end of `data` and whose
+    // values are all UTF-8: all bytes are ASCII, or `check_text` saw each value, or UTF-8 as a whole is cut at characters, or they
+    // are whole values of another array of text.
     #[expect(unsafe_code, reason = "the safe constructor would check the text again, a byte at a time")]
     Ok(unsafe { StringArray::new_unchecked(offsets, data, nulls) })
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use arrow_array::{BooleanArray, RecordBatch, RecordBatchReader};
+use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use bytes::Bytes;
 use coldframe_encoding::error::ErrorContext;
@@ -227,7 +227,7 @@ impl ScanReader {
         let passes = self.predicate.as_ref().map(|p| p.passing(&batch)).transpose()?;
         let mut batch = self.projection.project(&batch)?;
         if let Some(passes) = passes {
-            batch = sift(&batch, &BooleanArray::new(passes, None))?;
+            batch = sift(&batch, passes)?;
         }
         let mut batch = convert(&batch, &self.output)?;
         let rows = usize::try_from(self.left).unwrap_or(usize::MAX).min(batch.num_rows());

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType, FieldRef};
-use arrow_select::filter::filter_record_batch;
 
+use crate::arrays::chosen::chosen;
 use crate::projection::prune;
 use crate::types::views::without_views;
 use crate::{Result, arrow_error};
@@ -14,10 +15,10 @@ use crate::{Result, arrow_error};
 /// Views are copied where fewer rows than one of so many are left.
 const FEW: usize = 4;
 
-/// The rows of `batch` for which `keep` is true. Views of few rows that are left of many are copied out of the blocks that
+/// The rows of `batch` whose bits are set in `passes`. Views of few rows that are left of many are copied out of the blocks that
 /// they would keep in memory.
-pub fn sift(batch: &RecordBatch, keep: &BooleanArray) -> Result<RecordBatch> {
-    let left = filter_record_batch(batch, keep).map_err(arrow_error)?;
+pub fn sift(batch: &RecordBatch, passes: BooleanBuffer) -> Result<RecordBatch> {
+    let left = chosen(batch, passes)?;
     if left.num_rows() < batch.num_rows() / FEW { compacted(&left) } else { Ok(left) }
 }
 
@@ -42,9 +43,10 @@ fn compacted(batch: &RecordBatch) -> Result<RecordBatch> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow_array::{ListArray, StringArray, StringViewArray};
+    use arrow_array::{BooleanArray, ListArray, StringArray, StringViewArray};
     use arrow_buffer::OffsetBuffer;
     use arrow_schema::Field;
+    use arrow_select::filter::filter_record_batch;
 
     #[test]
     fn few_rows_do_not_keep_the_blocks_of_all() {
@@ -55,9 +57,9 @@ mod tests {
         let lists = ListArray::new(item, OffsetBuffer::from_lengths(vec![1; rows]), text.clone(), None);
         let batch =
             RecordBatch::try_from_iter([("text", text), ("lists", Arc::new(lists) as ArrayRef)]).unwrap();
-        let keep: BooleanArray = (0..rows).map(|i| Some(i % 100 == 0)).collect();
-        let found = sift(&batch, &keep).unwrap();
-        assert_eq!(found, filter_record_batch(&batch, &keep).unwrap());
+        let passes: BooleanBuffer = (0..rows).map(|i| i % 100 == 0).collect();
+        let found = sift(&batch, passes.clone()).unwrap();
+        assert_eq!(found, filter_record_batch(&batch, &BooleanArray::new(passes, None)).unwrap());
         let held = |text: &StringViewArray| text.data_buffers().iter().map(|b| b.len()).sum::<usize>();
         let lists: &ListArray = found.column(1).as_list();
         assert!(held(found.column(0).as_string_view()) < 400 && held(lists.values().as_string_view()) < 400);
