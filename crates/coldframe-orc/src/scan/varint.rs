@@ -45,25 +45,40 @@ pub(crate) fn long(bytes: &[u8]) -> Option<(u128, usize)> {
     None
 }
 
-/// How many bytes the first `count` varints of `bytes` take, whatever their length, and how many varints end in these; all bytes
-/// where fewer end.
+/// How many bytes the first `count` varints of `bytes` take, and how many varints these are; fewer where `bytes` ends, or where
+/// one is longer than any may be.
 pub(crate) fn skip(bytes: &[u8], count: usize) -> (usize, usize) {
-    let (mut used, mut passed) = (0, 0);
-    while let Some(window) = bytes.get(used..).and_then(<[u8]>::first_chunk::<WINDOW>) {
-        let ends = ends(window).count_ones() as usize;
-        if passed + ends >= count {
+    // `open`: how many bytes behind the last varint were examined.
+    let (mut at, mut passed, mut open) = (0, 0, 0);
+    while let Some(window) = bytes.get(at..).and_then(<[u8]>::first_chunk::<WINDOW>) {
+        let ends = ends(window);
+        let more = ends.count_ones() as usize;
+        if passed + more >= count || has_long(!ends, open) {
             break;
         }
-        (used, passed) = (used + BLOCK, passed + ends);
+        (at, passed, open) = (at + BLOCK, passed + more, ends.leading_zeros() as usize);
     }
-    for byte in bytes.iter().skip(used) {
-        if passed == count {
+    for byte in bytes.iter().skip(at) {
+        if passed == count || open == LONGEST {
             break;
         }
-        used += 1;
-        passed += usize::from(*byte < 0x80);
+        at += 1;
+        open += 1;
+        if *byte < 0x80 {
+            (passed, open) = (passed + 1, 0);
+        }
     }
-    (used, passed)
+    (at - open, passed)
+}
+
+/// Whether as many bytes as the longest varint has are followed by another of it, if `open` of them stand in front of the 64 that
+/// have a bit each.
+fn has_long(followed: u64, open: usize) -> bool {
+    let twos = followed & followed >> 1;
+    let fours = twos & twos >> 2;
+    let eights = fours & fours >> 4;
+    let all = eights & eights >> 8 & fours >> 15;
+    all != 0 || open + followed.trailing_ones() as usize >= LONGEST
 }
 
 /// Bytes examined together.
@@ -212,6 +227,27 @@ mod tests {
             // The last ones are left because too few bytes follow them.
             assert!(if bits > 56 { count == 0 } else { count > 100 }, "{bits}: {count}");
             assert!(room.iter().zip(&values).take(count).all(|(found, value)| u128::from(*found) == *value));
+        }
+    }
+
+    #[test]
+    fn as_many_are_skipped_as_are_decoded() {
+        for length in 1..=LONGEST + 2 {
+            // Short ones in front, so that a long one lies anywhere between two blocks.
+            for front in 0..2 * BLOCK {
+                let long = [&vec![0x80; length - 1][..], &[1]].concat();
+                let bytes = [&vec![1; front][..], &long, &[1; WINDOW]].concat();
+                let (used, passed) = skip(&bytes, front + 9);
+                if length > LONGEST {
+                    assert_eq!((used, passed), (front, front), "{length} {front}");
+                    assert_eq!(skip(&bytes[used..], 1), (0, 0));
+                } else {
+                    assert_eq!((used, passed), (front + length + 8, front + 9), "{length} {front}");
+                }
+                assert_eq!(skip(&bytes, front), (front, front));
+                // What is cut off is not counted.
+                assert_eq!(skip(&bytes[..front + length - 1], front + 1), (front, front), "{length} {front}");
+            }
         }
     }
 

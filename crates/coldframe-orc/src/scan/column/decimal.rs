@@ -167,7 +167,7 @@ fn varints(
     Ok(is_short && unzigzag_bound(largest) < most)
 }
 
-/// Passes over `count` varints, whatever their length.
+/// Passes over `count` varints of at most 128 bits.
 fn skip_varints(stream: &mut ByteStream, mut count: usize) -> Result<()> {
     while count > 0 {
         let (used, passed) = varint::skip(stream.fill(varint::LONGEST)?, count);
