@@ -10,7 +10,7 @@ mod memory;
 mod recorded;
 mod window;
 
-pub use coalesce::{begin_coalesced, read_coalesced};
+pub use coalesce::{LONG, begin_coalesced, read_coalesced};
 pub use folder::{Entry, Folder};
 pub use recorded::{Recorded, Recording};
 pub use window::Window;

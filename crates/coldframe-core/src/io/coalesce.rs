@@ -9,7 +9,7 @@ use super::{Pending, ReadAt, memory::slice};
 
 /// A request longer than this is not extended further: an allocator gets larger blocks from the kernel each time, which
 /// clears them, and returns them; it keeps smaller ones for reuse.
-const LONG: u64 = 8 << 20;
+pub const LONG: u64 = 8 << 20;
 
 /// Gaps up to this are always worth reading: less than the cost of any request.
 const SMALL_GAP: u64 = 4096;

@@ -15,11 +15,15 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use bytes::Bytes;
+use coldframe_core::io::LONG;
 use coldframe_encoding::codec::{Algorithm, with_decompressor};
 use coldframe_encoding::{Cursor, Error, Result};
 
 use crate::layout::compression::{Chunk, ChunkHeader, Compression, HEADER};
 use crate::layout::stripe::StreamKind;
+
+/// A value of a batch keeps at most so many times the bytes of the batch in memory.
+const FEW: u64 = 16;
 
 /// The position of a reader in a stream, in a form that two readers opened at different positions can
 /// compare.
@@ -335,6 +339,13 @@ impl ByteStream {
         }
     }
 
+    /// Like [`Self::share`], but only a good part of a stream that was read alone stays where it lies: else few values would keep
+    /// many other bytes in memory.
+    pub(crate) fn share_much(&mut self, n: u64) -> Result<Bytes> {
+        let all = self.stored.len() as u64;
+        if all > LONG && n >= all / FEW { self.share(n) } else { self.take(n).map(Bytes::from) }
+    }
+
     /// Skips `n` bytes.
     pub(crate) fn skip(&mut self, mut n: usize) -> Result<()> {
         while n > 0 {
@@ -410,6 +421,22 @@ mod tests {
             out.extend_from_slice(&bytes);
         }
         out
+    }
+
+    #[test]
+    fn few_values_do_not_keep_a_stream_in_memory() {
+        let compression = Compression { algorithm: Algorithm::None, block_size: 0, strict: true };
+        let long = Bytes::from(vec![7; usize::try_from(LONG).unwrap() + 1]);
+        let much = LONG / 2;
+        for (stored, n, stays) in
+            [(long.clone(), much, true), (long.clone(), 9, false), (long.slice(1..), much, false)]
+        {
+            let mut stream = ByteStream::new(stored.clone(), 0, compression);
+            let found = stream.share_much(n).unwrap();
+            assert_eq!((found.len() as u64, found.as_ptr() == stored.as_ptr()), (n, stays));
+            assert!(stream.share_much(LONG).is_err());
+            assert_eq!(stream.share_much(1).unwrap(), [7][..]);
+        }
     }
 
     proptest! {

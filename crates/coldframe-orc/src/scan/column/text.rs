@@ -161,10 +161,11 @@ impl ColumnReader for Direct {
         let total: u64 = stored.iter().map(|length| u64::from(*length)).sum();
         self.bound.check("the text of a batch", rows, total)?;
         to_rows(&mut self.scratch, &validity)?;
-        let bytes = self.data.share(total).within(|| "DATA")?;
         if matches!(self.form, Form::TextView | Form::BinaryView) {
+            let bytes = self.data.share(total).within(|| "DATA")?;
             return self.views(bytes, validity.nulls);
         }
+        let bytes = self.data.share_much(total).within(|| "DATA")?;
         if self.form == Form::Binary {
             return Ok(array(binary_of_lengths(&self.scratch, bytes.into(), validity.nulls)?));
         }
