@@ -5,6 +5,7 @@ The judge is the same query with that turned off, by Spark's own setting.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,8 @@ CONF = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
 }
+SPLIT = "200"
+"""Bytes of a task: less than a file."""
 NULL = "__HIVE_DEFAULT_PARTITION__"
 KEYS = {
     "whole": ["-1", "2", "10", NULL],
@@ -81,17 +84,55 @@ def judged(spark: SparkSession, query: str) -> list[str]:
     return ["Exchange"] if "Exchange hashpartitioning" in plan(found) else []
 
 
+JOIN = "from left l join right r on l.key = r.key"
+
+
 @pytest.mark.parametrize("key", KEYS)
-def test_joins_and_groups_by_the_key(spark: SparkSession, tables: Path, key: str) -> None:
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"select l.key, count(*), sum(r.n) {JOIN} where l.id > 2 group by l.key",
+        "select key, count(*) from left group by key",
+        "select l.key, l.id, r.id from left l left join right r on l.key = r.key",
+    ],
+)
+def test_rows_are_those_of_a_shuffle(spark: SparkSession, tables: Path, key: str, query: str) -> None:
     for side in ("left", "right"):
-        # Each file is a task of its own; those of one key come together.
-        load(spark, tables / key / side, side, split_bytes="1")
-    join = f"from left l left join right r on l.{key} = r.{key}"
-    for query in (
-        f"select l.{key}, l.id, r.n {join}",
-        f"select l.{key}, count(*), sum(r.n) {join} where l.id > 2 group by l.{key}",
-    ):
-        assert judged(spark, query) == [], query
+        # Each file is two tasks; those of one key come together.
+        load(spark, tables / key / side, side, split_bytes=SPLIT)
+    assert judged(spark, re.sub(r"\bkey\b", key, query)) == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"select l.id, r.n {JOIN}",
+        "select a.key, a.id, b.id from (select * from left where n > 101) a join left b on a.key = b.key",
+    ],
+)
+def test_sides_may_lack_keys_and_columns(spark: SparkSession, tables: Path, query: str) -> None:
+    for side in ("left", "right"):
+        load(spark, tables / "whole" / side, side)
+    assert judged(spark, re.sub(r"\bkey\b", "whole", query)) == []
+
+
+def test_no_file_has_the_key(spark: SparkSession, tables: Path) -> None:
+    for side in ("left", "right"):
+        load(spark, tables / "whole" / side, side)
+    # Spark shuffles a side of no partition.
+    right = "(select * from right where whole = -1) r"
+    judged(spark, f"select l.id, r.id from left l left join {right} on l.whole = r.whole")
+
+
+def test_a_partition_of_many_tasks_is_shuffled(spark: SparkSession, tables: Path) -> None:
+    # One task of Spark's would keep the memory of all of their partial aggregations.
+    load(spark, tables / "whole" / "left", "left", split_bytes="60")
+    assert judged(spark, "select whole, count(*), sum(id) from left group by whole") == ["Exchange"]
+
+
+def test_a_column_that_is_not_read_clusters_nothing(spark: SparkSession, tables: Path) -> None:
+    load(spark, tables / "whole" / "left", "left")
+    assert judged(spark, "select id % 3, count(*) from left group by id % 3") == ["Exchange"]
 
 
 def test_types_are_those_of_the_user(spark: SparkSession, tables: Path) -> None:

@@ -25,9 +25,9 @@ const MOST_KEYS: usize = 500;
 /// More of them, if that makes no more tasks than this many times those that sizes alone would make.
 const MOST_TASKS: u64 = 2;
 
-/// A larger partition is read faster by several tasks and a shuffle: bytes, or so many times those of a split.
-const LARGEST: u64 = 512 << 20;
-const LARGEST_SPLITS: u64 = 4;
+/// A partition of more tasks than about this many is read faster by these and a shuffle. Also, Spark makes them one task, which keeps
+/// the memory of each one's partial aggregation until it ends: 1 GiB of heap does not suffice for some hundreds.
+const LARGEST: u64 = 4;
 
 /// A value of a partition column, as Java takes it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -59,14 +59,17 @@ impl Table {
         for at in self.dataset.matching(predicate.as_ref())? {
             let known = self.dataset.found(at).and_then(|found| found.known.as_ref());
             let bytes = known.map_or(target, |known| known.len);
+            let shares = bytes.div_ceil(target.max(1)).max(1);
+            let of_file = OPEN_COST.saturating_mul(shares).saturating_add(bytes);
             let of_key = keys.entry(key(self.dataset.constants(at), &columns)?).or_default();
-            *of_key = of_key.saturating_add(bytes);
-            cost = cost.saturating_add(bytes).saturating_add(OPEN_COST);
+            *of_key = of_key.saturating_add(of_file);
+            cost = cost.saturating_add(of_file);
         }
-        let packed = cost / target.saturating_add(OPEN_COST) + 1;
+        let of_task = target.saturating_add(OPEN_COST);
+        let packed = cost / of_task + 1;
         let too_many = keys.len() > MOST_KEYS && keys.len() as u64 > packed.saturating_mul(MOST_TASKS);
         let largest = keys.values().max().copied().unwrap_or(0);
-        if too_many || largest > LARGEST.max(target.saturating_mul(LARGEST_SPLITS)) {
+        if too_many || largest > of_task.saturating_mul(LARGEST) {
             return Ok(Vec::new());
         }
         let place = |name: &str| request.schema.fields().iter().position(|field| field.name() == name);
@@ -212,7 +215,11 @@ mod tests {
         let keys: Vec<_> = tasks.iter().map(|task| task.key.clone()).collect();
         assert_eq!(keys, (0..9).map(|number| vec![Key::Number(number)]).collect::<Vec<_>>());
         // Where each file has a task anyway, it costs none.
-        let apart = table(json!({"path": dir.path(), "split_bytes": "1"}));
+        let size = std::fs::metadata(file).unwrap().len();
+        let apart = table(json!({"path": dir.path(), "split_bytes": size.to_string()}));
         assert_eq!(apart.partitioning(all.as_bytes()).unwrap(), [MOST_KEYS as i64 + 1, 0]);
+        // Five tasks of one partition are too many for one of Spark's.
+        let cut = table(json!({"path": dir.path(), "split_bytes": (size / 5 + 1).to_string()}));
+        assert_eq!(cut.partitioning(few.as_bytes()).unwrap(), Vec::<i64>::new());
     }
 }
