@@ -162,7 +162,7 @@ $(VENV)/.java: $(VENV)/.base
 $(VENV)-spark35/.tried: pyproject.toml | $(VENV)/.venv
 	$(PYTHON) -m venv $(VENV)-spark35
 	-$(VENV)-spark35/bin/python -m pip --disable-pip-version-check -q install 'pyspark>=3.5,<3.6' 'pyarrow>=18' 'rich>=13' \
-		'numpy>=1.26' 'pandas>=2,<3' "tomli>=2; python_version < '3.11'" pytest pytest-timeout
+		'numpy>=1.26' 'pandas>=2,<3' "tomli>=2; python_version < '3.11'" pytest pytest-timeout psutil
 	@touch $@
 
 # One extension is installed at a time: optimised for the main job and for measuring, with overflow checks for tests.
