@@ -30,7 +30,7 @@ class OpenArguments:
     keys: Keys | None = field(default=None, repr=False)
     options: Mapping[str, Any] = field(default_factory=dict)
     microseconds: bool = False
-    """Whether instants count microseconds unless an option says else: for those who know nothing finer."""
+    """Whether timestamps have microseconds unless an option says otherwise: Spark has nothing finer."""
 
     @cached_property
     def raw(self) -> RawOpening:

@@ -12,11 +12,11 @@ use crate::projection::prune;
 use crate::types::views::without_views;
 use crate::{Result, arrow_error};
 
-/// Views are copied where fewer rows than one of so many are left.
+/// Views are copied if fewer than one row in this many passes.
 const FEW: usize = 4;
 
-/// The rows of `batch` whose bits are set in `passes`. Views of few rows that are left of many are copied out of the blocks that
-/// they would keep in memory.
+/// The rows of `batch` whose bits are set in `passes`. If few pass, their views are copied, so that they do not keep whole blocks in
+/// memory.
 pub fn sift(batch: &RecordBatch, passes: BooleanBuffer) -> Result<RecordBatch> {
     let left = chosen(batch, passes)?;
     if left.num_rows() < batch.num_rows() / FEW { compacted(&left) } else { Ok(left) }

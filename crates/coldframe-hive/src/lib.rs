@@ -2,7 +2,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `format`(mod@format) | ORC for the registry: single files, and directories with the option `acid` |
+//! | `format` | ORC for the registry: single files, and directories with the option `acid` |
 //! | `table` | a directory as one table |
 //! | `state` | which directories and files are current |
 //! | `part` | one open file of the table |

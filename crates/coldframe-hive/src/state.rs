@@ -151,7 +151,7 @@ pub(crate) fn current_files(folder: &dyn Folder, ids: Option<&WriteIds>) -> Resu
     Ok(files)
 }
 
-/// Directories of a table with writes that `ids` do not count, and that readers may be shown one day.
+/// How many directories of a table have writes that do not count yet, but may one day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Uncounted {
     /// Those with writes later than the list.
@@ -160,12 +160,12 @@ pub(crate) struct Uncounted {
     pub(crate) open: u64,
 }
 
-/// The directories with writes that `ids` do not count. Aborted writes are shown to nobody.
+/// Counts the directories with writes that `ids` do not count. Aborted writes never will, and are not among them.
 pub(crate) fn uncounted(folder: &dyn Folder, ids: &WriteIds) -> Result<Uncounted> {
     let mut found = Uncounted::default();
     for entry in folder.list("")?.iter().filter(|e| e.is_folder && is_visible(e)) {
         if let Some((write, _)) = parse_base(&entry.path) {
-            // What a compaction made may have others than the last.
+            // One up to the lowest open write is read even if the list ends before it.
             found.later += u64::from(ids.is_later(write) && !ids.has_base(write, true));
         } else if let Some(Delta { min, max, .. }) = parse_delta(&entry.path) {
             found.later += u64::from(ids.is_later(max));
@@ -187,7 +187,8 @@ fn demand_history(folder: &dyn Folder, oldest: &str, visible: i64) -> Result<()>
     )))
 }
 
-/// A number for the files of a state: splits name files by their place in it. A file that is still written grows.
+/// A hash of the files of a state. Splits name files by their place in it. The length of a file that is still being written does
+/// not count.
 pub(crate) fn fingerprint(files: &[DataFile]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for file in files {

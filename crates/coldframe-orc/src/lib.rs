@@ -17,7 +17,7 @@
 //! | `table` | an open file as a table |
 //! | `metadata`, `statistics`, `inspect`, `verify` | what a file states about itself and its values; which structure each byte belongs to; contradictions |
 //! | `recover` | files without a tail |
-//! | `write`(mod@write) | the writer |
+//! | `write` | the writer |
 //! | `format` | the entry of the format registry |
 //!
 //! A module uses those above it in the table. `docs/formats/orc.md` describes the format as real writers write it.

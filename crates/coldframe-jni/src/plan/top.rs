@@ -40,7 +40,7 @@ impl Top {
         })
     }
 
-    /// The value that so many rows do not lie behind, as the units' metadata show; `None` if they do not.
+    /// A value with at least `rows` rows at or before it, according to the units' metadata; `None` if these do not show one.
     fn bound(&self, units: &[Extremes]) -> Option<i64> {
         let of = |unit: &Extremes| {
             let column = unit.columns.first().filter(|column| column.values > 0)?;

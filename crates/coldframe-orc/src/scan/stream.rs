@@ -22,7 +22,7 @@ use coldframe_encoding::{Cursor, Error, Result};
 use crate::layout::compression::{Chunk, ChunkHeader, Compression, HEADER};
 use crate::layout::stripe::StreamKind;
 
-/// A value of a batch keeps at most so many times the bytes of the batch in memory.
+/// Shared values keep at most this many times their own bytes in memory.
 const FEW: u64 = 16;
 
 /// The position of a reader in a stream, in a form that two readers opened at different positions can
@@ -339,8 +339,8 @@ impl ByteStream {
         }
     }
 
-    /// Like [`Self::share`], but only a good part of a stream that was read alone stays where it lies: else few values would keep
-    /// many other bytes in memory.
+    /// Like [`Self::share`] for a large part of a stream that was read alone; other values are copied, since few of them would
+    /// keep many other bytes in memory.
     pub(crate) fn share_much(&mut self, n: u64) -> Result<Bytes> {
         let all = self.stored.len() as u64;
         if all > LONG && n >= all / FEW { self.share(n) } else { self.take(n).map(Bytes::from) }

@@ -29,8 +29,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * On which machines of HDFS the bytes of tasks lie. Hadoop's own client, which every Spark has, is asked: that of the native library
- * keeps it to itself. One question a folder, several at once and for a limited time: without an answer a task runs anywhere.
+ * The machines of HDFS that have the bytes of tasks. Hadoop's own client, which every Spark has, knows them; the native library's does
+ * not show them. One request a folder, several at a time, within a time limit. A task without an answer may run anywhere.
  */
 final class BlockHosts {
   private static final Logger LOG = LoggerFactory.getLogger(BlockHosts.class);
