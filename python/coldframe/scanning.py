@@ -32,7 +32,7 @@ from coldframe.sources import Known, Source, path_of
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Dataset", "LocatedDataset"]
+__all__ = ["Dataset", "LocatedDataset", "StatedDataset"]
 
 _ALL = Bound(None)
 
@@ -314,6 +314,19 @@ class Dataset(AsTables):
             rows = (pa.record_batch(self._raw.constants(at)) for at in range(len(self._raw)))
             self._prunable = Prunable(rows, without_views(self.schema))
         return self._prunable
+
+
+class StatedDataset(Dataset):
+    """Many files as one table whose types its definition states: strings are laid out as these say."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.to_batches().__arrow_c_stream__(requested_schema)
+
+    def laid_out(
+        self, strings: str | None, columns: Sequence[str] | None = None, **arguments: Any
+    ) -> pa.RecordBatchReader:
+        """As `to_batches`, whatever `strings` is."""
+        return self.to_batches(columns, **arguments)
 
 
 class LocatedDataset(Dataset):

@@ -46,6 +46,26 @@ fn longs(env: &mut Env<'_>, of: &[i64]) -> Result<Bytes, Failure> {
     Ok(Returned(array.cast()))
 }
 
+/// Text; null if there is none.
+fn text(env: &mut Env<'_>, of: Option<&str>) -> Result<Bytes, Failure> {
+    of.map_or_else(|| Ok(Bytes::default()), |of| bytes(env, of.as_bytes()))
+}
+
+/// Answers a request to a table.
+fn answer<'a>(
+    mut env: EnvUnowned<'a>,
+    table: jlong,
+    request: &JByteArray<'a>,
+    of: impl FnOnce(&mut Env<'_>, &Table, &[u8]) -> Result<Bytes, Failure>,
+) -> Bytes {
+    env.with_env(|env| {
+        let request = env.convert_byte_array(request)?;
+        let table = TABLES.get(table)?;
+        of(env, &table, &request)
+    })
+    .resolve::<Throw>()
+}
+
 /// The library's version.
 // SAFETY: no other symbol has this name, which JNI gives to a method of our class.
 #[unsafe(no_mangle)]
@@ -124,106 +144,75 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_Native_notices<'a>(
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_Native_takes<'a>(
-    mut env: EnvUnowned<'a>,
+    env: EnvUnowned<'a>,
     _: JClass<'a>,
     table: jlong,
     filters: JByteArray<'a>,
 ) -> Bytes {
-    env.with_env(|env| {
-        let filters = env.convert_byte_array(&filters)?;
-        let taken = TABLES.get(table)?.takes(&filters)?;
+    answer(env, table, &filters, |env, table, filters| {
+        let taken = table.takes(filters)?;
         bytes(env, &taken.into_iter().map(u8::from).collect::<Vec<_>>())
     })
-    .resolve::<Throw>()
 }
 
 /// The columns of the answer to some aggregates, as Spark's JSON; null if one of them is left to Spark.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_Native_aggregates<'a>(
-    mut env: EnvUnowned<'a>,
+    env: EnvUnowned<'a>,
     _: JClass<'a>,
     table: jlong,
     asked: JByteArray<'a>,
 ) -> Bytes {
-    env.with_env(|env| {
-        let asked = env.convert_byte_array(&asked)?;
-        match TABLES.get(table)?.aggregates(&asked)? {
-            Some(schema) => bytes(env, schema.as_bytes()),
-            None => Ok(Bytes::default()),
-        }
-    })
-    .resolve::<Throw>()
+    answer(env, table, &asked, |env, table, asked| text(env, table.aggregates(asked)?.as_deref()))
 }
 
 /// What is known of the size of a request's answer: bytes, rows; -1 where it is not known.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_Native_statistics<'a>(
-    mut env: EnvUnowned<'a>,
+    env: EnvUnowned<'a>,
     _: JClass<'a>,
     table: jlong,
     request: JByteArray<'a>,
 ) -> Bytes {
-    env.with_env(|env| {
-        let request = env.convert_byte_array(&request)?;
-        let known = TABLES.get(table)?.statistics(&request)?;
-        longs(env, &known)
-    })
-    .resolve::<Throw>()
+    answer(env, table, &request, |env, table, request| longs(env, &table.statistics(request)?))
 }
 
 /// Which columns of a request are of partitions with tasks of their own: the number of partitions, then the columns' places.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_Native_partitioning<'a>(
-    mut env: EnvUnowned<'a>,
+    env: EnvUnowned<'a>,
     _: JClass<'a>,
     table: jlong,
     request: JByteArray<'a>,
 ) -> Bytes {
-    env.with_env(|env| {
-        let request = env.convert_byte_array(&request)?;
-        let found = TABLES.get(table)?.partitioning(&request)?;
-        longs(env, &found)
-    })
-    .resolve::<Throw>()
+    answer(env, table, &request, |env, table, request| longs(env, &table.partitioning(request)?))
 }
 
 /// A filter that keeps the first rows in an order, as JSON; null if no row can be left out.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_Native_top<'a>(
-    mut env: EnvUnowned<'a>,
+    env: EnvUnowned<'a>,
     _: JClass<'a>,
     table: jlong,
     request: JByteArray<'a>,
 ) -> Bytes {
-    env.with_env(|env| {
-        let request = env.convert_byte_array(&request)?;
-        match TABLES.get(table)?.top(&request)? {
-            Some(filter) => bytes(env, filter.as_bytes()),
-            None => Ok(Bytes::default()),
-        }
-    })
-    .resolve::<Throw>()
+    answer(env, table, &request, |env, table, request| text(env, table.top(request)?.as_deref()))
 }
 
 /// The tasks that answer a request, as [`crate::plan::planned`] writes them.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_Native_plan<'a>(
-    mut env: EnvUnowned<'a>,
+    env: EnvUnowned<'a>,
     _: JClass<'a>,
     table: jlong,
     request: JByteArray<'a>,
 ) -> Bytes {
-    env.with_env(|env| {
-        let request = env.convert_byte_array(&request)?;
-        let planned = TABLES.get(table)?.plan(&request)?;
-        bytes(env, &planned.to_bytes()?)
-    })
-    .resolve::<Throw>()
+    answer(env, table, &request, |env, table, request| bytes(env, &table.plan(request)?.to_bytes()?))
 }
 
 /// Frees a table.

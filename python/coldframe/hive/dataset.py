@@ -29,7 +29,7 @@ from coldframe.hive.group import Group, Reading, columns_of, grouped, keys_of
 from coldframe.hive.locations import Locations
 from coldframe.hive.pruning import kept, values_of
 from coldframe.hive.write_ids import OPTION
-from coldframe.scanning import Dataset
+from coldframe.scanning import Dataset, StatedDataset
 from coldframe.sources import through
 
 __all__ = ["HiveDataset", "hive_table"]
@@ -72,7 +72,7 @@ def hive_table(
     return HiveDataset(selected.uris, definition, Locations(location or {}), reading, filter)
 
 
-class HiveDataset(Dataset):
+class HiveDataset(StatedDataset):
     """A table that a Hive metastore defines, created by `coldframe.hive_table`.
 
     Anything that accepts Arrow streams accepts it. Every pass asks the metastore for the partitions again.
@@ -117,15 +117,6 @@ class HiveDataset(Dataset):
     def files(self) -> list[str]:
         """The files of all partitions, except those that the table's own filter rules out."""
         return [path for dataset, _ in self._datasets(self._filter) for path in dataset.files]
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self.to_batches().__arrow_c_stream__(requested_schema)
-
-    def laid_out(
-        self, strings: str | None, columns: Sequence[str] | None = None, **arguments: Any
-    ) -> pa.RecordBatchReader:
-        """The rows, with the types that are stated."""
-        return self.to_batches(columns, **arguments)
 
     def to_batches(
         self,

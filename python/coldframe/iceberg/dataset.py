@@ -29,12 +29,12 @@ from coldframe.iceberg.reading import Reading, Scan
 from coldframe.iceberg.rows import TableRows
 from coldframe.iceberg.splits import splits_of
 from coldframe.iceberg.table import Address, IcebergTable
-from coldframe.scanning import Dataset
+from coldframe.scanning import Dataset, StatedDataset
 
 __all__ = ["IcebergDataset"]
 
 
-class IcebergDataset(Dataset):
+class IcebergDataset(StatedDataset):
     """One snapshot of an Iceberg table, created by `coldframe.iceberg_table` and `coldframe.scan`.
 
     Anything that accepts Arrow streams accepts it. It stays at its snapshot, also in other processes.
@@ -113,15 +113,6 @@ class IcebergDataset(Dataset):
         files = self._plan(Bound(None)) if self._filter is None else []
         whole = all(one.is_whole for one in files)
         return sum(one.rows for one in files) if whole and self._filter is None else None
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self.to_batches().__arrow_c_stream__(requested_schema)
-
-    def laid_out(
-        self, strings: str | None, columns: Sequence[str] | None = None, **arguments: Any
-    ) -> pa.RecordBatchReader:
-        """The rows, with the types that are stated."""
-        return self.to_batches(columns, **arguments)
 
     def to_batches(
         self,

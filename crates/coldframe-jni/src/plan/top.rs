@@ -82,16 +82,18 @@ impl Table {
         let scan = self.scan(&request, std::slice::from_ref(&name))?;
         let predicate = self.condition(&request)?.map(|condition| condition.bind(&files)).transpose()?;
         let mut asked = self.dataset.matching(predicate.as_ref())?;
-        // Of a format without such metadata, one file says so.
-        let probe = asked.get(..asked.len().min(1)).unwrap_or_default();
-        if scan.extremes(probe)?.iter().all(Option::is_none) {
-            return Ok(None);
-        }
         if asked.len() > MOST_OPENED {
             let half = MOST_OPENED / 2;
             asked.drain(half..asked.len() - half);
         }
-        let units: Vec<Extremes> = scan.extremes(&asked)?.into_iter().flatten().flatten().collect();
+        let (first, others) = asked.split_at(asked.len().min(1));
+        let mut known = scan.extremes(first)?;
+        // Of a format without such metadata, one file says so.
+        if known.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        known.extend(scan.extremes(others)?);
+        let units: Vec<Extremes> = known.into_iter().flatten().flatten().collect();
         let Some(bound) = top.bound(&units) else { return Ok(None) };
         let op = if top.descending { ">=" } else { "<=" };
         let column = json!({"name": [top.column]});
