@@ -15,8 +15,8 @@
 
 PYTHON ?= python3
 MODEL_MINUTES ?= 30
-# Processes that pytest runs in. 0: in one, as `pytest` by itself. On two processors 4 is the number to choose: one of them
-# runs what shares a Spark session and then ends, and tests wait for servers.
+# Processes that pytest runs in; 0: one, without pytest-xdist. On two processors choose 4: one of them runs the files that share a
+# Spark session and then ends, and many tests wait for servers.
 WORKERS ?= 0
 VENV := .venv
 BIN := $(VENV)/bin
@@ -41,7 +41,7 @@ demo: $(if $(wildcard $(VENV)/.built-release),$(VENV)/.built-release,$(VENV)/.bu
 
 build: $(VENV)/.built-release
 
-# What is compiled, beside what waits: Cargo's part is shown at its end. BESIDE=fuzz-build does that there, too.
+# Cargo's part runs beside pytest, and its output comes last. BESIDE=fuzz-build adds the build of the fuzz targets.
 test: | $(VENV)/.venv
 	$(PYTHON) tests/beside.py '$(MAKE) test-rust lint-rust $(BESIDE)' '$(MAKE) lint-python test-python'
 

@@ -1,7 +1,7 @@
 """How the tests share a machine: `pytest -n 4` (pytest-xdist) gives each of four workers whole files.
 
-A fixture of a session is one of a worker, so that files which want the same server or Spark session stay
-together, and it starts once. What takes long starts first: the last minute belongs to short files.
+Each worker has session fixtures of its own. Files that use the same server or Spark session stay together, so
+that it starts once. Long files start first, so that the workers end at about the same time.
 """
 
 from __future__ import annotations
