@@ -125,3 +125,18 @@ def test_a_builder_keeps_the_jars_and_extensions_that_it_has() -> None:
     made = coldframe.spark.session(coldframe.spark.session(builder), hive_tables=True)._options
     assert made["spark.jars"] == f"other.jar,{coldframe.spark.jar()}"
     assert made["spark.sql.extensions"] == "x.Y,io.coldframe.spark.Extensions"
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/maps").exists(), reason="a JVM's mapped files are listed on Linux only"
+)
+def test_the_native_library_leaves_no_file(spark: SparkSession, numbers: Path) -> None:
+    """An executor that is killed could not remove it."""
+    assert load(spark, numbers, **NUMBERS).count() == 3000
+    assert spark._jvm is not None
+    java = spark._jvm.java.lang
+    maps = Path(f"/proc/{java.ProcessHandle.current().pid()}/maps").read_text()
+    folder = java.System.getProperty("java.io.tmpdir")
+    ours = [line for line in maps.splitlines() if f" {folder}/coldframe-" in line]
+    assert ours
+    assert all(line.endswith(".so (deleted)") for line in ours), ours

@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.nio.file.StandardCopyOption;
 import java.util.Locale;
 import java.util.Properties;
 import java.util.concurrent.CompletableFuture;
@@ -46,13 +47,28 @@ final class NativeLibrary {
     }
     demandSpark();
     String given = System.getProperty(OVERRIDE);
-    loadForEver((given != null ? Paths.get(given).toAbsolutePath() : unpacked()).toString());
+    if (given != null) {
+      loadForEver(Paths.get(given).toAbsolutePath().toString());
+    } else {
+      loadCopy();
+    }
     String found = new String(Native.version(), StandardCharsets.UTF_8);
     if (!found.equals(version())) {
       throw new UnsupportedError(
           "a jar of version " + version() + " with a native library of version " + found + ": take both from one build");
     }
     loaded = true;
+  }
+
+  /** Loads a copy of the jar's library. The copy goes at once, since an executor that is killed could not remove it later. */
+  private static void loadCopy() {
+    Path copy = unpacked();
+    try {
+      loadForEver(copy.toString());
+    } finally {
+      // Linux keeps the contents for as long as they are mapped.
+      copy.toFile().delete();
+    }
   }
 
   /**
@@ -105,8 +121,12 @@ final class NativeLibrary {
         throw new UnsupportedError("this platform: the jar has no native library for " + platform);
       }
       Path file = Files.createTempFile("coldframe-" + version() + "-", ".so");
-      Files.copy(in, file, java.nio.file.StandardCopyOption.REPLACE_EXISTING);
-      file.toFile().deleteOnExit();
+      try {
+        Files.copy(in, file, StandardCopyOption.REPLACE_EXISTING);
+      } catch (IOException e) {
+        file.toFile().delete();
+        throw e;
+      }
       return file;
     } catch (IOException e) {
       throw new UnsupportedError("the native library could not be copied to a temporary file: " + e.getMessage());
