@@ -238,6 +238,17 @@ class TestMetrics:
         # The session's own counting of a second run.
         assert counts(frame.where("part = 1").select("t"))["Rows"] == 10_000
 
+    def test_stripes_that_are_excluded_get_no_task(self, spark: SparkSession, table: Path) -> None:
+        frame = spark.read.format("coldframe").option("split_bytes", "16k").load(str(table))
+        assert counts(frame)["Splits"] >= 8
+        one = counts(frame.where(f"b = {1000003 * 12345 - 5}"))
+        assert (one["Rows"], one["Splits"], one["Units"]) == (1, 1, 1)
+        last = frame.orderBy(F.desc("b")).limit(3)
+        assert counts(last)["Splits"] == 1
+        assert [row.s for row in last.collect()] == ["v39999", "v39998", "v39997"]
+        assert frame.where("b < -5").collect() == []
+        assert frame.where("b < -5").agg(F.count("*"), F.max("s")).collect() == [(0, None)]
+
 
 class TestRuntimeFilters:
     def test_the_values_of_a_join_prune_stripes(

@@ -19,7 +19,8 @@ use coldframe_encoding::{Error, Result};
 
 use crate::options::OptionSpec;
 use crate::{
-    Content, Damage, DamageLog, Extremes, Node, Notice, Proof, ReadAt, Scan, Source, StatedColumn, Value,
+    Content, Damage, DamageLog, Extremes, Node, Notice, Predicate, Proof, ReadAt, Scan, Source, StatedColumn,
+    Value,
 };
 
 mod options;
@@ -224,6 +225,13 @@ pub trait TableFile: Send + Sync + Debug {
     /// Cuts the table into parts of about `target` bytes; together they contain each row once.
     fn splits(&self, target: u64) -> Result<Vec<Split>>;
 
+    /// The same without the parts in which no row passes a filter, which is bound to the columns: as far as the metadata of the
+    /// whole file show that, without reading anything of the parts. `None` if they say nothing about parts.
+    fn matching_splits(&self, target: u64, filter: &Predicate) -> Result<Option<Vec<Split>>> {
+        let _ = (target, filter);
+        Ok(None)
+    }
+
     /// For each of these splits, what [`Format::open_recorded`] needs so as not to search again.
     fn recorded(&self, splits: &[Split]) -> Result<Vec<Vec<Piece>>> {
         Ok(vec![Vec::new(); splits.len()])
@@ -290,8 +298,10 @@ pub trait TableFile: Send + Sync + Debug {
         Ok(Vec::new())
     }
 
-    /// What metadata say exactly of top-level columns in each unit of a split; `None`: the rows have to be decoded.
-    fn extremes(&self, _split: &Split, _columns: &[String]) -> Result<Option<Vec<Extremes>>> {
+    /// What metadata say exactly of top-level columns, in parts that together have the rows of a split; `None`: the rows have to be
+    /// decoded. `by_unit`: in each unit, if the metadata say that; otherwise in as few parts as can be.
+    fn extremes(&self, split: &Split, columns: &[String], by_unit: bool) -> Result<Option<Vec<Extremes>>> {
+        let _ = (split, columns, by_unit);
         Ok(None)
     }
 

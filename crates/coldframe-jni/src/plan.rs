@@ -26,6 +26,9 @@ use crate::folders;
 use crate::task::Task;
 use crate::types;
 
+/// How many files are opened for a plan at most.
+const MOST_OPENED: usize = 64;
+
 /// The files of a `load()` as one table.
 #[derive(Clone, Debug)]
 pub struct Table {
@@ -216,6 +219,7 @@ impl Table {
         let scan = scan.strings(Strings::Plain);
         // Spark has a thread for each task.
         let mut scan = scan.on_error(options.on_error).threads(1).split_bytes(options.split_bytes);
+        scan = scan.most_opened(MOST_OPENED);
         if let Some(condition) = self.condition(request)? {
             scan = scan.filter(condition);
         }

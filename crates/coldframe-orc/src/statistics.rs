@@ -77,23 +77,27 @@ pub(crate) fn stated_columns(shape: &Shape, range: &Range<u64>) -> Result<Vec<Ve
 /// The statistics of each column of a stripe or of the file; none for encrypted columns, whose values may be masked.
 type Unit = Vec<Option<ColumnStatistics>>;
 
-/// Those of the stripes that begin in `range`.
+/// Those of the stripes that begin in `range`; one for the file if these are all.
 fn units(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<Unit>>> {
-    let clear = |stats: &mut dyn Iterator<Item = Option<ColumnStatistics>>| -> Unit {
-        stats.enumerate().map(|(at, one)| one.filter(|_| shape.encryption.variant_of(at).is_none())).collect()
-    };
-    let inside: Vec<&Stripe> = shape.stripes.iter().filter(|s| range.contains(&s.bytes.start)).collect();
-    if inside.len() == shape.stripes.len() {
+    if shape.stripes.iter().all(|stripe| range.contains(&stripe.bytes.start)) {
         let of_file = &shape.tail.footer.statistics;
-        return Ok(Some(vec![clear(&mut of_file.iter().map(proto::statistics))]));
+        return Ok(Some(vec![clear(shape, of_file)]));
     }
+    of_stripes(shape, range)
+}
+
+/// Those of the stripes that begin in `range`. If one of them has no statistics, there are none.
+fn of_stripes(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<Unit>>> {
+    let inside = shape.stripes.iter().filter(|stripe| range.contains(&stripe.bytes.start));
     let metadata = found(shape.metadata())?.unwrap_or_default();
-    let of_stripes = inside.iter().map(|stripe| {
-        let stats = &metadata.stripe_stats.get(stripe.number)?.col_stats;
-        Some(clear(&mut stats.iter().map(proto::statistics)))
-    });
-    // If one stripe of a part has no statistics, there are none for the part.
-    Ok(of_stripes.collect())
+    Ok(inside.map(|one| Some(clear(shape, &metadata.stripe_stats.get(one.number)?.col_stats))).collect())
+}
+
+/// Without those of encrypted columns.
+fn clear(shape: &Shape, stated: &[Bytes]) -> Unit {
+    let is_plain = |at: usize| shape.encryption.variant_of(at).is_none();
+    let stated = stated.iter().enumerate();
+    stated.map(|(at, one)| proto::statistics(one).filter(|_| is_plain(at))).collect()
 }
 
 /// The intact ones; damaged statistics cost only themselves, and [`crate::verify`] reports them.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use coldframe_core::{
-    Checksums, Damage, Error, Extremes, Node, Notice, OnError, Plan, PlanRequest, Proof, ReadAt, Result,
-    Split, StatedColumn, StoredDictionary, TableFile, Value,
+    Checksums, Damage, Error, Extremes, Node, Notice, OnError, Plan, PlanRequest, Predicate, Proof, ReadAt,
+    Result, Split, StatedColumn, StoredDictionary, TableFile, Value,
 };
 
 use crate::declared;
@@ -49,6 +49,35 @@ impl OrcFile {
     pub fn user_metadata(&self, name: &str) -> Option<&[u8]> {
         let items = &self.shape.tail.footer.metadata;
         items.iter().find(|item| item.name() == name).map(|item| item.value())
+    }
+
+    /// Splits of about `target` bytes with the stripes that `keep` wants.
+    fn cut(&self, target: u64, mut keep: impl FnMut(&Stripe) -> Result<bool>) -> Result<Vec<Split>> {
+        let end = self.shape.tail.file_len;
+        let mut stripes: Vec<&Stripe> = self.shape.stripes.iter().collect();
+        stripes.sort_by_key(|s| s.bytes.start);
+        let mut splits = Vec::new();
+        let (mut current, mut bytes): (Option<Split>, u64) = (None, 0);
+        for stripe in stripes {
+            let (start, len) = (stripe.bytes.start, stripe.bytes.end - stripe.bytes.start);
+            let is_kept = keep(stripe)?;
+            let is_full = bytes > 0 && bytes.saturating_add(len) > target;
+            // Stripes that begin at the same byte, which no sane file has, stay together.
+            let ends = |split: &mut Split| start > split.range.start && (is_full || !is_kept);
+            if let Some(mut split) = current.take_if(ends) {
+                split.range.end = start;
+                splits.push(split);
+                bytes = 0;
+            }
+            if is_kept {
+                let split =
+                    current.get_or_insert(Split { part: 0, range: start..end.max(start), rows: Some(0) });
+                split.rows = split.rows.map(|rows| rows.saturating_add(stripe.rows));
+                bytes = bytes.saturating_add(len);
+            }
+        }
+        splits.extend(current);
+        Ok(splits)
     }
 
     /// The names of columns of a request that are only there masked, with the names of their keys.
@@ -117,21 +146,22 @@ impl TableFile for OrcFile {
     }
 
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
-        let mut stripes: Vec<&Stripe> = self.shape.stripes.iter().collect();
-        stripes.sort_by_key(|s| s.bytes.start);
-        let mut splits = Vec::new();
-        let (mut start, mut bytes, mut rows) = (0u64, 0u64, 0u64);
-        for stripe in stripes {
-            let len = stripe.bytes.end - stripe.bytes.start;
-            if bytes > 0 && stripe.bytes.start > start && bytes.saturating_add(len) > target {
-                splits.push(Split { part: 0, range: start..stripe.bytes.start, rows: Some(rows) });
-                (start, bytes, rows) = (stripe.bytes.start, 0, 0);
-            }
-            bytes = bytes.saturating_add(len);
-            rows = rows.saturating_add(stripe.rows);
+        let mut splits = self.cut(target, |_| Ok(true))?;
+        // They tile the file.
+        match splits.first_mut() {
+            Some(first) => first.range.start = 0,
+            None => splits.push(Split { part: 0, range: 0..self.shape.tail.file_len, rows: Some(0) }),
         }
-        splits.push(Split { part: 0, range: start..self.shape.tail.file_len.max(start), rows: Some(rows) });
         Ok(splits)
+    }
+
+    fn matching_splits(&self, target: u64, filter: &Predicate) -> Result<Option<Vec<Split>>> {
+        // What was lost belongs to no stripe, and has to be told.
+        if !self.shape.lost.is_empty() || self.shape.tail.metadata_bytes.is_empty() {
+            return Ok(None);
+        }
+        let mut pruner = StripePruner::new(self.shape.clone(), filter);
+        self.cut(target, |stripe| pruner.stripe(stripe)).map(Some)
     }
 
     fn decodes_views(&self) -> bool {
@@ -181,8 +211,8 @@ impl TableFile for OrcFile {
         statistics::stated_columns(&self.shape, &split.range)
     }
 
-    fn extremes(&self, split: &Split, columns: &[String]) -> Result<Option<Vec<Extremes>>> {
-        statistics::extremes::extremes(&self.shape, &split.range, columns)
+    fn extremes(&self, split: &Split, columns: &[String], by_unit: bool) -> Result<Option<Vec<Extremes>>> {
+        statistics::extremes::extremes(&self.shape, &split.range, columns, by_unit)
     }
 
     fn inspect(&self) -> Result<Node> {

@@ -10,6 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Schema};
+use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
 use coldframe_core::predicate::Pattern;
 use coldframe_core::{OnError, Op, OpenOptions, Predicate, Scan, Value};
@@ -308,5 +309,39 @@ fn other_columns_are_read_where_a_row_passes() {
         let (few, whole) = (read_of(0), read_of(1 << 20));
         let less = if compression == "none" { few < whole * 2 / 3 } else { few == whole };
         assert!(less, "{compression}: {few} of {whole} bytes");
+    }
+}
+
+/// The statistics of stripes say which splits a filter needs; they hold the rows that pass.
+#[test]
+fn splits_of_stripes_that_a_filter_excludes_are_left_out() {
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..1000).map(|i| i / 100 * 100 + i % 7)));
+    let batch = RecordBatch::try_from_iter_with_nullable([("n", numbers, true)]).unwrap();
+    let one = open("stripes", written(&batch, &[("stripe_rows", Value::Int(100))]), &OpenOptions::default())
+        .unwrap();
+    let value = |n: i64| Arc::new(Int64Array::from(vec![n])) as ArrayRef;
+    let among = |some: &[i64]| Predicate::In {
+        column: "n".to_owned(),
+        values: (Arc::new(Int64Array::from(some.to_vec())) as ArrayRef).into(),
+        negated: false,
+    };
+    let cases = [
+        (Predicate::compare("n", Op::Lt, value(0)), 0, 0),
+        (among(&[3]), 1, 1),
+        (among(&[3, 101, 203, 500, 906, 907]), 5, 3),
+        (Predicate::compare("n", Op::Ge, value(0)), 10, 1),
+    ];
+    for (predicate, most, least) in cases {
+        let expected = filter_record_batch(&batch, &predicate.evaluate(&batch).unwrap()).unwrap();
+        let bound = predicate.bind(one.file.schema()).unwrap();
+        let scan = Scan { predicate: Some(bound.clone()), ..Scan::default() };
+        for (target, count) in [(1, most), (u64::MAX, least)] {
+            let splits = one.file.matching_splits(target, &bound).unwrap().unwrap();
+            assert_eq!(splits.len(), count, "{bound:?} {target}");
+            let parts =
+                splits.iter().map(|split| rows::scan(one.file.as_ref(), &scan, Some(split)).unwrap().batch);
+            let found = concat_batches(&batch.schema(), &parts.collect::<Vec<_>>()).unwrap();
+            assert_eq!(found, expected, "{bound:?} {target}");
+        }
     }
 }

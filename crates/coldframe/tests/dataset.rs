@@ -144,6 +144,33 @@ fn plans_are_read_where_they_come_to() {
 }
 
 #[test]
+fn plans_leave_out_what_metadata_exclude() {
+    let dir = tempfile::tempdir().unwrap();
+    many(dir.path());
+    write(&dir.path().join("p=3/0.orc"), &[("n", longs(3000..5000))], &[("stripe_rows", 100)]);
+    let request = scan(dir.path()).unwrap().columns(["n"]).split_bytes(200);
+    let request = request.filter("n in (1999, 2000, 3950, 4149) or n > 4980");
+    let shares = request.clone().most_opened(30).plan().unwrap();
+    assert!(shares.splits.iter().all(|split| matches!(split.part, Part::Share { .. })));
+    let few = request.clone().most_opened(31).plan().unwrap();
+    assert!(few.splits.iter().all(|split| matches!(split.part, Part::Cut(_))));
+    assert_eq!(few.splits.len(), 5, "two files, and three stripes of another");
+    for plan in [shares, few] {
+        let there = Plan::from_bytes(&plan.to_bytes().unwrap(), &Bound::default()).unwrap();
+        let found = numbers(there.read()).unwrap();
+        assert!(found.into_iter().eq([1999, 2000, 3950, 4149].into_iter().chain(4981..5000)));
+    }
+    let nothing = request.clone().filter("p = 3 and n < 3000").most_opened(31).plan().unwrap();
+    assert!(nothing.splits.is_empty());
+    // A file that cannot be opened is an error when it is read, as ever.
+    std::fs::write(dir.path().join("p=1/15.orc"), b"ORC and nothing else").unwrap();
+    let request = scan(dir.path()).unwrap().columns(["n"]).split_bytes(200).filter("n = 2500");
+    let plan = request.most_opened(31).plan().unwrap();
+    let (_, e) = numbers(plan.read()).unwrap_err();
+    assert!(e.to_string().contains("15.orc"), "{e}");
+}
+
+#[test]
 fn a_file_that_was_changed_since_it_was_planned_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     many(dir.path());

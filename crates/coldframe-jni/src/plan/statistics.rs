@@ -15,10 +15,7 @@ use arrow_schema::DataType;
 use coldframe::{ColumnExtremes, Extremes, Result};
 use serde_json::Value as Json;
 
-use super::{Request, Table, json};
-
-/// How many files are opened for it at most.
-const MOST_OPENED: usize = 64;
+use super::{MOST_OPENED, Request, Table, json};
 
 /// What is known of a column.
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,7 +76,7 @@ impl Table {
         }
         let names = request.schema.fields().iter().map(|field| self.name_of(field.name()));
         let names = names.collect::<Result<Vec<_>>>()?;
-        let known = self.scan(&request, &names)?.extremes(&matching)?;
+        let known = self.scan(&request, &names)?.extremes(&matching, false)?;
         let mut rows = Some(0u64);
         for (at, units) in matching.iter().zip(&known) {
             let own = match units {

@@ -13,12 +13,9 @@ use coldframe::{Extremes, OnError, Result};
 use serde_json::{Value as Json, json};
 
 use super::statistics::ends;
-use super::{Request, Table, json};
+use super::{MOST_OPENED, Request, Table, json};
 use crate::filter::{self, Columns};
 use crate::types;
-
-/// How many files are opened for it at most: the first and the last ones, since files often lie in the order of their values.
-const MOST_OPENED: usize = 64;
 
 /// The first rows in the order of a column.
 #[derive(Clone, Debug)]
@@ -82,17 +79,18 @@ impl Table {
         let scan = self.scan(&request, std::slice::from_ref(&name))?;
         let predicate = self.condition(&request)?.map(|condition| condition.bind(&files)).transpose()?;
         let mut asked = self.dataset.matching(predicate.as_ref())?;
+        // The first and the last ones: files often lie in the order of their values.
         if asked.len() > MOST_OPENED {
             let half = MOST_OPENED / 2;
             asked.drain(half..asked.len() - half);
         }
         let (first, others) = asked.split_at(asked.len().min(1));
-        let mut known = scan.extremes(first)?;
+        let mut known = scan.extremes(first, true)?;
         // Of a format without such metadata, one file says so.
         if known.iter().all(Option::is_none) {
             return Ok(None);
         }
-        known.extend(scan.extremes(others)?);
+        known.extend(scan.extremes(others, true)?);
         let units: Vec<Extremes> = known.into_iter().flatten().flatten().collect();
         let Some(bound) = top.bound(&units) else { return Ok(None) };
         let op = if top.descending { ">=" } else { "<=" };

@@ -15,7 +15,7 @@ use arrow_schema::DataType;
 use arrow_select::concat::concat;
 use coldframe_core::{ColumnExtremes, Extremes, Result};
 
-use super::{Unit, units};
+use super::{Unit, of_stripes, units};
 use crate::layout::proto::ColumnStatistics;
 use crate::layout::quirks::Quirks;
 use crate::open::Shape;
@@ -30,11 +30,12 @@ struct Asked {
     stored: Stored,
 }
 
-/// Those of the stripes that begin in `range`.
+/// Those of the stripes that begin in `range`, or of all together if that is the file and they are not wanted by unit.
 pub(crate) fn extremes(
     shape: &Shape,
     range: &Range<u64>,
     columns: &[String],
+    by_unit: bool,
 ) -> Result<Option<Vec<Extremes>>> {
     if !shape.lost.is_empty() || shape.recovered.is_some() || !shape.quirks.merged_statistics {
         return Ok(None);
@@ -44,7 +45,10 @@ pub(crate) fn extremes(
         Some(Asked { id, data_type, stored })
     };
     let Some(columns) = columns.iter().map(asked).collect::<Option<Vec<_>>>() else { return Ok(None) };
-    let Some(units) = units(shape, range)? else { return Ok(None) };
+    let of_stripes = if by_unit { of_stripes(shape, range)? } else { None };
+    let Some(units) = of_stripes.map_or_else(|| units(shape, range), |known| Ok(Some(known)))? else {
+        return Ok(None);
+    };
     let inside: Vec<u64> =
         shape.stripes.iter().filter(|s| range.contains(&s.bytes.start)).map(|stripe| stripe.rows).collect();
     let all = inside.iter().fold(0, |all: u64, rows| all.saturating_add(*rows));

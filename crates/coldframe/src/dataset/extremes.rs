@@ -17,7 +17,7 @@ impl Split {
         }
         let (file, cut) = self.open_cut()?;
         match opened(file, self.file.fragment.as_ref(), scan, u64::MAX)? {
-            Some(found) => Opened { splits: cut, ..found }.extremes(),
+            Some(found) => Opened { splits: cut, ..found }.extremes(false),
             None => Ok(Some(Vec::new())),
         }
     }
@@ -25,8 +25,8 @@ impl Split {
 
 impl ScanBuilder {
     /// The same of some of the table's files, all of which are opened: for each file what is known of the rows that are asked
-    /// for, and nothing of a file that cannot be opened.
-    pub fn extremes(&self, files: &[usize]) -> Result<Vec<Option<Vec<Extremes>>>> {
+    /// for, and nothing of a file that cannot be opened. `by_unit` as in [`coldframe_core::TableFile::extremes`].
+    pub fn extremes(&self, files: &[usize], by_unit: bool) -> Result<Vec<Option<Vec<Extremes>>>> {
         let (asked, files, scan) = (self.dataset().clone(), files.to_vec(), self.request()?);
         side_by_side(files.len(), move |at| {
             let Some(at) = files.get(at) else { return Ok(None) };
@@ -37,13 +37,13 @@ impl ScanBuilder {
                 Err(e) if Fault::is(&e) => return Ok(None),
                 Err(e) => return Err(e),
             };
-            found.map_or(Ok(Some(Vec::new())), |found| found.extremes())
+            found.map_or(Ok(Some(Vec::new())), |found| found.extremes(by_unit))
         })
     }
 }
 
 impl Opened {
-    fn extremes(&self) -> Result<Option<Vec<Extremes>>> {
+    fn extremes(&self, by_unit: bool) -> Result<Option<Vec<Extremes>>> {
         let (table, adaptation) = (&self.file.table, self.adaptation.as_ref());
         let filters = self.scan.predicate.is_some() || adaptation.is_some_and(Adaptation::filters);
         if filters || table.counts_by_reading() {
@@ -53,7 +53,8 @@ impl Opened {
         let columns = self.scan.columns.clone().unwrap_or_else(all);
         let mut units = Vec::new();
         for split in &self.splits {
-            let Some(found) = table.extremes(split, &columns).map_err(|e| self.file.named(e))? else {
+            let Some(found) = table.extremes(split, &columns, by_unit).map_err(|e| self.file.named(e))?
+            else {
                 return Ok(None);
             };
             units.extend(found);

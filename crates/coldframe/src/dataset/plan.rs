@@ -124,9 +124,17 @@ pub struct Split {
 impl Split {
     /// All splits of an open file of about `target` bytes each. `file`: what they have in common.
     pub fn of(file: SplitFile, opened: &File, target: u64) -> Result<Vec<Self>> {
-        let named = |e| opened.named(e);
-        let cut = opened.table.splits(target).map_err(named)?;
-        let recorded = opened.table.recorded(&cut).map_err(named)?;
+        let cut = opened.table.splits(target).map_err(|e| opened.named(e))?;
+        Self::of_cut(file, opened, cut)
+    }
+
+    /// These splits of an open file.
+    pub(super) fn of_cut(
+        file: SplitFile,
+        opened: &File,
+        cut: Vec<coldframe_core::Split>,
+    ) -> Result<Vec<Self>> {
+        let recorded = opened.table.recorded(&cut).map_err(|e| opened.named(e))?;
         let file = Arc::new(file);
         let of = |(cut, own)| Self { file: file.clone(), part: Part::Cut(cut), own };
         Ok(cut.into_iter().zip(recorded).map(of).collect())

@@ -4,11 +4,13 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
+use coldframe_core::io::Identity;
 use coldframe_core::options::Strings;
 use coldframe_core::predicate::{Condition, parse};
-use coldframe_core::{OnError, Predicate, Result, Scan, threads};
+use coldframe_core::{Fault, OnError, Predicate, Result, Scan, threads};
 
 use super::fragment::{Fragment, projected, strings_of};
+use super::openings::side_by_side;
 use super::plan::{Opening, Part, Plan, Split};
 use super::rows::{Rows, Unopened};
 use super::storage::os_path;
@@ -18,6 +20,9 @@ use crate::opened::Opened;
 
 /// The default target size of splits in bytes.
 pub const SPLIT_BYTES: u64 = 128 << 20;
+
+/// What was read to open a file travels with each of its splits if it has no more bytes than this.
+const MOST_RECORDED: usize = 256 << 10;
 
 /// How many files of a remote store are read at once, even if the machine has fewer processors: most of them
 /// wait.
@@ -60,6 +65,7 @@ pub struct ScanBuilder {
     filter: Option<Filter>,
     split_bytes: u64,
     files: Option<Vec<usize>>,
+    most_opened: usize,
 }
 
 impl Dataset {
@@ -71,6 +77,7 @@ impl Dataset {
             filter: None,
             split_bytes: SPLIT_BYTES,
             files: None,
+            most_opened: 0,
         }
     }
 }
@@ -140,6 +147,14 @@ impl ScanBuilder {
         self
     }
 
+    /// Opens up to so many files for a [`Self::plan`] with a filter that has several splits, to leave out the parts that their
+    /// metadata exclude. By default no file is opened for that.
+    #[must_use]
+    pub fn most_opened(mut self, files: usize) -> Self {
+        self.most_opened = files;
+        self
+    }
+
     /// Only these of the table's files.
     #[must_use]
     pub fn files(mut self, numbers: Vec<usize>) -> Self {
@@ -187,7 +202,8 @@ impl ScanBuilder {
         Ok(strings_of(&plain, self.layout()?))
     }
 
-    /// A plan from the listing: readers cut the files. Only files that were not listed are opened.
+    /// A plan from the listing: readers cut the files. Only files that were not listed are opened, and those of
+    /// [`Self::most_opened`].
     pub fn plan(&self) -> Result<Plan> {
         self.planned(false)
     }
@@ -199,20 +215,14 @@ impl ScanBuilder {
 
     fn planned(&self, opened: bool) -> Result<Plan> {
         let (schema, scan) = (self.schema()?, self.request()?);
+        let files = self.matching(&scan)?;
+        if !opened && let Some(splits) = self.without_excluded(&scan, &files)? {
+            return Ok(Plan { schema, scan, splits });
+        }
         let mut splits = Vec::new();
-        for at in self.matching(&scan)? {
-            let known = self.dataset.found(at).and_then(|found| found.known.clone());
-            match known.filter(|_| !opened) {
-                Some(known) => {
-                    let file = Arc::new(self.dataset.split_file(at, None)?);
-                    let (of, target) = (known.len.div_ceil(self.split_bytes).max(1), self.split_bytes);
-                    let share = |number| Split {
-                        file: file.clone(),
-                        part: Part::Share { number, of, target },
-                        own: Vec::new(),
-                    };
-                    splits.extend((0..of).map(share));
-                }
+        for at in files {
+            match self.known(at).filter(|_| !opened) {
+                Some(known) => splits.extend(self.shares(at, known.len)?),
                 None => {
                     let file = self.dataset.open(at)?;
                     let split_file = self.dataset.split_file(at, Some(&file))?;
@@ -221,6 +231,69 @@ impl ScanBuilder {
             }
         }
         Ok(Plan { schema, scan, splits })
+    }
+
+    /// What the listing has found out about a file.
+    fn known(&self, at: usize) -> Option<&Identity> {
+        self.dataset.found(at).and_then(|found| found.known.as_ref())
+    }
+
+    /// A file that its readers cut.
+    fn shares(&self, at: usize, bytes: u64) -> Result<Vec<Split>> {
+        let file = Arc::new(self.dataset.split_file(at, None)?);
+        let (of, target) = (bytes.div_ceil(self.split_bytes).max(1), self.split_bytes);
+        let share =
+            |number| Split { file: file.clone(), part: Part::Share { number, of, target }, own: Vec::new() };
+        Ok((0..of).map(share).collect())
+    }
+
+    /// The splits in which rows may pass, judged by the metadata of files; `None` if no file is opened for that, or the first says
+    /// nothing about its parts.
+    fn without_excluded(&self, scan: &Scan, files: &[usize]) -> Result<Option<Vec<Split>>> {
+        let lengths: Option<Vec<u64>> = files.iter().map(|at| Some(self.known(*at)?.len)).collect();
+        let Some(lengths) = lengths.filter(|_| scan.predicate.is_some() && scan.prune) else {
+            return Ok(None);
+        };
+        let is_one_task =
+            lengths.iter().fold(0, |all: u64, len| all.saturating_add(*len)) <= self.split_bytes;
+        if is_one_task || files.len() > self.most_opened {
+            return Ok(None);
+        }
+        let Some((first, others)) = files.split_first() else { return Ok(None) };
+        let Some(mut splits) = self.of_file_without_excluded(scan, *first)? else { return Ok(None) };
+        let (this, scan, others) = (self.clone(), scan.clone(), others.to_vec());
+        let found = side_by_side(others.len(), move |number| {
+            let (Some(at), Some(len)) = (others.get(number), lengths.get(number + 1)) else {
+                return Ok(Vec::new());
+            };
+            match this.of_file_without_excluded(&scan, *at)? {
+                Some(splits) => Ok(splits),
+                None => this.shares(*at, *len),
+            }
+        })?;
+        splits.extend(found.into_iter().flatten());
+        Ok(Some(splits))
+    }
+
+    fn of_file_without_excluded(&self, scan: &Scan, at: usize) -> Result<Option<Vec<Split>>> {
+        let file = match self.dataset.open(at) {
+            Ok(file) => file,
+            // Reported when its rows are read.
+            Err(e) if Fault::is(&e) => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        let fragment = self.dataset.fragment(at)?;
+        let Some(reading) = fragment.reading(file.table.schema(), scan, &file.path)? else {
+            return Ok(Some(Vec::new()));
+        };
+        let Some(filter) = &reading.scan.predicate else { return Ok(None) };
+        let found = file.table.matching_splits(self.split_bytes, filter).map_err(|e| file.named(e))?;
+        let Some(cut) = found else { return Ok(None) };
+        let mut split_file = self.dataset.split_file(at, Some(&file))?;
+        if split_file.recorded.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() > MOST_RECORDED {
+            split_file.recorded = Arc::default();
+        }
+        Split::of_cut(split_file, &file, cut).map(Some)
     }
 
     /// The rows, in the order of the files. Nothing is read before the first batch is requested.
