@@ -1,6 +1,6 @@
 """The connector's NativeVector against Spark's ArrowColumnVector over the same memory: CPU seconds of sums.
 
-    python benches/spark_vectors.py [--batches 2000]
+    python benches/spark_vectors.py [--batches 500]
 
 Both get batches of 16,384 rows, a tenth of them null, by Arrow's C data interface; importing and closing
 counts. `alone` is a JVM that has seen one kind of column, `together` one that sums all kinds in turn, as
@@ -50,7 +50,7 @@ def measured(classpath: str, vector: str, kinds: list[str], batches: int) -> dic
 def main() -> None:
     """Prints a table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--batches", type=int, default=2000)
+    parser.add_argument("--batches", type=int, default=500)
     batches = parser.parse_args().batches
     jars = Path(pyspark.__file__).parent / "jars"
     with tempfile.TemporaryDirectory() as made:
