@@ -144,7 +144,8 @@ def written(folder: Path, rows: int, codec: str, kind: str) -> Path:
         path.mkdir(parents=True)
         table = lineitem(rows)
         if kind == "orc":
-            po.write_table(table, path / "0.orc", compression=codec, dictionary_key_size_threshold=0.8)
+            compression = "uncompressed" if codec == "none" else codec
+            po.write_table(table, path / "0.orc", compression=compression, dictionary_key_size_threshold=0.8)
         else:
             cf.write(table, path / "0.rc", format="rcfile", serde=kind, codec="zlib")
     return path
