@@ -110,9 +110,11 @@ def taken(frame: DataFrame) -> int:
     return str(frame._jdf.queryExecution().optimizedPlan().toString()).count("RelationV2[")
 
 
-def main(work: str) -> None:
-    """Prints what each of both read."""
-    metastore = "jdbc:derby:memory:tables;create=true"
+def main(work: str, metastore: str | None = None) -> None:
+    """Prints what each of both read. `metastore`: the URL of a server."""
+    where = {"spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:tables;create=true"}
+    if metastore:
+        where = {"spark.hadoop.hive.metastore.uris": metastore}
     conf = {
         "spark.sql.catalogImplementation": "hive",
         "spark.sql.warehouse.dir": str(Path(work) / "warehouse"),
@@ -120,7 +122,7 @@ def main(work: str) -> None:
         "spark.jars": coldframe.spark.jar(),
         "spark.sql.extensions": EXTENSIONS,
         "spark.driver.extraJavaOptions": f"-Dderby.system.home={work} -Duser.timezone=UTC",
-        "spark.hadoop.javax.jdo.option.ConnectionURL": metastore,
+        **where,
         "spark.sql.session.timeZone": "America/New_York",
         # Derby does not take each filter of Spark's.
         "spark.sql.hive.metastorePartitionPruningFallbackOnException": "true",
@@ -146,4 +148,4 @@ def main(work: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,16 +34,28 @@ char, varchar, a partition of null that is read, no file, ORC, and names of file
 """
 
 
+def metastore(folder: Path, version: str) -> Any:
+    """A server; without one, Spark keeps the tables itself."""
+    sys.path.append(str(Path(__file__).parents[1] / "python"))
+    from servers import HiveMetastore
+
+    return HiveMetastore(folder / "metastore", version=version)
+
+
 @pytest.mark.slow
 def test_rows_are_those_of_sparks_reader(tmp_path: Path) -> None:
     try:
         coldframe.spark.jar()
     except cf.UnsupportedError:
         pytest.skip("no jar of the connector here (make jar)")
+    version = os.environ.get("COLDFRAME_HIVE_METASTORE", "")
+    if version.startswith("4"):
+        pytest.skip("Spark's built-in client asks by get_table, which Hive 4 has no longer")
+    server = metastore(tmp_path, version) if version else None
     job = Path(__file__).with_name("hive_tables_job.py")
     environment = {**os.environ, "PYTHONPATH": str(Path(cf.__file__).parents[1])}
     done = subprocess.run(
-        [sys.executable, str(job), str(tmp_path)],
+        [sys.executable, str(job), str(tmp_path), *([server.url] if server else [])],
         capture_output=True,
         text=True,
         check=False,
@@ -50,6 +63,8 @@ def test_rows_are_those_of_sparks_reader(tmp_path: Path) -> None:
         cwd=tmp_path,
         timeout=800,
     )
+    if server:
+        server.stop()
     assert done.returncode == 0, done.stderr[-3000:]
     facts = json.loads(done.stdout.splitlines()[-1])
     for name, (scans, schema, rows) in facts["coldframe"].items():
