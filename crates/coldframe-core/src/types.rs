@@ -16,11 +16,13 @@
 //! | `widen` | the common type for the values of two |
 //! | `plain` | the types that a consumer such as Spark has |
 //! | [`mod@arrange`] | a file's columns in the table's form: its order, its names, nulls for missing ones |
+//! | [`ddl`] | columns and types in the language of Hive's and Spark's `CREATE TABLE` |
 //! | [`views`] | strings and binary values as views, or without |
 //! | [`mod@conform`] | batches in exactly the types of a target, without changing a value |
 
 pub mod arrange;
 pub mod conform;
+pub mod ddl;
 mod name;
 mod plain;
 pub mod views;

@@ -10,6 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, IntervalUnit, TimeUnit, UnionFields, UnionMode};
+use coldframe_core::types::ddl::Name;
 use coldframe_encoding::{Error, Result};
 
 use crate::serde::TimestampUnit;
@@ -251,13 +252,15 @@ pub(crate) fn map(key: HiveType, value: HiveType) -> Result<HiveType> {
 }
 
 fn struct_from_arrow(fields: &Fields) -> Result<HiveType> {
+    let fields = fields.iter().map(|f| Ok((f.name().clone(), HiveType::from_arrow(f.data_type())?)));
+    structure(fields.collect::<Result<_>>()?)
+}
+
+/// A struct type with fields.
+pub(crate) fn structure(fields: Vec<(String, HiveType)>) -> Result<HiveType> {
     if fields.is_empty() {
         return Err(Error::schema("struct without fields: Hive has none"));
     }
-    let fields = fields
-        .iter()
-        .map(|f| Ok((f.name().clone(), HiveType::from_arrow(f.data_type())?)))
-        .collect::<Result<_>>()?;
     Ok(HiveType::Struct(fields))
 }
 
@@ -311,7 +314,7 @@ impl fmt::Display for HiveType {
                 f.write_str("struct<")?;
                 for (i, (name, t)) in fields.iter().enumerate() {
                     let comma = if i == 0 { "" } else { "," };
-                    write!(f, "{comma}{}:{t}", ddl::Name(name))?;
+                    write!(f, "{comma}{}:{t}", Name(name))?;
                 }
                 f.write_str(">")
             }

@@ -1,13 +1,8 @@
-//! The types of a file from the schema that the user gives.
-//!
-//! ```text
-//! list  = field ("," field)*          field = name [":"] type
-//! type  = name | name "(" n ["," n] ")" | array<type> | map<type,type> | struct<name:type,..> | uniontype<type,..>
-//! ```
-//!
-//! Hive's column language, with the names that ORC uses to print its types. Names may be in backquotes.
+//! The types of a file from the schema that the user gives: [the language of `CREATE TABLE`](coldframe_core::types::ddl),
+//! in which ORC prints its types too, or Arrow's types.
 
-use coldframe_core::{Error, Limits, Result, SchemaSpec};
+use coldframe_core::types::ddl;
+use coldframe_core::{Error, ErrorContext as _, Limits, Result, SchemaSpec};
 
 use crate::layout::proto;
 use crate::layout::types::Kind;
@@ -16,194 +11,88 @@ use crate::layout::types::Kind;
 pub(crate) fn types_of(spec: &SchemaSpec, limits: &Limits) -> Result<Vec<proto::Type>> {
     match spec {
         SchemaSpec::Arrow(schema) => crate::write::types_of(schema),
-        SchemaSpec::Ddl(text) => {
-            let mut parser = Parser { rest: text, types: vec![typed(Kind::Struct)], limits };
-            parser.fields(0, 1).and_then(|()| parser.end()).map_err(|e| e.within("schema"))?;
-            Ok(parser.types)
-        }
+        SchemaSpec::Ddl(text) => of_columns(text, limits).within(|| "schema"),
     }
+}
+
+fn of_columns(text: &str, limits: &Limits) -> Result<Vec<proto::Type>> {
+    let columns = ddl::parse_columns(text, limits)?;
+    if columns.is_empty() {
+        return Err(ddl::error_at(text, text.len(), "expected a column, found the end"));
+    }
+    let mut types = vec![typed(Kind::Struct)];
+    add_fields(&mut types, 0, columns, text)?;
+    Ok(types)
 }
 
 fn typed(kind: Kind) -> proto::Type {
     proto::Type { kind: Some(kind.number()), ..proto::Type::default() }
 }
 
-struct Parser<'a> {
-    rest: &'a str,
-    types: Vec<proto::Type>,
-    limits: &'a Limits,
+/// Adds named types to the struct `parent`.
+fn add_fields(
+    types: &mut Vec<proto::Type>,
+    parent: usize,
+    fields: Vec<(String, ddl::Type)>,
+    text: &str,
+) -> Result<()> {
+    for (name, of) in fields {
+        if let Some(parent) = types.get_mut(parent) {
+            parent.field_names.push(name);
+        }
+        add(types, parent, of, text)?;
+    }
+    Ok(())
 }
 
-impl<'a> Parser<'a> {
-    fn blanks(&mut self) {
-        self.rest = self.rest.trim_start();
+/// Adds a type, and those below it, to `parent`.
+fn add(types: &mut Vec<proto::Type>, parent: usize, of: ddl::Type, text: &str) -> Result<()> {
+    let id = types.len();
+    let number = u32::try_from(id).map_err(|_| Error::schema("expected at most 2^32 types, found more"))?;
+    if let Some(parent) = types.get_mut(parent) {
+        parent.subtypes.push(number);
     }
-
-    fn takes(&mut self, c: char) -> bool {
-        self.blanks();
-        self.rest.strip_prefix(c).map(|rest| self.rest = rest).is_some()
-    }
-
-    fn expect(&mut self, c: char) -> Result<()> {
-        if self.takes(c) { Ok(()) } else { Err(self.unexpected(&format!("`{c}`"))) }
-    }
-
-    fn unexpected(&self, expected: &str) -> Error {
-        let found: String = self.rest.chars().take(20).collect();
-        Error::schema(format!("expected {expected}, found `{found}`"))
-    }
-
-    fn end(&mut self) -> Result<()> {
-        self.blanks();
-        if self.rest.is_empty() { Ok(()) } else { Err(self.unexpected("the end")) }
-    }
-
-    fn name(&mut self) -> Result<&'a str> {
-        self.blanks();
-        if let Some(quoted) = self.rest.strip_prefix('`') {
-            let (name, rest) =
-                quoted.split_once('`').ok_or_else(|| self.unexpected("a closing backquote"))?;
-            self.rest = rest;
-            return Ok(name);
+    let (kind, below) = match of.kind {
+        ddl::Kind::Boolean => (Kind::Boolean, Vec::new()),
+        ddl::Kind::TinyInt => (Kind::Byte, Vec::new()),
+        ddl::Kind::SmallInt => (Kind::Short, Vec::new()),
+        ddl::Kind::Int => (Kind::Int, Vec::new()),
+        ddl::Kind::BigInt => (Kind::Long, Vec::new()),
+        ddl::Kind::Float => (Kind::Float, Vec::new()),
+        ddl::Kind::Double => (Kind::Double, Vec::new()),
+        ddl::Kind::String => (Kind::String, Vec::new()),
+        ddl::Kind::Binary => (Kind::Binary, Vec::new()),
+        ddl::Kind::Date => (Kind::Date, Vec::new()),
+        ddl::Kind::Timestamp => (Kind::Timestamp, Vec::new()),
+        ddl::Kind::TimestampLocalTz => (Kind::TimestampInstant, Vec::new()),
+        ddl::Kind::Geometry => (Kind::Geometry, Vec::new()),
+        ddl::Kind::Geography => (Kind::Geography, Vec::new()),
+        ddl::Kind::Decimal { precision, scale } => {
+            let decimal = typed(Kind::Decimal);
+            types.push(proto::Type { precision: Some(precision), scale: Some(scale), ..decimal });
+            return Ok(());
         }
-        let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '$' || c == '.';
-        let end = self.rest.find(|c| !is_name(c)).unwrap_or(self.rest.len());
-        let (name, rest) = self.rest.split_at(end);
-        if name.is_empty() {
-            return Err(self.unexpected("a name"));
+        ddl::Kind::Varchar(n) => {
+            types.push(proto::Type { maximum_length: Some(n), ..typed(Kind::Varchar) });
+            return Ok(());
         }
-        self.rest = rest;
-        Ok(name)
-    }
-
-    fn number(&mut self) -> Result<u32> {
-        let name = self.name()?;
-        name.parse().map_err(|_| Error::schema(format!("expected a number, found `{name}`")))
-    }
-
-    /// Adds named types to the struct `parent`.
-    fn fields(&mut self, parent: usize, depth: u64) -> Result<()> {
-        loop {
-            let name = self.name()?;
-            self.takes(':');
-            self.child(parent, depth)?;
-            if let Some(parent) = self.types.get_mut(parent) {
-                parent.field_names.push(name.to_owned());
-            }
-            if !self.takes(',') {
-                return Ok(());
-            }
+        ddl::Kind::Char(n) => {
+            types.push(proto::Type { maximum_length: Some(n), ..typed(Kind::Char) });
+            return Ok(());
         }
-    }
-
-    /// Adds a type to `parent`.
-    fn child(&mut self, parent: usize, depth: u64) -> Result<()> {
-        self.limits.depth("a schema", depth + 1)?;
-        let id = self.types.len();
-        let number =
-            u32::try_from(id).map_err(|_| Error::schema("expected at most 2^32 types, found more"))?;
-        if let Some(parent) = self.types.get_mut(parent) {
-            parent.subtypes.push(number);
+        ddl::Kind::Array(element) => (Kind::List, vec![*element]),
+        ddl::Kind::Map(key, value) => (Kind::Map, vec![*key, *value]),
+        ddl::Kind::Union(branches) => (Kind::Union, branches),
+        ddl::Kind::Struct(fields) => {
+            types.push(typed(Kind::Struct));
+            return add_fields(types, id, fields, text);
         }
-        let name = self.name()?.to_ascii_lowercase();
-        let kind = match name.as_str() {
-            "boolean" => Kind::Boolean,
-            "tinyint" => Kind::Byte,
-            "smallint" => Kind::Short,
-            "int" | "integer" => Kind::Int,
-            "bigint" => Kind::Long,
-            "float" => Kind::Float,
-            "double" => Kind::Double,
-            "string" => Kind::String,
-            "binary" => Kind::Binary,
-            "timestamp" => self.timestamp(),
-            "date" => Kind::Date,
-            "decimal" => Kind::Decimal,
-            "varchar" => Kind::Varchar,
-            "char" => Kind::Char,
-            "array" => Kind::List,
-            "map" => Kind::Map,
-            "struct" => Kind::Struct,
-            "uniontype" => Kind::Union,
-            "geometry" => Kind::Geometry,
-            "geography" => Kind::Geography,
-            other => return Err(Error::schema(format!("expected a type of Hive's, found `{other}`"))),
-        };
-        self.types.push(typed(kind));
-        self.parameters(id, kind, depth + 1)
-    }
-
-    /// `timestamp with local time zone` is a type of its own.
-    fn timestamp(&mut self) -> Kind {
-        self.blanks();
-        let words = ["with", "local", "time", "zone"];
-        let mut rest = self.rest;
-        for word in words {
-            rest = rest.trim_start();
-            match rest.get(..word.len()).filter(|w| w.eq_ignore_ascii_case(word)) {
-                Some(_) => rest = rest.get(word.len()..).unwrap_or_default(),
-                None => return Kind::Timestamp,
-            }
+        ddl::Kind::IntervalYearMonth | ddl::Kind::IntervalDayTime => {
+            return Err(ddl::error_at(text, of.at, "expected a type of ORC's, found an interval"));
         }
-        self.rest = rest;
-        Kind::TimestampInstant
-    }
-
-    fn parameters(&mut self, id: usize, kind: Kind, depth: u64) -> Result<()> {
-        match kind {
-            Kind::Decimal => {
-                let (mut precision, mut scale) = (10, 0);
-                if self.takes('(') {
-                    precision = self.number()?;
-                    scale = if self.takes(',') { self.number()? } else { 0 };
-                    self.expect(')')?;
-                }
-                self.set(id, |t| (t.precision, t.scale) = (Some(precision), Some(scale)));
-                Ok(())
-            }
-            Kind::Varchar | Kind::Char => {
-                self.expect('(')?;
-                let length = self.number()?;
-                self.set(id, |t| t.maximum_length = Some(length));
-                self.expect(')')
-            }
-            Kind::List => {
-                self.expect('<')?;
-                self.child(id, depth)?;
-                self.expect('>')
-            }
-            Kind::Map => {
-                self.expect('<')?;
-                self.child(id, depth)?;
-                self.expect(',')?;
-                self.child(id, depth)?;
-                self.expect('>')
-            }
-            Kind::Union => {
-                self.expect('<')?;
-                self.child(id, depth)?;
-                while self.takes(',') {
-                    self.child(id, depth)?;
-                }
-                self.expect('>')
-            }
-            Kind::Struct => {
-                self.expect('<')?;
-                if self.takes('>') {
-                    return Ok(());
-                }
-                self.fields(id, depth)?;
-                self.expect('>')
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn set(&mut self, id: usize, change: impl FnOnce(&mut proto::Type)) {
-        if let Some(stated) = self.types.get_mut(id) {
-            change(stated);
-        }
-    }
+    };
+    types.push(typed(kind));
+    below.into_iter().try_for_each(|of| add(types, id, of, text))
 }
 
 #[cfg(test)]
@@ -234,11 +123,13 @@ mod tests {
     #[test]
     fn mistakes_say_what_was_expected() {
         for (text, expected) in [
-            ("a", "expected a name, found ``"),
-            ("a int b", "expected the end, found `b`"),
-            ("a array<int", "expected `>`, found ``"),
-            ("a number", "expected a type of Hive's, found `number`"),
-            ("a char(x)", "expected a number, found `x`"),
+            ("", "schema: Hive schema, character 1: expected a column, found the end"),
+            ("a", "character 2: expected a Hive type, found the end"),
+            ("a int b", "character 7: expected `,` or the end of the column list, found `b`"),
+            ("a array<int", "character 12: expected `>`, found the end"),
+            ("a number", "character 3: expected a Hive type, found `number`"),
+            ("a char(x)", "character 8: expected a length, found `x)`"),
+            ("a int, b interval_day_time", "character 10: expected a type of ORC's, found an interval"),
         ] {
             let e = parse(text).unwrap_err().to_string();
             assert!(e.contains(expected), "{text}: {e}");

@@ -1,0 +1,367 @@
+//! Columns and types as text, in the language of Hive's and Spark's `CREATE TABLE t (...)`.
+//!
+//! ```text
+//! columns   = [ column { "," column } [ "," ] ]
+//! column    = name [":"] type [ "COMMENT" literal ]
+//! name      = letter or digit or "_" or "$" or "." ... | "`" anything, with "``" for "`" "`"
+//! type      = primitive | "decimal" [ "(" p [ "," s ] ")" ] | ("varchar" | "char") "(" n ")"
+//!           | "array" "<" type ">" | "map" "<" type "," type ">" | "uniontype" "<" type { "," type } ">"
+//!           | "struct" "<" [ name [":"] type [ "COMMENT" literal ] { "," ... } ] ">"
+//! literal   = "'" ... "'" or '"' ... '"', with "\" or a doubled quote for the quote itself
+//! ```
+//!
+//! Keywords in any case, aliases as in Hive's `HiveParser.g`. Names keep their case. This is the grammar alone: which types,
+//! digits, lengths and keys there are is for the format to say, with [`error_at`] for the place of what it refuses.
+
+use std::fmt;
+
+use coldframe_encoding::{Error, Limits, Result};
+
+/// A type as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Type {
+    /// What it is.
+    pub kind: Kind,
+    /// The byte where its arguments begin, or it itself if there are none.
+    pub at: usize,
+}
+
+/// What a type is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are those of Hive's types")]
+pub enum Kind {
+    Boolean,
+    TinyInt,
+    SmallInt,
+    Int,
+    BigInt,
+    Float,
+    Double,
+    Decimal {
+        /// All digits.
+        precision: u32,
+        /// Digits after the point.
+        scale: u32,
+    },
+    String,
+    Varchar(u32),
+    Char(u32),
+    Binary,
+    Date,
+    Timestamp,
+    TimestampLocalTz,
+    IntervalYearMonth,
+    IntervalDayTime,
+    /// ORC's, which Hive lacks.
+    Geometry,
+    /// ORC's, which Hive lacks.
+    Geography,
+    Array(Box<Type>),
+    Map(Box<Type>, Box<Type>),
+    Struct(Vec<(String, Type)>),
+    Union(Vec<Type>),
+}
+
+/// Parses a column list such as ``"id bigint, `tags` array<string>"``.
+pub fn parse_columns(text: &str, limits: &Limits) -> Result<Vec<(String, Type)>> {
+    let mut parser = Parser { text, at: 0, limits };
+    let mut columns = Vec::new();
+    while !parser.at_end() {
+        columns.push(parser.named("a column name", 1)?);
+        limits.columns("column list", columns.len() as u64)?;
+        if !parser.take(',') && !parser.at_end() {
+            return Err(parser.expected("`,` or the end of the column list"));
+        }
+    }
+    Ok(columns)
+}
+
+/// Parses one type such as `map<string,array<int>>`.
+pub fn parse_type(text: &str, limits: &Limits) -> Result<Type> {
+    let mut parser = Parser { text, at: 0, limits };
+    let data_type = parser.data_type(1)?;
+    if !parser.at_end() {
+        return Err(parser.expected("the end of the type"));
+    }
+    Ok(data_type)
+}
+
+/// The error that names a place in the text: `at` is a byte, the message counts characters from 1.
+pub fn error_at(text: &str, at: usize, reason: impl fmt::Display) -> Error {
+    let position = text.get(..at).unwrap_or(text).chars().count() + 1;
+    Error::schema(format!("Hive schema, character {position}: {reason}"))
+}
+
+/// A column or field name, quoted if necessary.
+pub struct Name<'a>(pub &'a str);
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.0.is_empty() && self.0.chars().all(is_word_char) {
+            return f.write_str(self.0);
+        }
+        f.write_str(&quoted(self.0))
+    }
+}
+
+/// A column or field name in backquotes.
+#[must_use]
+pub fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+fn is_word_char(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Of a name without quotes. Hive would quote the last two.
+fn is_name_char(c: char) -> bool {
+    is_word_char(c) || c == '$' || c == '.'
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    /// Byte position of the next character.
+    at: usize,
+    limits: &'a Limits,
+}
+
+impl<'a> Parser<'a> {
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or("")
+    }
+
+    fn skip_space(&mut self) {
+        let rest = self.rest();
+        self.at += rest.len() - rest.trim_start().len();
+    }
+
+    fn at_end(&mut self) -> bool {
+        self.skip_space();
+        self.rest().is_empty()
+    }
+
+    fn expected(&self, what: &str) -> Error {
+        let rest: String = self.rest().chars().take(20).collect();
+        let found = if rest.is_empty() { "the end".to_owned() } else { format!("`{rest}`") };
+        error_at(self.text, self.at, format_args!("expected {what}, found {found}"))
+    }
+
+    fn take(&mut self, symbol: char) -> bool {
+        self.skip_space();
+        let found = self.rest().starts_with(symbol);
+        if found {
+            self.at += symbol.len_utf8();
+        }
+        found
+    }
+
+    fn require(&mut self, symbol: char) -> Result<()> {
+        if self.take(symbol) { Ok(()) } else { Err(self.expected(&format!("`{symbol}`"))) }
+    }
+
+    fn word(&mut self) -> &'a str {
+        self.run(is_word_char)
+    }
+
+    /// The next run of such characters, which may be empty.
+    fn run(&mut self, is_part: impl Fn(char) -> bool) -> &'a str {
+        self.skip_space();
+        let rest = self.rest();
+        let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        self.at += end;
+        rest.get(..end).unwrap_or("")
+    }
+
+    /// Takes the next words if they are the given ones.
+    fn take_words(&mut self, words: &[&str]) -> bool {
+        let start = self.at;
+        let found = words.iter().all(|expected| self.word().eq_ignore_ascii_case(expected));
+        if !found {
+            self.at = start;
+        }
+        found
+    }
+
+    fn require_words(&mut self, words: &[&str]) -> Result<()> {
+        if self.take_words(words) {
+            return Ok(());
+        }
+        Err(self.expected(&format!("`{}`", words.join(" "))))
+    }
+
+    fn name(&mut self, what: &str) -> Result<String> {
+        self.skip_space();
+        if self.rest().starts_with('`') {
+            return self.quoted('`', false);
+        }
+        let name = self.run(is_name_char);
+        if name.is_empty() { Err(self.expected(what)) } else { Ok(name.to_owned()) }
+    }
+
+    /// The text between two quotes; a doubled quote is one quote.
+    fn quoted(&mut self, quote: char, backslash: bool) -> Result<String> {
+        let opening = self.at;
+        let mut out = String::new();
+        let mut chars = self.rest().char_indices().skip(1).peekable();
+        while let Some((i, c)) = chars.next() {
+            if c == quote {
+                if chars.next_if(|&(_, next)| next == quote).is_none() {
+                    self.at += i + c.len_utf8();
+                    return Ok(out);
+                }
+                out.push(c);
+            } else if c == '\\' && backslash {
+                out.extend(chars.next().map(|(_, escaped)| escaped));
+            } else {
+                out.push(c);
+            }
+        }
+        self.at = opening;
+        Err(self.expected(&format!("a closing `{quote}` somewhere behind")))
+    }
+
+    fn skip_comment(&mut self) -> Result<()> {
+        if !self.take_words(&["comment"]) {
+            return Ok(());
+        }
+        self.skip_space();
+        match self.rest().chars().next() {
+            Some(quote @ ('\'' | '"')) => self.quoted(quote, true).map(drop),
+            _ => Err(self.expected("a quoted comment")),
+        }
+    }
+
+    /// A name and its type.
+    fn named(&mut self, what: &str, depth: u64) -> Result<(String, Type)> {
+        let name = self.name(what)?;
+        self.take(':');
+        let data_type = self.data_type(depth)?;
+        self.skip_comment()?;
+        Ok((name, data_type))
+    }
+
+    fn data_type(&mut self, depth: u64) -> Result<Type> {
+        self.limits.depth("nested Hive type", depth)?;
+        self.skip_space();
+        let start = self.at;
+        let keyword = self.word().to_ascii_lowercase();
+        let whole = |kind| Ok(Type { kind, at: start });
+        match keyword.as_str() {
+            "boolean" => whole(Kind::Boolean),
+            "tinyint" => whole(Kind::TinyInt),
+            "smallint" => whole(Kind::SmallInt),
+            "int" | "integer" => whole(Kind::Int),
+            "bigint" => whole(Kind::BigInt),
+            "float" | "real" => whole(Kind::Float),
+            "double" => {
+                self.take_words(&["precision"]);
+                whole(Kind::Double)
+            }
+            "string" => whole(Kind::String),
+            "binary" => whole(Kind::Binary),
+            "date" => whole(Kind::Date),
+            "timestamp" => self.timestamp().and_then(whole),
+            "timestamplocaltz" => whole(Kind::TimestampLocalTz),
+            "interval_year_month" => whole(Kind::IntervalYearMonth),
+            "interval_day_time" => whole(Kind::IntervalDayTime),
+            "interval" => self.interval().and_then(whole),
+            "geometry" => whole(Kind::Geometry),
+            "geography" => whole(Kind::Geography),
+            "decimal" | "dec" | "numeric" => self.decimal(start),
+            "varchar" => self.within('(', ')', |p| Ok(Kind::Varchar(p.number("a length")?))),
+            "char" => self.within('(', ')', |p| Ok(Kind::Char(p.number("a length")?))),
+            "array" => self.within('<', '>', |p| Ok(Kind::Array(Box::new(p.data_type(depth + 1)?)))),
+            "map" => self.within('<', '>', |p| p.map(depth + 1)),
+            "struct" => self.within('<', '>', |p| p.fields(depth + 1)),
+            "uniontype" => self.within('<', '>', |p| p.union(depth + 1)),
+            _ => {
+                self.at = start;
+                Err(self.expected("a Hive type"))
+            }
+        }
+    }
+
+    /// A type with arguments in brackets.
+    fn within(
+        &mut self,
+        open: char,
+        close: char,
+        inside: impl FnOnce(&mut Self) -> Result<Kind>,
+    ) -> Result<Type> {
+        self.require(open)?;
+        let at = self.at;
+        let kind = inside(self)?;
+        self.require(close)?;
+        Ok(Type { kind, at })
+    }
+
+    fn timestamp(&mut self) -> Result<Kind> {
+        if !self.take_words(&["with"]) {
+            return Ok(Kind::Timestamp);
+        }
+        self.require_words(&["local", "time", "zone"])?;
+        Ok(Kind::TimestampLocalTz)
+    }
+
+    fn interval(&mut self) -> Result<Kind> {
+        if self.take_words(&["year", "to", "month"]) {
+            return Ok(Kind::IntervalYearMonth);
+        }
+        self.require_words(&["day", "to", "second"])?;
+        Ok(Kind::IntervalDayTime)
+    }
+
+    fn decimal(&mut self, start: usize) -> Result<Type> {
+        self.skip_space();
+        if !self.rest().starts_with('(') {
+            return Ok(Type { kind: Kind::Decimal { precision: 10, scale: 0 }, at: start });
+        }
+        self.within('(', ')', |p| {
+            let precision = p.number("a precision")?;
+            let scale = if p.take(',') { p.number("a scale")? } else { 0 };
+            Ok(Kind::Decimal { precision, scale })
+        })
+    }
+
+    fn number(&mut self, what: &str) -> Result<u32> {
+        self.skip_space();
+        let start = self.at;
+        self.word().parse().map_err(|_| {
+            self.at = start;
+            self.expected(what)
+        })
+    }
+
+    fn map(&mut self, depth: u64) -> Result<Kind> {
+        let key = self.data_type(depth)?;
+        self.require(',')?;
+        Ok(Kind::Map(Box::new(key), Box::new(self.data_type(depth)?)))
+    }
+
+    fn fields(&mut self, depth: u64) -> Result<Kind> {
+        let mut fields = Vec::new();
+        self.skip_space();
+        if self.rest().starts_with('>') {
+            return Ok(Kind::Struct(fields));
+        }
+        loop {
+            fields.push(self.named("a field name", depth)?);
+            self.limits.columns("struct", fields.len() as u64)?;
+            if !self.take(',') {
+                return Ok(Kind::Struct(fields));
+            }
+        }
+    }
+
+    fn union(&mut self, depth: u64) -> Result<Kind> {
+        let mut branches = Vec::new();
+        loop {
+            branches.push(self.data_type(depth)?);
+            self.limits.columns("uniontype", branches.len() as u64)?;
+            if !self.take(',') {
+                return Ok(Kind::Union(branches));
+            }
+        }
+    }
+}
