@@ -466,11 +466,6 @@ class Condition:
     def always_true(self) -> bool: ...
     @property
     def never_true(self) -> bool: ...
-    def may_match(self, extents: dict[str, tuple[object, object, bool, bool]]) -> bool:
-        """False only if no row of a file passes.
-
-        extents: {column: (min, max, whether nulls may occur, whether values)}
-        """
     def __eq__(self, value: object, /) -> bool: ...
 
 @final
@@ -746,6 +741,27 @@ class RawRows:
     def __iter__(self) -> RawRows: ...
     def __next__(self) -> RawBatch: ...
     def __arrow_c_schema__(self) -> object: ...
+
+def hudi_partitions(store: Store, path: str) -> list[str]:
+    """The partitions of the metadata table in a folder of the store, by name."""
+
+def hudi_files(files: RawFile, partition: str | None = None, *, all_versions: bool = False) -> RawBatch:
+    """The files of the data table: partition, name, path, size, kind, file_id, instant.
+
+    The path is that below the table's directory.
+    """
+
+def hudi_column_stats(stats: RawFile, columns: Sequence[str] | None = None) -> RawBatch:
+    """The statistics of columns of the data table's files: file, column, min, max, values, nulls, bytes.
+
+    The bounds are as stored: structs of which one field is set.
+    """
+
+def hudi_prune(files: RawFile, stats: RawFile, condition: Condition, partition: str | None) -> RawBatch:
+    """Of `hudi_files`, those that may hold rows that pass."""
+
+def hudi_locate(index: RawFile, keys: Sequence[str]) -> RawBatch:
+    """The places of the records with these keys: key, partition, file_id, instant, position."""
 
 def seek_ordinal(file: RawFile, ordinal: int) -> tuple[int, int, int]:
     """The rows of a CFile from an ordinal on as (part, start, stop)."""

@@ -60,6 +60,9 @@ def test_live_files_and_pruning(table: Path) -> None:
     assert mdt.prune("amount = 904").num_rows == 1
     assert mdt.prune([[("amount", "=", 904)], [("note", "<=", "note 0")]]).num_rows == 1
     assert mdt.prune("note is null").num_rows == 2
+    assert mdt.prune("not amount <= 905").num_rows == 0
+    assert mdt.prune("note like 'zz%'").num_rows == 0
+    assert mdt.prune([("amount", "=", "text")]).num_rows == 2, "bounds of another type exclude nothing"
     assert mdt.prune([("unknown", "=", 1)]).num_rows == 2, "no statistics, no pruning"
     assert mdt.prune([("amount", "in", [904, -1])], "us").num_rows == 0
     stats = mdt.column_stats(["amount"])

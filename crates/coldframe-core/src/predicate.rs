@@ -31,7 +31,7 @@ pub mod substrait;
 use arrow_array::ArrayRef;
 
 pub use bounds::{ColumnBounds, KeyRange};
-pub use condition::{Condition, Extent, resolve};
+pub use condition::{Condition, resolve};
 pub use like::{Pattern, behind_prefix};
 pub use literal::Literal;
 pub use members::Members;

@@ -17,7 +17,7 @@ use coldframe_core::{
 use crate::avro::Schema;
 use crate::avro::columns::ColumnBuilder;
 use crate::avro::datum::Datum;
-use crate::changes::{self, Change, Changes, Spans};
+use crate::changes::{self, Change, Changes, Span, Spans};
 use crate::log::{self, Block, BlockKind};
 use crate::merge::{self, Record, Visible};
 use crate::slice;
@@ -218,73 +218,95 @@ fn apply_block(
     (block, name): (&Block, &str),
     changes: &mut Changes,
 ) -> Result<()> {
-    let at = block.content.start;
     let place = |n: u64| usize::try_from(n).unwrap_or(usize::MAX).min(log.len());
-    let content = log.slice(place(at)..place(block.content.end));
-    // A record that cannot be merged is lost, and so is what older blocks state for its key.
-    let apply = |changes: &mut Changes, key: &[u8], newer: Option<Record>| -> Result<()> {
-        if !context.wants(key) {
-            return Ok(());
-        }
-        let applied = changes.apply(key.to_vec(), newer, context.limits());
-        if let Err(e) = applied {
-            context.lose(in_log(e, name), block.bytes.clone(), None)?;
-            changes.lose((key.to_vec(), Some(key.to_vec())));
-        }
-        Ok(())
-    };
+    let content = log.slice(place(block.content.start)..place(block.content.end));
+    let mut applied = BlockChanges { context, block, name, changes };
     match block.kind {
         BlockKind::Delete => {
-            for key in log::deleted_keys(&content, at, context.limits())? {
-                apply(changes, &key, None)?;
+            for key in log::deleted_keys(&content, block.content.start, context.limits())? {
+                applied.apply(&key, None)?;
             }
+            Ok(())
         }
-        BlockKind::HFile => {
-            let raw = coldframe_hfile::open(Arc::new(content), &context.options);
-            // Offsets in an embedded HFile count from its own start.
-            let raw = Arc::new(raw.map_err(|e| e.within(format!("HFile at byte {at}")))?);
-            let schema = schema_of(context, &raw)?;
-            raw.check()?;
-            let mut cells = CellReader::new(raw);
-            loop {
-                match cells.next() {
-                    Ok(Some(Cell { row: key, value, .. })) => {
-                        let datum = Bytes::copy_from_slice(value);
-                        apply(changes, key, Some(Record { datum, schema: schema.clone() }))?;
-                    }
-                    Ok(None) => break,
-                    Err(e) => {
-                        context.lose(in_log(e, name), block.bytes.clone(), None)?;
-                        changes.lose(cells.rows_of_block());
-                        cells.skip_block();
-                    }
+        BlockKind::HFile => applied.of_hfile(content),
+        BlockKind::Avro => applied.of_avro(&content),
+        BlockKind::Corrupt => Err(Error::corrupt(block.reason.clone()).at(block.bytes.start)),
+        BlockKind::Unknown => Err(Error::unsupported(block.reason.clone()).at(block.bytes.start)),
+        BlockKind::Parquet | BlockKind::ChangeData => {
+            Err(Error::unsupported(format!("{} blocks in the logs of metadata", block.kind.name())))
+        }
+        BlockKind::Command => Ok(()),
+    }
+}
+
+/// A block of a log whose changes are applied.
+struct BlockChanges<'a> {
+    context: &'a Context,
+    block: &'a Block,
+    /// The log file.
+    name: &'a str,
+    changes: &'a mut Changes,
+}
+
+impl BlockChanges<'_> {
+    /// A record that cannot be merged is lost, and so is what older blocks state for its key.
+    fn apply(&mut self, key: &[u8], newer: Option<Record>) -> Result<()> {
+        if !self.context.wants(key) {
+            return Ok(());
+        }
+        if let Err(e) = self.changes.apply(key.to_vec(), newer, self.context.limits()) {
+            self.lose(e, (key.to_vec(), Some(key.to_vec())))?;
+        }
+        Ok(())
+    }
+
+    fn lose(&mut self, e: Error, keys: Span) -> Result<()> {
+        self.context.lose(in_log(e, self.name), self.block.bytes.clone(), None)?;
+        self.changes.lose(keys);
+        Ok(())
+    }
+
+    fn of_hfile(&mut self, content: Bytes) -> Result<()> {
+        let raw = coldframe_hfile::open(Arc::new(content), &self.context.options);
+        // Offsets in an embedded HFile count from its own start.
+        let raw = raw.map_err(|e| e.within(format!("HFile at byte {}", self.block.content.start)))?;
+        let raw = Arc::new(raw);
+        let schema = schema_of(self.context, &raw)?;
+        raw.check()?;
+        let mut cells = CellReader::new(raw);
+        loop {
+            match cells.next() {
+                Ok(Some(Cell { row: key, value, .. })) => {
+                    let datum = Bytes::copy_from_slice(value);
+                    self.apply(key, Some(Record { datum, schema: schema.clone() }))?;
+                }
+                Ok(None) => return Ok(()),
+                Err(e) => {
+                    self.lose(e, cells.rows_of_block())?;
+                    cells.skip_block();
                 }
             }
         }
-        BlockKind::Avro => {
-            let json = block.schema().ok_or_else(|| Error::corrupt("expected a schema in the header"))?;
-            let schema = context.schema(json.as_bytes())?;
-            let mut news = Vec::new();
-            for datum in log::avro_datums(&content, at)? {
-                let value = Datum::decode(&schema, datum, context.limits())?;
-                let Some(Datum::String(key)) = value.field(&schema, schema.root(), KEY) else {
-                    return Err(Error::corrupt("expected a record with a `key`, found another one").at(at));
-                };
-                let record = Record { datum: Bytes::copy_from_slice(datum), schema: schema.clone() };
-                news.push(((*key).to_owned(), record));
-            }
-            for (key, record) in news {
-                apply(changes, key.as_bytes(), Some(record))?;
-            }
-        }
-        BlockKind::Corrupt => return Err(Error::corrupt(block.reason.clone()).at(block.bytes.start)),
-        BlockKind::Unknown => return Err(Error::unsupported(block.reason.clone()).at(block.bytes.start)),
-        BlockKind::Parquet | BlockKind::ChangeData => {
-            return Err(Error::unsupported(format!("{} blocks in the logs of metadata", block.kind.name())));
-        }
-        BlockKind::Command => {}
     }
-    Ok(())
+
+    fn of_avro(&mut self, content: &Bytes) -> Result<()> {
+        let at = self.block.content.start;
+        let json = self.block.schema().ok_or_else(|| Error::corrupt("expected a schema in the header"))?;
+        let schema = self.context.schema(json.as_bytes())?;
+        let mut news = Vec::new();
+        for datum in log::avro_datums(content, at)? {
+            let value = Datum::decode(&schema, datum, self.context.limits())?;
+            let Some(Datum::String(key)) = value.field(&schema, schema.root(), KEY) else {
+                return Err(Error::corrupt("expected a record with a `key`, found another one").at(at));
+            };
+            let record = Record { datum: Bytes::copy_from_slice(datum), schema: schema.clone() };
+            news.push(((*key).to_owned(), record));
+        }
+        for (key, record) in news {
+            self.apply(key.as_bytes(), Some(record))?;
+        }
+        Ok(())
+    }
 }
 
 /// The merged rows as batches.

@@ -22,6 +22,7 @@
 //! | `merge` | which log blocks count, and how two records with one key are merged |
 //! | `changes`, `decode` | the changes of a group's logs by key; applying them to its base file |
 //! | `table` | the partition, or the whole metadata table, as a table |
+//! | `indexes` | what the partitions are kept for: the data table's files, the bounds of their columns, the places of records |
 //! | `records` | a single file whose values are also shown as records |
 //! | `format` | HFile for the registry of formats: files and folders |
 //!
@@ -33,6 +34,7 @@ mod avro;
 mod changes;
 mod decode;
 mod format;
+mod indexes;
 mod log;
 mod merge;
 mod records;
@@ -44,5 +46,6 @@ pub use coldframe_hfile::{
     BloomKind, CellEncoding, CellTypes, Checksum, Codec, OpenOptions, View, WriteOptions,
 };
 pub use format::{Decode, HudiFormat, RecordOptions};
+pub use indexes::prune;
 pub use records::RecordFile;
-pub use table::MetadataTable;
+pub use table::{MetadataTable, partitions};

@@ -1,8 +1,8 @@
 //! File names, and which files make the latest committed state of a file group.
 //!
 //! ```text
-//! base  <file id>_<write token>_<instant>.hfile                         record-index-0000-0_4-153-369_20261121071043867.hfile
-//! log   .<file id>_<instant>.log.<version>[_<write token>]             .record-index-0000-0_20261121071047495.log.1_2-214-520
+//! base  <file id>_<write token>_<instant>.<extension>                   record-index-0000-0_4-153-369_20261121071043867.hfile
+//! log   .<file id>_<instant>.log.<version>[_<write token>[.cdc]]       .record-index-0000-0_20261121071047495.log.1_2-214-520
 //! ```
 //!
 //! In tables up to version 6, the instant of a log is that of the base file it belongs to. In later versions it is that of the commit
@@ -50,6 +50,8 @@ pub(crate) enum FileName<'a> {
         file_id: &'a str,
         /// The instant that wrote it.
         instant: &'a str,
+        /// `hfile` in metadata tables; of the data table's format elsewhere.
+        extension: &'a str,
     },
     /// A log file.
     Log {
@@ -61,23 +63,27 @@ pub(crate) enum FileName<'a> {
         version: u64,
         /// The write token of the task that wrote it.
         token: &'a str,
+        /// Whether it holds images of changes instead of the changes themselves.
+        is_cdc: bool,
     },
 }
 
-/// Parses a file name.
+/// Parses a file name of a metadata table or a data table.
 pub(crate) fn parse_name(name: &str) -> Option<FileName<'_>> {
-    if let Some(stem) = name.strip_suffix(".hfile") {
+    let Some((stem, tail)) = name.strip_prefix('.').and_then(|rest| rest.rsplit_once(".log.")) else {
+        let (stem, extension) = name.rsplit_once('.')?;
         let (rest, instant) = stem.rsplit_once('_')?;
         let (file_id, _) = rest.rsplit_once('_')?;
-        return (is_instant(instant) && !file_id.is_empty()).then_some(FileName::Base { file_id, instant });
-    }
-    let (stem, tail) = name.strip_prefix('.')?.rsplit_once(".log.")?;
+        let is_base = is_instant(instant) && !file_id.is_empty() && !name.starts_with('.');
+        return is_base.then_some(FileName::Base { file_id, instant, extension });
+    };
     let (file_id, instant) = stem.rsplit_once('_')?;
     let (version, token) = tail.split_once('_').unwrap_or((tail, ""));
+    let (token, is_cdc) = token.strip_suffix(".cdc").map_or((token, false), |token| (token, true));
     let version = version.parse().ok()?;
-    // Change images end in `.cdc` after the token, checksums of a local file system in `.crc`.
+    // Checksums of a local file system end in `.crc` after the token.
     let plain = token.bytes().all(|b| b.is_ascii_digit() || b == b'-');
-    (is_instant(instant) && plain).then_some(FileName::Log { file_id, instant, version, token })
+    (is_instant(instant) && plain).then_some(FileName::Log { file_id, instant, version, token, is_cdc })
 }
 
 /// The instant in the name of a log file; `path` may include folders.
@@ -112,18 +118,18 @@ pub(crate) fn latest(
             continue;
         }
         match parse_name(path.rsplit('/').next().unwrap_or_default()) {
-            Some(FileName::Base { file_id, instant }) => {
+            Some(FileName::Base { file_id, instant, extension: "hfile" }) => {
                 let (file_id, instant) = (file_id.to_owned(), instant.to_owned());
                 let file = GroupFile { path, len, instant: instant.clone() };
                 groups.entry(file_id).or_default().bases.insert(instant, file);
             }
-            Some(FileName::Log { file_id, instant, version, token }) => {
+            Some(FileName::Log { file_id, instant, version, token, is_cdc: false }) => {
                 let (file_id, token) = (file_id.to_owned(), token.to_owned());
                 let instant = instant.to_owned();
                 let file = GroupFile { path, len, instant: instant.clone() };
                 groups.entry(file_id).or_default().logs.push((instant, version, token, file));
             }
-            None => {}
+            _ => {}
         }
     }
     let slices = groups.into_iter().map(|(file_id, found)| slice(file_id, found, timeline, version));
@@ -134,15 +140,21 @@ fn slice(file_id: String, mut found: GroupFiles, timeline: &Timeline, version: u
     let mut bases = found.bases.into_iter().rev();
     let base = bases.find(|(instant, _)| timeline.is_committed(instant)).map(|(_, file)| file);
     found.logs.sort_by(|a, b| (&a.0, a.1, &a.2).cmp(&(&b.0, b.1, &b.2)));
-    let belongs = |instant: &str| match &base {
-        None => true,
-        Some(base) if version < LOGS_BY_COMMIT => instant >= base.instant.as_str(),
-        // A commit that is not completed belongs to the latest slice; each of its blocks is checked separately.
-        Some(base) => timeline.completion(instant).is_none_or(|done| done >= base.instant.as_str()),
-    };
-    let logs = found.logs.into_iter().filter(|(instant, ..)| belongs(instant)).map(|(.., file)| file);
+    let newest = base.as_ref().map(|base| base.instant.as_str());
+    let logs = found.logs.into_iter().filter(|(instant, ..)| belongs(instant, newest, timeline, version));
+    let logs = logs.map(|(.., file)| file);
     let logs = logs.collect();
     Slice { file_id, base, logs }
+}
+
+/// Whether a log, by the instant in its name, belongs to the latest slice of its group, by the instant of the base file.
+pub(crate) fn belongs(log: &str, base: Option<&str>, timeline: &Timeline, version: u32) -> bool {
+    match base {
+        None => true,
+        Some(base) if version < LOGS_BY_COMMIT => log >= base,
+        // A commit that is not completed belongs to the latest slice; each of its blocks is checked separately.
+        Some(base) => timeline.completion(log).is_none_or(|done| done >= base),
+    }
 }
 
 #[cfg(test)]
@@ -154,7 +166,11 @@ mod tests {
     fn names() {
         assert_eq!(
             parse_name("files-0000-0_0-5-4_00000000000000000.hfile"),
-            Some(FileName::Base { file_id: "files-0000-0", instant: "00000000000000000" })
+            Some(FileName::Base {
+                file_id: "files-0000-0",
+                instant: "00000000000000000",
+                extension: "hfile"
+            })
         );
         assert_eq!(
             parse_name(".secondary-index-my_idx-0003-0_20261121071333797.log.2_1-41-69"),
@@ -162,7 +178,8 @@ mod tests {
                 file_id: "secondary-index-my_idx-0003-0",
                 instant: "20261121071333797",
                 version: 2,
-                token: "1-41-69"
+                token: "1-41-69",
+                is_cdc: false
             })
         );
         assert_eq!(
@@ -171,14 +188,31 @@ mod tests {
                 file_id: "files-0000",
                 instant: "20220101000000000",
                 version: 1,
-                token: ""
+                token: "",
+                is_cdc: false
+            })
+        );
+        let group = "14ca9f7d-a44d-47a9-b7a1-c53fb3b7117a-0";
+        assert_eq!(
+            parse_name("14ca9f7d-a44d-47a9-b7a1-c53fb3b7117a-0_0-0-0_20261121143911695.parquet"),
+            Some(FileName::Base { file_id: group, instant: "20261121143911695", extension: "parquet" })
+        );
+        assert_eq!(
+            parse_name(".14ca9f7d-a44d-47a9-b7a1-c53fb3b7117a-0_20261121143911695.log.1_0-1-2.cdc"),
+            Some(FileName::Log {
+                file_id: group,
+                instant: "20261121143911695",
+                version: 1,
+                token: "0-1-2",
+                is_cdc: true
             })
         );
         for other in [
             ".hoodie_partition_metadata",
             "a.parquet",
-            ".x_20220101000000000.log.1_0-1-2.cdc",
             "..x_20220101000000000.log.1_0-1-2.crc",
+            ".x_0-1-2_20220101000000000.parquet.crc",
+            ".x_0-1-2_20220101000000000.parquet",
             "x.hfile",
         ] {
             assert_eq!(parse_name(other), None, "{other}");

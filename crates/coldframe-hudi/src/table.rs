@@ -40,8 +40,16 @@ pub struct MetadataTable {
     visible: Arc<Visible>,
     options: Options,
     facts: Vec<(String, Value)>,
-    /// The timeline of the data table, and its folder.
-    data: Option<(Timeline, Arc<dyn Folder>)>,
+    data: Option<DataTable>,
+}
+
+/// The table that the metadata describes.
+#[derive(Debug)]
+struct DataTable {
+    timeline: Timeline,
+    /// Its `.hoodie`.
+    folder: Arc<dyn Folder>,
+    version: u32,
 }
 
 #[derive(Debug)]
@@ -90,6 +98,23 @@ pub(crate) fn probe(folder: &dyn Folder) -> Result<bool> {
     }
     let Some((parent, _)) = folder.parent()? else { return Ok(false) };
     Ok(timeline::properties(parent.as_ref(), PROPERTIES, &limits)?.is_some_and(|p| is_metadata(&p)))
+}
+
+/// The partitions of the metadata table in `folder`, by name: those of its folders that hold anything.
+pub fn partitions(folder: &dyn Folder) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for name in partition_folders(folder)? {
+        if !folder.list(&name)?.is_empty() {
+            names.push(name);
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+fn partition_folders(folder: &dyn Folder) -> Result<impl Iterator<Item = String>> {
+    let folders = folder.list("")?.into_iter().filter(|e| e.is_folder && !e.path.starts_with('.'));
+    Ok(folders.map(|e| e.path))
 }
 
 /// Whether the properties are those of a metadata table.
@@ -145,7 +170,7 @@ impl MetadataTable {
                 own.get("hoodie.table.name").map_or(Value::Null, |n| n.as_str().into()),
             ),
         ];
-        let data = data_timeline(root.as_ref(), &options, &mut facts)?;
+        let data = data_table(root.as_ref(), &options, &mut facts)?;
         let visible = visible(data.as_ref(), &own_timeline, version, &options, &mut facts)?;
         let groups = groups(root.as_ref(), only.as_deref(), &own_timeline, version)?;
         facts.push(("partitions".to_owned(), partitions_value(&groups)));
@@ -154,36 +179,48 @@ impl MetadataTable {
         Ok(Self { root, groups, target, schema, visible: Arc::new(visible), options, facts, data })
     }
 
+    /// The file groups of each partition of the data table whose rows are now in other groups.
+    pub(crate) fn replaced(&self) -> Result<BTreeMap<String, Vec<String>>> {
+        let Some(table) = &self.data else { return Ok(BTreeMap::new()) };
+        table.timeline.replaced(table.folder.as_ref(), &self.options.limits).within(|| "timeline")
+    }
+
+    /// The timeline of the data table, if it can be reached, and the version of its layout.
+    pub(crate) fn data_timeline(&self) -> Option<(&Timeline, u32)> {
+        self.data.as_ref().map(|table| (&table.timeline, table.version))
+    }
+
     fn open_file(&self, group: &FileGroup, file: &GroupFile) -> Result<Arc<dyn ReadAt>> {
         debug_assert!(group.files().any(|f| f == file));
         self.root.open(&file.path)
     }
 }
 
-/// The timeline of the data table that the metadata describes, if it can be reached.
-fn data_timeline(
+/// The table that the metadata describes, if it can be reached.
+fn data_table(
     root: &dyn Folder,
     options: &Options,
     facts: &mut Vec<(String, Value)>,
-) -> Result<Option<(Timeline, Arc<dyn Folder>)>> {
+) -> Result<Option<DataTable>> {
     // In `<table>/.hoodie/metadata`, the parent folder is the table's `.hoodie`.
     let Some((folder, _)) = root.parent()? else { return Ok(None) };
     let properties = timeline::properties(folder.as_ref(), "hoodie.properties", &options.limits)?;
     let Some(properties) = properties else { return Ok(None) };
     let pairs = properties.iter().map(|(k, v)| (k.clone(), Value::from(v.as_str())));
     facts.push(("table".to_owned(), Value::map(pairs)));
-    Ok(Some((timeline_of(folder.as_ref(), "", &properties)?, folder)))
+    let timeline = timeline_of(folder.as_ref(), "", &properties)?;
+    Ok(Some(DataTable { timeline, folder, version: version_of(&properties) }))
 }
 
 /// Determines what counts from both timelines.
 fn visible(
-    data: Option<&(Timeline, Arc<dyn Folder>)>,
+    data: Option<&DataTable>,
     own: &Timeline,
     version: u32,
     options: &Options,
     facts: &mut Vec<(String, Value)>,
 ) -> Result<Visible> {
-    let of_data = data.map(|(timeline, folder)| (timeline, folder.as_ref()));
+    let of_data = data.map(|table| (&table.timeline, table.folder.as_ref()));
     let valid = timeline::valid_instants(own, of_data, &options.limits)?;
     let latest = own.completed.keys().next_back();
     facts.push(("latest_instant".to_owned(), latest.map_or(Value::Null, |i| i.as_str().into())));
@@ -211,10 +248,7 @@ fn groups(
 ) -> Result<Vec<FileGroup>> {
     let partitions: Vec<String> = match only {
         Some(name) => vec![name.to_owned()],
-        None => {
-            let folders = root.list("")?.into_iter().filter(|e| e.is_folder && !e.path.starts_with('.'));
-            folders.map(|e| e.path).collect()
-        }
+        None => partition_folders(root)?.collect(),
     };
     let mut groups = Vec::new();
     for name in partitions {
@@ -345,9 +379,8 @@ impl TableFile for MetadataTable {
 
     fn metadata(&self) -> Result<Value> {
         let mut facts = self.facts.clone();
-        if let Some((timeline, folder)) = &self.data {
-            let replaced = timeline.replaced(folder.as_ref(), &self.options.limits).within(|| "timeline")?;
-            let replaced = replaced.into_iter().map(|(partition, ids)| (partition, list(ids.iter())));
+        if self.data.is_some() {
+            let replaced = self.replaced()?.into_iter().map(|(partition, ids)| (partition, list(ids.iter())));
             facts.push(("table_replaced_file_groups".to_owned(), Value::map(replaced)));
         }
         Ok(Value::Map(facts))

@@ -11,6 +11,7 @@ mod filesystem;
 mod fingerprint;
 mod folder;
 mod hfile;
+mod hudi;
 mod keys;
 mod literal;
 mod load;
@@ -105,9 +106,19 @@ fn capabilities(py: Python<'_>, of: Capabilities) -> PyResult<Bound<'_, PyDict>>
 #[pymodule(gil_used = false)]
 fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     allocator::keep_memory();
-    let py = module.py();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    error::add_to(py, module)?;
+    module.add("HIVE_NULL", coldframe::dataset::partition::HIVE_NULL)?;
+    error::add_to(module.py(), module)?;
+    add_files(module)?;
+    add_stores(module)?;
+    add_types(module)?;
+    add_lookups(module)?;
+    add_migration(module)?;
+    add_classes(module)
+}
+
+/// Formats, open files, tables of many files, and what is written.
+fn add_files(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(detect, module)?)?;
     module.add_function(wrap_pyfunction!(formats, module)?)?;
     module.add_function(wrap_pyfunction!(dataset::find_files, module)?)?;
@@ -121,11 +132,24 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(split::plan_to_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(split::plan_from_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(split::pack_sizes, module)?)?;
+    module.add_function(wrap_pyfunction!(write::write, module)?)?;
+    module.add_function(wrap_pyfunction!(folder::tables, module)?)?;
+    module.add_function(wrap_pyfunction!(folder::shared_of_tables, module)?)?;
+    module.add_function(wrap_pyfunction!(folder::contents, module)?)?;
+    Ok(())
+}
+
+/// Where files are.
+fn add_stores(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(source::local_path, module)?)?;
     module.add_function(wrap_pyfunction!(store::store_schemes, module)?)?;
     module.add_function(wrap_pyfunction!(store::store_options, module)?)?;
     module.add_function(wrap_pyfunction!(store::resolved_options, module)?)?;
-    module.add_function(wrap_pyfunction!(fingerprint::hash_rows, module)?)?;
+    Ok(())
+}
+
+/// Schemas and batches in other types.
+fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(shape::conform_batch, module)?)?;
     module.add_function(wrap_pyfunction!(shape::pruned, module)?)?;
     module.add_function(wrap_pyfunction!(shape::with_fields, module)?)?;
@@ -137,19 +161,35 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(types::type_shape, module)?)?;
     module.add_function(wrap_pyfunction!(types::parse_columns, module)?)?;
     module.add_function(wrap_pyfunction!(types::print_columns, module)?)?;
-    module.add_function(wrap_pyfunction!(convert::convert, module)?)?;
-    module.add_function(wrap_pyfunction!(convert::decode, module)?)?;
+    Ok(())
+}
+
+/// What only some formats have: look-ups by key, and Hudi's metadata.
+fn add_lookups(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(hfile::hfile_get, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_get_many, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_scan, module)?)?;
-    module.add_function(wrap_pyfunction!(write::write, module)?)?;
+    module.add_function(wrap_pyfunction!(hudi::hudi_partitions, module)?)?;
+    module.add_function(wrap_pyfunction!(hudi::hudi_files, module)?)?;
+    module.add_function(wrap_pyfunction!(hudi::hudi_column_stats, module)?)?;
+    module.add_function(wrap_pyfunction!(hudi::hudi_prune, module)?)?;
+    module.add_function(wrap_pyfunction!(hudi::hudi_locate, module)?)?;
     module.add_function(wrap_pyfunction!(cfile::seek_ordinal, module)?)?;
     module.add_function(wrap_pyfunction!(cfile::lookup_value, module)?)?;
     module.add_function(wrap_pyfunction!(cfile::might_contain_key, module)?)?;
     module.add_function(wrap_pyfunction!(lookups::might_contain, module)?)?;
-    module.add_function(wrap_pyfunction!(folder::tables, module)?)?;
-    module.add_function(wrap_pyfunction!(folder::shared_of_tables, module)?)?;
-    module.add_function(wrap_pyfunction!(folder::contents, module)?)?;
+    Ok(())
+}
+
+/// What a migration does in Rust.
+fn add_migration(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(fingerprint::hash_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(convert::convert, module)?)?;
+    module.add_function(wrap_pyfunction!(convert::decode, module)?)?;
+    Ok(())
+}
+
+fn add_classes(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<store::PyStore>()?;
     module.add_class::<store::PyListing>()?;
     module.add_class::<store::PyUpload>()?;
@@ -160,7 +200,6 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<dataset::RawDataset>()?;
     module.add_class::<split::RawSplit>()?;
     module.add_class::<rows::RawTableRows>()?;
-    module.add("HIVE_NULL", coldframe::dataset::partition::HIVE_NULL)?;
     module.add_class::<scan::RawScan>()?;
     module.add_class::<scan::RawBatch>()?;
     module.add_class::<fingerprint::RawFingerprint>()?;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, RecordBatch};
-use coldframe::predicate::{Condition, Extent, Literal, Op, Pattern, Predicate, dnf, parse, substrait};
+use coldframe::predicate::{Condition, Op, Pattern, Predicate, dnf, parse, substrait};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PySequence, PyString, PyTuple};
+use pyo3::types::{PyBytes, PySequence, PyString, PyTuple};
 
 use crate::capsule::{import_array, import_schema};
 use crate::error::to_python;
@@ -18,7 +18,7 @@ use crate::scan::RawBatch;
 /// A filter as stated, not yet bound to a schema.
 #[pyclass(name = "Condition", module = "coldframe._coldframe", frozen, eq)]
 #[derive(Clone, PartialEq)]
-pub(crate) struct PyCondition(Condition);
+pub(crate) struct PyCondition(pub(crate) Condition);
 
 #[pymethods]
 impl PyCondition {
@@ -104,21 +104,6 @@ impl PyCondition {
     #[getter]
     fn never_true(&self) -> bool {
         self.0.never_true()
-    }
-
-    /// `extents`: by column name, the smallest and the largest value, whether nulls may occur, and whether values may.
-    fn may_match(&self, extents: &Bound<'_, PyDict>) -> PyResult<bool> {
-        let bound = |value: &Bound<'_, PyAny>| -> PyResult<Option<Literal>> {
-            Ok(Some(literal(value)?).filter(|v| !matches!(v, Literal::Null)))
-        };
-        let mut known = HashMap::new();
-        for (name, extent) in extents.iter() {
-            let (min, max, has_null, has_value): (Bound<'_, PyAny>, Bound<'_, PyAny>, bool, bool) =
-                extent.extract()?;
-            let extent = Extent { min: bound(&min)?, max: bound(&max)?, has_null, has_value };
-            known.insert(name.extract::<String>()?, extent);
-        }
-        Ok(self.0.may_match(&|name| known.get(name).cloned()))
     }
 
     fn __str__(&self) -> String {

@@ -354,7 +354,7 @@ impl PyStore {
 }
 
 impl PyStore {
-    fn path(&self, path: PathBuf) -> PyResult<String> {
+    pub(crate) fn path(&self, path: PathBuf) -> PyResult<String> {
         self.0.path_of(path.as_os_str()).map_err(to_python)
     }
 

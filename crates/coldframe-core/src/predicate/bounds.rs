@@ -1,12 +1,13 @@
 //! What a filter decides about a whole unit, from bounds that the format knows.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{Array, ArrayRef, BinaryArray, StringArray};
 use arrow_ord::ord::make_comparator;
-use arrow_schema::{DataType, SortOptions};
+use arrow_schema::{DataType, SortOptions, TimeUnit};
 
 use super::{Members, Op, Predicate};
 
@@ -21,6 +22,27 @@ pub struct ColumnBounds {
     pub has_null: Option<bool>,
     /// Whether it contains values other than null.
     pub has_value: Option<bool>,
+}
+
+/// The types of which bounds may be, the stated one first: where they carry no types of the table, days and microseconds
+/// since 1970 are stored as integers.
+pub(super) fn readings(stated: DataType) -> Vec<DataType> {
+    match stated {
+        DataType::Int32 => vec![stated, DataType::Date32],
+        DataType::Int64 => {
+            let instant = |zone: Option<Arc<str>>| DataType::Timestamp(TimeUnit::Microsecond, zone);
+            vec![stated, instant(None), instant(Some("UTC".into()))]
+        }
+        other => vec![other],
+    }
+}
+
+impl ColumnBounds {
+    /// The same bounds of another type; without those that it cannot hold.
+    pub(super) fn read_as(&self, data_type: &DataType) -> Self {
+        let read = |bound: &Option<ArrayRef>| arrow_cast::cast(bound.as_ref()?, data_type).ok();
+        Self { min: read(&self.min), max: read(&self.max), ..self.clone() }
+    }
 }
 
 /// The part of a conjunction that a sorted file can use for seeking: `lower <= key < upper`.

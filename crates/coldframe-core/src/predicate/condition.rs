@@ -7,14 +7,14 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow_schema::{DataType, Schema};
+use arrow_schema::{DataType, Field, Schema};
 use arrow_select::concat::concat;
 use coldframe_encoding::{Error, Result};
 
 use super::coerce::{self, Comparison};
 use super::like::{Pattern, behind_prefix};
 use super::literal::Literal;
-use super::{Op, Predicate};
+use super::{ColumnBounds, Op, Predicate, bounds};
 use crate::projection;
 
 /// An unbound filter, with SQL's three-valued logic.
@@ -56,19 +56,6 @@ pub enum Condition {
     And(Vec<Condition>),
     /// At least one holds.
     Or(Vec<Condition>),
-}
-
-/// What metadata states about a column of a file.
-#[derive(Clone, Debug)]
-pub struct Extent {
-    /// No value is smaller.
-    pub min: Option<Literal>,
-    /// No value is greater.
-    pub max: Option<Literal>,
-    /// `false` only if no row is null.
-    pub has_null: bool,
-    /// `false` only if every row is.
-    pub has_value: bool,
 }
 
 impl Condition {
@@ -155,7 +142,7 @@ impl Condition {
 
     /// A leaf's result for one value of the column `name`.
     fn test(&self, name: &str, value: ArrayRef) -> Result<Option<bool>> {
-        let schema = Schema::new(vec![arrow_schema::Field::new(name, value.data_type().clone(), true)]);
+        let schema = Schema::new(vec![Field::new(name, value.data_type().clone(), true)]);
         let options = RecordBatchOptions::new().with_row_count(Some(value.len()));
         let batch = RecordBatch::try_new_with_options(schema.clone().into(), vec![value], &options)
             .map_err(crate::arrow_error)?;
@@ -174,36 +161,47 @@ impl Condition {
         }
     }
 
-    /// `false` only if no row passes of a file whose columns metadata describes with `extent`; `None` means
-    /// unknown.
-    pub fn may_match(&self, extent: &dyn Fn(&str) -> Option<Extent>) -> bool {
+    /// `false` only if no row passes of a file with these bounds. No schema is needed: a column has the type of its bounds,
+    /// and excludes nothing where it has none or does not fit the filter.
+    pub fn may_match(&self, bounds: &dyn Fn(&str) -> Option<ColumnBounds>) -> bool {
+        self.may_be(true, bounds)
+    }
+
+    /// Whether it may be `sought` for a row. Negations are pushed to the leaves, as in `lower`.
+    fn may_be(&self, sought: bool, bounds: &dyn Fn(&str) -> Option<ColumnBounds>) -> bool {
+        let parts = |parts: &[Condition], all: bool| match all {
+            true => parts.iter().all(|part| part.may_be(sought, bounds)),
+            false => parts.iter().any(|part| part.may_be(sought, bounds)),
+        };
         match self {
-            Self::Constant(value) => *value == Some(true),
-            Self::Compare { column, op, value } => extent(column).is_none_or(|e| e.may_compare(*op, value)),
-            Self::In { column, values } => {
-                extent(column).is_none_or(|e| values.iter().any(|v| e.may_compare(Op::Eq, v)))
+            Self::Constant(value) => *value == Some(sought),
+            Self::Compare { column, .. }
+            | Self::In { column, .. }
+            | Self::IsNull { column }
+            | Self::Like { column, .. } => {
+                bounds(column).is_none_or(|bounds| self.leaf_may_be(sought, column, &bounds))
             }
-            Self::IsNull { column } => extent(column).is_none_or(|e| e.has_null),
-            Self::Not(_) | Self::Like { .. } => true,
-            Self::And(all) => all.iter().all(|p| p.may_match(extent)),
-            Self::Or(any) => any.iter().any(|p| p.may_match(extent)),
+            Self::Not(part) => part.may_be(!sought, bounds),
+            Self::And(all) => parts(all, sought),
+            Self::Or(any) => parts(any, !sought),
         }
     }
-}
 
-impl Extent {
-    fn may_compare(&self, op: Op, value: &Literal) -> bool {
-        use std::cmp::Ordering::{Equal, Greater, Less};
-        let (Some(min), Some(max)) = (&self.min, &self.max) else { return self.has_value };
-        let (Some(min), Some(max)) = (value.order(min), value.order(max)) else { return true };
-        match op {
-            Op::Eq => min != Less && max != Greater,
-            Op::Ne => !(min == Equal && max == Equal),
-            Op::Lt => min == Greater,
-            Op::Le => min != Less,
-            Op::Gt => max == Less,
-            Op::Ge => max != Greater,
+    fn leaf_may_be(&self, sought: bool, column: &str, bounds: &ColumnBounds) -> bool {
+        let stated = bounds.min.as_ref().or(bounds.max.as_ref()).map(|bound| bound.data_type().clone());
+        let Some(stated) = stated else {
+            // Counts of nulls alone; they decide for any type.
+            let negated = !(matches!(self, Self::IsNull { .. }) && sought);
+            let leaf = Predicate::Null { column: column.to_owned(), negated };
+            return leaf.may_match(&|_| Some(bounds.clone()));
+        };
+        for data_type in bounds::readings(stated) {
+            let schema = Schema::new(vec![Field::new(column, data_type.clone(), true)]);
+            if let Ok(leaf) = self.lower(&schema, !sought).and_then(|leaf| leaf.bind(&schema)) {
+                return leaf.may_match(&|_| Some(bounds.read_as(&data_type)));
+            }
         }
+        true
     }
 }
 

@@ -1,6 +1,5 @@
 //! The values in a filter, before the type of the column is known.
 
-use std::cmp::Ordering;
 use std::fmt;
 
 use arrow_array::cast::AsArray;
@@ -12,7 +11,6 @@ use arrow_array::{Array, ArrayRef};
 use arrow_cast::display::array_value_to_string;
 use arrow_schema::{DataType, TimeUnit};
 
-use super::instant::DAY;
 use super::number::Number;
 
 /// A value in a filter.
@@ -106,30 +104,6 @@ impl Literal {
                 Err(e) => Self::Other(e.to_string()),
             },
             _ => Self::Array(array.slice(i, 1)),
-        }
-    }
-
-    /// The order of two values, if they are comparable without a column: for bounds in metadata, which store dates as
-    /// days and timestamps as microseconds.
-    pub(super) fn order(&self, bound: &Self) -> Option<Ordering> {
-        match (self, bound) {
-            (Self::Bool(a), Self::Bool(b)) => Some(a.cmp(b)),
-            (Self::Text(a), Self::Text(b)) => Some(a.cmp(b)),
-            (Self::Bytes(a), Self::Bytes(b)) => Some(a.cmp(b)),
-            (Self::Date(a), Self::Date(b)) => Some(a.cmp(b)),
-            (Self::Instant { nanos: a, .. }, Self::Instant { nanos: b, .. }) => Some(a.cmp(b)),
-            (Self::Instant { nanos, .. }, Self::Date(day)) => Some(nanos.cmp(&(i128::from(*day) * DAY))),
-            (Self::Date(day), Self::Instant { nanos, .. }) => Some((i128::from(*day) * DAY).cmp(nanos)),
-            (Self::Date(days), Self::Number(b)) => Number::from(*days).compare(b),
-            (Self::Instant { nanos, .. }, Self::Number(b)) => {
-                Number::parse(&format!("{nanos}e-3")).and_then(|micros| micros.compare(b))
-            }
-            (Self::Number(a), Self::Number(b)) => a.compare(b),
-            (Self::Text(a), Self::Number(b)) if b.has_fraction() => Number::parse(a)?.compare(b),
-            (Self::Float(a), Self::Float(b)) => a.partial_cmp(b),
-            (Self::Number(a), Self::Float(b)) => a.to_f64().partial_cmp(b),
-            (Self::Float(a), Self::Number(b)) => a.partial_cmp(&b.to_f64()),
-            _ => None,
         }
     }
 }

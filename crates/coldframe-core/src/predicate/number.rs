@@ -60,24 +60,9 @@ impl Number {
         self.to_string().parse().unwrap_or(f64::NAN)
     }
 
-    /// The order of two numbers; `None` if 77 digits do not decide it.
-    pub(super) fn compare(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        let least = self.exponent.min(other.exponent).min(0);
-        let scale = i8::try_from(-least).ok()?;
-        match (self.ticks(scale), other.ticks(scale)) {
-            (Ticks::At(a, _), Ticks::At(b, _)) => Some(a.cmp(&b)),
-            _ => None,
-        }
-    }
-
     /// Whether it is zero.
     pub(super) fn is_zero(&self) -> bool {
         self.digits.is_empty()
-    }
-
-    /// Whether it was written with digits after the point.
-    pub(super) fn has_fraction(&self) -> bool {
-        self.exponent < 0
     }
 
     /// In units of `10^-scale`, rounded down.

@@ -185,26 +185,32 @@ impl Schema {
                     fields.iter().map(|f| field(f.of, &f.name)).collect::<Result<_>>()?;
                 (DataType::Struct(fields.into()), false)
             }
-            Type::Union(branches) => {
-                let values = self.value_branches(branches);
-                let nullable = values.len() < branches.len();
-                match values.as_slice() {
-                    [] => (DataType::Null, true),
-                    [(_, one)] => {
-                        let inner = field(*one, name)?;
-                        (inner.data_type().clone(), nullable || inner.is_nullable())
-                    }
-                    many => {
-                        let members = many.iter().enumerate().map(|(i, (_, of))| {
-                            let inner = field(*of, name)?;
-                            Ok(Field::new(format!("member{i}"), inner.data_type().clone(), true))
-                        });
-                        (DataType::Struct(members.collect::<Result<Vec<Field>>>()?.into()), nullable)
-                    }
-                }
-            }
+            Type::Union(branches) => self.union_type(branches, |of| field(of, name))?,
         };
         Ok(Arc::new(Field::new(name, data_type, nullable)))
+    }
+
+    /// A union's type, and whether it is nullable: that of its only branch, or a struct of which one field is set.
+    fn union_type(
+        &self,
+        branches: &[TypeId],
+        mut field: impl FnMut(TypeId) -> Result<FieldRef>,
+    ) -> Result<(DataType, bool)> {
+        let values = self.value_branches(branches);
+        let nullable = values.len() < branches.len();
+        match values.as_slice() {
+            [] => Ok((DataType::Null, true)),
+            [(_, one)] => {
+                let inner = field(*one)?;
+                Ok((inner.data_type().clone(), nullable || inner.is_nullable()))
+            }
+            many => {
+                let members = many.iter().enumerate().map(|(i, (_, of))| {
+                    Ok(Field::new(format!("member{i}"), field(*of)?.data_type().clone(), true))
+                });
+                Ok((DataType::Struct(members.collect::<Result<Vec<Field>>>()?.into()), nullable))
+            }
+        }
     }
 
     /// The non-null branches of a union, with their indexes.

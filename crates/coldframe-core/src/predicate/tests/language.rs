@@ -216,20 +216,14 @@ fn known_columns_settle_a_filter() {
 
 #[test]
 fn metadata_decides_what_may_match() {
-    let number = |v: i64| Literal::Number(v.into());
-    let extent = |min: Option<Literal>, max: Option<Literal>| {
-        move |name: &str| {
-            (name == "x").then(|| Extent {
-                min: min.clone(),
-                max: max.clone(),
-                has_null: false,
-                has_value: true,
-            })
-        }
+    let bounds = |min: Option<ArrayRef>, max: Option<ArrayRef>| {
+        let x = ColumnBounds { min, max, has_null: Some(false), has_value: Some(true) };
+        move |name: &str| (name == "x").then(|| x.clone())
     };
-    let may = |text: &str, min: Literal, max: Literal| {
-        parse::condition(text).unwrap().may_match(&extent(Some(min), Some(max)))
+    let may = |text: &str, min: ArrayRef, max: ArrayRef| {
+        parse::condition(text).unwrap().may_match(&bounds(Some(min), Some(max)))
     };
+    let number = |v: i32| -> ArrayRef { Arc::new(Int32Array::from(vec![v])) };
     for (text, expected) in [
         ("x = 9", false),
         ("x = 10", true),
@@ -242,6 +236,8 @@ fn metadata_decides_what_may_match() {
         ("x in (1, 15)", true),
         ("x is null", false),
         ("not x = 9", true),
+        ("not (x >= 10 and x <= 20)", false),
+        ("not (x > 10 or y = 1)", true),
         ("x = 'a'", true),
         ("y = 1", true),
         ("null", false),
@@ -253,11 +249,24 @@ fn metadata_decides_what_may_match() {
     }
     assert!(!may("x != 7", number(7), number(7)));
     assert!(!may("x > date '1970-01-03'", number(0), number(2)), "dates are kept as days");
-    let text = |v: &str| Literal::Text(v.into());
-    assert!(!may("x = 'b'", text("c"), text("d")));
-    let decimal = |v: &str| Literal::Number(Number::parse(v).unwrap());
-    assert!(!may("x = '1.5'", decimal("1.60"), decimal("1.70")));
-    assert!(parse::condition("x = 1").unwrap().may_match(&extent(None, None)));
+    let micros = |v: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![v])) };
+    for text in ["x > timestamp '1970-01-01 00:00:00.000003'", "x > timestamp '1970-01-01 00:00:00.000003Z'"]
+    {
+        assert!(!may(text, micros(0), micros(2)), "timestamps are kept as microseconds");
+        assert!(may(text, micros(0), micros(4)));
+    }
+    let text = |v: &str| -> ArrayRef { Arc::new(StringArray::from(vec![v])) };
+    assert!(!may("x = 'b'", text("c"), text("d")) && !may("x like 'b%'", text("c"), text("d")));
+    let decimal = |v: i128| -> ArrayRef {
+        Arc::new(Decimal128Array::from(vec![v]).with_precision_and_scale(30, 15).unwrap())
+    };
+    let tenth = 10_i128.pow(14);
+    assert!(!may("x = 1.5", decimal(16 * tenth), decimal(17 * tenth)));
+    assert!(may("x = '1.5'", decimal(16 * tenth), decimal(17 * tenth)), "text does not fit decimals");
+    assert!(parse::condition("x = 1").unwrap().may_match(&bounds(None, None)));
+    let nulls = ColumnBounds { has_null: Some(true), has_value: Some(false), ..ColumnBounds::default() };
+    let only_nulls = |text: &str| parse::condition(text).unwrap().may_match(&|_| Some(nulls.clone()));
+    assert!(!only_nulls("x = 1") && !only_nulls("x is not null") && only_nulls("x is null"));
 }
 
 /// A literal of every kind that Arrow has, back from an array, compares with a column of its type.

@@ -1,0 +1,69 @@
+//! What the partitions of a metadata table are kept for: the files of the data table, the bounds of their columns, the
+//! places of records.
+//!
+//! | module | partition | answers |
+//! |---|---|---|
+//! | `files` | `files` | which files the data table has, and which of them a reader sees |
+//! | `statistics` | `column_stats` | what is in the columns of each file; which files may hold rows that pass a filter |
+//! | `locations` | `record_index` | which file group holds a record |
+
+mod files;
+mod locations;
+mod statistics;
+
+use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
+use coldframe_core::options::Strings;
+use coldframe_core::{DamageLog, Error, Predicate, Result, Scan, ScanReader, TableFile as _};
+
+use crate::table::MetadataTable;
+pub use statistics::prune;
+
+impl MetadataTable {
+    /// The rows that pass.
+    fn rows(&self, columns: &[&str], predicate: Option<Predicate>) -> Result<Vec<RecordBatch>> {
+        let columns = Some(columns.iter().map(|&name| name.to_owned()).collect());
+        let scan = Scan { columns, predicate, strings: Some(Strings::Plain), ..Scan::default() };
+        let mut batches = Vec::new();
+        for split in self.splits(u64::MAX)? {
+            let mut reader = ScanReader::try_new(self, &scan, &split, DamageLog::default())?;
+            while let Some(batch) = reader.next_batch()? {
+                batches.push(batch);
+            }
+        }
+        Ok(batches)
+    }
+}
+
+/// A field of a struct, of any type.
+fn stored(within: &StructArray, name: &str) -> Result<ArrayRef> {
+    within.column_by_name(name).cloned().ok_or_else(|| missing(name))
+}
+
+/// A column of a batch, of a type that Hudi's schemas all give it.
+fn column<'b, A: Array + 'static>(batch: &'b RecordBatch, name: &str) -> Result<&'b A> {
+    typed(batch.column_by_name(name), name)
+}
+
+/// A field of a struct, of a type that Hudi's schemas all give it.
+fn field<'s, A: Array + 'static>(within: &'s StructArray, name: &str) -> Result<&'s A> {
+    typed(within.column_by_name(name), name)
+}
+
+/// A field of a struct that not all of Hudi's versions have.
+fn field_if_any<'s, A: Array + 'static>(within: &'s StructArray, name: &str) -> Result<Option<&'s A>> {
+    within.column_by_name(name).map(|found| typed(Some(found), name)).transpose()
+}
+
+fn typed<'a, A: Array + 'static>(found: Option<&'a ArrayRef>, name: &str) -> Result<&'a A> {
+    let found = found.ok_or_else(|| missing(name))?;
+    found.as_any().downcast_ref().ok_or_else(|| {
+        Error::schema(format!(
+            "Hudi's metadata: field `{name}` has the unexpected type {}",
+            found.data_type()
+        ))
+    })
+}
+
+fn missing(name: &str) -> Error {
+    Error::schema(format!("Hudi's metadata: field `{name}` is missing"))
+}
