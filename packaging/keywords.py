@@ -21,13 +21,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-__all__ = ["OpenOptions", "WriteOptions"]
+if TYPE_CHECKING:
+    from coldframe.arguments import Keys
+    from coldframe.choices import FormatName
+    from coldframe.filters import Filter
+
+__all__ = ["OpenKeywords", "OpenOptions", "ScanOptions", "WriteOptions"]
 
 # fmt: off
 
 Time = datetime | str | int
+'''
+
+# What is not an option of a format: OpenKeywords has the arguments that `open` names.
+_TAIL = '''
+
+class OpenKeywords(OpenOptions, total=False):
+    """All keywords of `open`."""
+
+    format: FormatName | None
+    storage_options: Mapping[str, Any] | None
+    filesystem: Any
+    verify_checksums: bool
+    keys: Keys | None
+
+
+class ScanOptions(OpenOptions, total=False):
+    """What `scan` takes besides its own arguments: also what only `hive_table` and `iceberg_table` know."""
+
+    filter: Filter | None
+    location: Mapping[str, str] | None
+    snapshot_id: int | None
 '''
 
 _TYPES = {
@@ -50,8 +76,9 @@ def whole() -> str:
     """The module."""
     return (
         _HEAD
-        + _class("OpenOptions", "What `open` and `scan` take besides their own arguments.", write=False)
+        + _class("OpenOptions", "What `open` takes besides its own arguments.", write=False)
         + _class("WriteOptions", "What `write` takes besides its own arguments.", write=True)
+        + _TAIL
     )
 
 

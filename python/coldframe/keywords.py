@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-__all__ = ["OpenOptions", "WriteOptions"]
+if TYPE_CHECKING:
+    from coldframe.arguments import Keys
+    from coldframe.choices import FormatName
+    from coldframe.filters import Filter
+
+__all__ = ["OpenKeywords", "OpenOptions", "ScanOptions", "WriteOptions"]
 
 # fmt: off
 
@@ -14,7 +19,7 @@ Time = datetime | str | int
 
 
 class OpenOptions(TypedDict, total=False):
-    """What `open` and `scan` take besides their own arguments."""
+    """What `open` takes besides its own arguments."""
 
     acid: bool | None
     """true opens the directory of a transactional Hive table as its live rows; false refuses it: open its
@@ -266,3 +271,21 @@ class WriteOptions(TypedDict, total=False):
     """true writes a value index; the values must ascend and contain no nulls"""
     view: Literal["cells", "kv"] | None
     """"cells" (HBase) or "kv" (Hudi); default: "kv" if the columns are `key` and `value`"""
+
+
+class OpenKeywords(OpenOptions, total=False):
+    """All keywords of `open`."""
+
+    format: FormatName | None
+    storage_options: Mapping[str, Any] | None
+    filesystem: Any
+    verify_checksums: bool
+    keys: Keys | None
+
+
+class ScanOptions(OpenOptions, total=False):
+    """What `scan` takes besides its own arguments: also what only `hive_table` and `iceberg_table` know."""
+
+    filter: Filter | None
+    location: Mapping[str, str] | None
+    snapshot_id: int | None

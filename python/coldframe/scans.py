@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -18,6 +18,11 @@ from coldframe.iceberg.places import is_table_here, metadata_of_scan
 from coldframe.iceberg.tables import iceberg_table
 from coldframe.scanning import Dataset, LocatedDataset
 from coldframe.sources import through
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from coldframe.keywords import ScanOptions
 
 __all__ = ["scan"]
 
@@ -34,7 +39,7 @@ def scan(
     unify: bool = True,
     file_path: str | None = None,
     row_index: str | None = None,
-    **options: Any,
+    **options: Unpack[ScanOptions],
 ) -> Dataset:
     """Many files as one table.
 
@@ -61,6 +66,7 @@ def scan(
     Columns are matched by name; a column that a file lacks is null. A file that cannot be opened raises an
     error, or becomes a record in `Dataset.damage` if damage is tolerated.
     """
+    given: dict[str, Any] = {**options}
     if is_metastore(sources):
         if file_path is not None or row_index is not None or format is not None or partitioning != "hive":
             raise unsupported("file_path, row_index, format and partitioning with a table of a metastore")
@@ -70,7 +76,7 @@ def scan(
             filesystem=filesystem,
             verify_checksums=verify_checksums,
             keys=keys,
-            **options,
+            **given,
         )
     storage_options = through(storage_options, filesystem)
     if (metadata := metadata_of_scan(sources, format, storage_options)) is not None:
@@ -81,17 +87,17 @@ def scan(
             storage_options=storage_options,
             verify_checksums=verify_checksums,
             keys=keys,
-            **options,
+            **given,
         )
-    arguments = OpenArguments(format, storage_options, verify_checksums, keys, options)
+    arguments = OpenArguments(format, storage_options, verify_checksums, keys, given)
     types = partitioning if isinstance(partitioning, pa.Schema) else None
     if types is None and partitioning not in ("hive", None):
         raise ValueError(f"partitioning must be 'hive', a pyarrow.Schema or None, not {partitioning!r}")
-    given = each_of(sources)
-    for one in given:
+    each = each_of(sources)
+    for one in each:
         if format is None and isinstance(one, (str, os.PathLike)) and is_table_here(os.fsdecode(one)):
             raise unsupported(f"{os.fsdecode(one)}: an Iceberg table among other sources")
     if file_path is not None or row_index is not None:
-        located = LocatedDataset(given, arguments, types, partitioned=partitioning is not None, unify=unify)
+        located = LocatedDataset(each, arguments, types, partitioned=partitioning is not None, unify=unify)
         return located.named(file_path, row_index)
-    return Dataset(given, arguments, types, partitioned=partitioning is not None, unify=unify)
+    return Dataset(each, arguments, types, partitioned=partitioning is not None, unify=unify)

@@ -26,7 +26,7 @@ from coldframe.sources import Source, open_store, through
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from coldframe.keywords import WriteOptions
+    from coldframe.keywords import OpenKeywords, WriteOptions
 
 __all__ = ["detect", "read_schema", "read_table", "write"]
 
@@ -184,7 +184,7 @@ def _told(reader: Any, progress: Callable[[int], None]) -> Iterator[Any]:
         progress(rows)
 
 
-def read_schema(source: object, **arguments: Any) -> pa.Schema:
+def read_schema(source: object, **arguments: Unpack[OpenKeywords]) -> pa.Schema:
     """`open(source, **arguments).schema`: the columns and their types as a pyarrow.Schema."""
     return open(source, **arguments).schema
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -32,6 +32,11 @@ from coldframe.hive.write_ids import OPTION
 from coldframe.scanning import Dataset, StatedDataset
 from coldframe.sources import through
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from coldframe.keywords import OpenOptions
+
 __all__ = ["HiveDataset", "hive_table"]
 
 
@@ -44,7 +49,7 @@ def hive_table(
     filesystem: Any = None,
     verify_checksums: bool = True,
     keys: Keys | None = None,
-    **options: Any,
+    **options: Unpack[OpenOptions],
 ) -> HiveDataset:
     """A table as a Hive metastore defines it: each partition has its own format, SerDe, columns and location.
 
