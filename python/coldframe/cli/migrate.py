@@ -41,6 +41,16 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `migrate`."""
+    _add_places(parser)
+    _add_conversion(parser)
+    _add_safety(parser)
+    _add_selection(parser)
+    _add_metastore(parser)
+    _add_catalog(parser)
+    _add_run(parser)
+
+
+def _add_places(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "src",
         metavar="SRC",
@@ -53,6 +63,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DST",
         help="a new or empty directory or URL, or the destination of an earlier run",
     )
+
+
+def _add_conversion(parser: argparse.ArgumentParser) -> None:
+    """What is written, and how."""
     parser.add_argument(
         "--to",
         default="parquet",
@@ -113,6 +127,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Spark master (default: local[*], or that of spark-submit), or in-process[N]: N threads of this "
         "process, without Spark (in-process: one for each processor; the default without PySpark or Java)",
     )
+
+
+def _add_safety(parser: argparse.ArgumentParser) -> None:
+    """What a run may remove or append to, and what a source that is safe to delete may lose."""
     parser.add_argument(
         "--on-vanished",
         default="fail",
@@ -160,6 +178,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "digits-below-microseconds, malformed-text, partition-columns, masked-columns, not-shown-by-spark; "
         "separated by commas, or repeated",
     )
+
+
+def _add_selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--include",
         action="append",
@@ -174,6 +195,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATTERN",
         help="leave out files that match; repeatable",
     )
+
+
+def _add_metastore(parser: argparse.ArgumentParser) -> None:
+    """The metastore that the source is compared with, or that is the source."""
     parser.add_argument(
         "--metastore",
         metavar="URI",
@@ -201,6 +226,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="if SRC is a metastore: partitions in Parquet, Avro, text and SequenceFiles: left out and "
         "reported, or read by Spark (default: list)",
     )
+
+
+def _add_catalog(parser: argparse.ArgumentParser) -> None:
+    """Where the tables of the target are registered."""
     parser.add_argument(
         "--catalog",
         metavar="NAME",
@@ -228,6 +257,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="give each verified table the name of the metastore's table that it was made of, which becomes "
         "NAME_old; coldframe unswitch undoes it",
     )
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="show what would be done and what refused; write nothing"
     )

@@ -51,11 +51,21 @@ EACH = "files; may be patterns, directories and URLs; - is standard input"
 
 def add_parsers(commands: Commands) -> None:
     """Adds detect, schema, meta, stats, head, cat, count, splits and convert."""
-    _add_facts(commands)
-    _add_rows(commands)
+    for add in (
+        _add_detect,
+        _add_schema,
+        _add_meta,
+        _add_stats,
+        _add_splits,
+        _add_head,
+        _add_cat,
+        _add_count,
+        _add_convert,
+    ):
+        add(commands)
 
 
-def _add_facts(commands: Commands) -> None:
+def _add_detect(commands: Commands) -> None:
     parser = add_command(
         commands,
         "detect",
@@ -66,6 +76,8 @@ def _add_facts(commands: Commands) -> None:
     add_storage_option(parser)
     _json(parser, detect)
 
+
+def _add_schema(commands: Commands) -> None:
     parser = add_command(
         commands,
         "schema",
@@ -84,6 +96,8 @@ def _add_facts(commands: Commands) -> None:
     add_open_options(parser)
     _json(parser, schema)
 
+
+def _add_meta(commands: Commands) -> None:
     parser = add_command(
         commands,
         "meta",
@@ -94,6 +108,8 @@ def _add_facts(commands: Commands) -> None:
     add_open_options(parser)
     _json(parser, meta)
 
+
+def _add_stats(commands: Commands) -> None:
     parser = add_command(
         commands,
         "stats",
@@ -110,6 +126,8 @@ def _add_facts(commands: Commands) -> None:
     add_open_options(parser)
     _json(parser, stats)
 
+
+def _add_splits(commands: Commands) -> None:
     parser = add_command(
         commands,
         "splits",
@@ -122,7 +140,7 @@ def _add_facts(commands: Commands) -> None:
     _json(parser, splits)
 
 
-def _add_rows(commands: Commands) -> None:
+def _add_head(commands: Commands) -> None:
     parser = add_command(
         commands,
         "head",
@@ -139,6 +157,8 @@ coldframe head hfile --json | jq .row""",
     add_tables_option(parser)
     parser.set_defaults(run=head)
 
+
+def _add_cat(commands: Commands) -> None:
     parser = add_command(
         commands,
         "cat",
@@ -154,6 +174,8 @@ curl -s https://host/000000_0 | coldframe cat -""",
     add_open_options(parser, prints_rows=True)
     parser.set_defaults(run=cat)
 
+
+def _add_count(commands: Commands) -> None:
     parser = add_command(
         commands,
         "count",
@@ -165,6 +187,8 @@ curl -s https://host/000000_0 | coldframe cat -""",
     add_open_options(parser)
     _json(parser, count)
 
+
+def _add_convert(commands: Commands) -> None:
     parser = add_command(
         commands,
         "convert",

@@ -48,6 +48,12 @@ FORMS = ["table", "csv", "json", "jsonl", "arrow", "parquet"]
 
 def add_parsers(commands: Commands) -> None:
     """Adds sql, summarize and tables."""
+    _add_sql(commands)
+    _add_summarize(commands)
+    _add_tables(commands)
+
+
+def _add_sql(commands: Commands) -> None:
     parser = add_command(
         commands,
         "sql",
@@ -75,6 +81,8 @@ coldframe sql --in hbase/                                   # asks for queries; 
     add_open_options(parser, prints_rows=True)
     parser.set_defaults(run=sql)
 
+
+def _add_summarize(commands: Commands) -> None:
     parser = add_command(
         commands,
         "summarize",
@@ -87,6 +95,8 @@ coldframe summarize warehouse/sales --json""",
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=summarize)
 
+
+def _add_tables(commands: Commands) -> None:
     parser = add_command(
         commands,
         "tables",

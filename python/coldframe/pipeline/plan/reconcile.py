@@ -80,17 +80,56 @@ def compare(
         return target.lists(journal.destination, journal.state.name_of(table.name, table.path))
 
     all_works = Works(inventory.root, options.source_storage_options)
-    works = [all_works.new(table) for table in tables]
+    known = _KnownTables(all_works, tables, journal)
     if target.settle_layout is not None:
-        for made in works:
+        for made in known.works:
             made.layout = None if made.table.spec is None else made.table.spec.layout
-    by_path = {work.table.path: work for work in works}
     for path, file in _spoilt(inventory, journal):
-        if path not in by_path:
-            works.append(all_works.new(_gone_table(path, journal)))
-            by_path[path] = works[-1]
-        by_path[path].table.damaged.append(file)
+        known.of(path).table.damaged.append(file)
         inventory.stray.remove(file.relative)
+    _note_what_is_there(all_works, inventory, tables)
+    absence = Absence(inventory, all_works.there, options)
+    sharing = _Sharing(journal)
+    _forget_what_has_gone(all_works, journal, sharing)
+    for entry in (journal.done[source] for source in journal.done if absence.has_vanished(source)):
+        work = known.of(entry.table)
+        work.vanished.append(due_of(source_of(entry), entry))
+        work.report.vanished.append(entry.source)
+    for table in _half_dropped(journal, target, live):
+        if table.path not in known:
+            known.of(table.path).half_dropped = True
+    works = known.works
+    replaces: list[bool] = []
+    for work in works:
+        keys = _Keys(options, target, work.table)
+        replaces.append(_sort_files(work, journal, keys, live(work.table), sharing, absence))
+    exchange = Exchange(journal, options, target, absence, nested(works, journal), sharing.gone)
+    for work, found in zip(works, replaces, strict=True):
+        found = exchange.settle(work) or found
+        work.careful = bool(work.drops or work.held or found) or _has_spoilt(work, journal)
+    return works
+
+
+class _KnownTables:
+    """The work of each table: of those that are there, then of those that are known by the state alone."""
+
+    def __init__(self, all_works: Works, tables: Sequence[Table], journal: Journal) -> None:
+        self._all_works, self._journal = all_works, journal
+        self.works = [all_works.new(table) for table in tables]
+        self._by_path = {work.table.path: work for work in self.works}
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._by_path
+
+    def of(self, path: str) -> TableWork:
+        """The work of the table with this path."""
+        if path not in self._by_path:
+            self.works.append(self._all_works.new(_gone_table(path, self._journal)))
+            self._by_path[path] = self.works[-1]
+        return self._by_path[path]
+
+
+def _note_what_is_there(all_works: Works, inventory: Inventory, tables: Sequence[Table]) -> None:
     for files in (
         *(table.files for table in tables),
         *(table.damaged for table in tables),
@@ -98,8 +137,10 @@ def compare(
     ):
         for file in files:
             all_works.there.append(file.relative)
-    absence = Absence(inventory, all_works.there, options)
-    sharing = _Sharing(journal)
+
+
+def _forget_what_has_gone(all_works: Works, journal: Journal, sharing: _Sharing) -> None:
+    """Drops what was begun for sources that are not there any more."""
     for source in journal.held:
         if all_works.there.get(source) is None:
             sharing.leave(journal.held.look_up(source))
@@ -107,36 +148,6 @@ def compare(
     for source in list(journal.state.units):
         if all_works.there.get(source) is None:
             journal.forget(source)
-    for entry in (journal.done[source] for source in journal.done if absence.has_vanished(source)):
-        work = by_path.get(entry.table)
-        if work is None:
-            work = by_path[entry.table] = all_works.new(_gone_table(entry.table, journal))
-            works.append(work)
-        work.vanished.append(due_of(source_of(entry), entry))
-        work.report.vanished.append(entry.source)
-    for table in _half_dropped(journal, target, live):
-        if table.path not in by_path:
-            works.append(all_works.new(table))
-            works[-1].half_dropped = True
-    replaces: list[bool] = []
-    for work in works:
-        listed = live(work.table)
-        keys = _Keys(options, target, work.table)
-        found = False
-        sharing.stored = StoredFiles(journal.destination, work.table.path)
-        for file in work.table.files:
-            before = journal.done.look_up(file.relative)
-            if before is not None and before.table == work.table.path:
-                work.known += 1
-            elif before is not None:
-                absence.moved.append(file.relative)
-            found = _sort(work, file, before, journal, keys, listed, sharing) or found
-        replaces.append(found)
-    exchange = Exchange(journal, options, target, absence, nested(works, journal), sharing.gone)
-    for work, found in zip(works, replaces, strict=True):
-        found = exchange.settle(work) or found
-        work.careful = bool(work.drops or work.held or found) or _has_spoilt(work, journal)
-    return works
 
 
 def _spoilt(inventory: Inventory, journal: Journal) -> list[tuple[str, SourceFile]]:
@@ -197,6 +208,27 @@ class _Sharing:
         if self._last[0] != name:
             self._last = name, _lost(entry, journal, self.stored, live)
         return self._last[1]
+
+
+def _sort_files(
+    work: TableWork,
+    journal: Journal,
+    keys: _Keys,
+    live: set[str] | None,
+    sharing: _Sharing,
+    absence: Absence,
+) -> bool:
+    """Puts each file of a table where it belongs; whether what was made of any before is to be replaced."""
+    replaces = False
+    sharing.stored = StoredFiles(journal.destination, work.table.path)
+    for file in work.table.files:
+        before = journal.done.look_up(file.relative)
+        if before is not None and before.table == work.table.path:
+            work.known += 1
+        elif before is not None:
+            absence.moved.append(file.relative)
+        replaces = _sort(work, file, before, journal, keys, live, sharing) or replaces
+    return replaces
 
 
 def _sort(
