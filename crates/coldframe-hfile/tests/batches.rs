@@ -1,12 +1,16 @@
 //! Batches of a scan: their sizes, and blocks that are removed again.
 
-#![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails is to say where")]
 
 use std::sync::Arc;
 
 use arrow_array::Array as _;
 use arrow_array::cast::AsArray;
-use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, RecordBatchOptions};
+use arrow_array::{
+    ArrayRef, BinaryArray, Int64Array, ListArray, RecordBatch, RecordBatchOptions, StructArray, UInt8Array,
+};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{DataType, Field};
 use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
 use coldframe_core::options::Strings;
@@ -96,6 +100,14 @@ fn filtered_scans_equal_filtered_results() {
                 let scan = Scan { predicate: Some(filter.clone()), batch_rows: most, ..Scan::default() };
                 let found = rows::scan(&file, &scan, None).unwrap();
                 assert!(found.error.is_none() && found.batch == expected, "{filter:?}, batches of {most}");
+                let views = Scan { strings: Some(Strings::View), ..scan.clone() };
+                let found = rows::scan(&file, &views, None).unwrap();
+                found.batch.columns().iter().for_each(|column| column.to_data().validate_full().unwrap());
+                assert!(found.error.is_none(), "{:?}", found.error);
+                assert!(
+                    rows::as_text(&found.batch) == rows::as_text(&expected),
+                    "{filter:?}, views of {most}"
+                );
                 let scan = Scan { columns: Some(vec!["row".to_owned()]), ..scan };
                 let found = rows::scan(&file, &scan, None).unwrap().batch;
                 assert_eq!(found.column(0), expected.column(0), "{filter:?}, batches of {most}");
@@ -122,6 +134,88 @@ fn a_block_with_a_key_that_is_no_text_is_taken_back_whole() {
         assert!(left.iter().all(|key| keys.contains(&key.unwrap().as_bytes().to_vec())));
         // The bytes themselves are not damaged.
         assert_eq!(rows::read(&open(&bytes, "cells"), OnError::Raise).unwrap().batch.num_rows(), keys.len());
+    }
+}
+
+/// Where `wanted` begins in `bytes`.
+fn find(bytes: &[u8], wanted: &[u8]) -> usize {
+    bytes.windows(wanted.len()).position(|window| window == wanted).unwrap()
+}
+
+/// Files with one broken cell, the view in which it is broken, and a word of the reason: a tag, a type, a key that is not text.
+fn files_with_a_broken_cell() -> [(Bytes, &'static str, &'static str); 3] {
+    const ROWS: usize = 1_000;
+    let mut keys: Vec<Vec<u8>> = (0..ROWS).map(key).collect();
+    keys[500] = b"row-000500\xff".to_vec();
+    let binary = |of: &dyn Fn(usize) -> Vec<u8>| -> ArrayRef {
+        Arc::new(BinaryArray::from_iter_values((0..ROWS).map(of)))
+    };
+    let kinds: ArrayRef = Arc::new(UInt8Array::from(vec![9; ROWS]));
+    let tags = StructArray::from(vec![
+        (Arc::new(Field::new("type", DataType::UInt8, false)), kinds),
+        (
+            Arc::new(Field::new("value", DataType::Binary, false)),
+            binary(&|i| format!("tag {i:04}").into_bytes()),
+        ),
+    ]);
+    let item = Arc::new(Field::new_list_field(tags.data_type().clone(), false));
+    let tags = ListArray::new(item, OffsetBuffer::from_lengths(vec![1; ROWS]), Arc::new(tags), None);
+    let times: ArrayRef = Arc::new(Int64Array::from_iter_values((0..1_000).map(|i| 2 * i)));
+    let columns = [
+        ("row", binary(&|i| keys[i].clone())),
+        ("family", binary(&|_| b"f".to_vec())),
+        ("timestamp", times),
+        ("value", binary(&|i| format!("a long value with the number {:04}", 2 * i).into_bytes())),
+        ("tags", Arc::new(tags) as ArrayRef),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let options = [("block_size", Value::Int(2048)), ("checksum", Value::from("null"))];
+    let bytes = written(&HFileFormat, &[batch], &options).unwrap();
+    let (mut tagged, mut typed) = (bytes.to_vec(), bytes.to_vec());
+    // The length of a tag, which stands before its type and value.
+    tagged[find(&bytes, b"tag 0500") - 2] += 1;
+    // The type of a cell, behind row, family and time.
+    typed[find(&bytes, &keys[500]) + keys[500].len() + 2 + 8] = 77;
+    [(tagged.into(), "cells", "tag"), (typed.into(), "cells", "cell type"), (bytes, "kv", "UTF-8")]
+}
+
+/// The cells with one of these numbers.
+fn numbered(view: &str, numbers: &[i64]) -> Predicate {
+    let one = |i: &i64| match view {
+        "kv" => {
+            let value = BinaryArray::from_iter_values([format!("a long value with the number {i:04}")]);
+            Predicate::compare("value", Op::Eq, Arc::new(value))
+        }
+        _ => Predicate::compare("timestamp", Op::Eq, Arc::new(Int64Array::from(vec![*i]))),
+    };
+    Predicate::Or(numbers.iter().map(one).collect())
+}
+
+/// Even if the broken cell does not pass, and what is broken is not in the filter's columns.
+#[test]
+fn a_filter_loses_the_blocks_that_a_full_read_loses() {
+    for (bytes, view, reason) in files_with_a_broken_cell() {
+        let mut named = OpenOptions::default();
+        named.extra.extend([("view", view), ("types", "name")].map(|(k, v)| (k.to_owned(), Value::from(v))));
+        let file = HFile::open(&Source::file("test.hfile", Arc::new(bytes)), &named).unwrap();
+        let full = rows::read(&file, OnError::Skip).unwrap();
+        assert!(full.error.is_none() && full.damage.len() == 1, "{:?}", full.damage);
+        assert!(full.damage[0].reason.contains(reason), "{:?}", full.damage);
+        let raised = rows::read(&file, OnError::Raise).unwrap().error.unwrap().to_string();
+        // In front of the broken cell, behind it, and in the same block; in the same block only; none.
+        for passing in [&[6, 600, 998, 1_002, 1_998][..], &[998], &[1_001]] {
+            let filter = numbered(view, passing);
+            let expected = filter_record_batch(&full.batch, &filter.evaluate(&full.batch).unwrap()).unwrap();
+            for strings in [None, Some(Strings::View)] {
+                let scan = Scan { predicate: Some(filter.clone()), strings, ..Scan::default() };
+                let error = rows::scan(&file, &scan, None).unwrap().error.unwrap().to_string();
+                assert_eq!(error, raised, "{passing:?}");
+                let found = rows::scan(&file, &Scan { on_error: OnError::Skip, ..scan }, None).unwrap();
+                assert!(found.error.is_none(), "{:?}", found.error);
+                assert_eq!(found.damage, full.damage, "{passing:?}");
+                assert_eq!(rows::as_text(&found.batch), rows::as_text(&expected), "{passing:?}");
+            }
+        }
     }
 }
 

@@ -389,6 +389,10 @@ impl TableFile for AcidTable {
         Err(Split::not_of_bytes())
     }
 
+    fn decodes_views(&self) -> bool {
+        true
+    }
+
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
         // A table in which no write counts has no splits; an empty one asks for its schema.
         if self.rows.is_empty() && split.range.is_empty() {

@@ -13,6 +13,7 @@ use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray, StructArray};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Fields};
+use coldframe_core::options::Strings;
 use coldframe_core::{Format, OnError, Op, OpenOptions, Predicate, Result, Scan, Source, TableFile, Value};
 use coldframe_hive::HiveFormat;
 use coldframe_store::LocalFolder;
@@ -120,6 +121,36 @@ fn deletes_and_compactions() {
     let table = open(at).unwrap();
     assert_eq!(ids(table.as_ref(), None), want);
     assert!(coldframe_core::scan::count(table.as_ref(), None).unwrap() == want.len() as u64);
+}
+
+/// Strings as views are those of the same rows, whether no row, a few or most of them are deleted, and whatever the filter.
+#[test]
+fn views_of_live_rows() {
+    let name = |n: i64| format!("a name of more bytes than a view has, {n}");
+    let inserted: Vec<Event> = (0..400).map(|n| (0, 1, BUCKET, n, 1, Some((n, name(n))))).collect();
+    let none_few_most: [fn(&i64) -> bool; 3] = [|_| false, |n| n % 10 == 0, |n| n % 10 > 0];
+    for is_deleted in none_few_most {
+        let dir = tempfile::tempdir().unwrap();
+        let deleted: Vec<Event> = (0..400).filter(is_deleted).map(|n| (2, 1, BUCKET, n, 2, None)).collect();
+        put(dir.path(), "delta_0000001_0000001_0000/bucket_00000", &events(&inserted));
+        put(dir.path(), "delete_delta_0000002_0000002_0000/bucket_00000", &events(&deleted));
+        let table = open(dir.path()).unwrap();
+        let words: ArrayRef = Arc::new(StringArray::from(vec![name(390)]));
+        let filters = [
+            None,
+            Some(Predicate::compare("id", Op::Ge, Arc::new(Int64Array::from(vec![200])))),
+            Some(Predicate::compare("name", Op::Le, words)),
+        ];
+        for predicate in filters {
+            let scan = Scan { predicate, ..Scan::default() };
+            let plain = rows::scan(table.as_ref(), &scan, None).unwrap().batch;
+            let scan = Scan { strings: Some(Strings::View), ..scan };
+            let views = rows::scan(table.as_ref(), &scan, None).unwrap().batch;
+            assert_eq!(views.schema().field(1).data_type(), &DataType::Utf8View);
+            assert!(plain.num_rows() > 0);
+            assert_eq!(rows::as_text(&views), rows::as_text(&plain), "{:?}", scan.predicate);
+        }
+    }
 }
 
 /// Writes that a metastore knows as open, aborted or too new do not count: neither their rows nor their deletes.

@@ -273,6 +273,7 @@ impl CellRef {
     }
 
     /// All of it.
+    #[inline]
     pub fn cell<'a>(&self, block: &'a [u8]) -> Cell<'a> {
         Cell {
             row: self.row(block),

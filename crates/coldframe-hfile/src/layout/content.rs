@@ -21,6 +21,35 @@ pub struct Cells {
     pub encoding: Option<Encoding>,
 }
 
+/// A data block, decompressed.
+pub(crate) struct OpenBlock<'a> {
+    block_type: BlockType,
+    offset: u64,
+    /// The content, if it does not lie in `scratch`.
+    stored: Option<Bytes>,
+    scratch: &'a mut Vec<u8>,
+    context: &'a BlockContext,
+    decoder: &'a mut Decoder,
+}
+
+impl OpenBlock<'_> {
+    /// Passes all cells to `sink`. If it fails, the cells already passed on must be discarded.
+    pub(crate) fn each_cell(&mut self, sink: &mut impl CellSink) -> Result<()> {
+        if sink.keeps_blocks() {
+            let content = self.stored.get_or_insert_with(|| Bytes::from(std::mem::take(self.scratch)));
+            sink.enter(content);
+        }
+        let (block_type, offset) = (self.block_type, self.offset);
+        let content = self.stored.as_deref().unwrap_or(self.scratch);
+        if block_type == BlockType::EncodedData {
+            let encoding = self.decoder.decode(content, self.context, sink);
+            return encoding.map(drop).within(|| block_type.name()).at(offset);
+        }
+        expect_data(block_type, offset)?;
+        self.context.layout.each(content, sink).at(offset).within(|| block_type.name())
+    }
+}
+
 /// Reads blocks; reuses its buffers.
 #[derive(Debug)]
 pub struct BlockReader {
@@ -87,34 +116,26 @@ impl BlockReader {
         raw: u32,
         sink: &mut impl CellSink,
     ) -> Result<()> {
-        let mut content = std::mem::take(&mut self.content);
-        content.clear();
-        let result = self.each_cell_by(block, offset, raw, sink, &mut content);
-        self.content = content;
-        result
+        self.with_block(block, offset, raw, |open| open.each_cell(sink))
     }
 
-    fn each_cell_by(
+    /// Runs `task` with a data block whose content is at hand: it may go through the cells more than once.
+    pub(crate) fn with_block<T>(
         &mut self,
         block: &Bytes,
         offset: u64,
         raw: u32,
-        sink: &mut impl CellSink,
-        scratch: &mut Vec<u8>,
-    ) -> Result<()> {
-        let (block_type, mut stored) = self.content_into(block, offset, raw, scratch)?;
-        if sink.keeps_blocks() {
-            let content = stored.unwrap_or_else(|| Bytes::from(std::mem::take(scratch)));
-            sink.enter(&content);
-            stored = Some(content);
-        }
-        let content = stored.as_deref().unwrap_or(scratch);
-        if block_type == BlockType::EncodedData {
-            let encoding = self.decoder.decode(content, &self.context, sink);
-            return encoding.map(drop).within(|| block_type.name()).at(offset);
-        }
-        expect_data(block_type, offset)?;
-        self.context.layout.each(content, sink).at(offset).within(|| block_type.name())
+        task: impl FnOnce(&mut OpenBlock<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let mut scratch = std::mem::take(&mut self.content);
+        scratch.clear();
+        let found = self.content_into(block, offset, raw, &mut scratch);
+        let result = found.and_then(|(block_type, stored)| {
+            let (context, decoder) = (self.context.as_ref(), &mut self.decoder);
+            task(&mut OpenBlock { block_type, offset, stored, scratch: &mut scratch, context, decoder })
+        });
+        self.content = scratch;
+        result
     }
 
     /// The content, either as a slice of `block` or appended to `out`.

@@ -136,6 +136,57 @@ impl CellSink for Parts {
     }
 }
 
+/// Appends cells to some of the columns, and checks whether appending them to all would fail: which cells pass a filter must not
+/// decide whether their block counts as damaged.
+pub(crate) struct Checked<'a> {
+    some: &'a mut Parts,
+    all: &'a Parts,
+    /// Whether a key that `some` does not check is not text.
+    is_not_text: bool,
+}
+
+impl<'a> Checked<'a> {
+    /// For the next block of `some` and `all`.
+    pub(crate) fn new(some: &'a mut Columns, all: &'a Columns) -> Self {
+        Self { some: some.begin_block(), all: &all.parts, is_not_text: false }
+    }
+
+    /// Fails as [`Columns::end_block`] would for a key that is not text.
+    pub(crate) fn end_block(self) -> Result<()> {
+        if self.is_not_text { Err(not_text("key")) } else { Ok(()) }
+    }
+}
+
+impl CellSink for Checked<'_> {
+    #[inline(always)]
+    fn cell(&mut self, cell: &Cell<'_>) -> Result<()> {
+        if self.all.key.is_some() && self.some.key.is_none() {
+            self.is_not_text |= simdutf8::basic::from_utf8(cell.row).is_err();
+        }
+        if self.all.kind_name.is_some() {
+            name_of(cell.kind)?;
+        }
+        if self.all.tags.is_some() && !cell.tags.is_empty() {
+            check_tags(cell.tags)?;
+        }
+        self.some.cell(cell)
+    }
+
+    fn keeps_blocks(&self) -> bool {
+        self.some.keeps_blocks()
+    }
+
+    fn enter(&mut self, block: &Bytes) {
+        CellSink::enter(self.some, block);
+    }
+}
+
+fn check_tags(tags: &[u8]) -> Result<()> {
+    let mut tags = Tags::new(tags);
+    while tags.next_tag()?.is_some() {}
+    Ok(())
+}
+
 fn name_of(kind: u8) -> Result<&'static str> {
     type_name(kind).ok_or_else(|| {
         Error::corrupt(format!("expected a cell type, found {kind}; `types=\"code\"` shows numbers"))
@@ -329,17 +380,9 @@ impl Columns {
 
     /// Checks some cells of a block as appending them would.
     pub(crate) fn check(&self, block: &[u8], cells: &[CellRef]) -> Result<()> {
-        if self.parts.key.is_some() && cells.iter().any(|c| simdutf8::basic::from_utf8(c.row(block)).is_err())
-        {
-            return Err(not_text("key"));
-        }
-        if self.parts.tags.is_some() {
-            for cell in cells.iter().filter(|c| c.tags_len > 0) {
-                let mut tags = Tags::new(cell.tags(block));
-                while tags.next_tag()?.is_some() {}
-            }
-        }
-        Ok(())
+        let mut checked = Checked { some: &mut Parts::default(), all: &self.parts, is_not_text: false };
+        cells.iter().try_for_each(|cell| checked.cell(&cell.cell(block)))?;
+        checked.end_block()
     }
 
     /// Appends as many of a block's cells as fit the batch, and returns how many. If none fit, the batch is full.

@@ -5,16 +5,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use arrow_buffer::BooleanBuffer;
+use arrow_buffer::bit_iterator::BitIndexIterator;
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use coldframe_core::{BatchIter, Damage, DecodeUnit, Error, ErrorContext, OnError, PlanRequest, Result};
 
 use crate::layout::block::Header;
-use crate::layout::cell::{CellRef, read_all};
-use crate::layout::content::BlockReader;
+use crate::layout::cell::{Cell, CellRef, CellSink, read_all};
+use crate::layout::content::{BlockReader, OpenBlock};
 use crate::layout::context::BlockContext;
 use crate::layout::index::BlockRef;
-use crate::scan::columns::Columns;
+use crate::scan::columns::{Checked, Columns};
 use crate::scan::tally::Open;
 
 /// A part of a run.
@@ -35,8 +37,7 @@ impl DecodeUnit for DecodeRun {
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
         let Self(mut blocks) = *self;
         blocks.set_bytes(bytes);
-        let columns = blocks.all_columns()?;
-        Ok(Box::new(Batches { blocks, columns, ready: None, done: false }))
+        Ok(Box::new(Batches::new(blocks, Blocks::next_into)?))
     }
 }
 
@@ -85,7 +86,7 @@ impl Blocks {
     }
 
     /// What is decoded, as empty columns.
-    pub(crate) fn all_columns(&self) -> Result<Columns> {
+    fn all_columns(&self) -> Result<Columns> {
         self.columns(self.request.decode.clone())
     }
 
@@ -115,8 +116,33 @@ impl Blocks {
         Ok(Some(plain))
     }
 
+    /// Appends the cells of the next data block that pass `test` to `columns`; `test` gets the columns `of_filter` of all its cells.
+    /// Returns the number of its cells, and of those that pass. A block that is damaged for [`Self::next_into`] is so here, too.
+    pub(crate) fn next_passing(
+        &mut self,
+        of_filter: &mut Columns,
+        columns: &mut Columns,
+        mut test: impl FnMut(&RecordBatch) -> Result<BooleanBuffer>,
+    ) -> Result<Option<(usize, usize)>> {
+        let read = self.next_with(|reader, bytes, block| {
+            of_filter.begin_block();
+            columns.begin_block();
+            let read = reader.with_block(bytes, block.offset, block.size, |open| {
+                passing(open, block.offset, of_filter, columns, &mut test)
+            });
+            if read.is_err() {
+                of_filter.drop_block();
+                columns.drop_block();
+            }
+            read
+        });
+        let found = read?;
+        self.count(found.map_or(0, |(cells, _)| cells));
+        Ok(found)
+    }
+
     /// Appends the next data block to `columns`; `false` if there is none.
-    fn next_into(&mut self, columns: &mut Columns) -> Result<bool> {
+    pub(crate) fn next_into(&mut self, columns: &mut Columns) -> Result<bool> {
         let read = self.next_with(|reader, bytes, block| {
             let sink = columns.begin_block();
             let read = reader.each_cell(bytes, block.offset, block.size, sink);
@@ -228,15 +254,73 @@ impl Blocks {
     }
 }
 
-struct Batches {
+/// Goes through the cells of a block for the filter, and once more if some pass.
+fn passing(
+    open: &mut OpenBlock<'_>,
+    offset: u64,
+    of_filter: &mut Columns,
+    columns: &mut Columns,
+    test: &mut impl FnMut(&RecordBatch) -> Result<BooleanBuffer>,
+) -> Result<(usize, usize)> {
+    let mut checked = Checked::new(of_filter, columns);
+    open.each_cell(&mut checked)?;
+    checked.end_block().and_then(|()| of_filter.end_block()).at(offset).within(|| "data block")?;
+    let room = of_filter.room();
+    let passes = test(&of_filter.finish()?)?;
+    of_filter.reserve(&room);
+    let passing = passes.count_set_bits();
+    if passing > 0 {
+        open.each_cell(&mut Chosen::new(&passes, columns.begin_block()))?;
+        columns.end_block().at(offset).within(|| "data block")?;
+    }
+    Ok((passes.len(), passing))
+}
+
+/// Passes on the cells whose bit is set. They are few, so their values are copied, and no block is kept in memory for them.
+struct Chosen<'a, S> {
+    places: BitIndexIterator<'a>,
+    /// The next of them, and how many cells came before.
+    next: Option<usize>,
+    at: usize,
+    sink: &'a mut S,
+}
+
+impl<'a, S> Chosen<'a, S> {
+    fn new(passes: &'a BooleanBuffer, sink: &'a mut S) -> Self {
+        let mut places = passes.set_indices();
+        Self { next: places.next(), places, at: 0, sink }
+    }
+}
+
+impl<S: CellSink> CellSink for Chosen<'_, S> {
+    #[inline(always)]
+    fn cell(&mut self, cell: &Cell<'_>) -> Result<()> {
+        let at = self.at;
+        self.at += 1;
+        if self.next != Some(at) {
+            return Ok(());
+        }
+        self.next = self.places.next();
+        self.sink.cell(cell)
+    }
+}
+
+/// The batches of a run. `fill` appends a block to the columns, all of it or some; `false` if there is none.
+pub(crate) struct Batches<F> {
     blocks: Blocks,
     columns: Columns,
+    fill: F,
     /// Rows to return next: a block may have more than a batch.
     ready: Option<RecordBatch>,
     done: bool,
 }
 
-impl Batches {
+impl<F: FnMut(&mut Blocks, &mut Columns) -> Result<bool>> Batches<F> {
+    /// Of `blocks`.
+    pub(crate) fn new(blocks: Blocks, fill: F) -> Result<Self> {
+        Ok(Self { columns: blocks.all_columns()?, blocks, fill, ready: None, done: false })
+    }
+
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         if let Some(batch) = self.ready.take() {
             return Ok(Some(self.hand_out(batch)));
@@ -244,7 +328,7 @@ impl Batches {
         let most = self.blocks.most_bytes();
         let mut first = self.columns.is_empty();
         while !self.columns.is_full_for(most) {
-            if !self.blocks.next_into(&mut self.columns)? {
+            if !(self.fill)(&mut self.blocks, &mut self.columns)? {
                 break;
             }
             if std::mem::take(&mut first) {
@@ -269,7 +353,7 @@ impl Batches {
     }
 }
 
-impl Iterator for Batches {
+impl<F: FnMut(&mut Blocks, &mut Columns) -> Result<bool>> Iterator for Batches<F> {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {

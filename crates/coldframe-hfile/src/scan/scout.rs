@@ -1,11 +1,13 @@
 //! The filter's columns of a block first; of the others, the cells that pass.
 //!
 //! ```text
-//! cells of a block    | c | c | c | c | c | c |     places in the block
-//! filter's columns    | v | v | v | v | v | v |     copied and compared
+//! cells of a block    | c | c | c | c | c | c |     decompressed once
+//! filter's columns    | v | v | v | v | v | v |     decoded and compared
 //! passes                    x           x
-//! all columns             | v |       | v |         copied
+//! all columns             | v |       | v |         decoded once more, those that pass copied
 //! ```
+//!
+//! In most blocks no cell passes. In the others, decoding once more costs less than keeping the places of all cells would.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,11 +15,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use bytes::Bytes;
-use coldframe_core::{BatchIter, DecodeUnit, ErrorContext, PlanRequest, Result, Scouting};
+use coldframe_core::{BatchIter, DecodeUnit, PlanRequest, Result, Scouting};
 
-use crate::layout::cell::CellRef;
 use crate::scan::columns::Columns;
-use crate::scan::decode::{Blocks, DecodeRun};
+use crate::scan::decode::{Batches, Blocks, DecodeRun};
 
 /// A scout looks at all of a cell's columns where more than one cell of so many passes.
 const FEW: usize = 4;
@@ -61,75 +62,21 @@ impl DecodeUnit for ScoutRun {
             return Box::new(all).decode(bytes);
         }
         let DecodeRun(mut blocks) = all;
-        let (of_filter, columns) = (blocks.columns(scout.schema.clone())?, blocks.all_columns()?);
         blocks.set_bytes(bytes);
-        let (plain, passing) = (Bytes::new(), Vec::new());
-        Ok(Box::new(Scouted { scout, blocks, of_filter, columns, plain, passing, taken: 0, done: false }))
-    }
-}
-
-/// The batches of a run's cells that pass.
-struct Scouted {
-    scout: Arc<Scout>,
-    blocks: Blocks,
-    of_filter: Columns,
-    columns: Columns,
-    /// The block that was read last, and its cells that pass and are not handed out.
-    plain: Bytes,
-    passing: Vec<CellRef>,
-    taken: usize,
-    done: bool,
-}
-
-impl Scouted {
-    /// Reads the next block and leaves its cells that pass; `false` if there is none.
-    fn look(&mut self) -> Result<bool> {
-        let Some(plain) = self.blocks.next_block()? else { return Ok(false) };
-        let cells = &self.blocks.cells;
-        self.passing.clear();
-        self.taken = 0;
-        let within = self.of_filter.check(&plain, cells);
-        within.at(self.blocks.offset).within(|| "data block")?;
-        let mut at = 0;
-        while let Some(rest) = cells.get(at..).filter(|rest| !rest.is_empty()) {
-            let some = self.of_filter.append(&plain, rest)?;
-            let batch = self.of_filter.finish()?;
-            let passes = self.scout.scouting.passing(&batch)?;
-            self.passing.extend(passes.set_indices().filter_map(|place| rest.get(place)).copied());
-            at += some;
-        }
-        if self.passing.len() > cells.len() / FEW {
-            self.scout.futile.store(true, Ordering::Relaxed);
-        }
-        self.columns.check(&plain, &self.passing).at(self.blocks.offset).within(|| "data block")?;
-        self.plain = plain;
-        Ok(true)
-    }
-
-    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        loop {
-            while let Some(rest) = self.passing.get(self.taken..).filter(|rest| !rest.is_empty()) {
-                self.taken += self.columns.append(&self.plain, rest)?;
-                if self.columns.is_full() {
-                    return self.columns.finish().map(Some);
-                }
+        let mut of_filter = blocks.columns(scout.schema.clone())?;
+        let fill = move |blocks: &mut Blocks, columns: &mut Columns| {
+            if !scout.is_useful() {
+                return blocks.next_into(columns);
             }
-            if !self.look()? {
-                return if self.columns.is_empty() { Ok(None) } else { self.columns.finish().map(Some) };
+            let test = |batch: &RecordBatch| scout.scouting.passing(batch);
+            let Some((cells, passing)) = blocks.next_passing(&mut of_filter, columns, test)? else {
+                return Ok(false);
+            };
+            if passing > cells / FEW {
+                scout.futile.store(true, Ordering::Relaxed);
             }
-        }
-    }
-}
-
-impl Iterator for Scouted {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.done {
-            return None;
-        }
-        let batch = self.next_batch().transpose();
-        self.done = !matches!(batch, Some(Ok(_)));
-        batch
+            Ok(true)
+        };
+        Ok(Box::new(Batches::new(blocks, fill)?))
     }
 }

@@ -82,14 +82,15 @@ impl ScanShared {
     }
 }
 
-/// A dictionary has at most one entry for this many rows of a batch if it pays to test entries instead of rows.
+/// It pays to test a dictionary's entries instead of rows if there is at most one entry for this many rows that are tested together:
+/// each batch tests all entries.
 const ROWS_OF_ENTRY: usize = 8;
 
 impl ScanShared {
-    /// The same for a stripe whose strings are only tested: those that it stores by a small dictionary are decoded as one,
-    /// without the values of the rows. `None` if there are no such columns.
-    pub(crate) fn keyed(&self, layout: &StripeLayout) -> Option<Self> {
-        let most = self.batch_rows / ROWS_OF_ENTRY;
+    /// The same for a stripe whose strings are only tested, about `rows` rows together: those that it stores by a small dictionary
+    /// are decoded as one, without the values of the rows. `None` if there are no such columns.
+    pub(crate) fn keyed(&self, layout: &StripeLayout, rows: usize) -> Option<Self> {
+        let most = self.batch_rows.min(rows) / ROWS_OF_ENTRY;
         let is_keyed = |(id, field): &(usize, FieldRef)| {
             let encoding = layout.encoding(*id);
             let is_small = usize::try_from(encoding.dictionary_size()).is_ok_and(|size| size <= most);

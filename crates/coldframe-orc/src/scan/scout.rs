@@ -144,6 +144,16 @@ impl Scout {
     }
 }
 
+/// How many rows of `groups` are tested together, on average: a batch ends with the groups that are looked at together, and where
+/// the next group is not adjacent.
+pub(crate) fn rows_tested_together(groups: &VecDeque<Run>) -> usize {
+    let rows = groups.iter().map(|group| group.rows.end.saturating_sub(group.rows.start));
+    let rows = usize::try_from(rows.fold(0, u64::saturating_add)).unwrap_or(usize::MAX);
+    let pairs = groups.iter().zip(groups.iter().skip(1));
+    let gaps = pairs.filter(|(one, next)| one.rows.end != next.rows.start).count();
+    rows / (groups.len().div_ceil(NEXT) + gaps).max(1)
+}
+
 /// From the first bit that is set to the last.
 fn extent(bits: &BooleanBuffer) -> Option<Range<usize>> {
     let mut slices = bits.set_slices();
@@ -190,5 +200,22 @@ impl Iterator for Scouted {
             }
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_groups_that_are_apart_are_not_tested_together() {
+        let group = |start: u64| Run { rows: start..start + 1000, positions: None, skip: 0 };
+        let together = |starts: &[u64]| rows_tested_together(&starts.iter().copied().map(group).collect());
+        assert_eq!(together(&[]), 0);
+        assert_eq!(together(&[3000]), 1000);
+        assert_eq!(together(&[0, 1000, 2000, 3000]), 4000);
+        assert_eq!(together(&[0, 1000, 4000, 9000]), 1333);
+        let all: Vec<u64> = (0..64).map(|n| n * 1000).collect();
+        assert_eq!(together(&all), 16_000);
     }
 }

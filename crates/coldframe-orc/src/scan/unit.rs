@@ -9,7 +9,7 @@ use super::column::input::StoredStreams;
 use super::decode::{StripeBatches, Task};
 use super::fetched;
 use super::job::{ScanShared, StripeJob};
-use super::scout::{Scout, ScoutShared, Scouted};
+use super::scout::{Scout, ScoutShared, Scouted, rows_tested_together};
 
 /// Decodes one stripe.
 pub(crate) struct DecodeStripe {
@@ -32,7 +32,8 @@ impl DecodeUnit for DecodeStripe {
         let is_asked = |scout: &Arc<ScoutShared>| !unseen.is_empty() && scout.is_useful();
         let scout = scout.filter(|scout| job.others.is_some() || is_asked(scout));
         let scout = scout.and_then(|shared| {
-            let tested = shared.scan.keyed(&job.layout).map_or_else(|| shared.scan.clone(), Arc::new);
+            let keyed = shared.scan.keyed(&job.layout, rows_tested_together(&unseen));
+            let tested = keyed.map_or_else(|| shared.scan.clone(), Arc::new);
             let batches = StripeBatches::new(tested, job.clone(), streams.clone());
             let worth = job.others.is_some() || shared.is_worth_it(&scan, &job);
             worth.then(|| Scout::new(shared, batches, unseen, scan.nested))
