@@ -70,6 +70,12 @@ pub trait CellSink {
     /// Takes the next cell.
     fn cell(&mut self, cell: &Cell<'_>) -> Result<()>;
 
+    /// Whether it needs no more cells of the block.
+    #[inline(always)]
+    fn is_done(&self) -> bool {
+        false
+    }
+
     /// Whether it keeps blocks in memory, to which its values then point.
     fn keeps_blocks(&self) -> bool {
         false
@@ -128,11 +134,11 @@ impl CellLayout {
         CellRef::of(&cell, at).map(|cell| (cell, end)).ok_or_else(|| self.explain(block, at))
     }
 
-    /// Passes all cells of a block to `sink`.
+    /// Passes the cells of a block to `sink`: all, or until it is done.
     #[inline]
     pub fn each(self, block: &[u8], sink: &mut impl CellSink) -> Result<()> {
         let mut at = 0;
-        while at < block.len() {
+        while at < block.len() && !sink.is_done() {
             let (cell, end) = self.cell(block, at)?;
             sink.cell(&cell)?;
             at = end;

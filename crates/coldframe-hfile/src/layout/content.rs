@@ -33,7 +33,7 @@ pub(crate) struct OpenBlock<'a> {
 }
 
 impl OpenBlock<'_> {
-    /// Passes all cells to `sink`. If it fails, the cells already passed on must be discarded.
+    /// Passes the cells to `sink`: all, or until it is done. If it fails, the cells already passed on must be discarded.
     pub(crate) fn each_cell(&mut self, sink: &mut impl CellSink) -> Result<()> {
         if sink.keeps_blocks() {
             let content = self.stored.get_or_insert_with(|| Bytes::from(std::mem::take(self.scratch)));

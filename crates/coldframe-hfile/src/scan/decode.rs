@@ -303,6 +303,10 @@ impl<S: CellSink> CellSink for Chosen<'_, S> {
         self.next = self.places.next();
         self.sink.cell(cell)
     }
+
+    fn is_done(&self) -> bool {
+        self.next.is_none()
+    }
 }
 
 /// The batches of a run. `fill` appends a block to the columns, all of it or some; `false` if there is none.

@@ -31,7 +31,7 @@ pub(super) fn decode<S: CellSink>(
     let mut lengths = Lengths::default();
     let (mut timestamp, mut kind) = (0, 0);
     let mut value: &[u8] = &[];
-    while !src.is_empty() {
+    while !src.is_empty() && !out.sink.is_done() {
         let flags = src.u8()?;
         let common = lengths.read(src, flags & SAME_KEY_LEN != 0, flags & SAME_VALUE_LEN != 0)?;
         out.begin(lengths.key, lengths.value)?;

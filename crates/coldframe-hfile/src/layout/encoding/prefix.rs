@@ -19,7 +19,7 @@ pub(super) fn decode<S: CellSink>(
     key: &mut Vec<u8>,
     out: &mut Out<'_, S>,
 ) -> Result<()> {
-    while !src.is_empty() {
+    while !src.is_empty() && !out.sink.is_done() {
         let rest = integer(src)?;
         let value = integer(src)?;
         let common = integer(src)?;
