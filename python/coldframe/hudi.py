@@ -155,9 +155,10 @@ class HudiMetadata(Mapping[str, File]):
         return pa.table(pa.record_batch(hudi_locate(index, sorted(set(keys)))))
 
     def _require(self, partition: str) -> File:
-        if partition not in self.partitions:
-            raise NotFoundError(f"{self._table}: the metadata table has no partition `{partition}`")
-        return self[partition]
+        try:
+            return self[partition]
+        except KeyError:
+            raise NotFoundError(f"{self._table}: the metadata table has no partition `{partition}`") from None
 
     def _stats(self, columns: Sequence[str] | None) -> Iterator[dict[str, Any]]:
         """The live statistics of files, of `columns` or of all."""

@@ -225,8 +225,8 @@ pub trait TableFile: Send + Sync + Debug {
     /// Cuts the table into parts of about `target` bytes; together they contain each row once.
     fn splits(&self, target: u64) -> Result<Vec<Split>>;
 
-    /// The same without the parts in which no row passes a filter, which is bound to the columns: as far as the metadata of the
-    /// whole file show that, without reading anything of the parts. `None` if they say nothing about parts.
+    /// [`Self::splits`] without the parts that the file's metadata exclude. The filter is bound to the columns; nothing of the parts
+    /// is read. `None` if the metadata do not describe parts.
     fn matching_splits(&self, target: u64, filter: &Predicate) -> Result<Option<Vec<Split>>> {
         let _ = (target, filter);
         Ok(None)

@@ -1,6 +1,6 @@
 //! The partition `files`: one record for each partition of the data table, with a map of the files in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow_array::{
@@ -90,8 +90,9 @@ fn live(
     timeline: &Timeline,
     version: u32,
 ) -> Vec<DataFile> {
-    let is_replaced =
-        |file: &DataFile| replaced.get(&file.partition).is_some_and(|groups| groups.contains(&file.file_id));
+    let replaced =
+        replaced.iter().flat_map(|(partition, ids)| ids.iter().map(move |id| (&**partition, &**id)));
+    let replaced: BTreeSet<(&str, &str)> = replaced.collect();
     let mut newest: BTreeMap<(&str, &str), &str> = BTreeMap::new();
     for file in files.iter().filter(|file| !file.is_log) {
         let known = newest.entry(file.group()).or_default();
@@ -104,7 +105,8 @@ fn live(
             false => base == Some(file.instant.as_str()),
         }
     };
-    let live: Vec<bool> = files.iter().map(|file| !is_replaced(file) && is_live(file)).collect();
+    let live: Vec<bool> =
+        files.iter().map(|file| !replaced.contains(&file.group()) && is_live(file)).collect();
     files.into_iter().zip(live).filter_map(|(file, live)| live.then_some(file)).collect()
 }
 

@@ -21,7 +21,7 @@ use crate::opened::Opened;
 /// The default target size of splits in bytes.
 pub const SPLIT_BYTES: u64 = 128 << 20;
 
-/// What was read to open a file travels with each of its splits if it has no more bytes than this.
+/// Splits carry the bytes that were read to open their file, unless these are more than this.
 const MOST_RECORDED: usize = 256 << 10;
 
 /// How many files of a remote store are read at once, even if the machine has fewer processors: most of them
@@ -147,8 +147,8 @@ impl ScanBuilder {
         self
     }
 
-    /// Opens up to so many files for a [`Self::plan`] with a filter that has several splits, to leave out the parts that their
-    /// metadata exclude. By default no file is opened for that.
+    /// How many files [`Self::plan`] may open to leave out parts that their metadata exclude, 0 by default. It opens none of more
+    /// files, without a filter, or if one split holds them all.
     #[must_use]
     pub fn most_opened(mut self, files: usize) -> Self {
         self.most_opened = files;

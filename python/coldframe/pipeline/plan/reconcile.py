@@ -95,9 +95,9 @@ def compare(
         work = known.of(entry.table)
         work.vanished.append(due_of(source_of(entry), entry))
         work.report.vanished.append(entry.source)
-    for table in _half_dropped(journal, target, live):
-        if table.path not in known:
-            known.of(table.path).half_dropped = True
+    for path in _half_dropped(journal, target, live):
+        if path not in known:
+            known.of(path).half_dropped = True
     works = known.works
     replaces: list[bool] = []
     for work in works:
@@ -175,15 +175,14 @@ def _gone_table(path: str, journal: Journal) -> Table:
     return Table(known.name, path, known.format or "gone", None)
 
 
-def _half_dropped(journal: Journal, target: Target, live: Live) -> Iterator[Table]:
-    """Tables that still list files of ours, although the journal has dropped every source of theirs."""
+def _half_dropped(journal: Journal, target: Target, live: Live) -> Iterator[str]:
+    """Paths of tables that still list files of ours, although the journal has dropped all their sources."""
     for path, files in journal.state.registered.items():
         known = journal.state.tables.get(path)
         if journal.done.sources_of(path) or known is None or known.to != target.name:
             continue
-        table = _gone_table(path, journal)
-        if files and live(table) is not None:
-            yield table
+        if files and live(_gone_table(path, journal)) is not None:
+            yield path
 
 
 class _Sharing:
