@@ -7,7 +7,7 @@ use coldframe_core::io::Folder;
 use coldframe_core::{Error, OpenOptions, Result};
 
 use crate::options::Options;
-use crate::replicas::{Absent, Replicas, by_tablet, incomplete, missing};
+use crate::replicas::{Absent, Incomplete, Replicas, by_tablet, incomplete, missing};
 use crate::rowset::Reading;
 use crate::schema::TableSchema;
 use crate::store::roots;
@@ -101,17 +101,10 @@ impl LocatedTable {
             return Err(first.fault.to_error());
         }
         let chosen = choose(all, &own, &tables)?;
-        let mut absent = Vec::new();
-        if own.tablet.is_none() {
-            let best: Vec<&Tablet> = chosen.iter().filter_map(Replicas::best).collect();
-            let (gone, partitions) = missing(&best, &broken);
-            // An unreadable super block may be that of the missing tablet.
-            let (hidden, found) = (unreadable.len(), gone.len());
-            unreadable.extend(gone.into_iter().skip(hidden));
-            absent = partitions.into_iter().skip(hidden.saturating_sub(found)).collect();
-            let demanded = absent.iter().filter(|_| own.complete == Some(true)).map(Absent::demanded);
-            unreadable.extend(demanded);
-        }
+        let absent = match own.tablet {
+            Some(_) => Vec::new(),
+            None => gone(&chosen, &broken, &own, &mut unreadable),
+        };
         let mut tablets = Vec::with_capacity(chosen.len());
         let mut logs = Vec::with_capacity(chosen.len());
         let kept = Arc::new(Kept::default());
@@ -147,6 +140,23 @@ impl LocatedTable {
             absent,
         })
     }
+}
+
+/// The partitions whose tablets are gone; what was demanded of them joins `unreadable`.
+fn gone(
+    chosen: &[Replicas],
+    broken: &[Incomplete],
+    own: &Options,
+    unreadable: &mut Vec<Unreadable>,
+) -> Vec<Absent> {
+    let best: Vec<&Tablet> = chosen.iter().filter_map(Replicas::best).collect();
+    let (gone, partitions) = missing(&best, broken);
+    // An unreadable super block may be that of the missing tablet.
+    let (hidden, found) = (unreadable.len(), gone.len());
+    unreadable.extend(gone.into_iter().skip(hidden));
+    let absent: Vec<Absent> = partitions.into_iter().skip(hidden.saturating_sub(found)).collect();
+    unreadable.extend(absent.iter().filter(|_| own.complete == Some(true)).map(Absent::demanded));
+    absent
 }
 
 fn table_names(tablets: &[Replicas]) -> Vec<String> {

@@ -93,17 +93,7 @@ impl StripePlan {
         if wanted.is_none() {
             self.rest = None;
         }
-        let whole = Run { rows: 0..stripe.rows, positions: None, skip: 0 };
-        match (&wanted, &groups) {
-            (Some(wanted), Some(groups)) if wanted.iter().any(|w| !w) => {
-                job.runs = ranges::runs(groups, wanted).map(|(run, _)| run).collect();
-                job.parts = ranges::of_runs(&self.scan, &self.scan.needed, &job.layout, groups, wanted);
-            }
-            _ => {
-                job.runs.push_back(whole);
-                job.parts = ranges::whole(&self.scan, &job.layout);
-            }
-        }
+        self.take_runs(&mut job, wanted.as_deref(), groups.as_deref());
         if let Some(scout) = scout {
             let mut keep = wanted.iter().flatten();
             let keep = groups.iter().flatten().filter(|_| keep.next().is_none_or(|wanted| *wanted));
@@ -122,6 +112,20 @@ impl StripePlan {
             }
         }
         Ok(Some(self.make(job)))
+    }
+
+    /// What is read and decoded of a stripe: the runs of the wanted row groups, or all of it.
+    fn take_runs(&self, job: &mut StripeJob, wanted: Option<&[bool]>, groups: Option<&[Run]>) {
+        match (wanted, groups) {
+            (Some(wanted), Some(groups)) if wanted.iter().any(|w| !w) => {
+                job.runs = ranges::runs(groups, wanted).map(|(run, _)| run).collect();
+                job.parts = ranges::of_runs(&self.scan, &self.scan.needed, &job.layout, groups, wanted);
+            }
+            _ => {
+                job.runs.push_back(Run { rows: 0..job.stripe.rows, positions: None, skip: 0 });
+                job.parts = ranges::whole(&self.scan, &job.layout);
+            }
+        }
     }
 
     /// Leaves the streams that are not the filter's to be read where a row passes, if that is worth more requests.

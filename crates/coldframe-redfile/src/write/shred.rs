@@ -113,6 +113,21 @@ struct Entries {
     slots: Vec<Range<usize>>,
 }
 
+/// The offsets and the items of a list, or of a map.
+fn items_of(array: &dyn Array) -> Result<(&[i32], &dyn Array)> {
+    match array.data_type() {
+        DataType::List(_) => {
+            let list = array.as_list::<i32>();
+            Ok((list.value_offsets(), list.values().as_ref()))
+        }
+        DataType::Map(_, _) => {
+            let map = array.as_map();
+            Ok((map.value_offsets(), map.entries()))
+        }
+        other => Err(mismatch("a list", other)),
+    }
+}
+
 impl Entries {
     fn descend<'a>(mut self, node: &Node, array: &'a dyn Array, leaves: &mut Vec<Leaf<'a>>) -> Result<()> {
         match node {
@@ -143,17 +158,7 @@ impl Entries {
             }
             Node::Repeated(item) => {
                 self.expect_valid(array)?;
-                let (offsets, items): (&[i32], &'a dyn Array) = match array.data_type() {
-                    DataType::List(_) => {
-                        let list = array.as_list::<i32>();
-                        (list.value_offsets(), list.values().as_ref())
-                    }
-                    DataType::Map(_, _) => {
-                        let map = array.as_map();
-                        (map.value_offsets(), map.entries())
-                    }
-                    other => return Err(mismatch("a list", other)),
-                };
+                let (offsets, items) = items_of(array)?;
                 self.repeated(offsets)?.descend(item, items, leaves)?;
             }
             Node::Group(children) => {
