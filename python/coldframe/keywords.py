@@ -98,10 +98,11 @@ class OpenOptions(TypedDict, total=False):
     schema_from: str | None
     """for `recover`: name of an intact file in the same directory with the same types, codec and
     writer"""
-    schema_of: Literal["file", "table"] | None
+    schema_of: Literal["file", "table", "hive"] | None
     """whose columns `schema` describes. "file": this file's. "table": the table's; the file then takes
     from it binary for string and the precision of old decimals, by name, or by position if its columns
-    are called _col0, _col1 .."""
+    are called _col0, _col1 .. "hive": the table's, matched in the same way, also within structs; the file
+    then takes the names, and is refused if its types are neither the table's nor narrower ones"""
     serde: Literal["text", "binary"] | None
     """"text" (ColumnarSerDe) or "binary" (LazyBinaryColumnarSerDe, Hive's default since 0.12); the file
     does not state it"""

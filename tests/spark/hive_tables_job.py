@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from spark_data import told
 
+import coldframe as cf
 import coldframe.spark
 from coldframe.pipeline.session import start_session
 from coldframe.spark.connector import EXTENSIONS
@@ -64,8 +66,56 @@ def make(spark: SparkSession) -> None:
     spark.sql(f"create table chars (c char(5), v varchar(3)) {stored}")
     spark.sql("insert into chars values ('a', 'abc')")
     spark.sql(f"create table nothing (v int) {stored}")
-    spark.sql("create table orcs (v int) stored as orc")
-    spark.sql("insert into orcs values (1)")
+    make_orc(spark)
+
+
+def make_orc(spark: SparkSession) -> None:
+    """Tables of ORC files, some of which have other columns than their table."""
+    spark.sql(f"create table orcs ({COLUMNS}) stored as orc")
+    spark.sql(f"insert into orcs {VALUES}")
+    spark.sql("create table orc_days (v int, s string) partitioned by (dt date, n int) stored as orc")
+    spark.sql(
+        "insert into orc_days select cast(id as int), concat('v', id), "
+        "date_add(date'2014-01-01', cast(id % 3 as int)), cast(id % 2 as int) from range(60)"
+    )
+    spark.sql("create table orc_wider (v int) stored as orc")
+    spark.sql("insert into orc_wider values (1), (2)")
+    spark.sql("alter table orc_wider add columns (more string)")
+    spark.sql("insert into orc_wider values (3, 'x')")
+    spark.sql("create table orc_altered (v int) partitioned by (p int) stored as orc")
+    spark.sql("insert into orc_altered partition (p = 1) values (1)")
+    spark.sql("alter table orc_altered add columns (more string)")
+    spark.sql("insert into orc_altered partition (p = 1) values (2, 'y')")
+    spark.sql("insert into orc_altered partition (p = 2) values (3, 'x')")
+    spark.sql("create table orc_mixed (v bigint, s string, more double) stored as orc")
+    spark.sql("insert into orc_mixed values (5, 'named', 0.5)")
+    # As Hive wrote them before 2.0. Some readers judge all files by the first.
+    old = pa.table({"_col0": pa.array([1, None, 3], pa.int32()), "_col1": ["a", "b", None]})
+    for name in ("000000_0", "part-z"):
+        cf.write(old, located(spark, "orc_mixed") / name, format="orc")
+    spark.sql(
+        "create table orc_narrow (t tinyint, i int, f float, c decimal(5,2), w varchar(9)) stored as orc"
+    )
+    spark.sql(
+        "insert into orc_narrow values (-1, 2147483647, 0.1, -123.45, 'w '), (null, null, null, null, null)"
+    )
+    spark.sql("create table orc_later (v int) stored as orc")
+    for name, kind in (("0", pa.int32()), ("1", pa.int64())):
+        cf.write(pa.table({"v": pa.array([7], kind)}), located(spark, "orc_later") / name, format="orc")
+    spark.sql("create table orc_chars (c char(5)) stored as orc")
+    spark.sql("insert into orc_chars values ('a')")
+    for name, columns, of in (
+        ("orc_widened", "t int, i bigint, f double, c decimal(9,3), w string, more int", "orc_narrow"),
+        ("orc_narrowed", "t tinyint, i smallint", "orc_narrow"),
+        ("orc_text", "c string", "orc_chars"),
+    ):
+        where = located(spark, of)
+        spark.sql(f"create external table {name} ({columns}) stored as orc location '{where}'")
+
+
+def located(spark: SparkSession, table: str) -> Path:
+    """The folder of a table."""
+    return Path(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:")) / table
 
 
 QUERIES = {
@@ -91,15 +141,28 @@ QUERIES = {
     "chars": "select * from chars",
     "nothing": "select * from nothing",
     "orcs": "select * from orcs",
+    "orc fields": "select r.y, at, c from orcs where i > 5 and s is not null",
+    "orc days": "select * from orc_days where dt > date'2014-01-01' and v % 5 < 3",
+    "orc day": "select count(*), max(v), max(s) from orc_days where n = 1 and dt = date'2014-01-02'",
+    "orc changed": "select v, more, null from orc_wider union all "
+    "select v, s, more from orc_mixed where v < 9 union all "
+    "select i, w, f from orc_widened where t < 300 and more is null",
+    "orc widened": "select *, i > 3000000000 from orc_widened",
+    "orc counts": "select count(more), count(v), min(v), max(v) from orc_mixed where v > 1",
+    "orc altered": "select * from orc_altered",
+    "orc others": "select c, 0 from orc_chars union all select c, 1 from orc_text union all "
+    "select string(t), i from orc_narrowed union all select string(v), 2 from orc_later",
     "names": "select distinct input_file_name() like '%days%', v from days where v < 3",
 }
 
 
-def asked(spark: SparkSession, setting: str) -> dict[str, Any]:
-    """The rows of each query, and whether the connector read them."""
+def asked(spark: SparkSession, setting: str, names: str = "") -> dict[str, Any]:
+    """The rows of each query whose name begins with `names`, and whether the connector read them."""
     spark.conf.set("spark.coldframe.hive", setting)
     found = {}
     for name, sql in QUERIES.items():
+        if not name.startswith(names):
+            continue
         frame = spark.sql(sql)
         found[name] = [taken(frame), frame.schema.json(), sorted(told(frame.collect()))]
     return found
@@ -130,6 +193,14 @@ def main(work: str, metastore: str | None = None) -> None:
     spark = start_session("local[2]", conf=conf)
     make(spark)
     facts = {"spark": asked(spark, "off"), "coldframe": asked(spark, "on")}
+    spark.conf.set("spark.coldframe.hive.orc", "on")
+    facts["orc"] = asked(spark, "on", "orc")
+    # By Hive's classes, as where Spark's own reader is turned off.
+    spark.conf.set("spark.sql.hive.convertMetastoreOrc", "false")
+    facts["hive"] = asked(spark, "off", "orc")
+    facts["orc by Hive"] = asked(spark, "on", "orc")
+    spark.conf.unset("spark.sql.hive.convertMetastoreOrc")
+    spark.conf.unset("spark.coldframe.hive.orc")
     frame, unused = spark.table("days"), spark.table("days")
     before = frame.count()
     spark.sql("insert into days partition (dt = date'2015-01-01', n = 5, p = 'x') values (99, 'late')")

@@ -32,6 +32,22 @@ TAKEN = {
 """Scans by the connector. The other queries are left to Spark: other columns in a partition that is read,
 char, varchar, a partition of null that is read, no file, ORC, and names of files.
 """
+ORC = {
+    "orcs": 1,
+    "orc fields": 1,
+    "orc days": 1,
+    "orc day": 1,
+    "orc changed": 3,
+    "orc widened": 1,
+    "orc counts": 1,
+    "orc altered": 1,
+    "orc others": 1,
+}
+"""The same where tables of ORC files are asked for. Char, and types narrower than the file's, are left."""
+BY_HIVE = {**ORC, "orc altered": 0}
+"""The same in the place of Hive's classes: a partition with other columns than the table is left to these."""
+READ = (("coldframe", "spark", TAKEN), ("orc", "spark", ORC), ("orc by Hive", "hive", BY_HIVE))
+"""What the connector has read, the reader that it replaces, and its scans."""
 
 
 def metastore(folder: Path, version: str) -> Any:
@@ -67,10 +83,13 @@ def test_rows_are_those_of_sparks_reader(tmp_path: Path) -> None:
         server.stop()
     assert done.returncode == 0, done.stderr[-3000:]
     facts = json.loads(done.stdout.splitlines()[-1])
-    for name, (scans, schema, rows) in facts["coldframe"].items():
-        assert [schema, rows] == facts["spark"][name][1:], name
-        assert scans == TAKEN.get(name, 0), name
-        assert facts["spark"][name][0] == 0, name
+    for setting, reader, taken in READ:
+        for name, (scans, schema, rows) in facts[setting].items():
+            assert [schema, rows] == facts[reader][name][1:], (setting, name)
+            assert scans == taken.get(name, 0), (setting, name)
+    assert all(scans == 0 for scans, _, _ in (*facts["spark"].values(), *facts["hive"].values()))
+    # Spark's own reader and Hive's agree.
+    assert all(facts["hive"][name][1:] == facts["spark"][name][1:] for name in facts["hive"])
     # A table that was written to shows it, also to a DataFrame that was made before.
     assert facts["late"] == [60, 61, 61, 1]
     assert facts["reused"] == [2, 31, "late", 61]

@@ -14,7 +14,9 @@ use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch, StringAr
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Fields};
 use coldframe_core::options::Strings;
-use coldframe_core::{Format, OnError, Op, OpenOptions, Predicate, Result, Scan, Source, TableFile, Value};
+use coldframe_core::{
+    Format, OnError, Op, OpenOptions, Predicate, Result, Scan, SchemaSpec, Source, TableFile, Value,
+};
 use coldframe_hive::HiveFormat;
 use coldframe_store::LocalFolder;
 use coldframe_testing::layout::assert_tiled;
@@ -121,6 +123,58 @@ fn deletes_and_compactions() {
     let table = open(at).unwrap();
     assert_eq!(ids(table.as_ref(), None), want);
     assert!(coldframe_core::scan::count(table.as_ref(), None).unwrap() == want.len() as u64);
+}
+
+/// The same rows with the names that Hive wrote before 2.0.
+fn nameless(batch: &RecordBatch) -> RecordBatch {
+    let row = batch.column_by_name("row").unwrap().as_struct();
+    let fields: Fields = row
+        .fields()
+        .iter()
+        .enumerate()
+        .map(|(at, field)| field.as_ref().clone().with_name(format!("_col{at}")))
+        .collect();
+    let row: ArrayRef = Arc::new(StructArray::new(fields, row.columns().to_vec(), row.nulls().cloned()));
+    let schema = batch.schema();
+    let names = schema.fields().iter().map(|field| field.name().as_str());
+    let columns = batch.columns()[..5].iter().cloned().chain([row]);
+    RecordBatch::try_from_iter_with_nullable(names.zip(columns).map(|(name, array)| (name, array, true)))
+        .unwrap()
+}
+
+/// By the schema of its table, each file has the table's names, whatever the others have.
+#[test]
+fn columns_without_names_are_the_tables_by_position() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path();
+    let inserted = |write: i64| -> Vec<Event> {
+        (0..10).map(|n| (0, write, BUCKET, n, write, value(write * 1000 + n))).collect()
+    };
+    put(at, "base_0000001/bucket_00000", &nameless(&events(&inserted(1))));
+    put(at, "delta_0000002_0000002_0000/bucket_00000", &events(&inserted(2)));
+    put(at, "delta_0000003_0000003_0000/bucket_00000", &nameless(&events(&inserted(3))));
+    put(at, "delete_delta_0000004_0000004_0000/bucket_00000", &events(&[(2, 3, BUCKET, 9, 4, None)]));
+    let of_table = |schema: &str| {
+        let mut options = OpenOptions { schema: Some(SchemaSpec::Ddl(schema.into())), ..Default::default() };
+        options.extra.insert("acid".into(), Value::Bool(true));
+        options.extra.insert("schema_of".into(), Value::from("hive"));
+        open_with(at, &options)
+    };
+    let table = of_table("id bigint, name string, later int").unwrap();
+    let columns: Vec<_> = table.schema().fields().iter().map(|f| f.name().clone()).collect();
+    assert_eq!(columns, ["id", "name"]);
+    let want: Vec<i64> = (1000..1010).chain(2000..2010).chain(3000..3009).collect();
+    assert_eq!(ids(table.as_ref(), None), want);
+    // Files that the table does not describe are lost to a reader that raises, and the others are not taken for all.
+    let table = of_table("id bigint").unwrap();
+    let first = table.splits(u64::MAX).unwrap();
+    let read = first.iter().map(|split| rows::scan(table.as_ref(), &Scan::default(), Some(split)));
+    let e = read.filter_map(|read| read.map_or_else(Some, |outcome| outcome.error)).next().unwrap();
+    assert!(e.to_string().contains("expected at most the 1 columns of the table, found 2"), "{e}");
+    let e = of_table("id int, name string").unwrap_err();
+    assert!(e.to_string().contains("bigint in the file, int in its table"), "{e}");
+    // Without it, nothing says what is what.
+    assert!(open(at).unwrap_err().to_string().contains("some files have column names"));
 }
 
 /// Strings as views are those of the same rows, whether no row, a few or most of them are deleted, and whatever the filter.

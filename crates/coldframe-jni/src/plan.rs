@@ -108,24 +108,21 @@ impl Table {
     fn of_hive(options: LoadOptions, folders: &Json, user: Schema) -> Result<Self> {
         let opening = opening(&options);
         let files = folders::files(folders, &opening)?;
-        let is_whole = folders::is_whole(folders);
         let types = folders::partition_types(&user);
+        // Files that name their columns may lack some of the table's, and have others.
+        let has_names = options.format.as_deref() == Some("orc");
         let table = TableOptions {
-            first_only: true,
-            // Files of a transactional table have names, and may lack columns that were added later.
-            schema: is_whole.then(|| types.clone()),
+            first_only: !has_names,
+            schema: has_names.then(|| types.clone()),
             partition_types: Some(types),
             ..TableOptions::default()
         };
         let dataset = Dataset::new(files, opening, table)?;
-        if is_whole {
-            let (_, lead) = dataset.lead()?;
-            if lead.table.has_placeholder_names() {
-                return Err(Error::unsupported(
-                    "a transactional table whose files call their columns `_col0`, `_col1` ..",
-                )
-                .in_file(lead.path.to_string()));
-            }
+        if folders::is_whole(folders) {
+            dataset.lead()?;
+        } else if has_names {
+            // Spark may have taken what this reader cannot: now is the time to leave it the table.
+            dataset.open_first(MOST_OPENED)?;
         }
         Self::with(dataset, options, Some(user))
     }

@@ -8,8 +8,9 @@
 //! Columns are matched by name; those that are not declared keep their types. Any other change of type is an error,
 //! unless the schema is the table's ([`Declares::Table`]): a table may have columns that were added later, and types
 //! that changed since. There Hive's old names `_col0`, `_col1` .. stand for positions, and where the types do not fit,
-//! the file's stay.
+//! the file's stay. Files of Hive's tables ([`Declares::Hive`]) take the names, too: see [`hive`].
 
+mod hive;
 mod types;
 
 use coldframe_core::{Error, Limits, Result, SchemaSpec};
@@ -22,16 +23,24 @@ use crate::options::Declares;
 
 /// Changes the types of a file to the declared ones.
 pub(crate) fn declare(
-    types: &mut [proto::Type],
+    footer: &mut proto::Footer,
     spec: &SchemaSpec,
     declares: Declares,
     limits: &Limits,
 ) -> Result<()> {
     let declared = types_of(spec, limits)?;
-    if declares == Declares::Table {
-        take_of_table(types, 0, &declared, 0);
-        return Ok(());
+    match declares {
+        Declares::File => declare_columns(&mut footer.types, &declared),
+        Declares::Table => {
+            take_of_table(&mut footer.types, 0, &declared, 0);
+            Ok(())
+        }
+        Declares::Hive => hive::take_names(footer, &declared).map_err(|e| e.within("schema")),
     }
+}
+
+/// Changes the types of the columns that are declared.
+fn declare_columns(types: &mut [proto::Type], declared: &[proto::Type]) -> Result<()> {
     let (Some(root), Some(names)) = (types.first().cloned(), declared.first()) else { return Ok(()) };
     for (name, of) in names.field_names.iter().zip(&names.subtypes) {
         let place = root.field_names.iter().position(|own| own == name);
@@ -40,7 +49,7 @@ pub(crate) fn declare(
             return Err(Error::schema(format!("expected one of the file's columns ({own}), found `{name}`"))
                 .within("schema"));
         };
-        declare_one(types, *at, &declared, *of)
+        declare_one(types, *at, declared, *of)
             .map_err(|e| e.within(format!("column `{name}`")).within("schema"))?;
     }
     Ok(())

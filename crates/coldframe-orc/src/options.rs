@@ -28,6 +28,8 @@ coldframe_core::choices! {
         File = "file",
         /// Those of its table, which may have changed since the file was written.
         Table = "table",
+        /// The same of a table of Hive: the file takes the names, and its types may be narrower, but not others.
+        Hive = "hive",
     }
 }
 
@@ -42,7 +44,8 @@ coldframe_core::options! {
         masked: Masked;
         /// whose columns `schema` describes. "file": this file's. "table": the table's; the file then takes from it
         /// binary for string and the precision of old decimals, by name, or by position if its columns are called
-        /// _col0, _col1 ..
+        /// _col0, _col1 .. "hive": the table's, matched in the same way, also within structs; the file then takes the
+        /// names, and is refused if its types are neither the table's nor narrower ones
         schema_of: Declares;
         /// true finds the stripes of a file that has lost its tail; requires `schema` or `schema_from`. If nothing
         /// proves how many stripes there were, `on_error` must be "skip" or "null"

@@ -34,7 +34,7 @@ impl OrcFile {
         let mut tail = read_tail(source.as_ref(), &options.limits)?;
         // A file of no bytes has no columns to declare.
         if let Some(spec) = options.declared.as_ref().filter(|_| tail.file_len > 0) {
-            declare(&mut tail.footer.types, spec, options.declares, &options.limits)?;
+            declare(&mut tail.footer, spec, options.declares, &options.limits)?;
         }
         Self::new(Shape::new(source, tail, options, Vec::new())?)
     }

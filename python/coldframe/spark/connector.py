@@ -35,6 +35,7 @@ def session(
         builder: one to go on with; jars and extensions that it has stay.
         hive_tables: also tables of a Hive metastore are read by the connector: those of RCFiles, where it
             gives the rows that Spark's own reader gives, and transactional ones, of which Spark finds none.
+            Those of ORC files need the setting `spark.coldframe.hive.orc`, too.
     """
     from pyspark.sql import SparkSession
 

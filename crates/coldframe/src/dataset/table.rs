@@ -220,6 +220,18 @@ impl Dataset {
         Err(failed.unwrap_or_else(|| Error::not_found("no files")))
     }
 
+    /// Opens the first `most` files, in parallel, so that what they lack support for is an error now. Damaged ones are reported when
+    /// their rows are requested, unless no file can be opened.
+    pub fn open_first(&self, most: usize) -> Result<()> {
+        self.lead()?;
+        let this = self.clone();
+        side_by_side(self.len().min(most), move |at| match this.open(at) {
+            Err(e) if !e.is_damage() => Err(e),
+            _ => Ok(()),
+        })?;
+        Ok(())
+    }
+
     /// How many files it has.
     pub fn len(&self) -> usize {
         self.0.entries.len()

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.catalog.HiveTableRelation;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.internal.SQLConf;
 import scala.Option;
 
 /** Where a plan reads a table of a Hive metastore: by Hive's classes, or by a reader that Spark has put in their place. */
@@ -21,7 +22,13 @@ final class HiveRead {
     this.node = node;
   }
 
-  /** Null where a node is something else. Of Spark's own readers, only those of transactional tables count: these know nothing of it. */
+  /** The setting that has tables of ORC files read by this connector, too. */
+  static final String ORC = "spark.coldframe.hive.orc";
+
+  /**
+   * Null where a node is something else. Of Spark's own readers, those of transactional tables count, since these know nothing of it,
+   * and those of ORC files where that is asked for.
+   */
   static HiveRead of(LogicalPlan node) {
     if (node instanceof HiveTableRelation) {
       return new HiveRead(((HiveTableRelation) node).tableMeta(), node);
@@ -30,7 +37,7 @@ final class HiveRead {
       Option<CatalogTable> table = ((LogicalRelation) node).catalogTable();
       if (table.isDefined() && isOfHive(table.get())) {
         HiveRead read = new HiveRead(table.get(), node);
-        return read.isTransactional() ? read : null;
+        return read.isTransactional() || (isOrcAsked() && read.isOrc()) ? read : null;
       }
     }
     return null;
@@ -38,6 +45,21 @@ final class HiveRead {
 
   private static boolean isOfHive(CatalogTable table) {
     return table.provider().isDefined() && table.provider().get().equalsIgnoreCase("hive");
+  }
+
+  static boolean isOrcAsked() {
+    String setting = SQLConf.get().getConfString(ORC, "off");
+    return setting.equalsIgnoreCase("on") || setting.equalsIgnoreCase("true");
+  }
+
+  private boolean isOrc() {
+    Option<String> format = table.storage().inputFormat();
+    return format.isDefined() && format.get().equals(HiveTable.ORC_FILES);
+  }
+
+  /** Whether Spark has put its own reader in the place of Hive's. */
+  boolean isBySpark() {
+    return node instanceof LogicalRelation;
   }
 
   TableIdentifier table() {

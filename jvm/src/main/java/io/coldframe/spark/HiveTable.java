@@ -8,19 +8,23 @@ import java.util.Collections;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * A table of RCFiles, or a transactional one, as a Hive metastore defines it, for one query: those of its partitions that the
+ * A table of RCFiles or ORC files, or a transactional one, as a Hive metastore defines it, for one query: those of its partitions that the
  * query's filter leaves, and the files that are there now.
  */
 final class HiveTable implements SupportsRead {
@@ -29,6 +33,9 @@ final class HiveTable implements SupportsRead {
       Arrays.asList(
           "tinyint", "smallint", "int", "bigint", "boolean", "float", "double", "string", "binary", "date", "decimal",
           "timestamp", "array", "map", "struct");
+
+  /** The class that Hive reads ORC files by. */
+  static final String ORC_FILES = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat";
 
   /** What a metastore calls the partition of null. */
   private static final String NULL = "__HIVE_DEFAULT_PARTITION__";
@@ -85,14 +92,16 @@ final class HiveTable implements SupportsRead {
     List<?> keys = (List<?>) Reflected.call(table, "getPartitionKeys");
     Map<String, String> options = options(table, storage);
     String columns = columns(storage);
+    options.put("schema", columns);
+    if (options.get("format").equals("orc")) {
+      demandOrc(session, storage);
+    }
     if (read.isTransactional()) {
       if (!writes.containsKey(read.name())) {
         // Before partitions and directories are listed: what is written later has later numbers.
         writes.put(read.name(), ValidWrites.of(read.name(), client));
       }
       options.put("acid_valid_write_ids", writes.get(read.name()));
-    } else {
-      options.put("schema", columns);
     }
     options.put("path", Reflected.text(storage, "getLocation")); // what it is called in plans
     List<String> folders = new ArrayList<>();
@@ -103,9 +112,12 @@ final class HiveTable implements SupportsRead {
       for (Object partition : partitions.of(calls, database, name)) {
         Object own = Reflected.call(partition, "getSd");
         Map<String, String> ownOptions = options(partition, own);
-        if (!read.isTransactional()) {
+        if (read.isTransactional()) {
+          demandFirst(names(storage), names(own));
+        } else {
           demandSame("SerDe", options, ownOptions);
-          demandSame("columns", columns, columns(own));
+          // Spark's own reader reads all partitions by the table's columns.
+          demandSame("columns", columns, read.isBySpark() ? columns : columns(own));
         }
         folders.add(folder(own, keys, (List<?>) Reflected.call(partition, "getValues")));
       }
@@ -124,6 +136,52 @@ final class HiveTable implements SupportsRead {
     }
   }
 
+  /** Hive takes a partition's columns for the table's by position: they may be the first of them, and nothing else. */
+  private static void demandFirst(List<String> ofTable, List<String> ofPartition) throws HiveScans.Left {
+    if (ofPartition.size() > ofTable.size() || !ofTable.subList(0, ofPartition.size()).equals(ofPartition)) {
+      throw new HiveScans.Left("a partition with other columns than the table");
+    }
+  }
+
+  /** The names of the columns in files. */
+  private static List<String> names(Object storage) throws ReflectiveOperationException {
+    List<String> names = new ArrayList<>();
+    for (Object column : (List<?>) Reflected.call(storage, "getCols")) {
+      names.add(Reflected.text(column, "getName").toLowerCase(Locale.ROOT));
+    }
+    return names;
+  }
+
+  /** Settings by which Spark's own reader, or Hive's, finds the columns of ORC files otherwise than this one. */
+  private void demandOrc(SparkSession session, Object storage) throws HiveScans.Left, ReflectiveOperationException {
+    demandByName(Reflected.call(Reflected.call(storage, "getSerdeInfo"), "getParameters"));
+    Object hadoop = Reflected.call(Reflected.call(session, "sessionState"), "newHadoopConf");
+    demandByName(Collections.singletonMap(BY_POSITION, ((Configuration) hadoop).get(BY_POSITION)));
+    List<String> names = new ArrayList<>();
+    for (StructField field : schema.fields()) {
+      names.add(field.name().toLowerCase(Locale.ROOT));
+    }
+    List<String> known = names(storage);
+    if (known.size() > names.size() || !known.equals(names.subList(0, known.size()))) {
+      throw new HiveScans.Left("other columns in Spark's catalog than in the metastore");
+    }
+    if (!read.isBySpark() || read.isTransactional()) {
+      return;
+    }
+    if (SQLConf.get().caseSensitiveAnalysis()) {
+      throw new HiveScans.Left("columns by their case (spark.sql.caseSensitive)");
+    }
+    if (!SQLConf.get().getConfString("spark.sql.orc.impl", "native").equals("native")) {
+      throw new HiveScans.Left("another reader of Spark (spark.sql.orc.impl)");
+    }
+  }
+
+  private static void demandByName(Object parameters) throws HiveScans.Left {
+    if (parameters != null && "true".equalsIgnoreCase(String.valueOf(((Map<?, ?>) parameters).get(BY_POSITION)))) {
+      throw new HiveScans.Left("columns by position (" + BY_POSITION + ")");
+    }
+  }
+
   private static Map<?, ?> withoutSchema(Map<?, ?> options) {
     Map<Object, Object> others = new HashMap<>(options);
     others.keySet().removeAll(Arrays.asList("schema", "path"));
@@ -136,6 +194,9 @@ final class HiveTable implements SupportsRead {
     String format = Reflected.text(storage, "getInputFormat");
     if (read.isTransactional()) {
       return ofTransactional(of, format);
+    }
+    if (ORC_FILES.equals(format) && HiveRead.isOrcAsked()) {
+      return ofOrc(of);
     }
     if (!"org.apache.hadoop.hive.ql.io.RCFileInputFormat".equals(format)) {
       throw new HiveScans.Left("files of " + format);
@@ -152,16 +213,19 @@ final class HiveTable implements SupportsRead {
 
   private static Map<String, String> ofTransactional(Object of, String format)
       throws HiveScans.Left, ReflectiveOperationException {
-    if (!"org.apache.hadoop.hive.ql.io.orc.OrcInputFormat".equals(format)) {
+    if (!ORC_FILES.equals(format)) {
       throw new HiveScans.Left("files of " + format + "; those of ORC are read");
     }
-    Object parameters = Reflected.call(of, "getParameters");
-    if (parameters != null && "true".equalsIgnoreCase(String.valueOf(((Map<?, ?>) parameters).get(BY_POSITION)))) {
-      throw new HiveScans.Left("columns by position (" + BY_POSITION + ")");
-    }
+    Map<String, String> options = ofOrc(of);
+    options.put("acid", "true");
+    return options;
+  }
+
+  private static Map<String, String> ofOrc(Object of) throws HiveScans.Left, ReflectiveOperationException {
+    demandByName(Reflected.call(of, "getParameters"));
     Map<String, String> options = new HashMap<>();
     options.put("format", "orc");
-    options.put("acid", "true");
+    options.put("schema_of", "hive");
     options.put("timestamp_unit", "us");
     return options;
   }
