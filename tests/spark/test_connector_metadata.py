@@ -234,6 +234,11 @@ class TestMetrics:
         assert (one["Rows"], one["Units"]) == (1, 1)
         assert one["RowsDecoded"] < ROWS / 4
         assert one["UnitsPruned"] == done["Units"] - 1
+        # Of several tasks: the driver opens the files, and stripes that cannot match get none.
+        several = spark.read.format("coldframe").option("split_bytes", "64k").load(str(table))
+        known = counts(several.where(f"b = {1000003 * 12345 - 5}").select("b"))
+        assert (known["Units"], known["Splits"]) == (1, 1)
+        assert known["UnitsPruned"] == done["Units"] - 1
         assert one["Bytes"] < done["Bytes"] / 4
         # The session's own counting of a second run.
         assert counts(frame.where("part = 1").select("t"))["Rows"] == 10_000

@@ -162,6 +162,15 @@ pub struct Split {
     pub rows: Option<u64>,
 }
 
+/// The parts of a table in which rows may pass a filter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Matching {
+    /// The splits that have them.
+    pub splits: Vec<Split>,
+    /// How many units, such as stripes, are in none of these splits.
+    pub pruned: u64,
+}
+
 impl Split {
     /// The error of [`TableFile::byte_split`] for a table of many files.
     pub fn not_of_bytes() -> Error {
@@ -225,9 +234,9 @@ pub trait TableFile: Send + Sync + Debug {
     /// Cuts the table into parts of about `target` bytes; together they contain each row once.
     fn splits(&self, target: u64) -> Result<Vec<Split>>;
 
-    /// [`Self::splits`] without the parts that the file's metadata exclude. The filter is bound to the columns; nothing of the parts
-    /// is read. `None` if the metadata do not describe parts.
-    fn matching_splits(&self, target: u64, filter: &Predicate) -> Result<Option<Vec<Split>>> {
+    /// [`Self::splits`] without the units that the file's metadata exclude. The filter is bound to the columns; nothing of the units
+    /// is read. `None` if the metadata do not describe units.
+    fn matching_splits(&self, target: u64, filter: &Predicate) -> Result<Option<Matching>> {
         let _ = (target, filter);
         Ok(None)
     }

@@ -65,9 +65,9 @@ pub use contents::Content;
 pub use damage::{Damage, DamageLog, Fault, OnError, PassedOver};
 pub use extremes::{ColumnExtremes, Extremes};
 pub use format::{
-    BatchIter, BatchWriter, Capabilities, CommonOptions, DecodeUnit, Fetch, Format, KeySource, NoUnits,
-    OpenOptions, Piece, Plan, PlanRequest, Report, SchemaSpec, Split, StoredDictionary, TableFile, Unit,
-    WriteOptions,
+    BatchIter, BatchWriter, Capabilities, CommonOptions, DecodeUnit, Fetch, Format, KeySource, Matching,
+    NoUnits, OpenOptions, Piece, Plan, PlanRequest, Report, SchemaSpec, Split, StoredDictionary, TableFile,
+    Unit, WriteOptions,
 };
 pub use io::{ReadAt, Source};
 pub use layout::Node;

@@ -264,8 +264,9 @@ impl Table {
             Ok(Aggregate { column, ..one.clone() })
         });
         let aggregates = aggregates.collect::<Result<Vec<_>>>()?;
-        let (schema, plan) = (Arc::new(Schema::new(fields)), self.scan(&request, &names)?.plan()?);
-        let Plan { schema: columns, scan, splits } = plan;
+        let schema = Arc::new(Schema::new(fields));
+        let (Plan { schema: columns, scan, splits }, pruned) =
+            self.scan(&request, &names)?.plan_and_pruned()?;
         let of = |splits: Vec<Split>| Task {
             plan: Plan { schema: columns.clone(), scan: scan.clone(), splits },
             schema: schema.clone(),
@@ -286,7 +287,7 @@ impl Table {
             // No row has a number, too: 0.
             tasks.push(Planned { task: of(Vec::new()).to_bytes()?, ..Planned::default() });
         }
-        Ok(Planning { settings: self.settings(&tasks)?, tasks })
+        Ok(Planning { pruned, settings: self.settings(&tasks)?, tasks })
     }
 
     /// How Hadoop's client is to reach the files whose hosts it is asked for.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use coldframe_core::{
-    Checksums, Damage, Error, Extremes, Node, Notice, OnError, Plan, PlanRequest, Predicate, Proof, ReadAt,
-    Result, Split, StatedColumn, StoredDictionary, TableFile, Value,
+    Checksums, Damage, Error, Extremes, Matching, Node, Notice, OnError, Plan, PlanRequest, Predicate, Proof,
+    ReadAt, Result, Split, StatedColumn, StoredDictionary, TableFile, Value,
 };
 
 use crate::declared;
@@ -155,13 +155,19 @@ impl TableFile for OrcFile {
         Ok(splits)
     }
 
-    fn matching_splits(&self, target: u64, filter: &Predicate) -> Result<Option<Vec<Split>>> {
+    fn matching_splits(&self, target: u64, filter: &Predicate) -> Result<Option<Matching>> {
         // What was lost belongs to no stripe, and has to be told.
         if !self.shape.lost.is_empty() || self.shape.tail.metadata_bytes.is_empty() {
             return Ok(None);
         }
         let mut pruner = StripePruner::new(self.shape.clone(), filter);
-        self.cut(target, |stripe| pruner.stripe(stripe)).map(Some)
+        let mut pruned = 0;
+        let splits = self.cut(target, |stripe| {
+            let is_kept = pruner.stripe(stripe)?;
+            pruned += u64::from(!is_kept);
+            Ok(is_kept)
+        })?;
+        Ok(Some(Matching { splits, pruned }))
     }
 
     fn decodes_views(&self) -> bool {

@@ -13,7 +13,7 @@ use arrow_schema::{DataType, Schema};
 use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
 use coldframe_core::predicate::Pattern;
-use coldframe_core::{OnError, Op, OpenOptions, Predicate, Scan, Value};
+use coldframe_core::{Matching, OnError, Op, OpenOptions, Predicate, Scan, Value};
 use coldframe_testing::{Dice, Logged, rows};
 use support::{Opened, files, open, written};
 
@@ -336,8 +336,8 @@ fn splits_of_stripes_that_a_filter_excludes_are_left_out() {
         let bound = predicate.bind(one.file.schema()).unwrap();
         let scan = Scan { predicate: Some(bound.clone()), ..Scan::default() };
         for (target, count) in [(1, most), (u64::MAX, least)] {
-            let splits = one.file.matching_splits(target, &bound).unwrap().unwrap();
-            assert_eq!(splits.len(), count, "{bound:?} {target}");
+            let Matching { splits, pruned } = one.file.matching_splits(target, &bound).unwrap().unwrap();
+            assert_eq!((splits.len(), pruned), (count, 10 - most as u64), "{bound:?} {target}");
             let parts =
                 splits.iter().map(|split| rows::scan(one.file.as_ref(), &scan, Some(split)).unwrap().batch);
             let found = concat_batches(&batch.schema(), &parts.collect::<Vec<_>>()).unwrap();

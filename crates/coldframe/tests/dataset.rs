@@ -152,7 +152,8 @@ fn plans_leave_out_what_metadata_exclude() {
     let request = request.filter("n in (1999, 2000, 3950, 4149) or n > 4980");
     let shares = request.clone().most_opened(30).plan().unwrap();
     assert!(shares.splits.iter().all(|split| matches!(split.part, Part::Share { .. })));
-    let few = request.clone().most_opened(31).plan().unwrap();
+    let (few, pruned) = request.clone().most_opened(31).plan_and_pruned().unwrap();
+    assert_eq!(pruned, 28 + 17, "the other files of one stripe each, and the other stripes");
     assert!(few.splits.iter().all(|split| matches!(split.part, Part::Cut(_))));
     assert_eq!(few.splits.len(), 5, "two files, and three stripes of another");
     for plan in [shares, few] {

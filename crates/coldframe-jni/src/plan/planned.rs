@@ -1,6 +1,7 @@
 //! Tasks as Java takes them: their bytes, and what only the driver needs to know of each.
 //!
 //! ```text
+//! pruned:   number                                          of units that have no task, by the files' metadata
 //! settings: count, then name, text                          of Hadoop's client; none where no task has ranges
 //! task:     length, bytes of crate::task
 //!           count of values of its partition, then each     0 | 1, number | 2, text
@@ -34,6 +35,8 @@ pub struct Planned {
 /// All tasks of a plan.
 #[derive(Clone, Debug, Default)]
 pub struct Planning {
+    /// How many units, such as stripes, the metadata of the files have excluded: they have no task.
+    pub pruned: u64,
     /// How Hadoop's client is to reach the files of [`Planned::ranges`]; it contains no secrets.
     pub settings: BTreeMap<String, String>,
     /// The tasks.
@@ -44,6 +47,7 @@ impl Planning {
     /// The bytes for Java.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut out = Vec::with_capacity(self.tasks.iter().map(|one| one.task.len() + 64).sum());
+        out.extend_from_slice(&self.pruned.to_be_bytes());
         count(&mut out, self.settings.len())?;
         for (name, text) in &self.settings {
             framed(&mut out, name.as_bytes())?;
@@ -164,8 +168,9 @@ mod tests {
             ranges: vec![("p".to_owned(), 1..2)],
         };
         let settings = BTreeMap::from([("user".to_owned(), "u".to_owned())]);
-        let bytes = Planning { settings, tasks: vec![task] }.to_bytes().unwrap();
-        let mut expected = vec![0, 0, 0, 1, 0, 0, 0, 4];
+        let bytes = Planning { pruned: 3, settings, tasks: vec![task] }.to_bytes().unwrap();
+        let mut expected = 3u64.to_be_bytes().to_vec();
+        expected.extend([0, 0, 0, 1, 0, 0, 0, 4]);
         expected.extend(b"user\0\0\0\x01u");
         expected.extend([0, 0, 0, 2, 7, 8, 0, 0, 0, 3, 0, 1]);
         expected.extend((-2i64).to_be_bytes());

@@ -7,7 +7,7 @@ use arrow_schema::SchemaRef;
 use coldframe_core::io::Identity;
 use coldframe_core::options::Strings;
 use coldframe_core::predicate::{Condition, parse};
-use coldframe_core::{Fault, OnError, Predicate, Result, Scan, threads};
+use coldframe_core::{Fault, Matching, OnError, Predicate, Result, Scan, threads};
 
 use super::fragment::{Fragment, projected, strings_of};
 use super::openings::side_by_side;
@@ -205,19 +205,25 @@ impl ScanBuilder {
     /// A plan from the listing: readers cut the files. Only files that were not listed are opened, and those of
     /// [`Self::most_opened`].
     pub fn plan(&self) -> Result<Plan> {
+        Ok(self.planned(false)?.0)
+    }
+
+    /// The same, and how many units, such as stripes, the metadata of the opened files have excluded. Files that are excluded without
+    /// being opened are not counted.
+    pub fn plan_and_pruned(&self) -> Result<(Plan, u64)> {
         self.planned(false)
     }
 
     /// A plan of splits that the files are cut into now, for which all of them are opened.
     pub fn splits(&self) -> Result<Plan> {
-        self.planned(true)
+        Ok(self.planned(true)?.0)
     }
 
-    fn planned(&self, opened: bool) -> Result<Plan> {
+    fn planned(&self, opened: bool) -> Result<(Plan, u64)> {
         let (schema, scan) = (self.schema()?, self.request()?);
         let files = self.matching(&scan)?;
-        if !opened && let Some(splits) = self.without_excluded(&scan, &files)? {
-            return Ok(Plan { schema, scan, splits });
+        if !opened && let Some((splits, pruned)) = self.without_excluded(&scan, &files)? {
+            return Ok((Plan { schema, scan, splits }, pruned));
         }
         let mut splits = Vec::new();
         for at in files {
@@ -230,7 +236,7 @@ impl ScanBuilder {
                 }
             }
         }
-        Ok(Plan { schema, scan, splits })
+        Ok((Plan { schema, scan, splits }, 0))
     }
 
     /// What the listing has found out about a file.
@@ -247,9 +253,9 @@ impl ScanBuilder {
         Ok((0..of).map(share).collect())
     }
 
-    /// The splits in which rows may pass, judged by the metadata of files; `None` if no file is opened for that, or the first says
-    /// nothing about its parts.
-    fn without_excluded(&self, scan: &Scan, files: &[usize]) -> Result<Option<Vec<Split>>> {
+    /// The splits in which rows may pass, judged by the metadata of files, and how many units are in none; `None` if no file is opened
+    /// for that, or the first says nothing about its units.
+    fn without_excluded(&self, scan: &Scan, files: &[usize]) -> Result<Option<(Vec<Split>, u64)>> {
         let lengths: Option<Vec<u64>> = files.iter().map(|at| Some(self.known(*at)?.len)).collect();
         let Some(lengths) = lengths.filter(|_| scan.predicate.is_some() && scan.prune) else {
             return Ok(None);
@@ -260,22 +266,27 @@ impl ScanBuilder {
             return Ok(None);
         }
         let Some((first, others)) = files.split_first() else { return Ok(None) };
-        let Some(mut splits) = self.of_file_without_excluded(scan, *first)? else { return Ok(None) };
+        let Some((mut splits, mut pruned)) = self.of_file_without_excluded(scan, *first)? else {
+            return Ok(None);
+        };
         let (this, scan, others) = (self.clone(), scan.clone(), others.to_vec());
         let found = side_by_side(others.len(), move |number| {
             let (Some(at), Some(len)) = (others.get(number), lengths.get(number + 1)) else {
-                return Ok(Vec::new());
+                return Ok((Vec::new(), 0));
             };
             match this.of_file_without_excluded(&scan, *at)? {
-                Some(splits) => Ok(splits),
-                None => this.shares(*at, *len),
+                Some(found) => Ok(found),
+                None => Ok((this.shares(*at, *len)?, 0)),
             }
         })?;
-        splits.extend(found.into_iter().flatten());
-        Ok(Some(splits))
+        for (more, excluded) in found {
+            splits.extend(more);
+            pruned += excluded;
+        }
+        Ok(Some((splits, pruned)))
     }
 
-    fn of_file_without_excluded(&self, scan: &Scan, at: usize) -> Result<Option<Vec<Split>>> {
+    fn of_file_without_excluded(&self, scan: &Scan, at: usize) -> Result<Option<(Vec<Split>, u64)>> {
         let file = match self.dataset.open(at) {
             Ok(file) => file,
             // Reported when its rows are read.
@@ -284,16 +295,16 @@ impl ScanBuilder {
         };
         let fragment = self.dataset.fragment(at)?;
         let Some(reading) = fragment.reading(file.table.schema(), scan, &file.path)? else {
-            return Ok(Some(Vec::new()));
+            return Ok(Some((Vec::new(), 0)));
         };
         let Some(filter) = &reading.scan.predicate else { return Ok(None) };
         let found = file.table.matching_splits(self.split_bytes, filter).map_err(|e| file.named(e))?;
-        let Some(cut) = found else { return Ok(None) };
+        let Some(Matching { splits: cut, pruned }) = found else { return Ok(None) };
         let mut split_file = self.dataset.split_file(at, Some(&file))?;
         if split_file.recorded.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() > MOST_RECORDED {
             split_file.recorded = Arc::default();
         }
-        Split::of_cut(split_file, &file, cut).map(Some)
+        Ok(Some((Split::of_cut(split_file, &file, cut)?, pruned)))
     }
 
     /// The rows, in the order of the files. Nothing is read before the first batch is requested.

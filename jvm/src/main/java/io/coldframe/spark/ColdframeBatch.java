@@ -1,5 +1,6 @@
 package io.coldframe.spark;
 
+import java.util.function.LongConsumer;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
@@ -13,10 +14,15 @@ final class ColdframeBatch implements Batch {
   private final String request;
   private final DataType[] keys;
   private InputPartition[] planned;
+  private final LongConsumer pruned;
 
-  /** {@code keys}: the types of the partition columns, where the request asks for tasks of one partition each. */
-  ColdframeBatch(OpenTable table, StructType required, String request, DataType[] keys) {
+  /**
+   * {@code keys}: the types of the partition columns, where the request asks for tasks of one partition each. {@code pruned} hears
+   * how many units of files have no task.
+   */
+  ColdframeBatch(OpenTable table, StructType required, String request, DataType[] keys, LongConsumer pruned) {
     this.keys = keys;
+    this.pruned = pruned;
     this.table = table;
     this.required = required;
     this.request = request;
@@ -25,7 +31,9 @@ final class ColdframeBatch implements Batch {
   @Override
   public synchronized InputPartition[] planInputPartitions() {
     if (planned == null) {
-      planned = Planned.partitions(table.plan(request), keys);
+      byte[] plan = table.plan(request);
+      planned = Planned.partitions(plan, keys);
+      pruned.accept(Planned.pruned(plan));
     }
     return planned;
   }

@@ -9,6 +9,7 @@ import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.metric.CustomMetric;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.Statistics;
@@ -41,6 +42,8 @@ final class ColdframeScan
   private final List<String> filters;
   private final StructType schema;
   private boolean isStream;
+  /** Units without a task in the plan that was made last: the one that runs, also where a join's other side has told more. */
+  private volatile long pruned;
   /** What a join's other side has told, while the query runs. */
   private List<String> runtime = new ArrayList<>();
   /** Partition columns of which each task has one value; none before Spark has asked for them. */
@@ -111,7 +114,7 @@ final class ColdframeScan
   @Override
   public synchronized Batch toBatch() {
     DataType[] types = keys.stream().map(StructField::dataType).toArray(DataType[]::new);
-    return new ColdframeBatch(table, required, request(runtime, false), types);
+    return new ColdframeBatch(table, required, request(runtime, false), types, units -> pruned = units);
   }
 
   /** By the values of partition columns that the query reads: a join or group by these needs no shuffle. */
@@ -197,5 +200,10 @@ final class ColdframeScan
   @Override
   public CustomMetric[] supportedCustomMetrics() {
     return Metrics.all();
+  }
+
+  /** What planning has spared the tasks. Asked for by Spark from 3.4 on, whose interface has it. */
+  public CustomTaskMetric[] reportDriverMetrics() {
+    return new CustomTaskMetric[] {Metrics.pruned(pruned)};
   }
 }

@@ -20,22 +20,29 @@ final class Metrics {
     CustomMetric[] metrics = all();
     CustomTaskMetric[] values = new CustomTaskMetric[metrics.length];
     for (int at = 0; at < metrics.length; at++) {
-      String name = metrics[at].name();
-      long value = counts[at];
-      values[at] =
-          new CustomTaskMetric() {
-            @Override
-            public String name() {
-              return name;
-            }
-
-            @Override
-            public long value() {
-              return value;
-            }
-          };
+      values[at] = value(metrics[at], counts[at]);
     }
     return values;
+  }
+
+  /** What the driver adds to the units that the tasks have pruned. */
+  static CustomTaskMetric pruned(long units) {
+    return value(new UnitsPruned(), units);
+  }
+
+  private static CustomTaskMetric value(CustomMetric of, long value) {
+    String name = of.name();
+    return new CustomTaskMetric() {
+      @Override
+      public String name() {
+        return name;
+      }
+
+      @Override
+      public long value() {
+        return value;
+      }
+    };
   }
 
   /** A number that is added up over the tasks. */

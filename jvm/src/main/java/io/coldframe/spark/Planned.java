@@ -50,9 +50,15 @@ final class Planned {
     }
   }
 
+  /** How many units of files a plan has no task for, since their metadata exclude them. */
+  static long pruned(byte[] planned) {
+    return ByteBuffer.wrap(planned).getLong();
+  }
+
   /** The tasks of a plan as Spark has them. {@code keys}: the types of the columns that tasks are partitioned by. */
   static InputPartition[] partitions(byte[] planned, DataType[] keys) {
     ByteBuffer all = ByteBuffer.wrap(planned);
+    all.getLong(); // see pruned
     Map<String, String> settings = new HashMap<>();
     for (int left = all.getInt(); left > 0; left--) {
       settings.put(text(all), text(all));
