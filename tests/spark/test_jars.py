@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pyarrow as pa
+import pyspark
 import pytest
 
 import coldframe as cf
@@ -24,10 +25,12 @@ package io.coldframe.spark;
 
 class Probe {
   public static void main(String[] arguments) {
-    NativeLibrary.demandSpark();
+    NativeLibrary.load();
   }
 }
 """
+CALLS = b"Java_io_coldframe_spark_Native_calls"
+"""What the library has since its calls are numbered."""
 
 
 @pytest.fixture
@@ -90,17 +93,33 @@ def test_a_task_beyond_its_memory(jar: Path, tmp_path: Path) -> None:
     assert "give the executor more memory, or a smaller option batch_rows" in facts["format"]
 
 
-def test_a_spark_that_is_too_old(jar: Path, tmp_path: Path) -> None:
+def refused(*path: Path, folder: Path) -> str:
+    """What loading the library says, with these on the class path."""
     java, javac = shutil.which("java"), shutil.which("javac")
     if java is None or javac is None:
         pytest.skip("no JDK here")
-    # As in 3.2: without the interface that 3.3 has brought.
-    source = tmp_path / "Probe.java"
+    source = folder / "Probe.java"
     source.write_text(PROBE)
-    subprocess.run([javac, "-cp", str(jar), "-d", str(tmp_path), str(source)], check=True)
-    path = os.pathsep.join([str(jar), str(tmp_path)])
+    subprocess.run([javac, "-cp", str(path[0]), "-d", str(folder), str(source)], check=True)
+    everything = os.pathsep.join(map(str, (*path, folder)))
     done = subprocess.run(
-        [java, "-cp", path, "io.coldframe.spark.Probe"], capture_output=True, text=True, check=False
+        [java, "-cp", everything, "io.coldframe.spark.Probe"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    assert "UnsupportedError: this Spark: the connector needs 3.3 or later" in done.stderr
+    return done.stderr
+
+
+def test_a_spark_that_is_too_old(jar: Path, tmp_path: Path) -> None:
+    # As in 3.2: without the interface that 3.3 has brought.
+    told = refused(jar, folder=tmp_path)
+    assert "UnsupportedError: this Spark: the connector needs 3.3 or later" in told
+
+
+def test_a_library_of_another_build(jar: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(jar) as whole:
+        name = next(name for name in whole.namelist() if name.endswith("libcoldframe_jni.so"))
+        library = whole.read(name)
+    assert CALLS in library
+    other = changed(jar, tmp_path / "c.jar", {name: library.replace(CALLS, CALLS[:-1] + b"_")})
+    told = refused(other, Path(pyspark.__file__).parent / "jars/*", folder=tmp_path)
+    assert "a native library with calls 1: take both from one build" in told

@@ -66,6 +66,17 @@ fn answer<'a>(
     .resolve::<Throw>()
 }
 
+/// The number of what Java calls here, and of the bytes that both exchange. It changes with them, so that classes and a library of
+/// two builds of one version are told apart: `Native.CALLS` is the same.
+const CALLS: i32 = 2;
+
+/// The number of the calls.
+// SAFETY: as below.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_Native_calls(_: EnvUnowned<'_>, _: JClass<'_>) -> i32 {
+    CALLS
+}
+
 /// The library's version.
 // SAFETY: no other symbol has this name, which JNI gives to a method of our class.
 #[unsafe(no_mangle)]

@@ -8,6 +8,12 @@ package io.coldframe.spark;
 final class Native {
   private Native() {}
 
+  /** The number of the calls below, and of the bytes that both sides exchange: the library's own {@code CALLS} changes with it. */
+  static final int CALLS = 2;
+
+  /** The library's {@link #CALLS}. */
+  static native int calls();
+
   /** The library's version, as UTF-8. */
   static native byte[] version();
 

@@ -57,7 +57,22 @@ final class NativeLibrary {
       throw new UnsupportedError(
           "a jar of version " + version() + " with a native library of version " + found + ": take both from one build");
     }
+    demandCalls();
     loaded = true;
+  }
+
+  /** Builds between two releases have one version. */
+  private static void demandCalls() {
+    int found;
+    try {
+      found = Native.calls();
+    } catch (UnsatisfiedLinkError e) {
+      found = 1; // before they had a number
+    }
+    if (found != Native.CALLS) {
+      throw new UnsupportedError(
+          "a jar with calls " + Native.CALLS + " and a native library with calls " + found + ": take both from one build");
+    }
   }
 
   /** Loads a copy of the jar's library. The copy goes at once, since an executor that is killed could not remove it later. */
