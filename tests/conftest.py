@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,16 @@ LONG = (
 )
 """What takes long, in the order of its start. All else follows, the files of many tests first."""
 
+CLASSES = Path(sys.prefix) / "spark-classes"
+"""Spark's classes, as a JVM can map them (`make` calls tests/spark/archive_classes.py)."""
+
 # Dozens of programs in Java run for seconds: the optimising compiler and the threads of G1 would cost more
 # processor time than what is tested.
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
+JAVA = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+if CLASSES.exists():
+    # A JVM with other jars ignores the archive; its warning would be in the output of programs.
+    JAVA += [f'"-XX:SharedArchiveFile={CLASSES}"', "-Xlog:cds*=off"]
+os.environ.setdefault("JDK_JAVA_OPTIONS", " ".join(JAVA))
 
 
 def group(path: Path) -> str:
