@@ -1,14 +1,20 @@
-//! Reads a file repeatedly on one thread and prints the cost of each pass, one JSON object per line.
+//! Reads a file, or a directory that is one table, repeatedly on one thread and prints the cost of each pass, one JSON object per
+//! line.
 //!
 //! ```text
 //! scan FILE [--schema DDL] [--serde text|binary] [--columns a,b] [--passes 6] [--batch-rows 65536] [--source file|memory]
 //! ```
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use coldframe::{Error, File, OpenOptions, Result, Scan, SchemaSpec, Source, Value, open, open_source};
+use coldframe::io::{Entry, Folder, ReadAt};
+use coldframe::{
+    Error, File, OpenOptions, Result, Scan, SchemaSpec, Side, Source, open, open_source, parse_option,
+};
 use coldframe_benches as _; // its allocator
 use rustix::time::{ClockId, clock_gettime};
 
@@ -47,7 +53,8 @@ fn arguments() -> Result<Arguments> {
             "--source" => parsed.in_memory = value == "memory",
             option => {
                 let name = option.trim_start_matches('-').replace('-', "_");
-                parsed.options.extra.insert(name, Value::Str(value));
+                let value = parse_option(None, Side::Open, &name, &value)?;
+                parsed.options.extra.insert(name, value);
             }
         }
     }
@@ -56,13 +63,62 @@ fn arguments() -> Result<Arguments> {
     Ok(parsed)
 }
 
-fn open_again(arguments: &Arguments, memory: Option<&Bytes>) -> Result<File> {
+/// The files below a directory, by their paths in it.
+#[derive(Clone, Debug, Default)]
+struct InMemory(BTreeMap<String, Bytes>);
+
+impl InMemory {
+    /// Adds the files below `folder`, which is at `path` of the directory.
+    fn add(&mut self, folder: &Path, path: &str) -> Result<()> {
+        for item in std::fs::read_dir(folder)? {
+            let item = item?;
+            let path = format!("{path}{}", item.file_name().to_string_lossy());
+            if item.file_type()?.is_dir() {
+                self.add(&item.path(), &format!("{path}/"))?;
+            } else {
+                self.0.insert(path, std::fs::read(item.path())?.into());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Folder for InMemory {
+    fn list(&self, path: &str) -> Result<Vec<Entry>> {
+        let below = if path.is_empty() { String::new() } else { format!("{path}/") };
+        let mut entries = BTreeMap::new();
+        for (name, bytes) in &self.0 {
+            let Some(rest) = name.strip_prefix(&below) else { continue };
+            let (path, is_folder) = match rest.split_once('/') {
+                Some((folder, _)) => (format!("{below}{folder}"), true),
+                None => (name.clone(), false),
+            };
+            let len = if is_folder { 0 } else { u64::try_from(bytes.len()).unwrap_or(u64::MAX) };
+            entries.insert(path.clone(), Entry { path, len, is_folder });
+        }
+        if entries.is_empty() { Err(Error::not_found(path)) } else { Ok(entries.into_values().collect()) }
+    }
+
+    fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
+        let bytes = self.0.get(path).ok_or_else(|| Error::not_found(path))?;
+        Ok(Arc::new(bytes.clone()))
+    }
+}
+
+/// Reads a file or a directory into memory.
+fn load(path: &str) -> Result<Source> {
+    if !Path::new(path).is_dir() {
+        return Ok(Source::file(path, Arc::new(Bytes::from(std::fs::read(path)?))));
+    }
+    let mut files = InMemory::default();
+    files.add(Path::new(path), "")?;
+    Ok(Source::Folder { path: path.into(), folder: Arc::new(files) })
+}
+
+fn open_again(arguments: &Arguments, memory: Option<&Source>) -> Result<File> {
     match memory {
         None => open(&arguments.file, None, &arguments.options),
-        Some(bytes) => {
-            let source = Source::file(arguments.file.as_str(), Arc::new(bytes.clone()));
-            open_source(source, None, &arguments.options, Vec::new())
-        }
+        Some(source) => open_source(source.clone(), None, &arguments.options, Vec::new()),
     }
 }
 
@@ -89,7 +145,7 @@ fn pass(file: &File, scan: &Scan) -> Result<(u64, u64)> {
 #[expect(clippy::print_stdout, reason = "what the program is for")]
 fn main() -> Result<()> {
     let arguments = arguments()?;
-    let memory = if arguments.in_memory { Some(Bytes::from(std::fs::read(&arguments.file)?)) } else { None };
+    let memory = if arguments.in_memory { Some(load(&arguments.file)?) } else { None };
     for n in 1..=arguments.passes {
         let (wall, cpu) = (Instant::now(), cpu_seconds());
         let file = open_again(&arguments, memory.as_ref())?;
