@@ -49,7 +49,7 @@ mod verify;
 mod write;
 
 pub use format::HFileFormat;
-pub use layout::cell::{Cell, CellLayout, CellSink, Tags, row_of};
+pub use layout::cell::{Cell, CellLayout, CellSink, Coordinates, Tags, row_of};
 pub use layout::content::{BlockReader, Cells};
 pub use layout::encoding::Plain;
 pub use layout::file_info::{self, FileInfo};

@@ -17,7 +17,7 @@ use coldframe_core::options::Strings;
 use coldframe_core::{
     DamageLog, Node, OnError, Op, OpenOptions, Predicate, Scan, ScanReader, Source, TableFile, Value,
 };
-use coldframe_hfile::{HFile, HFileFormat};
+use coldframe_hfile::{Cell, Columns, HFile, HFileFormat, View, schema_of};
 use coldframe_testing::{rows, written};
 
 /// A file with one cell per row, written with these options.
@@ -255,4 +255,49 @@ fn views_and_dictionaries_have_the_same_cells() {
             }
         }
     }
+}
+
+/// Cells whose parts have the lengths at which they are copied in different ways.
+fn cells(text: &str) -> Vec<Cell<'_>> {
+    let part = |at: usize, len: usize| &text.as_bytes()[at..][..len];
+    let cell = |i: usize| Cell {
+        row: part(i % 7, i % 40),
+        family: part(i % 3, i / 5 % 6),
+        qualifier: part(i % 5, i / 2 % 35),
+        timestamp: i.try_into().unwrap(),
+        kind: 4,
+        value: part(i % 11, i * 3 % 70),
+        tags: if i.is_multiple_of(5) { b"\0\x02\x01x" } else { b"" },
+        sequence_id: i.try_into().unwrap(),
+    };
+    (0..300).map(cell).collect()
+}
+
+#[test]
+fn cells_appended_together_are_those_appended_one_by_one() {
+    let text = "abcdefghi".repeat(10);
+    for (view, names, dictionary) in
+        [(View::Cells, false, false), (View::Cells, true, true), (View::KeyValue, false, false)]
+    {
+        let new = || Columns::new(schema_of(view, names, dictionary), 1_000).unwrap();
+        let (mut singly, mut together, mut waiting) = (new(), new(), Vec::new());
+        for cell in &cells(&text) {
+            singly.push(cell).unwrap();
+            together.push_later(cell, &mut waiting).unwrap();
+        }
+        together.append_waiting(&mut waiting).unwrap();
+        assert_eq!(singly.finish().unwrap(), together.finish().unwrap());
+    }
+}
+
+#[test]
+fn of_cells_appended_together_all_or_none_are() {
+    let text = "abcdefghi".repeat(10);
+    let mut cells = cells(&text);
+    let mut columns = Columns::new(schema_of(View::Cells, true, false), 1_000).unwrap();
+    columns.append_waiting(&mut cells[..100].to_vec()).unwrap();
+    cells[150].kind = 99;
+    let e = columns.append_waiting(&mut cells[100..].to_vec()).unwrap_err();
+    assert!(e.to_string().contains("found 99"), "{e}");
+    assert_eq!(columns.finish().unwrap().num_rows(), 100);
 }

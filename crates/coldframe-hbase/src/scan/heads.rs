@@ -106,8 +106,12 @@ impl<'a> Heads<'a> {
         Some(Run { cell, end, block, origin, order: self.order, bound })
     }
 
-    /// Continues with the first head's file, from offset `end` of its block.
-    pub(super) fn go_on(&mut self, end: usize) -> std::result::Result<(), Ended> {
+    /// Continues with the first head's file, from offset `end` of its block; `next` is the cell there and its end, if it was read.
+    pub(super) fn go_on(
+        &mut self,
+        end: usize,
+        next: Option<(Cell<'a>, usize)>,
+    ) -> std::result::Result<(), Ended> {
         let Some(&place) = self.sorted.first() else { return Ok(()) };
         let Some(top) = self.heads.get_mut(place) else { return Ok(()) };
         let (Some(block), Some(origin)) = (self.blocks.get(top.file), self.origins.get(top.file)) else {
@@ -117,8 +121,8 @@ impl<'a> Heads<'a> {
             self.sorted.remove(0);
             return Err(Ended::UsedUp(top.file));
         }
-        match read(block, origin, end) {
-            Ok((cell, next)) => (top.cell, top.start, top.end) = (cell, end, next),
+        match next.map_or_else(|| read(block, origin, end), Ok) {
+            Ok((cell, behind)) => (top.cell, top.start, top.end) = (cell, end, behind),
             Err(e) => {
                 self.sorted.remove(0);
                 return Err(Ended::Broken(top.file, e));

@@ -25,7 +25,7 @@ use super::heads::{Ended, Heads};
 use super::lost::{self, LostRows};
 use super::mob::{self, MobFiles};
 use super::pivot::Wide;
-use super::sight::{Sight, VisibilityRules};
+use super::sight::{Sight, Together, VisibilityRules};
 use crate::columns::wide::WideTable;
 use crate::layout::policy::Family;
 
@@ -191,11 +191,41 @@ impl Sink {
         }
     }
 
+    /// Takes a cell, together with those in `waiting` and the next ones.
     #[inline]
+    fn take_later<'a>(&mut self, cell: &Cell<'a>, waiting: &mut Vec<Cell<'a>>) -> Result<()> {
+        match self {
+            Self::Cells(columns) => columns.push_later(cell, waiting),
+            Self::Wide(wide) => wide.take(cell, Some(cell.value)),
+        }
+    }
+
+    /// Takes a cell whose parts do not live as long as the current blocks.
     fn take(&mut self, cell: &Cell<'_>) -> Result<()> {
         match self {
             Self::Cells(columns) => columns.push(cell),
             Self::Wide(wide) => wide.take(cell, Some(cell.value)),
+        }
+    }
+
+    /// Takes the cells that wait.
+    fn take_waiting(&mut self, waiting: &mut Vec<Cell<'_>>) -> Result<()> {
+        match self {
+            Self::Cells(columns) => columns.append_waiting(waiting),
+            Self::Wide(_) => Ok(()),
+        }
+    }
+
+    /// Notes that the next cells lie in `block`.
+    #[inline]
+    fn enter(&mut self, block: &Bytes, waiting: &mut Vec<Cell<'_>>) -> Result<()> {
+        match self {
+            Self::Cells(columns) if columns.has_views() => {
+                columns.append_waiting(waiting)?;
+                columns.enter(block);
+                Ok(())
+            }
+            _ => Ok(()),
         }
     }
 
@@ -264,17 +294,19 @@ impl Merge {
         let looks_for_lost = lost.iter().any(|l| hides || l.whole);
         let follows = sight.follows() && !looks_for_lost;
         let mut before = None;
+        let mut waiting = Vec::new();
         let stop = loop {
             let Some(top) = heads.top() else { break Stop::End };
             if columns.is_full(&top.cell) {
                 break Stop::Full;
             }
-            let (file, mut end) = (top.file, top.end);
+            let (file, mut end, mut next) = (top.file, top.end, None);
             if let Some(run) = heads.run().filter(|_| follows && top.cell.tags.is_empty()) {
-                end = match columns {
+                columns.enter(run.block, &mut waiting)?;
+                (end, next) = match columns {
                     Sink::Cells(columns) => {
-                        columns.enter(run.block);
-                        sight.follow(&run, columns.as_mut(), &mut before)?
+                        let mut together = Together { columns: columns.as_mut(), waiting: &mut waiting };
+                        sight.follow(&run, &mut together, &mut before)?
                     }
                     Sink::Wide(wide) => sight.follow(&run, wide.as_mut(), &mut before)?,
                 };
@@ -290,22 +322,23 @@ impl Merge {
                     seen => seen?,
                 };
                 if seen {
-                    if let (Sink::Cells(columns), Some(block)) = (&mut *columns, cells.get(file)) {
-                        columns.enter(block);
+                    if let Some(block) = cells.get(file) {
+                        columns.enter(block, &mut waiting)?;
                     }
                     columns.begin(&top.cell, |row| lost.iter().any(|l| l.holds(row, order)))?;
-                    if let Some(e) = take(scanning, columns, &top.cell, family)? {
+                    if let Some(e) = take(scanning, columns, &mut waiting, &top.cell, family)? {
                         set_place(current, file, end);
                         heads.drop_top();
                         break Stop::NoValue(file, e);
                     }
                 }
             }
-            if let Err(ended) = heads.go_on(end) {
+            if let Err(ended) = heads.go_on(end, next) {
                 set_place(current, file, end);
                 break ended.into();
             }
         };
+        columns.take_waiting(&mut waiting)?;
         for (file, at) in heads.places() {
             set_place(current, file, at);
         }
@@ -418,10 +451,19 @@ fn set_place(current: &mut [Current], file: usize, at: usize) {
 
 /// Appends a cell to `columns`. Its value may be in a MOB file; if so and it is lost, returns the reason.
 #[inline]
-fn take(scanning: &Scanning, columns: &mut Sink, cell: &Cell<'_>, family: usize) -> Result<Option<Error>> {
+fn take<'a>(
+    scanning: &Scanning,
+    columns: &mut Sink,
+    waiting: &mut Vec<Cell<'a>>,
+    cell: &Cell<'a>,
+    family: usize,
+) -> Result<Option<Error>> {
     match value_of(scanning, cell, family) {
-        Ok(None) => columns.take(cell).map(|()| None),
-        Ok(Some(value)) => columns.take(&Cell { value: &value, ..*cell }).map(|()| None),
+        Ok(None) => columns.take_later(cell, waiting).map(|()| None),
+        Ok(Some(value)) => {
+            columns.take_waiting(waiting)?;
+            columns.take(&Cell { value: &value, ..*cell }).map(|()| None)
+        }
         Err(e) if Fault::is(&e) => columns.without_value(cell).map(|()| Some(e)),
         Err(e) => Err(e),
     }

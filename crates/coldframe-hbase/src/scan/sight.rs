@@ -1,7 +1,7 @@
 //! Which cells are visible, depending on the view and on the families.
 
 use coldframe_core::Result;
-use coldframe_hfile::{Cell, Columns, Passed, Policy, Step, Tags, Visibility};
+use coldframe_hfile::{Cell, Columns, Coordinates, Passed, Policy, Step, Tags, Visibility};
 
 use super::heads::Run;
 use super::new_versions::NewVersions;
@@ -12,35 +12,41 @@ use crate::options::{Options, View};
 /// The tag with a cell's time to live, in milliseconds.
 const TTL_TAG: u8 = 8;
 
-/// Collects visible cells.
-pub(super) trait Collect {
+/// Collects visible cells, which live for `'a`.
+pub(super) trait Collect<'a> {
     /// Whether the batch must be finished before a cell is taken.
     fn is_full(&self, next: &Cell<'_>) -> bool;
 
     /// Takes a cell whose value is at hand and of whose row nothing is lost.
-    fn collect(&mut self, cell: &Cell<'_>) -> Result<()>;
+    fn collect(&mut self, cell: &Cell<'a>) -> Result<()>;
 }
 
-impl Collect for Columns {
+/// Columns to which cells are appended many at once.
+pub(super) struct Together<'c, 'a> {
+    pub(super) columns: &'c mut Columns,
+    pub(super) waiting: &'c mut Vec<Cell<'a>>,
+}
+
+impl<'a> Collect<'a> for Together<'_, 'a> {
     #[inline(always)]
     fn is_full(&self, _: &Cell<'_>) -> bool {
-        Self::is_full(self)
+        self.columns.is_full()
     }
 
     #[inline(always)]
-    fn collect(&mut self, cell: &Cell<'_>) -> Result<()> {
-        self.push(cell)
+    fn collect(&mut self, cell: &Cell<'a>) -> Result<()> {
+        self.columns.push_later(cell, self.waiting)
     }
 }
 
-impl Collect for Wide {
+impl<'a> Collect<'a> for Wide {
     #[inline]
     fn is_full(&self, next: &Cell<'_>) -> bool {
         Self::is_full(self, next)
     }
 
     #[inline]
-    fn collect(&mut self, cell: &Cell<'_>) -> Result<()> {
+    fn collect(&mut self, cell: &Cell<'a>) -> Result<()> {
         if self.is_next_row(cell) {
             self.begin(cell, false)?;
         }
@@ -101,7 +107,7 @@ impl Sight {
         &mut self,
         cell: &Cell<'a>,
         family: usize,
-        before: &mut Option<Cell<'a>>,
+        before: &mut Option<Coordinates<'a>>,
     ) -> Result<bool> {
         if !cell.tags.is_empty() && self.has_expired(cell)? {
             return Ok(false);
@@ -113,21 +119,21 @@ impl Sight {
         {
             return state.admits(cell, *kept, policy);
         }
-        let step = match before.replace(*cell) {
+        let step = match before.replace(cell.coordinates()) {
             Some(before) => Step::between(&before, cell),
             None => self.visible.step(cell),
         };
         judge(&mut self.visible, &self.asked, step, cell, policy)
     }
 
-    /// Passes the visible cells of a run, or of its beginning, to `sink`; returns where it stopped.
+    /// Passes the visible cells of a run, or of its beginning, to `sink`; returns where it stopped, and the cell there if it was read.
     pub(super) fn follow<'a>(
         &mut self,
         run: &Run<'a>,
-        sink: &mut impl Collect,
-        before: &mut Option<Cell<'a>>,
-    ) -> Result<usize> {
-        let Some(policy) = self.asked.policies.get(run.origin.family) else { return Ok(run.end) };
+        sink: &mut impl Collect<'a>,
+        before: &mut Option<Coordinates<'a>>,
+    ) -> Result<(usize, Option<(Cell<'a>, usize)>)> {
+        let Some(policy) = self.asked.policies.get(run.origin.family) else { return Ok((run.end, None)) };
         let (mut cell, mut end) = (run.cell, run.end);
         let mut step = match before {
             Some(before) => Step::between(before, &cell),
@@ -137,18 +143,21 @@ impl Sight {
             if judge(&mut self.visible, &self.asked, step, &cell, policy)? {
                 sink.collect(&cell)?;
             }
-            let Some((next, behind)) = run.cell(end) else { break };
-            step = Step::between(&cell, &next);
+            let last = cell.coordinates();
+            let Some((next, behind)) = run.cell(end) else {
+                *before = Some(last);
+                return Ok((end, None));
+            };
+            step = Step::between(&last, &next);
             if sink.is_full(&next)
                 || !next.tags.is_empty()
                 || (step == Step::Row && run.ends_before(next.row))
             {
-                break;
+                *before = Some(last);
+                return Ok((end, Some((next, behind))));
             }
             (cell, end) = (next, behind);
         }
-        *before = Some(cell);
-        Ok(end)
     }
 
     /// Whether runs may be [followed](Self::follow).
@@ -157,7 +166,7 @@ impl Sight {
     }
 
     /// Keeps the last judged cell, with which the next one is compared, while it is still at hand.
-    pub(super) fn settle(&mut self, last: Option<&Cell<'_>>) {
+    pub(super) fn settle(&mut self, last: Option<&Coordinates<'_>>) {
         if let Some(last) = last {
             self.visible.settle(last);
         }

@@ -325,9 +325,9 @@ pub(crate) fn compare(order: RowOrder, a: &Cell<'_>, b: &Cell<'_>) -> Ordering {
     if rows != Ordering::Equal {
         return rows;
     }
-    a.family
-        .cmp(b.family)
-        .then_with(|| a.qualifier.cmp(b.qualifier))
+    RowOrder::Bytes
+        .compare(a.family, b.family)
+        .then_with(|| RowOrder::Bytes.compare(a.qualifier, b.qualifier))
         .then_with(|| b.timestamp.cmp(&a.timestamp))
         .then_with(|| b.kind.cmp(&a.kind))
         .then_with(|| b.sequence_id.cmp(&a.sequence_id))

@@ -65,6 +65,25 @@ pub struct Cell<'a> {
     pub sequence_id: i64,
 }
 
+/// The row and column of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coordinates<'a> {
+    /// The row.
+    pub row: &'a [u8],
+    /// The column family.
+    pub family: &'a [u8],
+    /// The qualifier.
+    pub qualifier: &'a [u8],
+}
+
+impl<'a> Cell<'a> {
+    /// Its row and column.
+    #[inline(always)]
+    pub fn coordinates(&self) -> Coordinates<'a> {
+        Coordinates { row: self.row, family: self.family, qualifier: self.qualifier }
+    }
+}
+
 /// Receives cells in order.
 pub trait CellSink {
     /// Takes the next cell.

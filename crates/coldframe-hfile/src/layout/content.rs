@@ -58,6 +58,8 @@ pub struct BlockReader {
     decoder: Decoder,
     decrypted: Vec<u8>,
     content: Vec<u8>,
+    /// The size in plain form of the last block that was encoded: the next one's is usually similar.
+    plain_len: usize,
 }
 
 impl BlockReader {
@@ -69,6 +71,7 @@ impl BlockReader {
             decoder: Decoder::default(),
             decrypted: Vec::new(),
             content: Vec::new(),
+            plain_len: 0,
         }
     }
 
@@ -103,8 +106,10 @@ impl BlockReader {
         let (block_type, stored) = self.content_into(block, offset, raw, scratch)?;
         let content = stored.as_deref().unwrap_or(scratch);
         let mut plain = Plain::new(self.context.layout);
+        plain.bytes.reserve(self.plain_len);
         let encoding = self.decoder.decode(content, &self.context, &mut plain);
         let encoding = encoding.within(|| block_type.name()).at(offset)?;
+        self.plain_len = plain.bytes.len();
         Ok(Cells { bytes: Bytes::from(plain.bytes), encoding: Some(encoding) })
     }
 

@@ -192,6 +192,7 @@ impl Plain {
 }
 
 impl CellSink for Plain {
+    #[inline(always)]
     fn cell(&mut self, cell: &Cell<'_>) -> Result<()> {
         let (row, family) = (u16::try_from(cell.row.len()), u8::try_from(cell.family.len()));
         let key_len = KEY_OVERHEAD + cell.row.len() + cell.family.len() + cell.qualifier.len();
@@ -201,8 +202,10 @@ impl CellSink for Plain {
             return Err(Error::corrupt("expected a cell whose parts have the lengths of a plain one"));
         };
         let out = &mut self.bytes;
-        out.extend_from_slice([key.to_be_bytes(), value.to_be_bytes()].as_flattened());
-        out.extend_from_slice(&row.to_be_bytes());
+        let [k0, k1, k2, k3] = key.to_be_bytes();
+        let [v0, v1, v2, v3] = value.to_be_bytes();
+        let [r0, r1] = row.to_be_bytes();
+        out.extend_from_slice(&[k0, k1, k2, k3, v0, v1, v2, v3, r0, r1]);
         put(out, cell.row);
         out.push(family);
         put(out, cell.family);

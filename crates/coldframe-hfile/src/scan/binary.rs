@@ -33,8 +33,32 @@ impl Binary {
     pub(crate) fn push(&mut self, value: &[u8], blocks: &Blocks) {
         match self {
             Self::Plain(strings) => strings.push(value),
+            other => other.push_other(value, blocks),
+        }
+    }
+
+    /// Not inlined: within the loop of a decoder, the code of views and dictionaries would take the registers from that of plain
+    /// columns.
+    #[inline(never)]
+    fn push_other(&mut self, value: &[u8], blocks: &Blocks) {
+        match self {
+            Self::Plain(strings) => strings.push(value),
             Self::Views(views) => views.push(value, blocks),
             Self::Names(names) => names.push(value),
+        }
+    }
+
+    /// Appends strings.
+    #[inline]
+    pub(crate) fn extend<'a>(
+        &mut self,
+        values: impl ExactSizeIterator<Item = &'a [u8]> + Clone,
+        blocks: &Blocks,
+    ) {
+        match self {
+            Self::Plain(strings) => strings.extend(values),
+            Self::Views(views) => values.for_each(|value| views.push(value, blocks)),
+            Self::Names(names) => values.for_each(|value| names.push(value)),
         }
     }
 

@@ -27,6 +27,9 @@ const BATCH_BYTES: usize = 4 << 20;
 /// Bytes of blocks after which a batch is returned: those of the next ones would be copied.
 const MOST_BLOCK_BYTES: usize = MOST_KEPT / 2;
 
+/// Most cells that wait to be appended together: few enough that they are in the nearest cache.
+const MOST_WAITING: usize = 64;
+
 /// The columns of a view, with families and qualifiers as dictionaries if asked for.
 pub fn schema_of(view: View, type_names: bool, dictionary: bool) -> SchemaRef {
     let name = || if dictionary { names_type() } else { DataType::Binary };
@@ -68,6 +71,8 @@ pub struct Columns {
     batch_rows: usize,
     /// Whether cells were pushed one by one, so that no room was reserved for a block of them.
     singly: bool,
+    /// How many cells wait outside to be appended.
+    waiting: usize,
 }
 
 /// The requested columns.
@@ -216,6 +221,55 @@ impl Parts {
         Ok(parts)
     }
 
+    /// Appends cells: all of them, or none if it fails.
+    #[inline(never)]
+    fn append(&mut self, cells: &[Cell<'_>]) -> Result<()> {
+        let rows = self.rows;
+        let appended = self.append_by_column(cells);
+        if appended.is_err() {
+            self.truncate(rows);
+        }
+        appended
+    }
+
+    /// Appends cells to one column after the other, which is faster than cell after cell: the loop of a column keeps its state in
+    /// registers. If it fails, the columns may differ in length.
+    fn append_by_column(&mut self, cells: &[Cell<'_>]) -> Result<()> {
+        let blocks = &self.blocks;
+        if let Some(names) = &mut self.kind_name {
+            cells.iter().try_for_each(|cell| name_of(cell.kind).map(|name| names.push(name.as_bytes())))?;
+        }
+        if let Some(tags) = &mut self.tags {
+            cells.iter().try_for_each(|cell| tags.push(cell.tags))?;
+        }
+        if let Some(rows) = &mut self.row {
+            rows.extend(cells.iter().map(|cell| cell.row), blocks);
+        }
+        if let Some(keys) = &mut self.key {
+            keys.extend(cells.iter().map(|cell| cell.row));
+        }
+        if let Some(families) = &mut self.family {
+            families.extend(cells.iter().map(|cell| cell.family), blocks);
+        }
+        if let Some(qualifiers) = &mut self.qualifier {
+            qualifiers.extend(cells.iter().map(|cell| cell.qualifier), blocks);
+        }
+        if let Some(timestamps) = &mut self.timestamp {
+            timestamps.extend(cells.iter().map(|cell| cell.timestamp));
+        }
+        if let Some(kinds) = &mut self.kind {
+            kinds.extend(cells.iter().map(|cell| cell.kind));
+        }
+        if let Some(values) = &mut self.value {
+            values.extend(cells.iter().map(|cell| cell.value), blocks);
+        }
+        if let Some(ids) = &mut self.sequence_id {
+            ids.extend(cells.iter().map(|cell| cell.sequence_id));
+        }
+        self.rows += cells.len();
+        Ok(())
+    }
+
     fn binaries(&self) -> impl Iterator<Item = &Binary> {
         [&self.row, &self.family, &self.qualifier, &self.value].into_iter().flatten()
     }
@@ -347,7 +401,8 @@ impl Columns {
     /// Collects the columns of `schema`, in batches of at most `batch_rows` rows.
     pub fn new(schema: SchemaRef, batch_rows: usize) -> Result<Self> {
         let parts = Parts::new(&schema)?;
-        Ok(Self { schema, parts, taken: 0, begun: 0, last: 0, batch_rows: batch_rows.max(1), singly: false })
+        let batch_rows = batch_rows.max(1);
+        Ok(Self { schema, parts, taken: 0, begun: 0, last: 0, batch_rows, singly: false, waiting: 0 })
     }
 
     /// Begins a block: returns the sink for its cells.
@@ -413,16 +468,47 @@ impl Columns {
     }
 
     /// Appends one cell. If the batch [is full](Self::is_full), it must be finished first.
-    #[inline(always)]
     pub fn push(&mut self, cell: &Cell<'_>) -> Result<()> {
+        self.count_bytes(cell)?;
+        self.singly = true;
+        self.parts.cell(cell)
+    }
+
+    /// Appends one cell together with the next ones: it is put into `waiting`, which is the same for all of them. Before anything
+    /// else is appended, and before the batch is finished, they are to be [appended](Self::append_waiting).
+    #[inline(always)]
+    pub fn push_later<'a>(&mut self, cell: &Cell<'a>, waiting: &mut Vec<Cell<'a>>) -> Result<()> {
+        self.count_bytes(cell)?;
+        waiting.push(*cell);
+        self.waiting = waiting.len();
+        if self.waiting < MOST_WAITING { Ok(()) } else { self.append_waiting(waiting) }
+    }
+
+    /// Appends the cells that wait.
+    pub fn append_waiting(&mut self, waiting: &mut Vec<Cell<'_>>) -> Result<()> {
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        self.singly = true;
+        self.waiting = 0;
+        let appended = self.parts.append(waiting);
+        waiting.clear();
+        appended
+    }
+
+    /// Whether values point into blocks, so that cells of two blocks must not wait together.
+    pub fn has_views(&self) -> bool {
+        self.parts.has_views
+    }
+
+    #[inline(always)]
+    fn count_bytes(&mut self, cell: &Cell<'_>) -> Result<()> {
         let key = cell.row.len() + cell.family.len() + cell.qualifier.len();
         let size = key.saturating_add(cell.value.len()).saturating_add(cell.tags.len());
         if size > MOST_BYTES - 2 * BATCH_BYTES {
             return Err(Error::unsupported("a cell of 2 GiB"));
         }
-        self.parts.cell(cell)?;
         self.taken = self.taken.saturating_add(size);
-        self.singly = true;
         Ok(())
     }
 
@@ -442,7 +528,7 @@ impl Columns {
     /// Whether the batch must be finished before more is appended.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.parts.rows >= self.batch_rows || self.taken >= BATCH_BYTES
+        self.parts.rows + self.waiting >= self.batch_rows || self.taken >= BATCH_BYTES
     }
 
     /// Whether the batch must be finished before a block of at most `bytes` in plain form is appended.
@@ -460,7 +546,7 @@ impl Columns {
 
     /// Whether nothing was appended since the last batch.
     pub fn is_empty(&self) -> bool {
-        self.parts.rows == 0
+        self.parts.rows + self.waiting == 0
     }
 
     /// Most rows of a batch.

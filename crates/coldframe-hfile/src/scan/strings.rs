@@ -51,6 +51,18 @@ impl Strings {
         self.ends.push(i32::try_from(self.bytes.len()).unwrap_or(i32::MAX));
     }
 
+    /// Appends strings.
+    #[inline]
+    pub(crate) fn extend<'a>(&mut self, values: impl ExactSizeIterator<Item = &'a [u8]> + Clone) {
+        let mut end = self.bytes.len();
+        self.ends.extend(values.clone().map(|value| {
+            end += value.len();
+            i32::try_from(end).unwrap_or(i32::MAX)
+        }));
+        self.bytes.reserve(end - self.bytes.len());
+        values.for_each(|value| put(&mut self.bytes, value));
+    }
+
     /// Keeps the first `rows` strings.
     pub(crate) fn truncate(&mut self, rows: usize) {
         self.ends.truncate(rows.saturating_add(1));

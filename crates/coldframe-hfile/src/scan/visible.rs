@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 use coldframe_core::{Error, Result};
 
-use crate::layout::cell::Cell;
+use crate::layout::cell::{Cell, Coordinates};
 use crate::layout::encoding::put;
 use crate::layout::kinds::{DELETE, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, PUT};
 
@@ -80,9 +80,9 @@ pub enum Step {
 }
 
 impl Step {
-    /// Compares a cell with the previous one.
+    /// Compares a cell with the row and column of the previous one.
     #[inline(always)]
-    pub fn between(before: &Cell<'_>, cell: &Cell<'_>) -> Self {
+    pub fn between(before: &Coordinates<'_>, cell: &Cell<'_>) -> Self {
         if !is_same(before.row, cell.row) {
             Self::Row
         } else if !is_same(before.family, cell.family) {
@@ -121,7 +121,7 @@ pub struct Visibility {
     family: Vec<u8>,
     qualifier: Vec<u8>,
     started: bool,
-    /// Whether there is any marker that may hide a cell of the column.
+    /// Whether any marker is kept: one that may hide a cell of the column.
     marked: bool,
     /// The newest timestamp up to which the family is deleted.
     family_deleted: Option<i64>,
@@ -176,7 +176,7 @@ impl Visibility {
     }
 
     /// Keeps the row and column of the last cell.
-    pub fn settle(&mut self, cell: &Cell<'_>) {
+    pub fn settle(&mut self, cell: &Coordinates<'_>) {
         for (held, of) in [
             (&mut self.row, cell.row),
             (&mut self.family, cell.family),
@@ -299,20 +299,23 @@ impl Visibility {
     /// Drops the state that ends with a row, a family or a column.
     #[inline(always)]
     fn forget(&mut self, step: Step) {
-        match step {
-            Step::Version => return,
-            Step::Column => {}
-            Step::Row | Step::Family => {
-                self.family_deleted = None;
-                if !self.family_versions.is_empty() {
-                    self.family_versions.clear();
-                }
-            }
+        if step == Step::Version {
+            return;
+        }
+        (self.versions, self.last) = (0, None);
+        if self.marked {
+            self.forget_markers(step);
+        }
+    }
+
+    fn forget_markers(&mut self, step: Step) {
+        if step != Step::Column {
+            self.family_deleted = None;
+            self.family_versions.clear();
         }
         self.column_deleted = None;
         self.column_version = None;
         self.marked = self.family_deleted.is_some() || !self.family_versions.is_empty();
-        (self.versions, self.last) = (0, None);
     }
 }
 
@@ -396,7 +399,7 @@ mod tests {
         let new = cells.map(|(column, time, kind)| {
             let cell = cell("a", column, time, kind);
             let new = visible.admits_raw(visible.step(&cell), &cell, &Policy::newest(u32::MAX, None));
-            visible.settle(&cell);
+            visible.settle(&cell.coordinates());
             new
         });
         assert_eq!(new, [true, false, true, false, true]);
@@ -417,7 +420,7 @@ mod tests {
         let seen = cells.map(|(column, time, kind)| {
             let cell = cell("a", column, time, kind);
             let seen = visible.admits_raw(visible.step(&cell), &cell, &policy);
-            visible.settle(&cell);
+            visible.settle(&cell.coordinates());
             seen
         });
         assert_eq!(seen, [true, true, true, false, false, true]);
@@ -452,7 +455,7 @@ mod tests {
         }
         let steps =
             [("a", "p"), ("b", "p"), ("b", "q"), ("b", "q")].map(|(row, column)| cell(row, column, 1, PUT));
-        let between = |i: usize| Step::between(&steps[i - 1], &steps[i]);
+        let between = |i: usize| Step::between(&steps[i - 1].coordinates(), &steps[i]);
         assert_eq!([between(1), between(2), between(3)], [Step::Row, Step::Column, Step::Version]);
     }
 
@@ -472,14 +475,14 @@ mod tests {
         let policy = Policy::newest(2, None);
         for skip in 0..4 {
             let (mut kept, mut stepped) = (Visibility::default(), Visibility::default());
-            let mut before: Option<Cell<'_>> = None;
+            let mut before: Option<Coordinates<'_>> = None;
             for (i, cell) in cells.iter().enumerate() {
                 let step = before.map_or_else(|| stepped.step(cell), |before| Step::between(&before, cell));
                 let seen = stepped.admits_next(step, cell, &policy).unwrap();
                 assert_eq!(kept.admits(cell, &policy).unwrap(), seen, "{i}");
-                before = Some(*cell);
+                before = Some(cell.coordinates());
                 if i % 4 == skip {
-                    stepped.settle(cell);
+                    stepped.settle(&cell.coordinates());
                     before = None;
                 }
             }
