@@ -325,6 +325,17 @@ def test_a_table_of_kudu(by: Source) -> None:
     assert len(frame.collect()) == table.num_rows
 
 
+def test_a_root_of_hbase(by: Source) -> None:
+    root = Path(__file__).parents[1] / "data/hbase/files/orders"
+    table = cf.open(root, table="shop:orders").read()
+    frame = by.load(root, table="shop:orders", split_bytes="1")
+    assert (frame.count(), frame.columns) == (table.num_rows, table.column_names)
+    rows = sorted(zip(*(table[name].to_pylist() for name in ("row", "timestamp")), strict=True))
+    assert sorted((bytes(row.row), row.timestamp) for row in frame.collect()) == rows
+    some = [row for row in rows if row[0] < b"o001"]
+    assert frame.where("row < X'6f303031'").count() == len(some) > 0
+
+
 def test_sorting_and_grouping_keep_no_memory_of_batches(by: Source, numbers: Path) -> None:
     frame = by.load(numbers, **NUMBERS, batch_rows="100")
     assert frame.agg(F.max("s"), F.min("s"), F.first("s"), F.last("s")).count() == 1

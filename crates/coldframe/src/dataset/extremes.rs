@@ -16,10 +16,8 @@ impl Split {
             return Ok(None);
         }
         let (file, cut) = self.open_cut()?;
-        match opened(file, self.file.fragment.as_ref(), scan, u64::MAX)? {
-            Some(found) => Opened { splits: cut, ..found }.extremes(false),
-            None => Ok(Some(Vec::new())),
-        }
+        let found = opened(file, self.file.fragment.as_ref(), scan, |_| Ok(cut))?;
+        found.map_or(Ok(Some(Vec::new())), |found| found.extremes(false))
     }
 }
 
@@ -32,7 +30,7 @@ impl ScanBuilder {
             let Some(at) = files.get(at) else { return Ok(None) };
             let fragment = asked.fragment(*at)?;
             let found = match asked.open(*at) {
-                Ok(file) => opened(file, Some(&fragment), &scan, u64::MAX)?,
+                Ok(file) => opened(file, Some(&fragment), &scan, |file| file.table.splits(u64::MAX))?,
                 // Reported when its rows are read.
                 Err(e) if Fault::is(&e) => return Ok(None),
                 Err(e) => return Err(e),

@@ -331,17 +331,21 @@ impl ScanBuilder {
         Ok(Unopened {
             path: found.path.clone(),
             bytes: found.known.as_ref().map_or(0, |known| known.len),
-            open: Box::new(move |target| opened(dataset.open(at)?, Some(&fragment), &scan, target)),
+            open: Box::new(move |target| {
+                let whole = |file: &File| file.table.splits(target);
+                opened(dataset.open(at)?, Some(&fragment), &scan, whole)
+            }),
         })
     }
 }
 
-/// A file with the part of it to be read; `None` if none of its rows passes.
+/// A file with the parts of it to be read; `None` if none of its rows passes. A file that was opened for one of its splits cannot
+/// be cut again, so the caller has the parts.
 pub(super) fn opened(
     file: File,
     fragment: Option<&Fragment>,
     scan: &Scan,
-    target: u64,
+    parts: impl FnOnce(&File) -> Result<Vec<coldframe_core::Split>>,
 ) -> Result<Option<Opened>> {
     let (scan, adaptation) = match fragment {
         None => (scan.clone(), None),
@@ -350,7 +354,7 @@ pub(super) fn opened(
             None => return Ok(None),
         },
     };
-    let splits = file.table.splits(target).map_err(|e| file.named(e))?;
+    let splits = parts(&file).map_err(|e| file.named(e))?;
     Ok(Some(Opened { file, scan, splits, adaptation }))
 }
 
@@ -387,8 +391,7 @@ impl Split {
             bytes: self.file_bytes().unwrap_or(0),
             open: Box::new(move |_| {
                 let (file, cut) = split.open_cut()?;
-                let found = opened(file, split.file.fragment.as_ref(), &scan, u64::MAX)?;
-                Ok(found.map(|found| Opened { splits: cut, ..found }))
+                opened(file, split.file.fragment.as_ref(), &scan, |_| Ok(cut))
             }),
         }
     }
