@@ -58,6 +58,14 @@ def assert_has_all(estate: Estate) -> None:
         )
 
 
+def test_splits_of_a_scan_are_read_by_whom_they_are_sent_to() -> None:
+    scan = cf.scan(ROOT, table="shop:orders")
+    sent = [pickle.loads(pickle.dumps(split)) for split in scan.splits(1)]
+    assert len(sent) > 1
+    read = pa.concat_tables(split.to_batches().read_all() for split in sent)
+    assert read == scan.to_table()
+
+
 def test_a_split_that_was_pickled_reads_its_region_alone(tmp_path: Path) -> None:
     root = tmp_path / "hbase"
     shutil.copytree(ROOT, root)
