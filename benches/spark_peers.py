@@ -220,7 +220,7 @@ def line(kind: str, name: str, best: dict[str, tuple[float, float]]) -> str:
         for source, (cpu, _) in best.items()
         if ours and source != "coldframe"
     ]
-    return f"{kind:7}{name:24}{figures}  {', '.join(ratios)}"
+    return f"{kind:8}{name:24}{figures}  {', '.join(ratios)}"
 
 
 def main() -> None:
