@@ -5,17 +5,16 @@
 //! scan FILE [--schema DDL] [--serde text|binary] [--columns a,b] [--passes 6] [--batch-rows 65536] [--source file|memory]
 //! ```
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use coldframe::io::{Entry, Folder, ReadAt};
 use coldframe::{
     Error, File, OpenOptions, Result, Scan, SchemaSpec, Side, Source, open, open_source, parse_option,
 };
 use coldframe_benches as _; // its allocator
+use coldframe_testing::folder::MemoryFolder;
 use rustix::time::{ClockId, clock_gettime};
 
 /// The command line.
@@ -63,56 +62,12 @@ fn arguments() -> Result<Arguments> {
     Ok(parsed)
 }
 
-/// The files below a directory, by their paths in it.
-#[derive(Clone, Debug, Default)]
-struct InMemory(BTreeMap<String, Bytes>);
-
-impl InMemory {
-    /// Adds the files below `folder`, which is at `path` of the directory.
-    fn add(&mut self, folder: &Path, path: &str) -> Result<()> {
-        for item in std::fs::read_dir(folder)? {
-            let item = item?;
-            let path = format!("{path}{}", item.file_name().to_string_lossy());
-            if item.file_type()?.is_dir() {
-                self.add(&item.path(), &format!("{path}/"))?;
-            } else {
-                self.0.insert(path, std::fs::read(item.path())?.into());
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Folder for InMemory {
-    fn list(&self, path: &str) -> Result<Vec<Entry>> {
-        let below = if path.is_empty() { String::new() } else { format!("{path}/") };
-        let mut entries = BTreeMap::new();
-        for (name, bytes) in &self.0 {
-            let Some(rest) = name.strip_prefix(&below) else { continue };
-            let (path, is_folder) = match rest.split_once('/') {
-                Some((folder, _)) => (format!("{below}{folder}"), true),
-                None => (name.clone(), false),
-            };
-            let len = if is_folder { 0 } else { u64::try_from(bytes.len()).unwrap_or(u64::MAX) };
-            entries.insert(path.clone(), Entry { path, len, is_folder });
-        }
-        if entries.is_empty() { Err(Error::not_found(path)) } else { Ok(entries.into_values().collect()) }
-    }
-
-    fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
-        let bytes = self.0.get(path).ok_or_else(|| Error::not_found(path))?;
-        Ok(Arc::new(bytes.clone()))
-    }
-}
-
 /// Reads a file or a directory into memory.
 fn load(path: &str) -> Result<Source> {
     if !Path::new(path).is_dir() {
         return Ok(Source::file(path, Arc::new(Bytes::from(std::fs::read(path)?))));
     }
-    let mut files = InMemory::default();
-    files.add(Path::new(path), "")?;
-    Ok(Source::Folder { path: path.into(), folder: Arc::new(files) })
+    Ok(MemoryFolder::load(Path::new(path)).source())
 }
 
 fn open_again(arguments: &Arguments, memory: Option<&Source>) -> Result<File> {

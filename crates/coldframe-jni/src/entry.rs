@@ -66,11 +66,11 @@ fn answer<'a>(
     .resolve::<Throw>()
 }
 
-/// The number of what Java calls here, and of the bytes that both exchange. It changes with them, so that classes and a library of
-/// two builds of one version are told apart: `Native.CALLS` is the same.
+/// The version of the calls from Java, and of the bytes that both sides exchange. Raise it here and in `Native.CALLS` when one of
+/// them changes: two builds of one release are then told apart.
 const CALLS: i32 = 2;
 
-/// The number of the calls.
+/// [`CALLS`] for Java, which compares it with its own.
 // SAFETY: as below.
 #[unsafe(no_mangle)]
 pub(crate) extern "system" fn Java_io_coldframe_spark_Native_calls(_: EnvUnowned<'_>, _: JClass<'_>) -> i32 {

@@ -103,7 +103,7 @@ impl LocatedTable {
         let chosen = choose(all, &own, &tables)?;
         let absent = match own.tablet {
             Some(_) => Vec::new(),
-            None => gone(&chosen, &broken, &own, &mut unreadable),
+            None => absent(&chosen, &broken, &own, &mut unreadable),
         };
         let mut tablets = Vec::with_capacity(chosen.len());
         let mut logs = Vec::with_capacity(chosen.len());
@@ -142,8 +142,9 @@ impl LocatedTable {
     }
 }
 
-/// The partitions whose tablets are gone; what was demanded of them joins `unreadable`.
-fn gone(
+/// The partitions without a tablet. Tablets that are missing are added to `unreadable`, and so are these partitions if the table is to
+/// be complete.
+fn absent(
     chosen: &[Replicas],
     broken: &[Incomplete],
     own: &Options,

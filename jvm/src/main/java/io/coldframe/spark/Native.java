@@ -8,7 +8,7 @@ package io.coldframe.spark;
 final class Native {
   private Native() {}
 
-  /** The number of the calls below, and of the bytes that both sides exchange: the library's own {@code CALLS} changes with it. */
+  /** The version of the calls below, and of the bytes that both sides exchange. Raise it here and in the library when one of them changes. */
   static final int CALLS = 2;
 
   /** The library's {@link #CALLS}. */
