@@ -5,11 +5,11 @@ usage: spark_peers.py [--rows N] [--passes N] [--codec zstd] [--folder DIR] [--f
                       [--sources hive,rule,coldframe] [--only WORD] [--json]
 
 A lineitem-like table of sixteen columns, sorted by its key, as ORC and as RCFile by both of Hive's SerDes.
-The RCFiles are tables of a metastore: `hive` is Spark with Hive's SerDe, `rule` the same query with the
-connector's extension, `coldframe` the connector on the path. A figure is the processor time of the whole
-process tree (the JVM and the Python workers below it), Spark started and warmed up before, the best of the
-passes on local[2]; all sources take turns. Needs the jar (make jar), and a quiet machine only for wall
-seconds.
+`orc` is Spark's own reader and `coldframe` the connector, on the path. The other two read tables of a
+metastore: `hive` is Spark with Hive's SerDe, `rule` the same query with the connector's extension. A figure
+is the processor time of the whole process tree (the JVM and the Python workers below it), Spark started and
+warmed up before, the best of the passes on local[2]; all sources take turns. Needs the jar (make jar), and a
+quiet machine only for wall seconds.
 """
 
 from __future__ import annotations
@@ -36,12 +36,18 @@ from coldframe.pipeline.session import start_session
 from coldframe.spark.connector import CATALOG, CATALOG_CLASS, EXTENSIONS
 
 SOURCES = {
-    "orc": ["orc", "coldframe", "coldframe_python"],
+    "orc": ["orc", "rule", "coldframe", "coldframe_python"],
     "text": ["hive", "rule", "coldframe", "coldframe_python"],
     "binary": ["hive", "rule", "coldframe", "coldframe_python"],
 }
 """By the kind of files; Spark's own reader is the first."""
-SERDES = {"text": "ColumnarSerDe", "binary": "LazyBinaryColumnarSerDe"}
+SERDE = "row format serde 'org.apache.hadoop.hive.serde2.columnar."
+STORED = {
+    "orc": "stored as orc",
+    "text": f"{SERDE}ColumnarSerDe' stored as rcfile",
+    "binary": f"{SERDE}LazyBinaryColumnarSerDe' stored as rcfile",
+}
+"""By the kind of files, how a table of the metastore says what they are."""
 COLUMNS = (
     "l_orderkey bigint, l_partkey bigint, l_suppkey bigint, l_linenumber int, l_quantity double, "
     "l_extendedprice double, l_discount double, l_tax double, l_returnflag string, l_linestatus string, "
@@ -169,6 +175,7 @@ def session(folder: Path) -> SparkSession:
             "spark.driver.extraJavaOptions": f"-Dderby.system.home={scratch} -Duser.timezone=UTC",
             "spark.driver.memory": "2g",
             "spark.sql.shuffle.partitions": "2",
+            "spark.coldframe.hive.orc": "on",
         },
     )
 
@@ -183,8 +190,8 @@ def tables(spark: SparkSession, kind: str, path: Path, wanted: list[str]) -> dic
         if source in ("hive", "rule"):
             names[source] = f"{kind}_table"
             spark.sql(
-                f"create external table if not exists {kind}_table ({COLUMNS}) row format serde "
-                f"'org.apache.hadoop.hive.serde2.columnar.{SERDES[kind]}' stored as rcfile location '{path}'"
+                f"create external table if not exists {kind}_table ({COLUMNS}) {STORED[kind]} "
+                f"location '{path}'"
             )
             continue
         options = {} if source == "orc" else {"split_bytes": "32m"}

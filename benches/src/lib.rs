@@ -87,78 +87,54 @@ impl Random {
 /// `rows` rows of the table; 2 % of the values of each column but the first are null.
 pub fn table(rows: u32) -> Result<RecordBatch> {
     const DAY: i64 = 86_400;
-    let mut r = Random::new(2014);
     let second = |n: u32| i64::from(n) * 43;
+    let r = &mut Random::new(2014);
     let columns: Vec<ArrayRef> = vec![
         Arc::new((0..rows).map(|n| Some(4_000_000_000 + i64::from(n) * 3)).collect::<Int64Array>()),
+        Arc::new(nullable::<Int32Array, _>(r, rows, |r, _| {
+            i32::try_from(r.below(20_000)).unwrap_or(0) - 1_000
+        })),
+        Arc::new(nullable::<Float64Array, _>(r, rows, |r, _| {
+            let score = f64::from(r.below(1_000)) / 8.0;
+            let fine = f64::from(r.below(1 << 30)) / 3.0e8;
+            if r.below(100) < 75 { score } else { fine }
+        })),
+        Arc::new(nullable::<StringArray, _>(r, rows, |r, _| {
+            format!("{}-{}", r.of(&CITIES), 1_000_000 + r.below(9_000_000))
+        })),
+        Arc::new(nullable::<TimestampNanosecondArray, _>(r, rows, |r, n| {
+            let micros = 100_000 + i64::from(r.below(900_000));
+            (FIRST_DAY * DAY + second(n)) * 1_000_000_000 + micros * 1_000
+        })),
         Arc::new(
-            (0..rows)
-                .map(|_| {
-                    let quantity = i32::try_from(r.below(20_000)).unwrap_or(0) - 1_000;
-                    r.or_null(quantity)
-                })
-                .collect::<Int32Array>(),
+            nullable::<Decimal128Array, _>(r, rows, |r, _| {
+                i128::from(r.below(75_000_000)) / i128::from(1 + r.below(40))
+            })
+            .with_precision_and_scale(12, 2)
+            .map_err(arrow_error)?,
         ),
-        Arc::new(
-            (0..rows)
-                .map(|_| {
-                    let score = f64::from(r.below(1_000)) / 8.0;
-                    let fine = f64::from(r.below(1 << 30)) / 3.0e8;
-                    let value = if r.below(100) < 75 { score } else { fine };
-                    r.or_null(value)
-                })
-                .collect::<Float64Array>(),
-        ),
-        Arc::new(
-            (0..rows)
-                .map(|_| {
-                    let customer = format!("{}-{}", r.of(&CITIES), 1_000_000 + r.below(9_000_000));
-                    r.or_null(customer)
-                })
-                .collect::<StringArray>(),
-        ),
-        Arc::new(
-            (0..rows)
-                .map(|n| {
-                    let micros = 100_000 + i64::from(r.below(900_000));
-                    let nanos = (FIRST_DAY * DAY + second(n)) * 1_000_000_000 + micros * 1_000;
-                    r.or_null(nanos)
-                })
-                .collect::<TimestampNanosecondArray>(),
-        ),
-        Arc::new(
-            (0..rows)
-                .map(|_| {
-                    let cents = i128::from(r.below(75_000_000)) / i128::from(1 + r.below(40));
-                    r.or_null(cents)
-                })
-                .collect::<Decimal128Array>()
-                .with_precision_and_scale(12, 2)
-                .map_err(arrow_error)?,
-        ),
-        Arc::new(
-            (0..rows)
-                .map(|_| {
-                    let paid = r.below(10) < 7;
-                    r.or_null(paid)
-                })
-                .collect::<BooleanArray>(),
-        ),
-        Arc::new(
-            (0..rows)
-                .map(|_| {
-                    let product = format!("{} type {}", r.of(&PRODUCTS), r.below(1_000));
-                    r.or_null(product)
-                })
-                .collect::<StringArray>(),
-        ),
-        Arc::new(
-            (0..rows)
-                .map(|n| r.or_null(i32::try_from(FIRST_DAY + second(n) / DAY).unwrap_or(0)))
-                .collect::<Date32Array>(),
-        ),
+        Arc::new(nullable::<BooleanArray, _>(r, rows, |r, _| r.below(10) < 7)),
+        Arc::new(nullable::<StringArray, _>(r, rows, |r, _| {
+            format!("{} type {}", r.of(&PRODUCTS), r.below(1_000))
+        })),
+        Arc::new(nullable::<Date32Array, _>(r, rows, |_, n| {
+            i32::try_from(FIRST_DAY + second(n) / DAY).unwrap_or(0)
+        })),
     ];
     RecordBatch::try_new(schema(), columns).map_err(arrow_error)
+}
+
+/// A column of `rows` values, of which one in fifty is null.
+fn nullable<A, T>(r: &mut Random, rows: u32, mut value: impl FnMut(&mut Random, u32) -> T) -> A
+where
+    A: FromIterator<Option<T>>,
+{
+    (0..rows)
+        .map(|n| {
+            let value = value(r, n);
+            r.or_null(value)
+        })
+        .collect()
 }
 
 /// A sink that a writer owns and its caller can read.

@@ -222,9 +222,14 @@ pub fn salvage(bytes: &[u8]) {
         kept.push(naive.iter().map(Option::is_some).collect());
     }
     assert!(kept[0].iter().zip(&kept[1]).all(|(skip, null)| !skip || *null));
+    ranges(losses);
+}
+
+/// [`Ranges`] holds what was added to it, and says what was new of each range.
+fn ranges(bytes: &[u8]) {
     let mut ranges = Ranges::default();
     let mut naive = [false; 512];
-    for one in losses.chunks_exact(2).take(60) {
+    for one in bytes.chunks_exact(2).take(60) {
         let (start, len) = (usize::from(one[0]), usize::from(one[1]));
         let new = naive[start..start + len].iter().filter(|held| !**held).count() as u64;
         naive[start..start + len].fill(true);

@@ -509,18 +509,7 @@ fn from_field(
     };
     let place = parent.child(name, repetition, limits)?;
     let (kind, converted_type) = if let Some(item) = list_item(of) {
-        let inside = place.child(LIST, Repetition::Repeated, limits)?;
-        let element = from_field(item, ELEMENT, false, &inside, limits, leaves)?;
-        let repeated = Node {
-            name: LIST.to_owned(),
-            repetition: Repetition::Repeated,
-            converted_type: None,
-            definition: inside.definition,
-            repetition_level: inside.repetition,
-            leaves: first..leaves.len(),
-            kind: NodeKind::Group(vec![element]),
-        };
-        (NodeKind::Group(vec![repeated]), Some(CONVERTED_LIST))
+        (NodeKind::Group(vec![repeated_group(item, &place, limits, leaves)?]), Some(CONVERTED_LIST))
     } else if let DataType::Struct(fields) = of {
         if fields.is_empty() {
             let path = place.path.join(".");
@@ -546,6 +535,27 @@ fn from_field(
         repetition_level: place.repetition,
         leaves: first..leaves.len(),
         kind,
+    })
+}
+
+/// The repeated group between a LIST group and its elements.
+fn repeated_group(
+    item: &FieldRef,
+    list: &NodeContext,
+    limits: &Limits,
+    leaves: &mut Vec<Leaf>,
+) -> Result<Node> {
+    let first = leaves.len();
+    let place = list.child(LIST, Repetition::Repeated, limits)?;
+    let element = from_field(item, ELEMENT, false, &place, limits, leaves)?;
+    Ok(Node {
+        name: LIST.to_owned(),
+        repetition: Repetition::Repeated,
+        converted_type: None,
+        definition: place.definition,
+        repetition_level: place.repetition,
+        leaves: first..leaves.len(),
+        kind: NodeKind::Group(vec![element]),
     })
 }
 

@@ -75,6 +75,19 @@ enum FieldPart {
     Skip(TypeId),
 }
 
+impl FieldPart {
+    /// Reads the field of row `row`; a column that is kept may be behind by rows in which the record was null.
+    fn read(&mut self, row: usize, schema: &Schema, cursor: &mut Cursor<'_>, limits: &Limits) -> Result<()> {
+        match self {
+            Self::Keep(name, column) => {
+                column.pad(row);
+                column.read(schema, cursor, limits).map_err(|e| e.within(name.clone()))
+            }
+            Self::Skip(id) => datum::skip(schema, *id, cursor, limits, 0),
+        }
+    }
+}
+
 /// Values of varying length.
 #[derive(Debug)]
 struct Strings {
@@ -260,13 +273,7 @@ impl ColumnBuilder {
             }
             BuilderKind::Struct(parts) => {
                 for part in parts {
-                    match part {
-                        FieldPart::Keep(name, column) => {
-                            column.pad(len);
-                            column.read(schema, cursor, limits).map_err(|e| e.within(name.clone()))?;
-                        }
-                        FieldPart::Skip(id) => datum::skip(schema, *id, cursor, limits, 0)?,
-                    }
+                    part.read(len, schema, cursor, limits)?;
                 }
             }
             BuilderKind::Members { by_branch, members } => {
