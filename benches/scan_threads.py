@@ -4,8 +4,8 @@
 usage: scan_threads.py [--rows N] [--files N] [--tiny N] [--threads 1,2,4,8] [--passes N] [--json]
 
 One ORC file (zstd) and the same rows in many small files are read into Arrow; many tiny files are opened for
-their columns. Cases take turns; a figure is the median of the passes. Two more come first and do not count: what
-is read with more threads than before touches new memory, which the system has to clear.
+their columns. Cases take turns; a figure is the median of the passes. Two more come first and do not count:
+what is read with more threads than before touches new memory, which the system has to clear.
 Beyond the processors that there are, the processor time says what more threads cost.
 """
 
