@@ -236,8 +236,13 @@ impl Shared {
                 None
             }
         };
+        // Small files end sooner than their rows are taken: the next ones are started here, or the threads would wait
+        // for the consumer.
+        let more = if state.stopped { 0 } else { state.top_up(self.files.len(), self.threads) };
         drop(state);
         self.changed.notify_one();
+        // A thread of the pool takes one of them itself.
+        wake(if direct { more } else { more.saturating_sub(1) });
         batch
     }
 
@@ -500,7 +505,34 @@ fn bytes_of(batch: &RecordBatch) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
     use super::*;
+
+    /// Small files are not opened at the pace of the consumer, up to the bound.
+    #[test]
+    fn threads_go_on_while_nobody_takes_rows() {
+        let opened = Arc::new(AtomicUsize::new(0));
+        let file = || -> Open {
+            let opened = opened.clone();
+            Box::new(move || {
+                opened.fetch_add(1, Ordering::Relaxed);
+                Ok(None)
+            })
+        };
+        let files = (0..MOST_SLOTS + 100).map(|_| file()).collect();
+        let mut stream = Stream::start(files, 2, 1 << 20).unwrap();
+        let end = Instant::now() + Duration::from_secs(20);
+        while opened.load(Ordering::Relaxed) < MOST_SLOTS {
+            assert!(Instant::now() < end, "{} files were opened", opened.load(Ordering::Relaxed));
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(opened.load(Ordering::Relaxed), MOST_SLOTS);
+        assert!(stream.next_batch(&DamageLog::default()).unwrap().is_none());
+        assert_eq!(opened.load(Ordering::Relaxed), MOST_SLOTS + 100);
+    }
 
     /// The amount waiting is bounded, but the slot in front waits only for its own rows, and a single batch may exceed
     /// the bound.
