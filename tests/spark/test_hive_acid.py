@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.orc as po
 import pyarrow.parquet as pq
 import pytest
 from older_spark import PYTHON
@@ -87,6 +88,8 @@ def registered(estate: HiveEstate) -> None:
         shutil.copytree(DATA / name, estate.root / f"parts/{name}")
         estate.partition("parts", [value], estate.storage(columns, ORC, f"parts/{name}"))
     writes.of("parts", 7, set(), {5})
+    originals(estate, columns)
+    writes.of("old", 7, set(), {5})
     estate.table("mixed", storage, [("p", "int")], kind="MANAGED_TABLE", transactional="true")
     for value, classes in (("1", TEXT), ("3", ORC)):
         estate.partition("mixed", [value], estate.storage(columns, classes, "parts/changes"))
@@ -98,6 +101,19 @@ def registered(estate: HiveEstate) -> None:
     storage = estate.storage([("v", "int")], TEXT, "texts")
     properties = {"transactional": "true", "transactional_properties": "insert_only"}
     estate.table("texts", storage, kind="MANAGED_TABLE", **properties)
+
+
+def originals(estate: HiveEstate, columns: list[tuple[str, str]]) -> None:
+    """A table with a partition of before it was transactional, by a Hive that named no columns."""
+    shutil.copytree(DATA / "changes", estate.root / "old/now")
+    (estate.root / "old/before").mkdir()
+    rows = pq.read_table(DATA / f"{TRUTH['major']}.truth.parquet")
+    nameless = rows.rename_columns([f"_col{at}" for at in range(rows.num_columns)])
+    po.write_table(nameless, estate.root / "old/before/000000_0")
+    storage = estate.storage(columns, ORC, "old")
+    estate.table("old", storage, [("p", "int")], kind="MANAGED_TABLE", transactional="true")
+    for value, name in (("1", "now"), ("2", "before")):
+        estate.partition("old", [value], estate.storage(columns, ORC, f"old/{name}"))
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +145,8 @@ QUERIES: dict[str, dict[str, Any]] = {
     "by hive": {"sql": "select * from cold.t6", "settings": {"spark.sql.hive.convertMetastoreOrc": "false"}},
     "mixed": {"sql": "select * from cold.mixed where p = 1"},
     "other partition": {"sql": "select id from cold.mixed where p = 3"},
+    "old": {"sql": "select * from cold.old"},
+    "some old": {"sql": "select id from cold.old where p = 2 and id < 20"},
     "empty": {"sql": "select * from cold.empty"},
     "names": {"sql": "select input_file_name() from cold.t6"},
     "texts": {"sql": "select * from cold.texts"},
@@ -199,6 +217,15 @@ def test_partitions_and_columns_that_were_added(answers: dict[str, dict[str, Any
     assert answers["count"]["rows"] == told([(len(ids["minor"]), max(ids["minor"]), 0)])
     both = sum(ids["major"].count(one) for one in ids["changes"])
     assert (answers["joined"]["rows"], answers["joined"]["taken"]) == (told([(both,)]), 2)
+
+
+def test_files_from_before_a_table_was_transactional_are_read_by_position(
+    answers: dict[str, dict[str, Any]],
+) -> None:
+    every = rows_of(TRUTH["changes"], more=(1,)) + rows_of(TRUTH["major"], more=(2,))
+    assert answers["old"]["rows"] == sorted(every), answers["old"]
+    ids = pq.read_table(DATA / f"{TRUTH['major']}.truth.parquet")["id"].to_pylist()
+    assert answers["some old"]["rows"] == sorted(told((one,) for one in ids if one < 20))
 
 
 def test_writes_may_be_named(answers: dict[str, dict[str, Any]]) -> None:

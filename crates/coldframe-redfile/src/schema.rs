@@ -1,5 +1,4 @@
-//! The schema: the footer's elements as a tree with levels, and conversion of the tree to and from Arrow
-//! types.
+//! The schema: the footer's elements as a tree with levels, and its conversion to and from Arrow types.
 //!
 //! | Redfile | Arrow |
 //! |---|---|
