@@ -42,7 +42,8 @@ demo: $(if $(wildcard $(VENV)/.built-release),$(VENV)/.built-release,$(VENV)/.bu
 build: $(VENV)/.built-release
 
 # Cargo's part runs beside pytest, and its output comes last. BESIDE=fuzz-build adds the build of the fuzz targets.
-test: | $(VENV)/.venv
+# The extension comes first: cargo builds one thing at a time, and pytest, which often waits for servers, takes longest.
+test: $(VENV)/.built-dev | $(VENV)/.venv
 	$(PYTHON) tests/beside.py '$(MAKE) test-rust lint-rust $(BESIDE)' '$(MAKE) lint-python test-python'
 
 test-rust: | $(VENV)/.venv
