@@ -35,9 +35,9 @@ pub(crate) fn open_before(opened: Opened) -> Open {
 /// A file, and a split of it.
 type Place = (usize, usize);
 
-/// Maximum number of decoded slots that wait for their turn, in addition to the bound in bytes: files without rows may
-/// be many.
-const MOST_SLOTS: usize = 1024;
+/// Maximum number of slots ahead of the consumer, unless many threads want more, in addition to the bound in bytes: small
+/// files may be many, and those that the consumer never comes to are read for nothing.
+const MOST_SLOTS: usize = 128;
 
 /// The work for a slot.
 enum Task {
@@ -139,7 +139,8 @@ impl State {
     /// Returns how many were added.
     fn top_up(&mut self, files: usize, threads: usize) -> usize {
         let before = self.ready.len();
-        while self.unfinished < 2 * threads && self.slots.len() < MOST_SLOTS && self.begin(files) {}
+        let most = MOST_SLOTS.max(4 * threads);
+        while self.unfinished < 2 * threads && self.slots.len() < most && self.begin(files) {}
         // Even if others fill the window, the one in front must be started.
         while !self.slots.contains_key(&self.front) && self.begin(files) {}
         self.ready.len().saturating_sub(before)
