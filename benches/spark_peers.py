@@ -41,11 +41,11 @@ SOURCES = {
     "binary": ["hive", "rule", "coldframe", "coldframe_python"],
 }
 """By the kind of files; Spark's own reader is the first."""
-SERDE = "row format serde 'org.apache.hadoop.hive.serde2.columnar."
+COLUMNAR = "org.apache.hadoop.hive.serde2.columnar"
 STORED = {
     "orc": "stored as orc",
-    "text": f"{SERDE}ColumnarSerDe' stored as rcfile",
-    "binary": f"{SERDE}LazyBinaryColumnarSerDe' stored as rcfile",
+    "text": f"row format serde '{COLUMNAR}.ColumnarSerDe' stored as rcfile",
+    "binary": f"row format serde '{COLUMNAR}.LazyBinaryColumnarSerDe' stored as rcfile",
 }
 """By the kind of files, how a table of the metastore says what they are."""
 COLUMNS = (

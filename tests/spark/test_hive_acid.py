@@ -104,7 +104,7 @@ def registered(estate: HiveEstate) -> None:
 
 
 def originals(estate: HiveEstate, columns: list[tuple[str, str]]) -> None:
-    """A table with a partition of before it was transactional, by a Hive that named no columns."""
+    """A transactional table: one partition is older than that, and its columns are `_col0` and so on."""
     shutil.copytree(DATA / "changes", estate.root / "old/now")
     (estate.root / "old/before").mkdir()
     rows = pq.read_table(DATA / f"{TRUTH['major']}.truth.parquet")

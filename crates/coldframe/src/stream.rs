@@ -35,8 +35,8 @@ pub(crate) fn open_before(opened: Opened) -> Open {
 /// A file, and a split of it.
 type Place = (usize, usize);
 
-/// Maximum number of slots ahead of the consumer, unless many threads want more, in addition to the bound in bytes: small
-/// files may be many, and those that the consumer never comes to are read for nothing.
+/// Maximum number of slots, beside the bound in bytes: the consumer may stop early, and then all that was read ahead of it
+/// was read for nothing. Many threads may have more ([`State::top_up`]).
 const MOST_SLOTS: usize = 128;
 
 /// The work for a slot.
@@ -237,8 +237,7 @@ impl Shared {
                 None
             }
         };
-        // Small files end sooner than their rows are taken: the next ones are started here, or the threads would wait
-        // for the consumer.
+        // The consumer starts slots too, but only as it takes rows: with small files the threads would wait for it.
         let more = if state.stopped { 0 } else { state.top_up(self.files.len(), self.threads) };
         drop(state);
         self.changed.notify_one();
@@ -512,7 +511,7 @@ mod tests {
 
     use super::*;
 
-    /// Small files are not opened at the pace of the consumer, up to the bound.
+    /// Small files are read ahead up to the bound, even if nobody takes rows.
     #[test]
     fn threads_go_on_while_nobody_takes_rows() {
         let opened = Arc::new(AtomicUsize::new(0));
