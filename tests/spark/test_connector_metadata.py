@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from spark_data import NUMBERS, held
 
+import coldframe as cf
 from coldframe.spark.connector import is_loaded
 
 ROWS = 40_000
@@ -113,6 +115,32 @@ class TestAggregates:
         texts = frame.selectExpr("min(s)", "max(s)", "max(b)")
         assert counts(texts)["RowsDecoded"] == ROWS
         assert texts.collect() == [("v0", "v9999", (ROWS - 1) * 1000003 - 5)]
+
+    def test_files_that_metadata_answer_for_are_not_cut(
+        self, spark: SparkSession, table: Path, tmp_path: Path
+    ) -> None:
+        def tasks(frame: DataFrame) -> int:
+            number: int = scan(frame).inputRDD().getNumPartitions()
+            return number
+
+        loaded = spark.read.format("coldframe").option("split_bytes", "16k").load(str(table))
+        assert tasks(loaded) >= 8
+        for asked in (["count(*)"], ["min(b)", "count(i)"], ["count(*)", "max(d)"]):
+            known = loaded.where("part > 0").selectExpr(*asked)
+            assert (tasks(known), counts(known)["Rows"]) == (3, 30_000)
+        whole = spark.read.format("coldframe").load(str(table)).selectExpr("count(*)")
+        assert tasks(whole) == 1
+        for decoded in (loaded.selectExpr("max(s)"), loaded.where("t > 0").selectExpr("count(*)")):
+            assert tasks(decoded) > 1
+        # What the first file's metadata say, those of the second do not: its rows are read.
+        for name in ("a.orc", "b.redfile"):
+            ids = pa.table({"b": pa.array(range(-5, 995), pa.int64())})
+            cf.write(ids, tmp_path / name, format=name.partition(".")[2])
+        mixed = [str(tmp_path / "a.orc"), str(tmp_path / "b.redfile")]
+        ends = spark.read.format("coldframe").load(mixed).selectExpr("count(b)", "min(b)", "max(b)")
+        # Before it is asked for its rows: the second run takes the shuffle of the first.
+        assert counts(ends)["RowsDecoded"] == 1000
+        assert ends.collect() == [(2000, -5, 994)]
 
     @pytest.mark.parametrize(
         "asked", ["min(x)", "max(c)", "sum(i)", "count(distinct t)", "min(i + 1)", "count(*), avg(i)"]

@@ -20,7 +20,7 @@ use coldframe::{Error, Result, SchemaSpec, format_named, projection};
 use serde_json::Value as Json;
 
 use self::planned::{Planned, Planning};
-use crate::aggregate::Aggregate;
+use crate::aggregate::{Aggregate, Totals};
 use crate::filter::{self, Columns};
 use crate::folders;
 use crate::task::Task;
@@ -265,8 +265,13 @@ impl Table {
         });
         let aggregates = aggregates.collect::<Result<Vec<_>>>()?;
         let schema = Arc::new(Schema::new(fields));
-        let (Plan { schema: columns, scan, splits }, pruned) =
-            self.scan(&request, &names)?.plan_and_pruned()?;
+        let mut scan = self.scan(&request, &names)?;
+        // Such a file takes what it takes to open it, so it is not cut, and its length does not count.
+        let is_answered = is_answered_by_metadata(&scan, &aggregates, &schema)?;
+        if is_answered {
+            scan = scan.split_bytes(u64::MAX);
+        }
+        let (Plan { schema: columns, scan, splits }, pruned) = scan.plan_and_pruned()?;
         let of = |splits: Vec<Split>| Task {
             plan: Plan { schema: columns.clone(), scan: scan.clone(), splits },
             schema: schema.clone(),
@@ -277,7 +282,8 @@ impl Table {
         let mut tasks = Vec::new();
         for (key, splits) in self.by_partition(&request, splits)? {
             let target = self.options.split_bytes;
-            for group in pack(splits.iter().map(|split| bytes_of(split, target)), target) {
+            let bytes = |split| if is_answered { 0 } else { bytes_of(split, target) };
+            for group in pack(splits.iter().map(bytes), target) {
                 let own = splits.get(group).unwrap_or_default().to_vec();
                 let ranges = planned::ranges(&own);
                 tasks.push(Planned { task: of(own).to_bytes()?, key: key.clone(), ranges });
@@ -373,6 +379,15 @@ fn resolve<'a>(wanted: impl Iterator<Item = &'a str>, files: &Schema) -> Result<
 
 fn listed(names: Vec<&String>) -> String {
     format!("[{}]", names.into_iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", "))
+}
+
+/// Whether metadata answer the aggregates: those of the first file do, and the others are expected to. Rows are read where they do not.
+fn is_answered_by_metadata(scan: &ScanBuilder, aggregates: &[Aggregate], columns: &Schema) -> Result<bool> {
+    if aggregates.is_empty() {
+        return Ok(false);
+    }
+    let totals = Totals::new(aggregates, columns)?;
+    scan.first_says(|units| totals.is_answered_by(units))
 }
 
 /// The bytes of a split, about.

@@ -9,10 +9,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, RecordBatchIterator};
 use arrow_schema::{DataType, Field, Schema};
+use coldframe::dataset::table::Given;
 use coldframe::dataset::wire::Bound;
-use coldframe::dataset::{ColumnsBy, Dataset, Opening, Part, Plan, Rows, Split, TableOptions, table::Given};
+use coldframe::dataset::{ColumnsBy, Dataset, Opening, Part, Plan, Rows, ScanBuilder, Split, TableOptions};
 use coldframe::store::Mode;
-use coldframe::{Dest, Error, OnError, WriteOptions, scan, write_file};
+use coldframe::{Dest, Error, Extremes, OnError, WriteOptions, scan, write_file};
 
 fn write(path: &Path, columns: &[(&str, ArrayRef)], options: &[(&str, i64)]) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -169,6 +170,32 @@ fn plans_leave_out_what_metadata_exclude() {
     let plan = request.most_opened(31).plan().unwrap();
     let (_, e) = numbers(plan.read()).unwrap_err();
     assert!(e.to_string().contains("15.orc"), "{e}");
+}
+
+#[test]
+fn the_first_file_tells_whether_metadata_say_what_is_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    many(dir.path());
+    let all = scan(dir.path()).unwrap();
+    let says = |request: &ScanBuilder| {
+        let ends = |units: &[Extremes]| units.iter().flat_map(|unit| &unit.columns).all(|c| c.ends.is_some());
+        request.first_says(ends).unwrap()
+    };
+    let (rows, numbers) = (all.clone().columns::<&str>([]), all.clone().columns(["n"]));
+    assert!(says(&rows) && says(&numbers));
+    assert!(says(&rows.clone().filter("p > 0")), "folders alone decide which rows pass");
+    for other in [
+        rows.clone().filter("n > 5"),
+        rows.clone().filter("p > 99"),
+        rows.clone().on_error(OnError::Skip),
+        rows.clone().limit(5),
+        numbers.clone().limit(5),
+    ] {
+        assert!(!says(&other), "{other:?}");
+    }
+    assert!(!numbers.first_says(|_| false).unwrap());
+    std::fs::write(dir.path().join("p=0/00.orc"), b"ORC and nothing else").unwrap();
+    assert!(!says(&scan(dir.path()).unwrap().columns::<&str>([])), "reported when its rows are read");
 }
 
 #[test]

@@ -25,26 +25,56 @@ impl ScanBuilder {
     /// The same of some of the table's files, all of which are opened: for each file what is known of the rows that are asked
     /// for, and nothing of a file that cannot be opened. `by_unit` as in [`coldframe_core::TableFile::extremes`].
     pub fn extremes(&self, files: &[usize], by_unit: bool) -> Result<Vec<Option<Vec<Extremes>>>> {
-        let (asked, files, scan) = (self.dataset().clone(), files.to_vec(), self.request()?);
+        let (asked, files, scan) = (self.clone(), files.to_vec(), self.request()?);
         side_by_side(files.len(), move |at| {
             let Some(at) = files.get(at) else { return Ok(None) };
-            let fragment = asked.fragment(*at)?;
-            let found = match asked.open(*at) {
-                Ok(file) => opened(file, Some(&fragment), &scan, |file| file.table.splits(u64::MAX))?,
+            match asked.opened_whole(*at, &scan) {
+                Ok(found) => found.map_or(Ok(Some(Vec::new())), |found| found.extremes(by_unit)),
                 // Reported when its rows are read.
-                Err(e) if Fault::is(&e) => return Ok(None),
-                Err(e) => return Err(e),
-            };
-            found.map_or(Ok(Some(Vec::new())), |found| found.extremes(by_unit))
+                Err(e) if Fault::is(&e) => Ok(None),
+                Err(e) => Err(e),
+            }
         })
+    }
+
+    /// Whether the metadata of the first file that was listed say enough of the rows that are asked for: their number, if no
+    /// column is, and otherwise extremes of the columns that are enough.
+    pub fn first_says(&self, is_enough: impl Fn(&[Extremes]) -> bool) -> Result<bool> {
+        let scan = self.request()?;
+        let first = self.matching(&scan)?.first().copied();
+        let Some(first) = first.filter(|at| self.known(*at).is_some()) else { return Ok(false) };
+        if scan.on_error != OnError::Raise || scan.limit.is_some() {
+            return Ok(false);
+        }
+        let found = match self.opened_whole(first, &scan) {
+            Ok(found) => found,
+            Err(e) if Fault::is(&e) => None,
+            Err(e) => return Err(e),
+        };
+        let Some(found) = found else { return Ok(false) };
+        if scan.columns.as_ref().is_some_and(Vec::is_empty) {
+            return Ok(!found.needs_rows() && found.file.table.row_count().is_some());
+        }
+        Ok(found.extremes(false)?.is_some_and(|units| is_enough(&units)))
+    }
+
+    fn opened_whole(&self, at: usize, scan: &Scan) -> Result<Option<Opened>> {
+        let (file, fragment) = (self.dataset().open(at)?, self.dataset().fragment(at)?);
+        opened(file, Some(&fragment), scan, |file| file.table.splits(u64::MAX))
     }
 }
 
 impl Opened {
+    /// Whether only the rows themselves can tell which of them there are, and pass.
+    fn needs_rows(&self) -> bool {
+        let filters =
+            self.scan.predicate.is_some() || self.adaptation.as_ref().is_some_and(Adaptation::filters);
+        filters || self.file.table.counts_by_reading()
+    }
+
     fn extremes(&self, by_unit: bool) -> Result<Option<Vec<Extremes>>> {
         let (table, adaptation) = (&self.file.table, self.adaptation.as_ref());
-        let filters = self.scan.predicate.is_some() || adaptation.is_some_and(Adaptation::filters);
-        if filters || table.counts_by_reading() {
+        if self.needs_rows() {
             return Ok(None);
         }
         let all = || table.schema().fields().iter().map(|field| field.name().clone()).collect();

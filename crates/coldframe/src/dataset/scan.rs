@@ -180,7 +180,7 @@ impl ScanBuilder {
     }
 
     /// The files that may have rows that pass.
-    fn matching(&self, scan: &Scan) -> Result<Vec<usize>> {
+    pub(super) fn matching(&self, scan: &Scan) -> Result<Vec<usize>> {
         let mut matching = self.dataset.matching(scan.predicate.as_ref())?;
         if let Some(files) = &self.files {
             matching.retain(|at| files.contains(at));
@@ -240,7 +240,7 @@ impl ScanBuilder {
     }
 
     /// What the listing has found out about a file.
-    fn known(&self, at: usize) -> Option<&Identity> {
+    pub(super) fn known(&self, at: usize) -> Option<&Identity> {
         self.dataset.found(at).and_then(|found| found.known.as_ref())
     }
 
