@@ -266,7 +266,7 @@ impl Table {
         let aggregates = aggregates.collect::<Result<Vec<_>>>()?;
         let schema = Arc::new(Schema::new(fields));
         let mut scan = self.scan(&request, &names)?;
-        // Such a file takes what it takes to open it, so it is not cut, and its length does not count.
+        // Opening a file is then all that it costs, so it is not cut, and its length does not count.
         let is_answered = is_answered_by_metadata(&scan, &aggregates, &schema)?;
         if is_answered {
             scan = scan.split_bytes(u64::MAX);
@@ -381,7 +381,8 @@ fn listed(names: Vec<&String>) -> String {
     format!("[{}]", names.into_iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", "))
 }
 
-/// Whether metadata answer the aggregates: those of the first file do, and the others are expected to. Rows are read where they do not.
+/// Whether metadata answer the aggregates: the first file's do, and those of the others are expected to. Where they do not, a task reads
+/// the rows.
 fn is_answered_by_metadata(scan: &ScanBuilder, aggregates: &[Aggregate], columns: &Schema) -> Result<bool> {
     if aggregates.is_empty() {
         return Ok(false);

@@ -37,8 +37,8 @@ impl ScanBuilder {
         })
     }
 
-    /// Whether the metadata of the first file that was listed say enough of the rows that are asked for: their number, if no
-    /// column is, and otherwise extremes of the columns that are enough.
+    /// Whether the metadata of the first file answer without its rows: how many of them pass, if the request has no columns;
+    /// otherwise extremes of its columns that `is_enough` accepts. False if no listing has found the file, or if it cannot be opened.
     pub fn first_says(&self, is_enough: impl Fn(&[Extremes]) -> bool) -> Result<bool> {
         let scan = self.request()?;
         let first = self.matching(&scan)?.first().copied();
