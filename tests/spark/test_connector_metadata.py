@@ -138,7 +138,7 @@ class TestAggregates:
             cf.write(ids, tmp_path / name, format=name.partition(".")[2])
         mixed = [str(tmp_path / "a.orc"), str(tmp_path / "b.redfile")]
         ends = spark.read.format("coldframe").load(mixed).selectExpr("count(b)", "min(b)", "max(b)")
-        # Before it is asked for its rows: the second run takes the shuffle of the first.
+        # Counted in the first run: a second one reuses its shuffle, and decodes nothing.
         assert counts(ends)["RowsDecoded"] == 1000
         assert ends.collect() == [(2000, -5, 994)]
 

@@ -1,18 +1,19 @@
 //! What `count`, `min` and `max` over a split give, as far as its file's metadata say it exactly.
 
-use coldframe_core::{Extremes, Fault, OnError, Result, Scan};
+use coldframe_core::{Extremes, OnError, Result, Scan};
 
 use super::fragment::Adaptation;
 use super::openings::side_by_side;
 use super::plan::Split;
 use super::scan::{ScanBuilder, opened};
+use crate::File;
 use crate::opened::Opened;
 
 impl Split {
     /// The same as [`coldframe_core::TableFile::extremes`] for the columns of a request, unit by unit. `None` where the rows have
     /// to be decoded: also where a filter needs their values, and where damaged rows would be left out.
     pub fn extremes(&self, scan: &Scan) -> Result<Option<Vec<Extremes>>> {
-        if scan.on_error != OnError::Raise || scan.limit.is_some() {
+        if leaves_rows_out(scan) {
             return Ok(None);
         }
         let (file, cut) = self.open_cut()?;
@@ -28,12 +29,10 @@ impl ScanBuilder {
         let (asked, files, scan) = (self.clone(), files.to_vec(), self.request()?);
         side_by_side(files.len(), move |at| {
             let Some(at) = files.get(at) else { return Ok(None) };
-            match asked.opened_whole(*at, &scan) {
-                Ok(found) => found.map_or(Ok(Some(Vec::new())), |found| found.extremes(by_unit)),
-                // Reported when its rows are read.
-                Err(e) if Fault::is(&e) => Ok(None),
-                Err(e) => Err(e),
-            }
+            // Reported when its rows are read.
+            let Some(file) = asked.dataset().open_or_leave(*at)? else { return Ok(None) };
+            let found = asked.opened_whole(file, *at, &scan)?;
+            found.map_or(Ok(Some(Vec::new())), |found| found.extremes(by_unit))
         })
     }
 
@@ -41,27 +40,27 @@ impl ScanBuilder {
     /// otherwise extremes of its columns that `is_enough` accepts. False if no listing has found the file, or if it cannot be opened.
     pub fn first_says(&self, is_enough: impl Fn(&[Extremes]) -> bool) -> Result<bool> {
         let scan = self.request()?;
-        let first = self.matching(&scan)?.first().copied();
-        let Some(first) = first.filter(|at| self.known(*at).is_some()) else { return Ok(false) };
-        if scan.on_error != OnError::Raise || scan.limit.is_some() {
+        if leaves_rows_out(&scan) {
             return Ok(false);
         }
-        let found = match self.opened_whole(first, &scan) {
-            Ok(found) => found,
-            Err(e) if Fault::is(&e) => None,
-            Err(e) => return Err(e),
-        };
-        let Some(found) = found else { return Ok(false) };
+        let first = self.matching(&scan)?.first().copied();
+        let Some(first) = first.filter(|at| self.known(*at).is_some()) else { return Ok(false) };
+        let Some(file) = self.dataset().open_or_leave(first)? else { return Ok(false) };
+        let Some(found) = self.opened_whole(file, first, &scan)? else { return Ok(false) };
         if scan.columns.as_ref().is_some_and(Vec::is_empty) {
             return Ok(!found.needs_rows() && found.file.table.row_count().is_some());
         }
         Ok(found.extremes(false)?.is_some_and(|units| is_enough(&units)))
     }
 
-    fn opened_whole(&self, at: usize, scan: &Scan) -> Result<Option<Opened>> {
-        let (file, fragment) = (self.dataset().open(at)?, self.dataset().fragment(at)?);
-        opened(file, Some(&fragment), scan, |file| file.table.splits(u64::MAX))
+    fn opened_whole(&self, file: File, at: usize, scan: &Scan) -> Result<Option<Opened>> {
+        opened(file, Some(&self.dataset().fragment(at)?), scan, |file| file.table.splits(u64::MAX))
     }
+}
+
+/// Whether damage or a limit may leave rows out: then only reading shows which ones count.
+fn leaves_rows_out(scan: &Scan) -> bool {
+    scan.on_error != OnError::Raise || scan.limit.is_some()
 }
 
 impl Opened {

@@ -7,7 +7,7 @@ use arrow_schema::SchemaRef;
 use coldframe_core::io::Identity;
 use coldframe_core::options::Strings;
 use coldframe_core::predicate::{Condition, parse};
-use coldframe_core::{Fault, Matching, OnError, Predicate, Result, Scan, threads};
+use coldframe_core::{Matching, OnError, Predicate, Result, Scan, threads};
 
 use super::fragment::{Fragment, projected, strings_of};
 use super::openings::side_by_side;
@@ -287,12 +287,7 @@ impl ScanBuilder {
     }
 
     fn of_file_without_excluded(&self, scan: &Scan, at: usize) -> Result<Option<(Vec<Split>, u64)>> {
-        let file = match self.dataset.open(at) {
-            Ok(file) => file,
-            // Reported when its rows are read.
-            Err(e) if Fault::is(&e) => return Ok(None),
-            Err(e) => return Err(e),
-        };
+        let Some(file) = self.dataset.open_or_leave(at)? else { return Ok(None) };
         let fragment = self.dataset.fragment(at)?;
         let Some(reading) = fragment.reading(file.table.schema(), scan, &file.path)? else {
             return Ok(Some((Vec::new(), 0)));

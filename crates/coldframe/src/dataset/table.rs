@@ -196,7 +196,7 @@ impl Dataset {
     }
 
     /// A file, if it can be opened; otherwise that is reported when its rows are requested.
-    fn open_or_leave(&self, at: usize) -> Result<Option<File>> {
+    pub(super) fn open_or_leave(&self, at: usize) -> Result<Option<File>> {
         match self.open(at) {
             Ok(file) => Ok(Some(file)),
             Err(e) if Fault::is(&e) => Ok(None),
