@@ -33,7 +33,7 @@ from coldframe._coldframe import RawFingerprint, RawObserved, RawShape
 from coldframe.file import raw_scan
 from coldframe.pipeline import migrate
 from coldframe.pipeline.scheduling import InProcess
-from coldframe.pipeline.target.sinks import ParquetSink
+from coldframe.pipeline.sink.sinks import ParquetSink
 
 COLUMNS = (
     "id bigint, kind int, amount double, price decimal(12,2), "

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 if TYPE_CHECKING:
     from coldframe.arguments import Keys
-    from coldframe.choices import FormatName
+    from coldframe.literals import FormatName
     from coldframe.filters import Filter
 
 __all__ = ["OpenKeywords", "OpenOptions", "ScanOptions", "WriteOptions"]

@@ -32,7 +32,7 @@ LIBRARIES = {
     "ld-linux-aarch64.so.1",
 }
 
-MOST_BYTES = 30_000_000
+MAX_BYTES = 30_000_000
 """Of a wheel that people still download without a thought."""
 
 
@@ -67,7 +67,7 @@ def check(wheel: Path) -> list[str]:
     most = (int(named[1]), int(named[2])) if named else (2, 17)
     wrong = []
     size = wheel.stat().st_size
-    if size > MOST_BYTES:
+    if size > MAX_BYTES:
         wrong.append(
             f"{wheel.name}: {size / 1e6:.1f} MB: the connector's jar belongs in a distribution of its own"
         )

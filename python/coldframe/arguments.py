@@ -14,7 +14,7 @@ import pyarrow as pa
 from coldframe._coldframe import RawOpening
 from coldframe.errors import unsupported
 
-__all__ = ["Keys", "OpenArguments", "default_threads", "demand_plain", "renamed", "threads_of"]
+__all__ = ["Keys", "OpenArguments", "check_plain", "default_threads", "renamed", "threads_of"]
 
 # Keys of encrypted files by name, or a function that returns the key for a name, or None if it has none.
 Keys = Mapping[str, bytes | str] | Callable[[str], bytes | str | None]
@@ -64,7 +64,7 @@ def default_threads() -> int:
     return int(pa.cpu_count())
 
 
-def demand_plain(options: Mapping[str, Any], what: str) -> None:
+def check_plain(options: Mapping[str, Any], what: str) -> None:
     """Refuses views for a table whose columns somebody else states."""
     if options.get("strings", "plain") != "plain":
         raise unsupported(f'strings="view" of {what}: its columns have the types that are stated')

@@ -29,12 +29,12 @@ from coldframe.batches import (
     with_tested,
 )
 from coldframe.byte_size import size_text
-from coldframe.choices import OnError
 from coldframe.errors import tell, unsupported
-from coldframe.facts import Facts
 from coldframe.filters import Bound, Filter, bind, parse
-from coldframe.glance import glance
+from coldframe.literals import OnError
 from coldframe.lookups import Lookups
+from coldframe.metadata import Facts
+from coldframe.notebook import glance
 from coldframe.ordinals import Ordinals
 from coldframe.reading import AsTables, parallel_by_default
 from coldframe.sources import Known, Source, shown

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from coldframe import _coldframe
 from coldframe.arguments import Keys, OpenArguments
-from coldframe.choices import FormatName
 from coldframe.errors import UnsupportedError, unsupported
 from coldframe.file import File
+from coldframe.literals import FormatName
 from coldframe.sources import path_of, through
 
 if TYPE_CHECKING:

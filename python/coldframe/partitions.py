@@ -25,7 +25,7 @@ from coldframe.publishing import begin
 __all__ = ["escaped", "folder_of", "write_partitioned"]
 
 # Files written at once. If rows are not sorted by partition, a partition may get several files.
-MOST_OPEN = 32
+MAX_OPEN = 32
 _BATCHES_WAITING = 4
 
 # The characters that Hive escapes in directory names, besides control characters.
@@ -151,7 +151,7 @@ class _Files:
     def write(self, folder: str, rows: Any) -> None:
         writing = self._open.pop(folder, None)
         if writing is None:
-            if len(self._open) >= MOST_OPEN:
+            if len(self._open) >= MAX_OPEN:
                 self._finish(next(iter(self._open)))
             writing = self._start(folder)
         self._open[folder] = writing

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from coldframe.choices import OnError
 from coldframe.filters import Filter
+from coldframe.literals import OnError
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]

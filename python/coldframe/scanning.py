@@ -20,12 +20,12 @@ from coldframe.batches import (
     projected,
     with_tested,
 )
-from coldframe.choices import OnError
 from coldframe.errors import SchemaError, unsupported
 from coldframe.file import File, Split
 from coldframe.filters import Bound, Condition, Filter, bind, keep, mentioned, parse
-from coldframe.glance import glance
-from coldframe.prunable import Prunable, expression_of
+from coldframe.literals import OnError
+from coldframe.notebook import glance
+from coldframe.partition_pruning import Prunable, expression_of
 from coldframe.reading import AsTables
 from coldframe.sources import Known, Source, path_of
 

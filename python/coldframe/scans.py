@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from coldframe.arguments import Keys, OpenArguments
-from coldframe.choices import FormatName
 from coldframe.discovery import each_of
 from coldframe.errors import unsupported
 from coldframe.hive.addresses import is_metastore
 from coldframe.hive.dataset import hive_table
 from coldframe.iceberg.places import is_table_here, metadata_of_scan
 from coldframe.iceberg.tables import iceberg_table
+from coldframe.literals import FormatName
 from coldframe.scanning import Dataset, LocatedDataset
 from coldframe.sources import through
 

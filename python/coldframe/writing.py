@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import pyarrow as pa
 
 from coldframe import _coldframe
-from coldframe.choices import OnError, WrittenFormat
 from coldframe.errors import ColdframeError, ExtensionTypeWarning, unsupported
 from coldframe.file import File
 from coldframe.filters import Filter
+from coldframe.literals import OnError, WrittenFormat
 from coldframe.opening import open
 from coldframe.partitions import write_partitioned
 from coldframe.scanning import Dataset

@@ -48,9 +48,9 @@ FORMATS = frozenset({"orc", "rcfile", "hfile", "cfile", "kudu", "hbase", "redfil
 DATA = frozenset(
     {
         "python/coldframe/__init__.py",  # the name of a module
-        "python/coldframe/choices.py",  # the names themselves, for type checkers
+        "python/coldframe/literals.py",  # the names themselves, for type checkers
         "python/coldframe/cli/migrate.py",  # the targets' names
-        "python/coldframe/pipeline/target/targets.py",
+        "python/coldframe/pipeline/sink/targets.py",
         "python/coldframe/spark/source.py",  # a data source of Spark is a class with a name
     }
 )

@@ -17,7 +17,7 @@ import pytest
 
 import coldframe as cf
 from coldframe._coldframe import formats
-from coldframe.choices import FormatName, WrittenFormat
+from coldframe.literals import FormatName, WrittenFormat
 
 ROWS = pa.table({"id": range(100), "s": [f"name {i % 7}" for i in range(100)]})
 

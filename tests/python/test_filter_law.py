@@ -27,7 +27,7 @@ from coldframe.filters import bind, parse
 # So many filters are tried of each file, and so many rows of it at most.
 FILTERS = int(os.environ.get("COLDFRAME_FILTERS", "12"))
 SEED = int(os.environ.get("COLDFRAME_SEED", "1"))
-MOST_ROWS = 100_000
+MAX_ROWS = 100_000
 
 FIXTURES = [one for manifest in sorted(DATA.glob("*/files/MANIFEST.json")) for one in cases(manifest)]
 CORPUS = [
@@ -149,7 +149,7 @@ def hold(source: Any, options: dict[str, Any], seed: int) -> None:
         full = file.read()
     except cf.ColdframeError:
         return  # what cannot be read whole is another test's
-    if not 0 < full.num_rows <= MOST_ROWS:
+    if not 0 < full.num_rows <= MAX_ROWS:
         return
     law = Law(file, full, random.Random(seed))
     law.splits_tile()

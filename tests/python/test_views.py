@@ -19,7 +19,7 @@ from coldframe import _coldframe
 FIXTURES = [one for manifest in sorted(DATA.glob("*/files/MANIFEST.json")) for one in cases(manifest)]
 FILTERS = 6
 # Of larger files the values are compared as Python objects too slowly.
-MOST_ROWS = 5000
+MAX_ROWS = 5000
 
 WORDS = [
     "",
@@ -55,7 +55,7 @@ def test_fixture(one: Case, tmp_path: Path) -> None:
             full = plain.read()
         except cf.ColdframeError:
             continue  # what cannot be read whole is another test's
-        if not 0 < full.num_rows <= MOST_ROWS:
+        if not 0 < full.num_rows <= MAX_ROWS:
             continue
         views = cf.open(source, **one.options, strings="view")
         got = views.read()

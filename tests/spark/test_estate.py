@@ -285,7 +285,7 @@ def test_the_estate(place: Place) -> None:
     assert found["iceberg"]["ledger"] == sorted(map(repr, in_ledger()))
     assert found["iceberg"]["orders"] == sorted(map(repr, in_hbase()))
     assert found["iceberg"]["numbers"] == sorted(map(repr, in_kudu()))
-    demand_described(found["about"]["sales"])
+    check_described(found["about"]["sales"])
 
 
 def arrives(place: Place) -> None:
@@ -333,7 +333,7 @@ def in_kudu() -> Iterator[tuple[Any, ...]]:
         yield row["k"], row["v"]
 
 
-def demand_described(lines: list[list[str | None]]) -> None:
+def check_described(lines: list[list[str | None]]) -> None:
     """Comments, owner, properties and partitions are those of the metastore."""
     told = {str(name): (kind, comment) for name, kind, comment in lines}
     kinds = [(*column, f"the {column[0]}") for column in NOW if column[0] != "at"]

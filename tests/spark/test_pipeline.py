@@ -32,12 +32,12 @@ from coldframe.errors import NotFoundError, SchemaError, UnsupportedError
 from coldframe.pipeline import migrate
 from coldframe.pipeline.plan import plan_files
 from coldframe.pipeline.report.model import Report
+from coldframe.pipeline.sink.sinks import ParquetSink
+from coldframe.pipeline.sink.targets import Target
 from coldframe.pipeline.source import inventory
 from coldframe.pipeline.source.inventory import take_inventory
 from coldframe.pipeline.source.tables import find_tables, load_tables
 from coldframe.pipeline.state.journal import Journal
-from coldframe.pipeline.target.sinks import ParquetSink
-from coldframe.pipeline.target.targets import Target
 from coldframe.pipeline.work.convert import Task, run_task
 
 EXPECTED = json.loads((WAREHOUSE / "EXPECTED.json").read_text())
@@ -450,7 +450,7 @@ def test_table_formats(spark: SparkSession, tmp_path: Path, target: str) -> None
 
             table = pa.table(DeltaTable(goal / "sales").to_pyarrow_table())
         else:
-            from coldframe.pipeline.target.iceberg import open_catalog
+            from coldframe.pipeline.sink.iceberg import open_catalog
 
             table = open_catalog(str(goal)).load_table(("migrated", "sales")).scan().to_arrow()
         assert table.schema.field("dt").type == pa.date32()

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import coldframe as cf
 import coldframe.spark
-from coldframe.pipeline.target.destination import StoreDestination
+from coldframe.pipeline.sink.destination import StoreDestination
 
 sys.path.append(str(Path(__file__).parents[1] / "python"))
 

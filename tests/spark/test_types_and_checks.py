@@ -13,7 +13,7 @@ import pytest
 
 from coldframe import ColdframeError, SchemaError, UnsupportedError
 from coldframe._coldframe import RawFingerprint, RawShape, conform_batch, hash_rows
-from coldframe.pipeline.target.sinks import ParquetSink
+from coldframe.pipeline.sink.sinks import ParquetSink
 from coldframe.spark.types import plain_field, plain_schema, plain_type
 
 UTC = datetime.timezone.utc

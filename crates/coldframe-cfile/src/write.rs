@@ -5,7 +5,7 @@
 //! block | [rows varint | bitmap length varint | bitmap] | encoded values | [CRC-32C] |        compressed as a whole
 //! ```
 //!
-//! A block ends with the value that fills it; nulls do not count, but no block has more than `MOST_ROWS` rows. A dictionary that
+//! A block ends with the value that fills it; nulls do not count, but no block has more than `MAX_ROWS` rows. A dictionary that
 //! reaches the block size is closed, and all later blocks hold values. A block that compresses to more than nine tenths is stored
 //! uncompressed. The judge is `kudu fs dump cfile`. (`cfile_writer.cc`.)
 
@@ -35,7 +35,7 @@ use crate::layout::types::{Compression, Encoding, KuduType, MAGIC_V2, Physical};
 use crate::prune::key;
 
 /// Most rows of a block, even if it is not full.
-const MOST_ROWS: usize = 1 << 20;
+const MAX_ROWS: usize = 1 << 20;
 
 /// Writes one file.
 pub struct Writer {
@@ -178,7 +178,7 @@ impl Writer {
         }
         let mut from = 0;
         while from < values.len() {
-            let n = self.column.room(values, from, MOST_ROWS)?;
+            let n = self.column.room(values, from, MAX_ROWS)?;
             let part = values.slice(from, n);
             let keys = if self.value.is_some() { self.keys(&part)? } else { Vec::new() };
             let full = self.column.append(&part, &keys, &mut self.sink.compressor)?;

@@ -21,10 +21,10 @@ use crate::format::{Fetch, Plan, Unit};
 use crate::io::{Pending, ReadAt, begin_coalesced, read_coalesced};
 
 /// Bytes that may be in flight for one scan, unless a single unit is larger.
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Units that may be in flight.
-const MOST_UNITS: usize = 16;
+const MAX_UNITS: usize = 16;
 
 /// A plan that reads ahead.
 pub(crate) struct Ahead {
@@ -84,10 +84,10 @@ impl Ahead {
 
     /// Requests units until enough are in flight.
     pub(crate) fn top_up(&mut self) {
-        while self.early && !self.ended && self.coming.len() < MOST_UNITS {
+        while self.early && !self.ended && self.coming.len() < MAX_UNITS {
             let under_way = self.coming.iter().flatten().fold(0u64, |sum, c| sum.saturating_add(c.bytes));
             let like_the_last = self.coming.back().map_or(0, |c| c.as_ref().map_or(0, |c| c.bytes));
-            if under_way > 0 && under_way.saturating_add(like_the_last) > MOST_BYTES {
+            if under_way > 0 && under_way.saturating_add(like_the_last) > MAX_BYTES {
                 break;
             }
             self.enqueue();

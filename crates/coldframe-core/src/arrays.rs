@@ -29,14 +29,14 @@ use crate::arrow_error;
 pub use words::Words;
 
 /// Maximum bytes reserved for values that are not decoded yet.
-const MOST_AHEAD: usize = 16 << 20;
+const MAX_AHEAD: usize = 16 << 20;
 
 /// Reserves room in `data` for `more` bytes of the next `rows` values, and for the `left` values from there on if they
 /// are as long: one allocation instead of a copy at each doubling.
 pub fn reserve(data: &mut Vec<u8>, more: usize, rows: usize, left: usize) {
     if data.capacity() - data.len() < more {
         let ahead = more.saturating_add(more / 16).saturating_mul(left) / rows.max(1);
-        data.reserve(more.max(ahead.min(MOST_AHEAD)));
+        data.reserve(more.max(ahead.min(MAX_AHEAD)));
     }
 }
 

@@ -24,7 +24,7 @@
 //! | [`changes`] | values that are not handed out as they are in the file |
 //! | `notice` | what is told about a table without being an error |
 //! | `stated` | what a file states of its columns, typed |
-//! | [`sift`] | the rows that pass a filter |
+//! | [`filter`] | the rows that pass a filter |
 //! | [`proof`] | what `verify` compares |
 //! | [`contents`] | what could be read from a source beside what is asked for |
 //! | [`mod@options`], [`writing`] | the options of formats, each declared once; what all writers see to |
@@ -37,6 +37,7 @@ pub mod changes;
 pub mod contents;
 pub mod damage;
 mod extremes;
+pub mod filter;
 pub mod format;
 pub mod io;
 pub mod layout;
@@ -50,12 +51,11 @@ mod request;
 pub mod salvage;
 pub mod scan;
 pub mod scout;
-pub mod sift;
-mod stated;
+pub mod sql_tokens;
+mod statistics;
 pub mod threads;
 pub mod types;
 pub mod value;
-pub mod words;
 pub mod writing;
 
 pub use changes::{Change, Changes};
@@ -79,7 +79,7 @@ pub use proof::{Checksums, Proof};
 pub use request::Scan;
 pub use scan::{ScanReader, UnitPlace, Work};
 pub use scout::{Divided, Scouting};
-pub use stated::{StatedColumn, StatedEnd};
+pub use statistics::{StatedColumn, StatedEnd};
 pub use value::Value;
 
 /// Converts an Arrow error to ours. Only data that violates Arrow's own rules causes one.

@@ -24,12 +24,12 @@ use crate::{Damage, DamageLog, OnError, arrow_error};
 
 /// Maximum bytes of one column in a batch of several rows: longer batches are cut, so that memory depends on what is
 /// stored and not on how many rows were requested. A single value may be longer.
-pub const MOST_BATCH_BYTES: u64 = 128 << 20;
+pub const MAX_BATCH_BYTES: u64 = 128 << 20;
 
-/// An error that makes [`fitting`] retry with fewer rows, if `rows` rows of `what` would exceed [`MOST_BATCH_BYTES`] or
+/// An error that makes [`fitting`] retry with fewer rows, if `rows` rows of `what` would exceed [`MAX_BATCH_BYTES`] or
 /// what an array with 32-bit offsets can hold.
 pub fn check_batch(what: &'static str, rows: usize, bytes: u64) -> Result<()> {
-    let most = if rows > 1 { MOST_BATCH_BYTES } else { i32::MAX.unsigned_abs().into() };
+    let most = if rows > 1 { MAX_BATCH_BYTES } else { i32::MAX.unsigned_abs().into() };
     if bytes <= most { Ok(()) } else { Err(Error::batch_too_long(what, bytes)) }
 }
 

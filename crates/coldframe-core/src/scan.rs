@@ -9,10 +9,10 @@ use coldframe_encoding::error::ErrorContext;
 use coldframe_encoding::{Error, ErrorKind, Result};
 
 use crate::ahead::Ahead;
+use crate::filter::keep_rows;
 use crate::format::Unit;
 use crate::options::Strings;
 use crate::projection::convert;
-use crate::sift::sift;
 use crate::types::views;
 use crate::{
     BatchIter, Damage, DamageLog, OnError, PlanRequest, Predicate, Projection, Report, Scan, Split, TableFile,
@@ -227,7 +227,7 @@ impl ScanReader {
         let passes = self.predicate.as_ref().map(|p| p.passing(&batch)).transpose()?;
         let mut batch = self.projection.project(&batch)?;
         if let Some(passes) = passes {
-            batch = sift(&batch, passes)?;
+            batch = keep_rows(&batch, passes)?;
         }
         let mut batch = convert(&batch, &self.output)?;
         let rows = usize::try_from(self.left).unwrap_or(usize::MAX).min(batch.num_rows());

@@ -16,7 +16,7 @@ use crate::scan::plan::{RegionPlan, Rows};
 const OF_REGION: u64 = 20_000;
 const OF_TABLE: u64 = 200_000;
 /// Most columns proposed: qualifiers may themselves be data.
-const MOST_COLUMNS: usize = 1000;
+const MAX_COLUMNS: usize = 1000;
 
 /// Statistics of a column's values.
 #[derive(Debug)]
@@ -110,7 +110,7 @@ pub(crate) fn proposal(found: &OpenTable) -> Result<Option<Value>> {
     if seen.is_empty() {
         return Ok(None);
     }
-    let columns = seen.into_iter().take(MOST_COLUMNS).map(|(name, seen)| (name, Value::from(seen.guess())));
+    let columns = seen.into_iter().take(MAX_COLUMNS).map(|(name, seen)| (name, Value::from(seen.guess())));
     Ok(Some(Value::map([
         ("table", Value::from(found.shared.table.to_string())),
         ("view", "pivot".into()),
@@ -128,7 +128,7 @@ fn add(batch: &RecordBatch, seen: &mut BTreeMap<String, ColumnStats>) -> Result<
         let name = [families.value(i), b":", qualifiers.value(i)].concat();
         // A qualifier that is not text cannot name a column.
         let Ok(name) = String::from_utf8(name) else { continue };
-        if seen.len() < MOST_COLUMNS || seen.contains_key(&name) {
+        if seen.len() < MAX_COLUMNS || seen.contains_key(&name) {
             seen.entry(name).or_default().add(values.value(i));
         }
     }

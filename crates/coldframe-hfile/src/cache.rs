@@ -10,8 +10,8 @@ use bytes::Bytes;
 use coldframe_core::Result;
 
 use crate::layout::cell::{Cell, CellLayout};
-use crate::layout::heads::Heads;
 use crate::layout::index::IndexBlock;
+use crate::layout::key_prefixes::KeyPrefixes;
 use crate::layout::order::RowOrder;
 
 /// A data block prepared for searching.
@@ -24,7 +24,7 @@ pub(crate) struct SearchBlock {
     layout: CellLayout,
     order: RowOrder,
     /// Built when the block is used again; the inner `None` means that its rows are not in byte order.
-    heads: OnceLock<Option<Heads>>,
+    heads: OnceLock<Option<KeyPrefixes>>,
 }
 
 impl SearchBlock {
@@ -71,7 +71,7 @@ impl SearchBlock {
     pub(crate) fn prepare(&self) {
         self.heads.get_or_init(|| {
             let rows = self.starts.iter().map(|at| self.row(*at));
-            Heads::new(rows).filter(|_| self.order == RowOrder::Bytes)
+            KeyPrefixes::new(rows).filter(|_| self.order == RowOrder::Bytes)
         });
     }
 

@@ -64,7 +64,7 @@ const CELL_COMPARATOR: &str = "org.apache.hadoop.hbase.KeyValue$KVComparator";
 /// The comparator that Hudi's files name, whichever writer made them.
 const HUDI_COMPARATOR: &str = "org.apache.hudi.io.storage.HoodieHBaseKVComparator";
 /// Equal keys may enlarge a block up to the size that readers accept by default.
-const MOST_BLOCK_BYTES: usize = 1 << 30;
+const MAX_BLOCK_BYTES: usize = 1 << 30;
 
 /// With fewer bytes per checksum there are so many checksums that hudi-io takes them for data and drops the records at
 /// the end of a block.
@@ -157,7 +157,7 @@ impl<W: Write> Writer<W> {
             self.check_order(order)?;
             if order != Ordering::Equal && self.encoder.plain_bytes() >= self.options.block_size {
                 self.end_block(false)?;
-            } else if self.encoder.plain_bytes() > MOST_BLOCK_BYTES {
+            } else if self.encoder.plain_bytes() > MAX_BLOCK_BYTES {
                 let found = self.key.describe();
                 return Err(Error::invalid(format!("row {row}: cells of equal keys fill 1 GiB: {found}")));
             }

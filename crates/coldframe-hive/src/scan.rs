@@ -10,7 +10,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
-use coldframe_core::sift::sift;
+use coldframe_core::filter::keep_rows;
 use coldframe_core::{
     BatchIter, Damage, DamageLog, DecodeUnit, Error, OnError, Plan, PlanRequest, Predicate, Result, Scan,
     Split, Unit, arrow_error,
@@ -264,7 +264,7 @@ impl Shared {
         };
         let batch = self.own_columns(batch)?;
         let batch = match keep.filter(|k| k.true_count() < k.len()) {
-            Some(keep) => sift(&batch, keep.values().clone())?,
+            Some(keep) => keep_rows(&batch, keep.values().clone())?,
             None => batch,
         };
         let lost = live.saturating_sub(batch.num_rows());

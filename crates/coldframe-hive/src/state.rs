@@ -28,10 +28,10 @@ use crate::write_ids::WriteIds;
 const MARK: &str = "_metadata_acid";
 const COMPACTED: &[u8] = b"\"compacted\"";
 /// The largest size accepted for such a file.
-const MOST_MARK: u64 = 1 << 16;
+const MAX_MARK: u64 = 1 << 16;
 
 /// The deepest nesting of directories with original files.
-const MOST_DEPTH: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 /// A file of the table's current state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -222,7 +222,7 @@ fn parse_base(path: &str) -> Option<(i64, i64)> {
 /// Whether a compaction made a base, according to the marker file that Hive wrote before version 4.
 fn is_compacted(folder: &dyn Folder, base: &str) -> Result<bool> {
     let at = format!("{base}/{MARK}");
-    if !folder.list(base)?.iter().any(|e| e.path == at && e.len <= MOST_MARK) {
+    if !folder.list(base)?.iter().any(|e| e.path == at && e.len <= MAX_MARK) {
         return Ok(false);
     }
     let file = folder.open(&at)?;
@@ -323,9 +323,9 @@ fn flushed(side: Arc<dyn ReadAt>) -> Result<u64> {
 
 /// All visible files below `path`.
 fn add_original_files(folder: &dyn Folder, path: &str, depth: usize, into: &mut Vec<Entry>) -> Result<()> {
-    if depth > MOST_DEPTH {
+    if depth > MAX_DEPTH {
         return Err(Error::corrupt(format!(
-            "expected at most {MOST_DEPTH} directories above a file of `{path}`"
+            "expected at most {MAX_DEPTH} directories above a file of `{path}`"
         )));
     }
     for entry in folder.list(path)?.into_iter().filter(is_visible) {

@@ -27,16 +27,16 @@ pub(crate) type Span = (Vec<u8>, Option<Vec<u8>>);
 /// All keys.
 pub(crate) const ALL: Span = (Vec::new(), None);
 
-/// A few spans of keys. Beyond [`MOST_SPANS`] they are merged into one that covers them all.
+/// A few spans of keys. Beyond [`MAX_SPANS`] they are merged into one that covers them all.
 #[derive(Debug, Default)]
 pub(crate) struct Spans(Vec<Span>);
 
-const MOST_SPANS: usize = 64;
+const MAX_SPANS: usize = 64;
 
 impl Spans {
     /// Adds a span.
     pub(crate) fn add(&mut self, span: Span) {
-        if self.0.len() >= MOST_SPANS {
+        if self.0.len() >= MAX_SPANS {
             let from = self.0.drain(..).map(|(from, _)| from).min().unwrap_or_default();
             self.0.push((from.min(span.0), None));
         } else {
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn many_spans_become_one() {
         let mut spans = Spans::default();
-        for i in 1..=MOST_SPANS {
+        for i in 1..=MAX_SPANS {
             let key = format!("{i:03}").into_bytes();
             spans.add((key.clone(), Some(key)));
         }

@@ -27,7 +27,7 @@ use crate::task::Task;
 use crate::types;
 
 /// How many files are opened for a plan at most.
-const MOST_OPENED: usize = 64;
+const MAX_OPENED: usize = 64;
 
 /// The files of a `load()` as one table.
 #[derive(Clone, Debug)]
@@ -122,7 +122,7 @@ impl Table {
             dataset.lead()?;
         } else if has_names {
             // Spark may have taken what this reader cannot: now is the time to leave it the table.
-            dataset.open_first(MOST_OPENED)?;
+            dataset.open_first(MAX_OPENED)?;
         }
         Self::with(dataset, options, Some(user))
     }
@@ -216,7 +216,7 @@ impl Table {
         let scan = scan.strings(Strings::Plain);
         // Spark has a thread for each task.
         let mut scan = scan.on_error(options.on_error).threads(1).split_bytes(options.split_bytes);
-        scan = scan.most_opened(MOST_OPENED);
+        scan = scan.most_opened(MAX_OPENED);
         if let Some(condition) = self.condition(request)? {
             scan = scan.filter(condition);
         }

@@ -11,7 +11,7 @@ use crate::tablet::{Tablet, Unreadable};
 use crate::wal::{Tail, tail};
 
 /// Most combinations of hash buckets that are checked.
-const MOST_BUCKETS: u64 = 1 << 16;
+const MAX_BUCKETS: u64 = 1 << 16;
 
 /// The complete replicas of a tablet. At least one.
 #[derive(Debug)]
@@ -167,7 +167,7 @@ fn empty_buckets(schema: &PartitionSchema, known: &[&Partition]) -> Vec<Absent> 
     let counts: Vec<i32> = schema.hash.iter().map(|h| h.buckets).collect();
     let all = counts.iter().try_fold(1u64, |n, count| n.checked_mul(u64::try_from(*count).ok()?));
     let plain = schema.custom.is_empty() && !counts.is_empty();
-    let Some(all) = all.filter(|n| plain && (1..=MOST_BUCKETS).contains(n)) else { return Vec::new() };
+    let Some(all) = all.filter(|n| plain && (1..=MAX_BUCKETS).contains(n)) else { return Vec::new() };
     let mut ranges: BTreeMap<Vec<u8>, BTreeSet<&[i32]>> = BTreeMap::new();
     for partition in known {
         let start = partition.start.as_deref().unwrap_or_default();

@@ -19,7 +19,7 @@ pub mod fingerprint;
 mod hashed;
 pub mod observed;
 pub mod parquet_file;
-pub mod stated;
+pub mod statistics;
 pub mod target;
 
 pub use convert::{Converted, Decoded, Names, Seen, Shape, WrittenFile, convert, decode};
@@ -27,5 +27,5 @@ pub use divide::{Divide, Room, convert_divided};
 pub use fingerprint::{ColumnPrint, Extreme, Fingerprint, row_hashes};
 pub use observed::{Observed, ObservedColumn};
 pub use parquet_file::ParquetOptions;
-pub use stated::Witness;
+pub use statistics::Witness;
 pub use target::{Finished, TargetFile, TargetFormat};

@@ -10,10 +10,10 @@ use crate::walk::WalkItem;
 
 /// Most row groups listed individually: the description of a small group takes more memory than the group. The rest is
 /// summarised.
-const MOST_GROUPS: u64 = 1 << 16;
+const MAX_GROUPS: u64 = 1 << 16;
 
 /// Most nodes of a tree.
-const MOST_NODES: u64 = 1 << 18;
+const MAX_NODES: u64 = 1 << 18;
 
 /// Row groups and damage that are not listed individually.
 #[derive(Default)]
@@ -46,7 +46,7 @@ impl Rest {
 pub(crate) fn row_groups(file: &RawFile) -> Result<Vec<Value>> {
     let (mut groups, mut rest) = (Vec::new(), Rest::default());
     file.walk().each(|met| {
-        if groups.len() as u64 >= MOST_GROUPS {
+        if groups.len() as u64 >= MAX_GROUPS {
             rest.add(&met);
             return Ok(());
         }
@@ -85,7 +85,7 @@ pub(crate) fn tree(file: &RawFile, names: &Fields) -> Result<Node> {
     let each_group = file.header.columns as u64 + 4;
     file.walk().each(|met| {
         nodes += each_group;
-        if nodes > MOST_NODES && number > 0 {
+        if nodes > MAX_NODES && number > 0 {
             rest.add(&met);
             return Ok(());
         }

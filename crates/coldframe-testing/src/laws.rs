@@ -1,6 +1,6 @@
 //! The laws of every format, whatever its bytes: the laws of damage and of work.
 //!
-//! A format's `tests/laws.rs` names its files and states its smallest unit; the damage is generated here, by rule.
+//! A format's `tests/it/laws.rs` names its files and states its smallest unit; the damage is generated here, by rule.
 //!
 //! ```text
 //! healthy file ──inspect──▶ boundaries ──rules──▶ damaged files ──┬─▶ skip ──┐
@@ -23,15 +23,15 @@
 //! # fn open(_: Source) -> Result<Arc<dyn TableFile>> { unimplemented!() }
 //! let subject = Subject::new("groups.rc", &b"..."[..], open);
 //! let units = Units::named(&subject.tree(), "row group", "rows");
-//! subject.unit(move |damaged| units.toll(damaged, Toll::file(), Moved::Found)).obey();
+//! subject.unit(move |damaged| units.toll(damaged, AllowedLoss::file(), Moved::Found)).obey();
 //! ```
 //!
 //! `COLDFRAME_EXHAUSTIVE` tries every possible damage instead of some hundred per file, and `COLDFRAME_LAWS=name` only files with
 //! that string in their name.
 
+mod allowed_loss;
 mod damage;
 mod salvage;
-mod toll;
 mod work;
 
 use std::fmt::Debug;
@@ -43,8 +43,8 @@ use arrow_array::RecordBatch;
 use bytes::Bytes;
 use coldframe_core::{Node, OnError, Result, Source, TableFile};
 
+pub use allowed_loss::{AllowedLoss, Moved, Units};
 pub use damage::{Damaged, Kind, leaves, made};
-pub use toll::{Moved, Toll, Units};
 pub use work::{Work, assert_bounded, assert_linear, measure};
 
 use salvage::{Complaints, Judge, Rules, Truth};
@@ -64,7 +64,7 @@ pub struct Subject {
     name: String,
     bytes: Bytes,
     open: Opener,
-    unit: Box<dyn Fn(&Damaged) -> Toll>,
+    unit: Box<dyn Fn(&Damaged) -> AllowedLoss>,
     rules: Rules,
     most: usize,
 }
@@ -90,7 +90,7 @@ impl Subject {
             name: name.into(),
             bytes,
             open: opener(open),
-            unit: Box::new(|_| Toll::file()),
+            unit: Box::new(|_| AllowedLoss::file()),
             rules: Rules { summed: true, counted: false, folder: false, targets },
             most: 300,
         }
@@ -98,7 +98,7 @@ impl Subject {
 
     /// Sets the smallest unit of the format: the most that one piece of damage may cost.
     #[must_use]
-    pub fn unit(self, unit: impl Fn(&Damaged) -> Toll + 'static) -> Self {
+    pub fn unit(self, unit: impl Fn(&Damaged) -> AllowedLoss + 'static) -> Self {
         Self { unit: Box::new(unit), ..self }
     }
 
@@ -164,7 +164,7 @@ impl Subject {
         for damaged in [None].into_iter().chain(damages.iter().map(Some)) {
             let what = damaged.map_or_else(|| "healthy".to_owned(), ToString::to_string);
             watch.next(format!("{self:?}: {what}"));
-            let toll = damaged.map_or_else(Toll::none, |d| (self.unit)(d));
+            let toll = damaged.map_or_else(AllowedLoss::none, |d| (self.unit)(d));
             let mut judge = Judge {
                 rules: &self.rules,
                 truth: &truth,
@@ -194,7 +194,7 @@ pub fn assert_tolerant(table: &dyn TableFile, len: Option<u64>, targets: &[u64])
         rules: &rules,
         // The rows before the damage are unknown: any row may be missing.
         truth: &Truth::new(&RecordBatch::new_empty(table.schema().clone())),
-        toll: Toll::file(),
+        toll: AllowedLoss::file(),
         what: table.format().to_owned(),
         complaints: &mut complaints,
     };

@@ -37,7 +37,7 @@ type Place = (usize, usize);
 
 /// Maximum number of slots, beside the bound in bytes: the consumer may stop early, and then all that was read ahead of it
 /// was read for nothing. Many threads may have more ([`State::top_up`]).
-const MOST_SLOTS: usize = 128;
+const MAX_SLOTS: usize = 128;
 
 /// The work for a slot.
 enum Task {
@@ -139,7 +139,7 @@ impl State {
     /// Returns how many were added.
     fn top_up(&mut self, files: usize, threads: usize) -> usize {
         let before = self.ready.len();
-        let most = MOST_SLOTS.max(4 * threads);
+        let most = MAX_SLOTS.max(4 * threads);
         while self.unfinished < 2 * threads && self.slots.len() < most && self.begin(files) {}
         // Even if others fill the window, the one in front must be started.
         while !self.slots.contains_key(&self.front) && self.begin(files) {}
@@ -522,16 +522,16 @@ mod tests {
                 Ok(None)
             })
         };
-        let files = (0..MOST_SLOTS + 100).map(|_| file()).collect();
+        let files = (0..MAX_SLOTS + 100).map(|_| file()).collect();
         let mut stream = Stream::start(files, 2, 1 << 20).unwrap();
         let end = Instant::now() + Duration::from_secs(20);
-        while opened.load(Ordering::Relaxed) < MOST_SLOTS {
+        while opened.load(Ordering::Relaxed) < MAX_SLOTS {
             assert!(Instant::now() < end, "{} files were opened", opened.load(Ordering::Relaxed));
             thread::sleep(Duration::from_millis(1));
         }
-        assert_eq!(opened.load(Ordering::Relaxed), MOST_SLOTS);
+        assert_eq!(opened.load(Ordering::Relaxed), MAX_SLOTS);
         assert!(stream.next_batch(&DamageLog::default()).unwrap().is_none());
-        assert_eq!(opened.load(Ordering::Relaxed), MOST_SLOTS + 100);
+        assert_eq!(opened.load(Ordering::Relaxed), MAX_SLOTS + 100);
     }
 
     /// The amount waiting is bounded, but the slot in front waits only for its own rows, and a single batch may exceed

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from coldframe.errors import SchemaError
 from coldframe.filters import bind, keep, mentioned, parse
-from coldframe.ranged import RangedFile
 from coldframe.sources import open_store
+from coldframe.store_file import RangedFile
 
 __all__ = ["Foreign", "foreign_format"]
 

@@ -16,8 +16,8 @@ from coldframe.arguments import OpenArguments
 from coldframe.cli.finding import first_file
 from coldframe.errors import ColdframeError, NotFoundError
 from coldframe.filters import bind, keep, mentioned
-from coldframe.ranged import RangedFile
 from coldframe.sources import is_remote, open_store
+from coldframe.store_file import RangedFile
 from coldframe.widening import unified
 from coldframe.writing import detect
 

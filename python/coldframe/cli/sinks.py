@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from coldframe import writing
 from coldframe._coldframe import StoreUpload, formats
-from coldframe.choices import WrittenFormat
 from coldframe.cli.output import as_json, escaped, is_terminal, python_values
+from coldframe.literals import WrittenFormat
 from coldframe.sources import open_store
 
 __all__ = [

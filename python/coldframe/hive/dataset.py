@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from coldframe.arguments import Keys, demand_plain
+from coldframe.arguments import Keys, check_plain
 from coldframe.batches import DEFAULT_BATCH_SIZE, DEFAULT_SPLIT_BYTES, Damage, filtered, projected
-from coldframe.choices import OnError
 from coldframe.errors import SchemaError, unsupported
 from coldframe.file import File, Split
 from coldframe.filters import Filter, bind, both, mentioned, parse
-from coldframe.glance import glance
 from coldframe.hive.addresses import Selected
 from coldframe.hive.defined import READ, connect
 from coldframe.hive.definition import Definition, PartitionDefinition
@@ -29,6 +27,8 @@ from coldframe.hive.group import Group, Reading, columns_of, grouped, keys_of
 from coldframe.hive.locations import Locations
 from coldframe.hive.pruning import kept, values_of
 from coldframe.hive.write_ids import OPTION
+from coldframe.literals import OnError
+from coldframe.notebook import glance
 from coldframe.scanning import Dataset, StatedDataset
 from coldframe.sources import through
 
@@ -92,7 +92,7 @@ class HiveDataset(StatedDataset):
         filter: Filter | None = None,
     ) -> None:
         # Dataset.__init__ is not called: each pass finds its own files, by its filter.
-        demand_plain(reading.options, "a table of a Hive metastore")
+        check_plain(reading.options, "a table of a Hive metastore")
         self.definition = definition
         self._given = filter
         self._uris, self._locations, self._reading = uris, locations, reading

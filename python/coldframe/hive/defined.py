@@ -11,7 +11,7 @@ from coldframe.errors import unsupported
 from coldframe.hive.addresses import Selected, dump_file
 from coldframe.hive.definition import Definition
 from coldframe.hive.dumps import read_dump
-from coldframe.hive.facts import stated_rows
+from coldframe.hive.metadata import stated_rows
 from coldframe.hive.reader import DefinitionReader
 from coldframe.hive.tables import Refused
 

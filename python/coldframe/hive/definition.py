@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from coldframe.hive.facts import (
+from coldframe.hive.metadata import (
     POSITIONS,
     PROVIDER,
     are_found_by_position,

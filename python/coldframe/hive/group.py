@@ -21,7 +21,7 @@ from coldframe.arguments import Keys, OpenArguments
 from coldframe.discovery import Found, discover
 from coldframe.errors import NotFoundError, SchemaError
 from coldframe.hive.definition import Column, PartitionDefinition, Storage, in_hive
-from coldframe.hive.facts import are_folders_of
+from coldframe.hive.metadata import are_folders_of
 from coldframe.listing import is_flat
 from coldframe.scanning import Dataset
 from coldframe.sources import is_remote, open_store, options_for, scheme_of

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from coldframe._coldframe import HIVE_NULL
 from coldframe.filters import Condition, given
-from coldframe.prunable import Prunable
+from coldframe.partition_pruning import Prunable
 
 __all__ = ["kept", "values_of"]
 

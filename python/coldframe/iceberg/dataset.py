@@ -13,13 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from coldframe.arguments import Keys, demand_plain, renamed
+from coldframe.arguments import Keys, check_plain, renamed
 from coldframe.batches import DEFAULT_BATCH_SIZE, DEFAULT_SPLIT_BYTES, Damage, projected
-from coldframe.choices import OnError
 from coldframe.errors import unsupported
 from coldframe.file import File, Split
 from coldframe.filters import Bound, Filter, bind, both, parse
-from coldframe.glance import glance
 from coldframe.iceberg.fields import Fields
 from coldframe.iceberg.files import PlannedFile, ReadyFile
 from coldframe.iceberg.filters import translated
@@ -29,6 +27,8 @@ from coldframe.iceberg.reading import Reading, Scan
 from coldframe.iceberg.rows import TableRows
 from coldframe.iceberg.splits import splits_of
 from coldframe.iceberg.table import Address, IcebergTable
+from coldframe.literals import OnError
+from coldframe.notebook import glance
 from coldframe.scanning import Dataset, StatedDataset
 
 __all__ = ["IcebergDataset"]
@@ -50,7 +50,7 @@ class IcebergDataset(StatedDataset):
         filter: Filter | None = None,
     ) -> None:
         # Dataset.__init__ is not called: each pass plans its own files, by its filter.
-        demand_plain(options or {}, "an Iceberg table")
+        check_plain(options or {}, "an Iceberg table")
         self._address, self._given = address, filter
         self._opening = (storage_options, verify_checksums, keys, options)
         self._table = IcebergTable(address, storage_options)

@@ -18,13 +18,13 @@ import pyarrow as pa
 from coldframe._coldframe import Predicate, RawDataset, RawSplit, RawTableRows, formats
 from coldframe.arguments import Keys, OpenArguments, threads_of
 from coldframe.batches import DEFAULT_BATCH_SIZE, Damage, row_count_batch
-from coldframe.choices import OnError
 from coldframe.errors import corrupt, unsupported
 from coldframe.iceberg.columns import ID, NUMBERS, Metadata, with_other
 from coldframe.iceberg.files import Located
 from coldframe.iceberg.store import TableFiles
-from coldframe.ranged import RangedFile
+from coldframe.literals import OnError
 from coldframe.sources import Known
+from coldframe.store_file import RangedFile
 
 __all__ = ["OurFiles", "OurPart", "Reading", "Rows", "Scan", "is_ours", "one_value", "rows_of"]
 

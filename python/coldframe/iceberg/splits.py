@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from coldframe._coldframe import RawSplit, plan_from_bytes, plan_to_bytes
 from coldframe.batches import DEFAULT_BATCH_SIZE, Damage, projected
-from coldframe.choices import OnError
 from coldframe.errors import unsupported
 from coldframe.file import File, Split
 from coldframe.filters import Bound, Filter, bind, both, parse
@@ -22,6 +21,7 @@ from coldframe.iceberg.columns import number_of
 from coldframe.iceberg.files import ReadyFile
 from coldframe.iceberg.reading import Scan, is_ours, one_value
 from coldframe.iceberg.rows import TableRows
+from coldframe.literals import OnError
 
 __all__ = ["IcebergSplit", "Packed", "splits_of"]
 

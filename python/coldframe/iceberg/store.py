@@ -7,8 +7,8 @@ from typing import Any
 
 from coldframe._coldframe import Store
 from coldframe.hive.locations import Locations
-from coldframe.ranged import RangedFile
 from coldframe.sources import open_store
+from coldframe.store_file import RangedFile
 
 __all__ = ["TableFiles"]
 

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["MOST_NODES", "Place", "Spot", "kind_of", "leaves", "shrunk"]
+__all__ = ["MAX_NODES", "Place", "Spot", "kind_of", "leaves", "shrunk"]
 
-MOST_NODES = 20_000
+MAX_NODES = 20_000
 _FANOUT = 200
 
 # Parts without meaning of their own: they count as what they belong to.
@@ -106,7 +106,7 @@ def damage_of(node: Tree) -> str | None:
     return f"damaged in {places} places" if places else None
 
 
-def shrunk(tree: Tree, damage: Sequence[Place] = (), most: int = MOST_NODES) -> Spot:
+def shrunk(tree: Tree, damage: Sequence[Place] = (), most: int = MAX_NODES) -> Spot:
     """The tree with at most about `most` nodes."""
     marks = sorted(damage, key=lambda place: place.offset)
     root = _shut(tree, None, marks)

@@ -21,7 +21,7 @@ from coldframe.scanning import Dataset
 
 __all__ = ["page"]
 
-MOST_DAMAGE = 1000
+MAX_DAMAGE = 1000
 _SAMPLE = 512
 """Bytes of a node that the page has: where it begins."""
 _SAMPLES = 2 << 20
@@ -39,7 +39,7 @@ def page(source: File | Dataset, *, verify: bool = False) -> str:
             shows is marked.
     """
     layout = layout_of(source, verify=verify)
-    root = shrunk(layout.tree, layout.damage[:MOST_DAMAGE])
+    root = shrunk(layout.tree, layout.damage[:MAX_DAMAGE])
     colours = Colours(root)
     with layout.bytes as held:
         data = _data(root, colours, held)

@@ -44,8 +44,10 @@ from coldframe.pipeline.report.model import Report
 from coldframe.pipeline.report.preview import Preview, new_preview
 from coldframe.pipeline.report.progress import NoProgress, Progress
 from coldframe.pipeline.scheduling import InProcess, Scheduler, SparkScheduler
+from coldframe.pipeline.sink.destination import HOME, Destination, open_destination
+from coldframe.pipeline.sink.targets import Target, find_target
 from coldframe.pipeline.source.defined import DefinedSource, read_defined
-from coldframe.pipeline.source.defined_files import demand_apart, look_at_defined
+from coldframe.pipeline.source.defined_files import check_apart, look_at_defined
 from coldframe.pipeline.source.naming import name_tables
 from coldframe.pipeline.source.registered import read_registered, registered_of
 from coldframe.pipeline.source.selection import select
@@ -53,12 +55,10 @@ from coldframe.pipeline.source.survey import Survey, lay_out, look, roots_of
 from coldframe.pipeline.source.tables import TableSpec
 from coldframe.pipeline.source.unmatched import unmatched
 from coldframe.pipeline.state.journal import Journal, read_state
-from coldframe.pipeline.target.destination import HOME, Destination, open_destination
-from coldframe.pipeline.target.targets import Target, find_target
-from coldframe.pipeline.work.by_spark import demand_spark
+from coldframe.pipeline.work.by_spark import check_spark
 from coldframe.pipeline.work.registering import register
 from coldframe.pipeline.work.run import Run
-from coldframe.pipeline.work.switching import demand_unswitched
+from coldframe.pipeline.work.switching import check_unswitched
 from coldframe.pipeline.work.switching import switch as switch_names
 from coldframe.pipeline.work.switching import unswitch as unswitch_names
 
@@ -220,7 +220,7 @@ def migrate_with(
     target = _target_of(options)
     _demand_names(src, dst, options)
     if options.others == "spark":
-        demand_spark(spark)
+        check_spark(spark)
     scheduler = spark if isinstance(spark, InProcess) else SparkScheduler(spark)
     survey = _survey(src, dst, tables, options, scheduler)
     source, goal, inventory, found = survey.source, survey.goal, survey.inventory, survey.tables
@@ -371,7 +371,7 @@ def _survey(
     defined = _defined(src, options)
     if defined is not None:
         goal = root_of(dst)
-        demand_apart(defined, goal)
+        check_apart(defined, goal)
         inventory, found, told = look_at_defined(defined, options, scheduler)
         lay_out(found, inventory, tables, options)
         return Survey(defined.uri, goal, inventory, found, registered_of(defined, told), defined)
@@ -404,9 +404,9 @@ def _demand_names(src: str | os.PathLike[str], dst: str | os.PathLike[str], opti
             raise ValueError("switch: the source is to be a metastore, thrift://host:9083")
         return
     state, _ = read_state(open_destination(root_of(dst), options.target_storage_options))
-    demand_unswitched(state)
+    check_unswitched(state)
 
 
 def _demand_catalog(target: Target, options: Options, destination: Destination) -> None:
-    if options.catalog is not None and target.demand_catalog is not None:
-        target.demand_catalog(options.catalog, destination)
+    if options.catalog is not None and target.check_catalog is not None:
+        target.check_catalog(options.catalog, destination)

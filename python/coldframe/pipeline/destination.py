@@ -1,15 +1,15 @@
-"""Now `coldframe.pipeline.target.destination`; this name is deprecated and goes with the next version."""
+"""Now `coldframe.pipeline.sink.destination`; this name is deprecated and goes with the next version."""
 
 from __future__ import annotations
 
 import warnings
 
-from coldframe.pipeline.target.destination import Destination, Found
+from coldframe.pipeline.sink.destination import Destination, Found
 
 __all__ = ["Destination", "Found"]
 
 warnings.warn(
-    "coldframe.pipeline.destination is now coldframe.pipeline.target.destination",
+    "coldframe.pipeline.destination is now coldframe.pipeline.sink.destination",
     DeprecationWarning,
     stacklevel=2,
 )

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from coldframe._coldframe import NotFoundError, local_path
-from coldframe.ranged import RangedFile
 from coldframe.sources import is_remote, one_scheme, open_store, scheme_of
+from coldframe.store_file import RangedFile
 
 StorageOptions = Mapping[str, Any] | None
 PIECE = 16 << 20

@@ -140,7 +140,7 @@ def _split_key(folder: str) -> tuple[str, str]:
 _OF_FILE = tuple(name for name in SourceFile.__dataclass_fields__ if name != "storage_options")
 
 
-MOST_HIDDEN = 1000
+MAX_HIDDEN = 1000
 """How many skipped names are kept; of further ones only the number is."""
 
 
@@ -165,7 +165,7 @@ class Listing:
     def hide(self, names: Sequence[str]) -> None:
         """Adds skipped names."""
         self.hidden += len(names)
-        self.hidden_names += names[: MOST_HIDDEN - len(self.hidden_names)]
+        self.hidden_names += names[: MAX_HIDDEN - len(self.hidden_names)]
 
     def drained(self) -> Listing:
         """All of it; nothing is left here."""

@@ -35,7 +35,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 JOBS_PER_CORE = 2
 """Jobs under way for each core: while one is handed out, another one works."""
-MOST_JOBS = 256
+MAX_JOBS = 256
 """Threads of the driver that wait for jobs."""
 BUNDLE_WORKS = 256
 BUNDLE_BYTES = 16 << 20
@@ -174,7 +174,7 @@ class SparkScheduler:
             return
         again.append(first)
         flying: dict[Future[_Answer], _Bundle] = {}
-        with ThreadPoolExecutor(MOST_JOBS) as threads:
+        with ThreadPoolExecutor(MAX_JOBS) as threads:
             while True:
                 while len(flying) < self._size():
                     bundle = again.popleft() if again else next(bundles, None)
@@ -195,7 +195,7 @@ class SparkScheduler:
         """How many jobs may run, given the current number of cores."""
         now = time.monotonic()
         if not self._looked or now - self._looked > LOOK_SECONDS:
-            self._window = min(MOST_JOBS, JOBS_PER_CORE * parallelism(self._session()))
+            self._window = min(MAX_JOBS, JOBS_PER_CORE * parallelism(self._session()))
             self._looked = now
         return self._window
 

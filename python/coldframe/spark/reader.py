@@ -14,12 +14,12 @@ from pyspark.sql.types import StructType
 from coldframe._coldframe import conform_batch, plan_from_bytes, plan_to_bytes
 from coldframe._coldframe import pack as pack_sizes
 from coldframe.arguments import OpenArguments
-from coldframe.choices import OnError
 from coldframe.errors import CorruptFileError, NotFoundError, SchemaError, UnsupportedError
 from coldframe.file import Split
 from coldframe.iceberg.places import metadata_of_scan
 from coldframe.iceberg.splits import IcebergSplit, Packed
 from coldframe.iceberg.tables import iceberg_table
+from coldframe.literals import OnError
 from coldframe.scanning import Dataset
 from coldframe.spark.damage import record_damage, record_unreadable
 from coldframe.spark.options import ReadOptions

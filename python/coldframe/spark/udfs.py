@@ -17,9 +17,9 @@ import pyarrow as pa
 from coldframe._coldframe import conform_batch
 from coldframe.arguments import OpenArguments
 from coldframe.batches import Damage
-from coldframe.choices import OnError
 from coldframe.file import File
 from coldframe.filters import Filter
+from coldframe.literals import OnError
 from coldframe.spark.types import plain_schema, to_spark_schema
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 import coldframe
 from coldframe._coldframe import ColdframeError, Store, formats
-from coldframe.choices import WrittenFormat
+from coldframe.literals import WrittenFormat
 from coldframe.sources import open_store
 from coldframe.spark.options import WriteOptions
 

@@ -80,7 +80,7 @@ def _delta(path: Path) -> list[Seen]:
 
 def iceberg_tables(root: Path) -> dict[str, Any]:
     """The tables of the catalog, by the directories that they were made of."""
-    from coldframe.pipeline.target.iceberg import open_catalog
+    from coldframe.pipeline.sink.iceberg import open_catalog
 
     if not (root / HOME / "iceberg.db").exists():
         return {}

@@ -8,7 +8,7 @@ from typing import Any
 from unittest import mock
 
 from coldframe import pipeline
-from coldframe.pipeline.target.destination import open_destination
+from coldframe.pipeline.sink.destination import open_destination
 from coldframe.pipeline.work import committing, convert, merging
 
 OPERATIONS = frozenset(
@@ -85,7 +85,7 @@ def striking(at: int, strike: Callable[[], None]) -> Iterator[Clock]:
         )
         put(committing, "BATCH", 3)
         for module in (convert, merging):
-            put(module, "demand_unchanged", clock.around(convert.demand_unchanged))
+            put(module, "check_unchanged", clock.around(convert.check_unchanged))
             put(module, "tell_change", clock.around(convert.tell_change))
         with contextlib.suppress(ImportError):
             import deltalake

@@ -18,10 +18,10 @@ from coldframe._coldframe import with_fields
 from coldframe.errors import SchemaError
 from coldframe.pipeline import migrate
 from coldframe.pipeline.scheduling import InProcess
+from coldframe.pipeline.sink.sinks import ParquetSink
+from coldframe.pipeline.sink.targets import Target
 from coldframe.pipeline.source.inventory import take_inventory
 from coldframe.pipeline.source.tables import find_tables, load_tables
-from coldframe.pipeline.target.sinks import ParquetSink
-from coldframe.pipeline.target.targets import Target
 from coldframe.pipeline.work import convert
 from coldframe.widening import unified
 
@@ -271,7 +271,7 @@ def test_decimal_partitions(estate: Estate) -> None:
     (table,) = find_tables(take_inventory(str(estate.source)), specs)
     assert [field.type for field in table.partition_fields] == [pa.decimal128(5, 2)]
     pytest.importorskip("pyiceberg")
-    from coldframe.pipeline.target.iceberg import open_catalog
+    from coldframe.pipeline.sink.iceberg import open_catalog
 
     lake = estate.target.with_name("lake")
     migrate(InProcess(), estate.source, lake, to="iceberg")

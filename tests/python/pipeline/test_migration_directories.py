@@ -158,9 +158,9 @@ class World:
             listed = self.estate.safe()
             assert report.exit_code or len(listed) == report.safe_to_delete
             if listed:
-                self.demand_all(step, asked)
+                self.check_all(step, asked)
 
-    def demand_all(self, step: Run, asked: Sequence[Entry]) -> None:
+    def check_all(self, step: Run, asked: Sequence[Entry]) -> None:
         """Everything that was not named as left behind is in the target."""
         there = set(self.target())
         for name in ("shop:orders", "shop:others", "kept"):
@@ -228,4 +228,4 @@ def test_the_model_has_a_list_to_look_at(tmp_path: Path) -> None:
     assert estate.safe() == [str(world.root)]
     world.paths.clear()
     with pytest.raises(AssertionError, match="lacks"):
-        world.demand_all(step, step.entries)
+        world.check_all(step, step.entries)

@@ -61,7 +61,7 @@ def values(estate: Estate, target: str) -> list[int]:
 
         found = pa.table(DeltaTable(estate.target / "t").to_pyarrow_table())
     elif target == "iceberg":
-        from coldframe.pipeline.target.iceberg import open_catalog
+        from coldframe.pipeline.sink.iceberg import open_catalog
 
         found = open_catalog(str(estate.target)).load_table("migrated.t").scan().to_arrow()
     else:

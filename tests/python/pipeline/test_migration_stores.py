@@ -22,11 +22,11 @@ from coldframe.pipeline.records import dumps, loads
 from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.model import Report
 from coldframe.pipeline.scheduling import InProcess
+from coldframe.pipeline.sink.destination import StoreDestination
 from coldframe.pipeline.source import store_listing
 from coldframe.pipeline.source.registered import collect
 from coldframe.pipeline.source.selection import Selection
 from coldframe.pipeline.source.store_listing import LookTask, take_listed
-from coldframe.pipeline.target.destination import StoreDestination
 from coldframe.sources import open_store
 
 pytestmark = pytest.mark.slow

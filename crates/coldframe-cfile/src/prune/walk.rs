@@ -15,7 +15,7 @@ use crate::layout::index::IndexBlock;
 /// The smallest index block with an entry: the entry, its offset, the trailer and its length.
 const SMALLEST: u64 = 8;
 /// After this many invalid entries, the rest of a block is given up.
-const MOST_BAD: u32 = 64;
+const MAX_BAD: u32 = 64;
 
 /// Reads the index block at `pointer`. Every block that it points to must end at `end` or before.
 fn load(source: &dyn ReadAt, format: &BlockFormat, pointer: BlockPointer, end: u64) -> Result<IndexBlock> {
@@ -177,7 +177,7 @@ impl<'a> IndexWalk<'a> {
         }
         if let Some(level) = self.levels.last_mut() {
             level.bad += 1;
-            if level.bad >= MOST_BAD {
+            if level.bad >= MAX_BAD {
                 self.levels.pop();
             }
         }

@@ -179,7 +179,7 @@ impl ColumnBuffer {
             }
             self.rows += 1;
         }
-        if self.filled() >= self.block_size || self.rows >= super::MOST_ROWS {
+        if self.filled() >= self.block_size || self.rows >= super::MAX_ROWS {
             full.extend(self.flush(compressor)?);
         }
         Ok(full)

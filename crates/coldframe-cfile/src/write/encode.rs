@@ -12,7 +12,7 @@ const RESTART_INTERVAL: usize = 16;
 /// Runs shorter than this are literals.
 const LEAST_RUN: usize = 8;
 /// Most groups of literals in one run, as in Kudu.
-const MOST_GROUPS: usize = 63;
+const MAX_GROUPS: usize = 63;
 
 fn head(out: &mut Vec<u8>, words: &[u32]) {
     out.extend(words.iter().flat_map(|w| w.to_le_bytes()));
@@ -61,7 +61,7 @@ fn runs<T: Copy + PartialEq>(
     repeated: impl Fn(T, &mut Vec<u8>),
 ) {
     let flush = |pending: &[T], out: &mut Vec<u8>| {
-        for part in pending.chunks(8 * MOST_GROUPS) {
+        for part in pending.chunks(8 * MAX_GROUPS) {
             put_uleb128(out, (part.len().div_ceil(8) as u64) << 1 | 1);
             part.chunks(8).for_each(|group| literals(group, out));
         }

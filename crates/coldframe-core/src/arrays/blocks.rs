@@ -6,7 +6,7 @@
 //! own       | value value ..     |      values that are in no block: a decoder uses their memory again
 //! ```
 //!
-//! The columns of a batch share its blocks. Their size is bounded: once they take [`MOST_KEPT`], values of further blocks are
+//! The columns of a batch share its blocks. Their size is bounded: once they take [`MAX_KEPT`], values of further blocks are
 //! copied, and columns that need only a small part of their blocks copy it when they are finished.
 
 use arrow_array::{BinaryViewArray, StringViewArray};
@@ -18,13 +18,13 @@ use super::views::{SHORT, view, word};
 use crate::arrow_error;
 
 /// Bytes of blocks that a batch keeps in memory.
-pub const MOST_KEPT: usize = 16 << 20;
+pub const MAX_KEPT: usize = 16 << 20;
 /// How many of the blocks that were entered last are known again.
 const RECENT: usize = 16;
 /// Values that take less than one byte in so many of their blocks are copied.
 const FEW: usize = 4;
 /// Most bytes that the offset in a view can address.
-const MOST_BYTES: usize = 0x7fff_ffff;
+const MAX_BYTES: usize = 0x7fff_ffff;
 
 /// The highest bits of the bytes of a short value.
 const HIGH: u128 = 0x8080_8080_8080_8080_8080_8080;
@@ -54,7 +54,7 @@ impl Blocks {
         let known = recent.filter(|(_, one)| is_same(one, block)).map(|(number, _)| number).next();
         self.current = known.unwrap_or(self.kept.len());
         let bytes = self.bytes.saturating_add(block.len());
-        if known.is_none() && (self.kept.is_empty() || bytes <= MOST_KEPT) {
+        if known.is_none() && (self.kept.is_empty() || bytes <= MAX_KEPT) {
             self.bytes = bytes;
             self.kept.push(block.clone());
         }
@@ -103,7 +103,7 @@ impl BlockViews {
     pub fn push(&mut self, value: &[u8], blocks: &Blocks) {
         let block = blocks.kept.get(blocks.current).map_or(&[][..], |block| block);
         let at = value.as_ptr().addr().wrapping_sub(block.as_ptr().addr());
-        let is_inside = at <= block.len() && value.len() <= block.len() - at && block.len() <= MOST_BYTES;
+        let is_inside = at <= block.len() && value.len() <= block.len() - at && block.len() <= MAX_BYTES;
         let number = u32::try_from(blocks.current.saturating_add(1));
         match (u32::try_from(value.len()), u32::try_from(at), number) {
             (Ok(length), Ok(at), Ok(number)) if is_inside => {
@@ -193,7 +193,7 @@ impl BlockViews {
     pub fn binary(&mut self, blocks: &Blocks, nulls: Option<NullBuffer>) -> Result<BinaryViewArray> {
         let has_long = self.long() > 0;
         let (views, own) = (std::mem::take(&mut self.views), std::mem::take(&mut self.own));
-        if own.len() > MOST_BYTES {
+        if own.len() > MAX_BYTES {
             return Err(Error::unsupported("values of more than 2 GiB in one column of a batch"));
         }
         let mut buffers = Vec::new();
@@ -283,14 +283,14 @@ mod tests {
     fn blocks_beyond_the_bound_are_not_kept() {
         let (mut all, mut column) = (Blocks::default(), BlockViews::default());
         for _ in 0..5 {
-            let block = Bytes::from(vec![7u8; MOST_KEPT / 3]);
+            let block = Bytes::from(vec![7u8; MAX_KEPT / 3]);
             all.enter(&block);
-            column.push(&block[5..5 + MOST_KEPT / 4], &all);
+            column.push(&block[5..5 + MAX_KEPT / 4], &all);
         }
-        assert!(all.bytes() <= MOST_KEPT && column.size() == 2 * (MOST_KEPT / 4));
+        assert!(all.bytes() <= MAX_KEPT && column.size() == 2 * (MAX_KEPT / 4));
         let found = column.binary(&all, None).unwrap();
         assert!(
-            found.iter().flatten().all(|value| value.len() == MOST_KEPT / 4 && value.iter().all(|b| *b == 7))
+            found.iter().flatten().all(|value| value.len() == MAX_KEPT / 4 && value.iter().all(|b| *b == 7))
         );
     }
 

@@ -12,7 +12,7 @@ use coldframe_encoding::Result;
 use super::{Pending, ReadAt, memory::slice};
 
 /// Maximum bytes worth carrying with a split.
-const MOST_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 4 << 20;
 
 /// Forwards requests and keeps the answers until [`Recording::stop`], or until there are too many: then none are kept.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl ReadAt for Recording {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(all) = kept.as_mut() {
             all.bytes = answers.iter().fold(all.bytes, |sum, bytes| sum.saturating_add(bytes.len()));
-            if all.bytes > MOST_BYTES {
+            if all.bytes > MAX_BYTES {
                 *kept = None;
             } else {
                 all.answers.extend(ranges.iter().map(|r| r.start).zip(answers.iter().cloned()));

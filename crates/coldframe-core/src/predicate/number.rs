@@ -3,7 +3,7 @@
 use arrow_buffer::i256;
 
 /// More digits than any Arrow type has (a 256 bit decimal has 76).
-const MOST_DIGITS: i64 = 77;
+const MAX_DIGITS: i64 = 77;
 
 /// A decimal number: `digits * 10^exponent`, negative or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Number {
             return Ticks::At(i256::ZERO, true);
         }
         let far = if self.negative { Ticks::Below } else { Ticks::Above };
-        if point > MOST_DIGITS {
+        if point > MAX_DIGITS {
             return far;
         }
         let kept = usize::try_from(point.clamp(0, length)).unwrap_or(0);

@@ -22,7 +22,7 @@ use super::instant;
 use super::like::Pattern;
 use super::literal::Literal;
 use super::number::Number;
-use crate::words::{Token, TokenKind, position, tokens};
+use crate::sql_tokens::{Token, TokenKind, position, tokens};
 
 const MAX_DEPTH: usize = 100;
 

@@ -7,12 +7,12 @@
 //! HBase: `Bytes.toBytes(BigDecimal)`; Java: `BigDecimal.toString`.
 
 /// Most bytes of a number: formatting longer ones takes disproportionately long.
-const MOST_DIGITS: usize = 4096;
+const MAX_DIGITS: usize = 4096;
 
 /// A `BigDecimal` as Java prints it; `None` for invalid bytes.
 pub(crate) fn decimal_text(bytes: &[u8]) -> Option<String> {
     let (scale, unscaled) = bytes.split_first_chunk::<4>()?;
-    if unscaled.is_empty() || unscaled.len() > MOST_DIGITS {
+    if unscaled.is_empty() || unscaled.len() > MAX_DIGITS {
         return None;
     }
     let (negative, digits) = digits(unscaled);

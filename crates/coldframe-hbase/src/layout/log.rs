@@ -57,7 +57,7 @@ pub(crate) struct LogReader {
 const KEY_BEGIN: usize = 2;
 const REGION_LEN: usize = 32;
 /// How many candidate offsets of a key are tried.
-const MOST_TRIED: usize = 1 << 10;
+const MAX_TRIED: usize = 1 << 10;
 
 fn is_key(bytes: &[u8]) -> bool {
     match bytes.split_first_chunk() {
@@ -184,14 +184,14 @@ impl LogReader {
     /// The start of a whole edit after the one at `begin`. If there is one, a length before it is damaged.
     fn edit_behind(&mut self, begin: u64) -> Result<Option<u64>> {
         let (mut at, mut tried) = (begin.saturating_add(1), 0);
-        while at < self.end && tried < MOST_TRIED {
+        while at < self.end && tried < MAX_TRIED {
             self.at = at;
             let len = self.end.saturating_sub(at).min(WINDOW);
             let Some(bytes) = self.take(len)? else { break };
             let mut windows = bytes.windows(KEY_BEGIN + REGION_LEN).enumerate();
             while let Some((i, _)) = windows.find(|(_, window)| is_key(window)) {
                 tried += 1;
-                if tried > MOST_TRIED {
+                if tried > MAX_TRIED {
                     break;
                 }
                 // A length of one or two bytes precedes it.

@@ -8,7 +8,7 @@
 //!
 //! Order: row, family, qualifier, newest timestamp first, greatest type first, greatest sequence id first, newest file first. As long as
 //! one file's cells precede the rows of all others (always if files do not overlap, and mostly within a row), they are taken as a
-//! [`Run`](super::heads::Run), without comparisons.
+//! [`Run`](super::merge_heap::Run), without comparisons.
 //!
 //! An unreadable block costs its cells. The cells that other files have of its rows may be outdated or deleted, so they are dropped as
 //! well, unless everything stored is requested.
@@ -21,8 +21,8 @@ use coldframe_core::{BatchIter, Damage, DamageLog, DecodeUnit, Error, Fault, OnE
 use coldframe_hfile::{Cell, Columns, Passed, Room, RowOrder};
 
 use super::feed::{Blocks, Cells, Origin, Piece};
-use super::heads::{Ended, Heads};
 use super::lost::{self, LostRows};
+use super::merge_heap::{Ended, MergeHeap};
 use super::mob::{self, MobFiles};
 use super::pivot::Wide;
 use super::sight::{Sight, Together, VisibilityRules};
@@ -286,7 +286,7 @@ impl Merge {
         // The blocks are kept alive here while the offsets in them change.
         let cells: Vec<Bytes> = current.iter().map(|c| c.cells.clone()).collect();
         let origins: Vec<Origin> = blocks.iter().map(|blocks| blocks.origin().clone()).collect();
-        let mut heads = match Heads::new(order, &origins, &cells, current.iter().map(|c| c.at)) {
+        let mut heads = match MergeHeap::new(order, &origins, &cells, current.iter().map(|c| c.at)) {
             Ok(heads) => heads,
             Err(ended) => return Ok(ended.into()),
         };

@@ -10,9 +10,9 @@
 //! | [`mob`] | values in MOB files |
 
 pub(crate) mod feed;
-mod heads;
 mod lost;
 pub(crate) mod merge;
+mod merge_heap;
 pub(crate) mod mob;
 pub(crate) mod new_versions;
 pub(crate) mod pivot;

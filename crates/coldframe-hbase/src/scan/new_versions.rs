@@ -16,7 +16,7 @@ use coldframe_hfile::kinds::{DELETE, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY
 use coldframe_hfile::{Cell, Passed, Policy};
 
 /// Most markers tracked for a row and family: each column starts with a copy of them.
-const MOST_MARKERS: usize = 1 << 12;
+const MAX_MARKERS: usize = 1 << 12;
 
 /// A marker of a whole column or family, and what was deleted and counted before it. A sentinel ends the list.
 #[derive(Clone, Debug)]
@@ -94,9 +94,9 @@ impl NewVersions {
 
     fn mark(&mut self, cell: &Cell<'_>) -> Result<()> {
         self.markers += 1;
-        if self.markers > MOST_MARKERS {
+        if self.markers > MAX_MARKERS {
             let message = format!(
-                "more than {MOST_MARKERS} delete markers in a row of a family with NEW_VERSION_BEHAVIOR"
+                "more than {MAX_MARKERS} delete markers in a row of a family with NEW_VERSION_BEHAVIOR"
             );
             return Err(Error::unsupported(message));
         }

@@ -19,7 +19,7 @@ use crate::columns::wide::{REST, ROW, Stored, WideTable};
 /// Bytes of values after which a batch is returned.
 const BATCH_BYTES: usize = 32 << 20;
 /// Most bytes that an array's offsets can address.
-const MOST_BYTES: usize = 0x7fff_ffff;
+const MAX_BYTES: usize = 0x7fff_ffff;
 
 /// The values of a column.
 #[derive(Debug)]
@@ -246,7 +246,7 @@ impl Wide {
         if let Some((_, rest)) = &mut self.rest {
             let name = [cell.family, b":", cell.qualifier].concat();
             // A row is in one batch however long it is; the builders would panic on offset overflow.
-            let fits = |held: &[u8], more: usize| held.len().saturating_add(more) <= MOST_BYTES;
+            let fits = |held: &[u8], more: usize| held.len().saturating_add(more) <= MAX_BYTES;
             if !fits(rest.keys().values_slice(), name.len()) || !fits(rest.values().values_slice(), size) {
                 return Err(Error::unsupported("a row whose other columns take more than 2 GiB"));
             }

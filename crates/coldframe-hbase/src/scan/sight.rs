@@ -3,7 +3,7 @@
 use coldframe_core::Result;
 use coldframe_hfile::{Cell, Columns, Coordinates, Passed, Policy, Step, Tags, Visibility};
 
-use super::heads::Run;
+use super::merge_heap::Run;
 use super::new_versions::NewVersions;
 use super::pivot::Wide;
 use crate::layout::policy::Family;

@@ -18,7 +18,7 @@ use coldframe_encoding::Cursor;
 use coldframe_encoding::{Error, Limits, Result};
 
 use crate::layout::cell::row_of;
-use crate::layout::heads::Heads;
+use crate::layout::key_prefixes::KeyPrefixes;
 use crate::layout::order::RowOrder;
 
 /// The length of the part after the root entries of a multi-level index.
@@ -49,7 +49,7 @@ pub(crate) struct IndexBlock {
     bytes: Bytes,
     entries: Vec<(BlockRef, Range<usize>)>,
     /// Built at the first search.
-    heads: OnceLock<Option<Heads>>,
+    heads: OnceLock<Option<KeyPrefixes>>,
 }
 
 impl IndexBlock {
@@ -170,7 +170,7 @@ impl IndexBlock {
 
     /// The entry of the last block whose row is before `row`; else the first one.
     pub(crate) fn last_before_row(&self, order: RowOrder, row: &[u8]) -> usize {
-        let heads = self.heads.get_or_init(|| Heads::new((0..self.len()).map(|i| self.row(i))));
+        let heads = self.heads.get_or_init(|| KeyPrefixes::new((0..self.len()).map(|i| self.row(i))));
         match heads {
             Some(heads) if order == RowOrder::Bytes => heads.lower_bound(0, row, |i| self.row(i)),
             _ => {

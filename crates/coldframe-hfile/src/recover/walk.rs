@@ -13,7 +13,7 @@ const WINDOW: u64 = 256 << 10;
 /// How many bytes are searched for a magic at a time: few, so that a short search does not read another window.
 const STRETCH: u64 = 4 << 10;
 /// After this many stretches of damage, one stretch extends to the next block with cells or file info.
-const MOST_DAMAGE: usize = 1024;
+const MAX_DAMAGE: usize = 1024;
 
 /// An item that a walk finds.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ impl BlockWalk {
             Err(e) if e.is_damage() => {
                 self.at = self.resume(at + 1)?;
                 self.damage += 1;
-                if self.damage > MOST_DAMAGE {
+                if self.damage > MAX_DAMAGE {
                     self.pass_over()?;
                 }
                 Ok(Some(Step::Damage(at..self.at, e)))

@@ -10,7 +10,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
-use coldframe_core::arrays::blocks::{Blocks, MOST_KEPT};
+use coldframe_core::arrays::blocks::{Blocks, MAX_KEPT};
 use coldframe_core::projection::prune;
 use coldframe_core::{Error, Result, arrow_error};
 
@@ -19,16 +19,16 @@ use crate::layout::kinds::type_name;
 use crate::options::View;
 use crate::scan::binary::Binary;
 use crate::scan::names::names_type;
-use crate::scan::strings::{MOST_BYTES, Strings, TagLists, not_text, tag_fields};
+use crate::scan::strings::{MAX_BYTES, Strings, TagLists, not_text, tag_fields};
 
 /// Bytes after which a batch is returned, whatever its rows: few enough that the consumer finds it in the caches.
 const BATCH_BYTES: usize = 4 << 20;
 
 /// Bytes of blocks after which a batch is returned: those of the next ones would be copied.
-const MOST_BLOCK_BYTES: usize = MOST_KEPT / 2;
+const MAX_BLOCK_BYTES: usize = MAX_KEPT / 2;
 
 /// Most cells that wait to be appended together: few enough that they are in the nearest cache.
-const MOST_WAITING: usize = 64;
+const MAX_WAITING: usize = 64;
 
 /// The columns of a view, with families and qualifiers as dictionaries if asked for.
 pub fn schema_of(view: View, type_names: bool, dictionary: bool) -> SchemaRef {
@@ -350,7 +350,7 @@ impl Parts {
         if let Some(keys) = &self.key {
             keys.check_text(row, "key")?;
         }
-        if self.widest() > MOST_BYTES {
+        if self.widest() > MAX_BYTES {
             return Err(Error::unsupported("a block whose cells take more than 2 GiB in one column"));
         }
         Ok(())
@@ -481,7 +481,7 @@ impl Columns {
         self.count_bytes(cell)?;
         waiting.push(*cell);
         self.waiting = waiting.len();
-        if self.waiting < MOST_WAITING { Ok(()) } else { self.append_waiting(waiting) }
+        if self.waiting < MAX_WAITING { Ok(()) } else { self.append_waiting(waiting) }
     }
 
     /// Appends the cells that wait.
@@ -505,7 +505,7 @@ impl Columns {
     fn count_bytes(&mut self, cell: &Cell<'_>) -> Result<()> {
         let key = cell.row.len() + cell.family.len() + cell.qualifier.len();
         let size = key.saturating_add(cell.value.len()).saturating_add(cell.tags.len());
-        if size > MOST_BYTES - 2 * BATCH_BYTES {
+        if size > MAX_BYTES - 2 * BATCH_BYTES {
             return Err(Error::unsupported("a cell of 2 GiB"));
         }
         self.taken = self.taken.saturating_add(size);
@@ -540,8 +540,8 @@ impl Columns {
         let widest = self.parts.widest();
         rows.saturating_add(self.last) > self.batch_rows
             || widest >= BATCH_BYTES
-            || self.parts.blocks.bytes() >= MOST_BLOCK_BYTES
-            || widest.saturating_add(bytes) > MOST_BYTES
+            || self.parts.blocks.bytes() >= MAX_BLOCK_BYTES
+            || widest.saturating_add(bytes) > MAX_BYTES
     }
 
     /// Whether nothing was appended since the last batch.

@@ -15,7 +15,7 @@ use crate::scan::strings::Strings;
 use crate::scan::visible::is_same;
 
 /// The entries of a batch are kept for the next one if they are at most this many.
-const MOST_KEPT: usize = 4096;
+const MAX_KEPT: usize = 4096;
 
 /// The type of a column that [`Names`] collects.
 pub(crate) fn names_type() -> DataType {
@@ -119,7 +119,7 @@ impl Names {
         };
         let keys = Int32Array::from(std::mem::take(&mut self.keys));
         let array = DictionaryArray::try_new(keys, made.clone()).map_err(arrow_error)?;
-        match self.entries.len() <= MOST_KEPT {
+        match self.entries.len() <= MAX_KEPT {
             true => self.made = Some(made),
             false => *self = Self::default(),
         }
@@ -161,8 +161,8 @@ mod tests {
     #[test]
     fn many_entries_are_not_kept() {
         let mut names = Names::default();
-        (0..=MOST_KEPT).for_each(|n| names.push(n.to_string().as_bytes()));
-        assert_eq!(names.finish().unwrap().values().len(), MOST_KEPT + 1);
+        (0..=MAX_KEPT).for_each(|n| names.push(n.to_string().as_bytes()));
+        assert_eq!(names.finish().unwrap().values().len(), MAX_KEPT + 1);
         names.push(b"x");
         assert_eq!(values(&names.finish().unwrap()), [b"x"]);
     }

@@ -11,7 +11,7 @@ use crate::layout::cell::Tags;
 use crate::layout::encoding::put;
 
 /// Most bytes that 32-bit offsets can address.
-pub(crate) const MOST_BYTES: usize = 0x7fff_ffff;
+pub(crate) const MAX_BYTES: usize = 0x7fff_ffff;
 
 /// Collects byte strings.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ use crate::layout::encoding::put;
 use crate::layout::kinds::{DELETE, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, PUT};
 
 /// Most timestamps of deleted versions kept for a family in one row: some 24 MiB.
-const MOST_MARKERS: usize = 1 << 20;
+const MAX_MARKERS: usize = 1 << 20;
 
 /// Which cells of a family are visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -234,8 +234,8 @@ impl Visibility {
 
     /// Notes a timestamp at which a version of the family is deleted.
     fn delete_family_version(&mut self, time: i64) -> Result<()> {
-        if self.family_versions.len() >= MOST_MARKERS && !self.family_versions.contains(&time) {
-            let message = format!("more than {MOST_MARKERS} deleted versions of a family in one row");
+        if self.family_versions.len() >= MAX_MARKERS && !self.family_versions.contains(&time) {
+            let message = format!("more than {MAX_MARKERS} deleted versions of a family in one row");
             return Err(Error::unsupported(message));
         }
         self.family_versions.insert(time);

@@ -19,7 +19,7 @@ use super::blocks::{BlockLocation, Blocks};
 use crate::layout::block::BlockType;
 
 /// More levels than any file needs. The bound ends the loop whatever the keys.
-const MOST_LEVELS: u32 = 16;
+const MAX_LEVELS: u32 = 16;
 
 struct IndexEntry {
     key: Vec<u8>,
@@ -163,7 +163,7 @@ impl Index {
             self.put_middle(&mut behind)?;
             while self.root.root_bytes > self.leaf_size
                 && self.root.entries.len() > self.least_entries
-                && levels < MOST_LEVELS
+                && levels < MAX_LEVELS
             {
                 self.root = self.write_intermediate(blocks)?;
                 levels += 1;

@@ -10,7 +10,7 @@ use super::schema::{Schema, Type, TypeId};
 /// Most values of a datum per byte, in addition to those of the schema.
 const VALUES_A_BYTE: u64 = 4;
 /// Most values of an array whose items take no bytes.
-const MOST_WITHOUT_BYTES: u64 = 4096;
+const MAX_WITHOUT_BYTES: u64 = 4096;
 
 /// A value. Text and bytes are borrowed from the input.
 #[derive(Clone, Debug, PartialEq)]
@@ -302,7 +302,7 @@ pub(crate) fn read_blocks<'a>(
         }
         total = total.saturating_add(count.unsigned_abs());
         if without_bytes > 0 {
-            let bound = Limits { max_unit_rows: limits.max_unit_rows.min(MOST_WITHOUT_BYTES), ..*limits };
+            let bound = Limits { max_unit_rows: limits.max_unit_rows.min(MAX_WITHOUT_BYTES), ..*limits };
             bound.unit_rows(
                 "values of an Avro array that take no bytes",
                 total.saturating_mul(without_bytes),

@@ -21,9 +21,9 @@ use coldframe::{Error, Result, arrow_error};
 use super::{Request, Table};
 
 /// So many partitions are reported however small they are: a task each costs less than the shuffle.
-const MOST_KEYS: usize = 500;
+const MAX_KEYS: usize = 500;
 /// More of them, if that makes no more tasks than this many times those that sizes alone would make.
-const MOST_TASKS: u64 = 2;
+const MAX_TASKS: u64 = 2;
 
 /// A partition of more tasks than about this many is read faster by these and a shuffle. Also, Spark makes them one task, which keeps
 /// the memory of each one's partial aggregation until it ends: 1 GiB of heap does not suffice for some hundreds.
@@ -67,7 +67,7 @@ impl Table {
         }
         let of_task = target.saturating_add(OPEN_COST);
         let packed = cost / of_task + 1;
-        let too_many = keys.len() > MOST_KEYS && keys.len() as u64 > packed.saturating_mul(MOST_TASKS);
+        let too_many = keys.len() > MAX_KEYS && keys.len() as u64 > packed.saturating_mul(MAX_TASKS);
         let largest = keys.values().max().copied().unwrap_or(0);
         if too_many || largest > of_task.saturating_mul(LARGEST) {
             return Ok(Vec::new());
@@ -191,7 +191,7 @@ mod tests {
     fn partitions_have_tasks_of_their_own_unless_they_are_too_many() {
         let dir = tempfile::tempdir().unwrap();
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/orc/files/types_none.orc");
-        for number in 0..=MOST_KEYS {
+        for number in 0..=MAX_KEYS {
             let folder = dir.path().join(format!("p={number}"));
             std::fs::create_dir(&folder).unwrap();
             std::fs::copy(file, folder.join("a")).unwrap();

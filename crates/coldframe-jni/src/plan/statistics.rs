@@ -15,7 +15,7 @@ use arrow_schema::DataType;
 use coldframe::{ColumnExtremes, Extremes, Result};
 use serde_json::Value as Json;
 
-use super::{MOST_OPENED, Request, Table, json};
+use super::{MAX_OPENED, Request, Table, json};
 
 /// What is known of a column.
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,7 +67,7 @@ impl Table {
         let all = files.fields().len().max(1) as u64;
         let bytes = lengths.map(|all| all.into_iter().fold(0, u64::saturating_add));
         let bytes = bytes.map(|bytes| bytes.saturating_mul(wanted.min(all)) / all);
-        if !of_columns || matching.len() > MOST_OPENED {
+        if !of_columns || matching.len() > MAX_OPENED {
             let rows = match (&*matching, predicate) {
                 ([only], None) => self.dataset.open(*only)?.table.row_count(),
                 _ => None,

@@ -13,7 +13,7 @@ use coldframe::{Extremes, OnError, Result};
 use serde_json::{Value as Json, json};
 
 use super::statistics::ends;
-use super::{MOST_OPENED, Request, Table, json};
+use super::{MAX_OPENED, Request, Table, json};
 use crate::filter::{self, Columns};
 use crate::types;
 
@@ -80,8 +80,8 @@ impl Table {
         let predicate = self.condition(&request)?.map(|condition| condition.bind(&files)).transpose()?;
         let mut asked = self.dataset.matching(predicate.as_ref())?;
         // The first and the last ones: files often lie in the order of their values.
-        if asked.len() > MOST_OPENED {
-            let half = MOST_OPENED / 2;
+        if asked.len() > MAX_OPENED {
+            let half = MAX_OPENED / 2;
             asked.drain(half..asked.len() - half);
         }
         let (first, others) = asked.split_at(asked.len().min(1));

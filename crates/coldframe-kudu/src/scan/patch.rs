@@ -37,14 +37,14 @@ pub(crate) struct Changes<'a> {
 }
 
 /// Column ids above this are refused: the table by id would be too large.
-const MOST_NUMBERED: usize = 1 << 20;
+const MAX_NUMBERED: usize = 1 << 20;
 
 impl<'a> Changes<'a> {
     /// No changes yet to the rows `first..first + rows`, of which `columns` are requested.
     pub(crate) fn new(first: u64, rows: usize, columns: &[Arc<Column>]) -> Result<Self> {
         let numbers = columns.iter().map(|c| usize::try_from(c.id).unwrap_or(0));
         let most = numbers.clone().max().map_or(0, |n| n + 1);
-        if most > MOST_NUMBERED {
+        if most > MAX_NUMBERED {
             return Err(Error::unsupported(format!("a column with the number {}", most - 1)));
         }
         let mut places = vec![None; most];

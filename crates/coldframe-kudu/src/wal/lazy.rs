@@ -17,7 +17,7 @@ use crate::rowset::Reading;
 use crate::tablet::Tablet;
 
 /// Bytes of replayed logs that a table keeps, except that a single larger one is kept.
-const MOST_KEPT: u64 = 128 << 20;
+const MAX_KEPT: u64 = 128 << 20;
 
 /// The logs that a table replayed last.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ impl Kept {
         let mut kept = lock(&self.0);
         kept.push_back(replayed);
         let mut bytes: u64 = kept.iter().map(|r| r.bytes()).sum();
-        while bytes > MOST_KEPT && kept.len() > 1 {
+        while bytes > MAX_KEPT && kept.len() > 1 {
             bytes -= kept.pop_front().map_or(bytes, |r| r.bytes());
         }
     }

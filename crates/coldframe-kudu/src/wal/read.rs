@@ -28,7 +28,7 @@ use crate::store::segments::open_segment;
 use crate::tablet::Tablet;
 
 /// With more holes than this, nothing after the last one is known.
-const MOST_HOLES: usize = 256;
+const MAX_HOLES: usize = 256;
 
 /// What was flushed, according to the super block.
 #[derive(Debug)]
@@ -262,7 +262,7 @@ impl Reader<'_> {
     }
 
     fn hole_of(&mut self, place: &SegmentFile, bytes: Range<u64>, structure: &str, e: &Error) {
-        if self.log.holes.len() >= MOST_HOLES {
+        if self.log.holes.len() >= MAX_HOLES {
             self.log.riddled = true;
             return;
         }

@@ -33,7 +33,7 @@ pub(crate) use self::text::stored_dictionary;
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::{Column, Kind};
 use crate::scan::rle::bytes::BitRle;
-use crate::scan::stream::Stand;
+use crate::scan::stream::StreamPosition;
 
 /// Decodes one column of a stripe.
 pub(crate) trait ColumnReader: Send + Sync {
@@ -46,7 +46,7 @@ pub(crate) trait ColumnReader: Send + Sync {
     }
 
     /// Where it is in its streams and those of the columns inside it.
-    fn stands(&self, into: &mut Vec<Stand>);
+    fn stands(&self, into: &mut Vec<StreamPosition>);
 
     /// Which values of the rows that were read last are not what their column's type can hold, here or inside.
     fn misread(&self, into: &mut Vec<Misread>) {
@@ -105,7 +105,7 @@ impl ColumnReader for Named {
         self.reader.skip(rows, parent).map_err(|e| e.within(self.name.clone()))
     }
 
-    fn stands(&self, into: &mut Vec<Stand>) {
+    fn stands(&self, into: &mut Vec<StreamPosition>) {
         let first = into.len();
         self.reader.stands(into);
         for stand in into.iter_mut().skip(first).filter(|stand| stand.column.is_none()) {
@@ -132,7 +132,7 @@ struct Validity {
 }
 
 impl Present {
-    fn stands(&self, into: &mut Vec<Stand>) {
+    fn stands(&self, into: &mut Vec<StreamPosition>) {
         into.extend(self.0.as_ref().map(|bits| bits.stand(StreamKind::Present)));
     }
 

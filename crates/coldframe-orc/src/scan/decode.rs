@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::Field;
-use coldframe_core::salvage::{MOST_BATCH_BYTES, without_rows};
+use coldframe_core::salvage::{MAX_BATCH_BYTES, without_rows};
 use coldframe_core::{Change, Damage, Error, ErrorKind, OnError, Result, arrow_error, threads};
 
 use super::column::dictionary::Dictionaries;
@@ -20,7 +20,7 @@ use super::column::{self, ColumnReader, Misread};
 use super::fetched;
 use super::job::{Run, ScanShared, StripeJob, stored_bytes};
 use super::rle::bytes::BitRle;
-use super::stream::Stand;
+use super::stream::StreamPosition;
 use crate::layout::compression::Compression;
 use crate::layout::index::Positions;
 use crate::layout::stripe::StreamKind;
@@ -296,7 +296,7 @@ impl StripeBatches {
     fn each_reader(
         &self,
         current: &Current,
-        wrong: impl Fn(&[Stand], &Column, &Field) -> Result<Option<usize>>,
+        wrong: impl Fn(&[StreamPosition], &Column, &Field) -> Result<Option<usize>>,
     ) -> Result<(), (usize, Error)> {
         let mut stands = Vec::new();
         let columns = current.readers.iter().zip(&self.scan.columns).enumerate();
@@ -548,7 +548,7 @@ impl StripeBatches {
 /// How many rows to read at once where `rows` took too much: as many as should fit, and no more than half.
 fn fewer_rows(e: &Error, rows: usize) -> usize {
     let ErrorKind::BatchTooLong { asked, .. } = e.kind() else { return (rows / 2).max(1) };
-    let fit = (rows as u64).saturating_mul(MOST_BATCH_BYTES) / (*asked).max(1);
+    let fit = (rows as u64).saturating_mul(MAX_BATCH_BYTES) / (*asked).max(1);
     usize::try_from(fit).unwrap_or(usize::MAX).min(rows / 2).max(1)
 }
 

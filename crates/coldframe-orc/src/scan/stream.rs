@@ -28,7 +28,7 @@ const FEW: u64 = 16;
 /// The position of a reader in a stream, in a form that two readers opened at different positions can
 /// compare.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stand {
+pub(crate) struct StreamPosition {
     /// The column; its reader fills it in.
     pub(crate) column: Option<usize>,
     /// Which stream.
@@ -42,7 +42,7 @@ pub(crate) struct Stand {
     pub(crate) more: bool,
 }
 
-impl Stand {
+impl StreamPosition {
     /// Whether both read the same value next.
     pub(crate) fn is_with(&self, other: &Self) -> bool {
         (self.kind, self.place, self.left) == (other.kind, other.place, other.left)
@@ -188,7 +188,7 @@ impl ByteStream {
     }
 
     /// Its position.
-    pub(crate) fn stand(&self, kind: StreamKind) -> Stand {
+    pub(crate) fn stand(&self, kind: StreamKind) -> StreamPosition {
         let left = self.at_hand() as u64;
         let place = match self.compression.algorithm {
             Algorithm::None => (self.offset + (self.stored.len() as u64).saturating_sub(left), 0),
@@ -199,7 +199,7 @@ impl ByteStream {
             }
         };
         let more = left > 0 || self.next < self.stored.len();
-        Stand { column: None, kind, place, left: (0, 0), more }
+        StreamPosition { column: None, kind, place, left: (0, 0), more }
     }
 
     /// Notes that the chunk at [`Self::next`], with `length` bytes, is opened.

@@ -30,7 +30,7 @@ use crate::layout::row_group::RowGroup;
 
 /// Most rows decoded at once: whatever the batch size, no more lengths than this are expanded before the file has
 /// shown that it has them.
-const MOST_ROWS: usize = 1 << 20;
+const MAX_ROWS: usize = 1 << 20;
 
 /// Limit for the rows of a batch while their cells are empty: empty cells take no bytes in the file.
 const EMPTY_BYTES: u64 = 64 << 20;
@@ -56,7 +56,7 @@ impl DecodeGroup {
             .filter_map(|i| group.key.columns.get(i))
             .fold(0, |sum, column| sum.saturating_add(column.disk_len));
         let bounded = EMPTY_BYTES.saturating_add(on_disk.saturating_mul(4)) / decoders.row_bytes;
-        let bounded = usize::try_from(bounded).unwrap_or(usize::MAX).clamp(1, MOST_ROWS);
+        let bounded = usize::try_from(bounded).unwrap_or(usize::MAX).clamp(1, MAX_ROWS);
         let batch_rows = request.scan.batch_rows.min(bounded);
         let most_rows = if decoders.at_once { bounded } else { batch_rows };
         let (on_error, damage) = (request.scan.on_error, request.damage.clone());
@@ -151,7 +151,7 @@ impl DecodeGroup {
         let data = self.decoders.decompress(key, disk)?;
         let rows = usize::try_from(self.group.key.rows).unwrap_or(usize::MAX);
         // Run-length coded empty cells can be any number: they are not expanded all at once unless needed.
-        let shown = data.len().saturating_add(key.lengths.len()).min(MOST_ROWS);
+        let shown = data.len().saturating_add(key.lengths.len()).min(MAX_ROWS);
         if rows > self.most_rows.max(shown) {
             let (cells, bytes) = count_cells(&key.lengths)?;
             self.compare(cells, bytes, &data)?;

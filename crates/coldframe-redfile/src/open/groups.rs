@@ -63,10 +63,10 @@ impl Chunk {
     /// a claim.
     pub(crate) fn unpacked(&self) -> u64 {
         /// More than any codec of the format can expand.
-        const MOST_EXPANSION: u64 = 1040;
+        const MAX_EXPANSION: u64 = 1040;
         let stored = self.range.end.saturating_sub(self.range.start);
         let stated = self.metadata.as_ref().map_or(0, |m| m.total_uncompressed_size.unsigned_abs());
-        stored.max(stated.min(stored.saturating_mul(MOST_EXPANSION)))
+        stored.max(stated.min(stored.saturating_mul(MAX_EXPANSION)))
     }
 }
 

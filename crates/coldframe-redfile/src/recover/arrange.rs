@@ -23,7 +23,7 @@ use crate::pages::walk::Page;
 use crate::schema::Schema;
 
 /// Most chunks tried: beyond that, the file is hostile or too ambiguous.
-const MOST_TRIES: u64 = 50_000_000;
+const MAX_TRIES: u64 = 50_000_000;
 /// Where a file with a single column may be cut into row groups.
 const GROUP_BYTES: u64 = 50 << 20;
 
@@ -305,7 +305,7 @@ impl<'a> Pages<'a> {
 
     fn try_one(&mut self) -> Result<()> {
         self.tries += 1;
-        if self.tries > MOST_TRIES {
+        if self.tries > MAX_TRIES {
             return Err(Error::unsupported(
                 "a file whose pages can be arranged in too many ways; the option `row_group_rows` leaves fewer",
             ));

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::DataType;
 use bytes::Bytes;
-use coldframe_core::salvage::{Fate, Loss, MOST_BATCH_BYTES, Salvage, Stretch, fitting};
+use coldframe_core::salvage::{Fate, Loss, MAX_BATCH_BYTES, Salvage, Stretch, fitting};
 use coldframe_core::{BatchIter, DecodeUnit, Error, ErrorContext, OnError, Result, arrow_error};
 use coldframe_encoding::codec::Decompressor;
 
@@ -27,7 +27,7 @@ use crate::pages::walk::PageWalk;
 
 /// How often a row group is read again to find rows that cannot be assembled: after that, a batch with such a row is
 /// lost as a whole.
-const MOST_SEARCHES: u32 = 10_000;
+const MAX_SEARCHES: u32 = 10_000;
 
 /// A row group to decode.
 pub(crate) struct DecodeGroup {
@@ -96,10 +96,10 @@ impl DecodeGroup {
         let stretches = salvage.stretches(0..group.rows);
         // Batches are shortened before reading if rows are long on average.
         let row = (unpacked / group.rows.max(1)).max(width).max(1);
-        let most_rows = usize::try_from(MOST_BATCH_BYTES / row).unwrap_or(usize::MAX);
+        let most_rows = usize::try_from(MAX_BATCH_BYTES / row).unwrap_or(usize::MAX);
         let batch_rows = scan.batch_rows.min(most_rows.max(1));
-        may_retry |= unpacked > MOST_BATCH_BYTES;
-        let search = Search { rows: batch_rows, left: MOST_SEARCHES, found: None };
+        may_retry |= unpacked > MAX_BATCH_BYTES;
+        let search = Search { rows: batch_rows, left: MAX_SEARCHES, found: None };
         Ok(Batches { scan, group, readers, stretches, salvage, decompressor, batch_rows, may_retry, search })
     }
 }

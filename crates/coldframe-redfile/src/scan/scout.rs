@@ -20,7 +20,7 @@ use arrow_buffer::BooleanBuffer;
 use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
-use coldframe_core::salvage::{Fate, MOST_BATCH_BYTES};
+use coldframe_core::salvage::{Fate, MAX_BATCH_BYTES};
 use coldframe_core::{BatchIter, DecodeUnit, Divided, Result, arrow_error};
 
 use super::decode::{Batches, DecodeGroup, Failed};
@@ -127,7 +127,7 @@ fn of_rows(batch: &RecordBatch, passing: &BooleanBuffer) -> Result<RecordBatch> 
 fn together(parts: Vec<RecordBatch>) -> Result<Vec<RecordBatch>> {
     let bytes: usize = parts.iter().map(RecordBatch::get_array_memory_size).sum();
     match parts.first() {
-        Some(first) if parts.len() > 1 && bytes as u64 <= MOST_BATCH_BYTES => {
+        Some(first) if parts.len() > 1 && bytes as u64 <= MAX_BATCH_BYTES => {
             Ok(vec![concat_batches(&first.schema(), &parts).map_err(arrow_error)?])
         }
         _ => Ok(parts),

@@ -67,7 +67,7 @@ impl Pages {
 }
 
 /// Maximum entries of a page, whatever their size: a run of nulls takes no bytes.
-const MOST_ENTRIES: usize = 1 << 30;
+const MAX_ENTRIES: usize = 1 << 30;
 
 /// A generous bound for what a page takes beyond its levels and values: its header, lengths, last bytes of
 /// levels.
@@ -134,7 +134,7 @@ impl Column {
                 None => (0, entries.end - at),
                 Some(levels) => (levels.first().copied().unwrap_or_default(), run_length(levels)),
             };
-            let run = run.min(MOST_ENTRIES - self.entries);
+            let run = run.min(MAX_ENTRIES - self.entries);
             let values_per_entry = usize::from(level == self.max_definition);
             self.definition.extend(level, 0); // closes the previous run
             let levels_counted = self.definition.counted_bytes();
@@ -152,7 +152,7 @@ impl Column {
             self.entries += taken;
             at += taken;
             value += taken * values_per_entry;
-            if full || self.entries >= MOST_ENTRIES {
+            if full || self.entries >= MAX_ENTRIES {
                 self.write_page(leaf, page_at..at, page_value..value, pages)?;
                 (page_at, page_value) = (at, value);
             }

@@ -9,7 +9,7 @@ use coldframe_core::options::Strings;
 use coldframe_core::types::views;
 use coldframe_core::{Damage, Error, ErrorKind, OnError, Result, Scan, TableFile};
 
-use super::toll::Toll;
+use super::allowed_loss::AllowedLoss;
 use crate::layout;
 use crate::rows::{self, Outcome, as_text};
 
@@ -94,11 +94,11 @@ pub(crate) struct Rules {
     pub(crate) targets: Vec<u64>,
 }
 
-/// Checks one damaged file (or, with `Toll::none()`, a healthy one) against the laws.
+/// Checks one damaged file (or, with `AllowedLoss::none()`, a healthy one) against the laws.
 pub(crate) struct Judge<'a> {
     pub(crate) rules: &'a Rules,
     pub(crate) truth: &'a Truth,
-    pub(crate) toll: Toll,
+    pub(crate) toll: AllowedLoss,
     pub(crate) what: String,
     pub(crate) complaints: &'a mut Complaints,
 }
@@ -181,7 +181,7 @@ impl Judge<'_> {
         }
         let told = table.metadata().and_then(|_| table.statistics());
         if let Err(e) = told
-            && (!e.is_damage() || self.toll == Toll::none())
+            && (!e.is_damage() || self.toll == AllowedLoss::none())
         {
             self.complain(format!("metadata or statistics: {e}"));
         }

@@ -15,11 +15,11 @@ pub(crate) const SPLIT_BYTES: u64 = 8 << 20;
 
 /// Decoded bytes that may be buffered, for each thread and in total.
 const WAITING_BYTES: u64 = 32 << 20;
-const MOST_WAITING_BYTES: u64 = 512 << 20;
+const MAX_WAITING_BYTES: u64 = 512 << 20;
 
 /// The buffer size for this many threads.
 pub(crate) fn waiting_bytes(threads: usize) -> u64 {
-    WAITING_BYTES.saturating_mul(threads as u64).min(MOST_WAITING_BYTES)
+    WAITING_BYTES.saturating_mul(threads as u64).min(MAX_WAITING_BYTES)
 }
 
 /// What was lost of a file.

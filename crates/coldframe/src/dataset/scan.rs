@@ -22,7 +22,7 @@ use crate::opened::Opened;
 pub const SPLIT_BYTES: u64 = 128 << 20;
 
 /// Splits carry the bytes that were read to open their file, unless these are more than this.
-const MOST_RECORDED: usize = 256 << 10;
+const MAX_RECORDED: usize = 256 << 10;
 
 /// How many files of a remote store are read at once, even if the machine has fewer processors: most of them
 /// wait.
@@ -296,7 +296,7 @@ impl ScanBuilder {
         let found = file.table.matching_splits(self.split_bytes, filter).map_err(|e| file.named(e))?;
         let Some(Matching { splits: cut, pruned }) = found else { return Ok(None) };
         let mut split_file = self.dataset.split_file(at, Some(&file))?;
-        if split_file.recorded.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() > MOST_RECORDED {
+        if split_file.recorded.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() > MAX_RECORDED {
             split_file.recorded = Arc::default();
         }
         Ok(Some((Split::of_cut(split_file, &file, cut)?, pruned)))

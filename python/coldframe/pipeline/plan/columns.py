@@ -16,15 +16,15 @@ import pyarrow as pa
 from coldframe._coldframe import SchemaError, UnsupportedError
 from coldframe.pipeline.plan.exchange import GONE, LEFT_OUT
 from coldframe.pipeline.plan.plan_files import decoded, partition_values, schema_id, table_schema
-from coldframe.pipeline.plan.table_work import Due, Fail, TableWork, due_of
+from coldframe.pipeline.plan.table_work import Fail, Pending, TableWork, due_of
 from coldframe.pipeline.records import describe
+from coldframe.pipeline.sink.targets import Target
 from coldframe.pipeline.state.journal import State
 from coldframe.pipeline.state.scratch import Rows
-from coldframe.pipeline.target.targets import Target
 from coldframe.widening import shape_of, unified
 
 _METASTORE = "the metastore's definition"
-Planner = Callable[[TableWork, Rows[Due]], None]
+Planner = Callable[[TableWork, Rows[Pending]], None]
 """Plans files of a table: those that can be opened are `planned` from then on."""
 
 
@@ -155,7 +155,7 @@ class _Outdated:
         self._state, self._target = state, target
         self._known: dict[str, bool] = {}
 
-    def has(self, due: Due) -> bool:
+    def has(self, due: Pending) -> bool:
         """Whether a converted file is outdated."""
         if not due.has_parts or due.written == self._now:
             return False

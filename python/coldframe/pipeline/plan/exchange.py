@@ -15,12 +15,12 @@ from fnmatch import fnmatchcase
 
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.layouts import unreadable
-from coldframe.pipeline.plan.table_work import Due, TableWork, due_of
+from coldframe.pipeline.plan.table_work import Pending, TableWork, due_of
 from coldframe.pipeline.records import Committed, SourceFile
+from coldframe.pipeline.sink.targets import Target
 from coldframe.pipeline.source.inventory import Inventory
 from coldframe.pipeline.state.journal import Journal
 from coldframe.pipeline.state.scratch import Rows
-from coldframe.pipeline.target.targets import Target
 
 GONE = "whose source is gone"
 LEFT_OUT = "whose source this run leaves out, or could not read"
@@ -49,7 +49,7 @@ class Absence:
         """Whether a source that the run covers is gone."""
         return self.of(source) == GONE and self._selection.takes(source)
 
-    def others(self, work: TableWork, journal: Journal) -> Iterator[Due]:
+    def others(self, work: TableWork, journal: Journal) -> Iterator[Pending]:
         """Earlier results of a table that this run does not cover."""
         for entry in journal.done.of_table(work.table.path):
             source = entry.source
@@ -79,7 +79,7 @@ class Exchange:
     def settle(self, work: TableWork) -> bool:
         """Decides. Returns whether earlier results are replaced, other than those of changed files."""
         work.report.on_vanished = self.options.on_vanished
-        beside: Due | None = None
+        beside: Pending | None = None
         if self.journal.done.sources_of(work.table.path) > work.known + len(work.vanished):
             for due in self.absence.others(work, self.journal):
                 work.stays.append(due)
@@ -120,7 +120,7 @@ class Exchange:
 
 
 def _why_not_removed(
-    work: TableWork, journal: Journal, options: Options, absence: Absence, beside: Due | None
+    work: TableWork, journal: Journal, options: Options, absence: Absence, beside: Pending | None
 ) -> str:
     """Why rows of vanished sources are not removed although that was requested."""
     if beside is not None:
@@ -164,7 +164,7 @@ def _brake(work: TableWork, journal: Journal, options: Options, absence: Absence
     )
 
 
-def _withhold(work: TableWork, journal: Journal, blocked: str, beside: Due | None) -> None:
+def _withhold(work: TableWork, journal: Journal, blocked: str, beside: Pending | None) -> None:
     """Takes nothing new or changed; restores earlier results that are lost."""
     first = work.vanished[0] if work.vanished else beside
     if first is None:
@@ -180,7 +180,7 @@ def _withhold(work: TableWork, journal: Journal, blocked: str, beside: Due | Non
                 _leave(work, due, journal, f"not converted: {why}")
 
 
-def _leave(work: TableWork, due: Due, journal: Journal, reason: str) -> None:
+def _leave(work: TableWork, due: Pending, journal: Journal, reason: str) -> None:
     """Does not convert a file in this run: the result of an earlier one stays."""
     work.refuse(due, reason)
     before = journal.done.look_up(due.file.relative)
@@ -217,7 +217,7 @@ def _keep_together(work: TableWork, journal: Journal, gone: set[str]) -> None:
                 )
 
 
-def _which(due: Due) -> str:
+def _which(due: Pending) -> str:
     return "which is gone" if due.why == GONE else due.why
 
 
@@ -240,6 +240,6 @@ def _convert_mates(work: TableWork, journal: Journal, gone: set[str]) -> bool:
             if due.shared in gone:
                 dues.discard(due.file.relative)
                 work.files.discard(due.file.relative)
-                work.work.append(Due(due.file, due.key, again=True))
+                work.work.append(Pending(due.file, due.key, again=True))
                 found = found or dues is work.done
     return found

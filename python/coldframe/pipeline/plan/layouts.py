@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from coldframe.pipeline.plan.table_work import Due, TableWork
+from coldframe.pipeline.plan.table_work import Pending, TableWork
 from coldframe.pipeline.records import SourceFile
+from coldframe.pipeline.sink.targets import Target
 from coldframe.pipeline.state.journal import Journal
-from coldframe.pipeline.target.targets import Target
 
 _Shape = tuple[str, ...]
 
@@ -52,7 +52,7 @@ def _above(path: str) -> Iterator[str]:
         yield path
 
 
-def unreadable(work: TableWork, target: Target) -> Iterator[tuple[Due, str]]:
+def unreadable(work: TableWork, target: Target) -> Iterator[tuple[Pending, str]]:
     """Files that would make a table unreadable as a whole, with reasons."""
     rivals = _shapes(_written(work), target) or _shapes(_new(work), target)
     for due in _new(work):
@@ -68,19 +68,19 @@ def unreadable(work: TableWork, target: Target) -> Iterator[tuple[Due, str]]:
             yield due, f"not converted: {reason}"
 
 
-def _new(work: TableWork) -> Iterator[Due]:
+def _new(work: TableWork) -> Iterator[Pending]:
     for dues in (work.work, work.held):
         yield from dues
 
 
-def _written(work: TableWork) -> Iterator[Due]:
+def _written(work: TableWork) -> Iterator[Pending]:
     """Earlier results in the target that stay there."""
     drops = set(work.drops)
     for dues in (work.done, work.stays):
         yield from (due for due in dues if due.has_parts and due.file.relative not in drops)
 
 
-def _shapes(dues: Iterator[Due], target: Target) -> dict[_Shape, str]:
+def _shapes(dues: Iterator[Pending], target: Target) -> dict[_Shape, str]:
     """How folders are named, and the first file for each."""
     found: dict[_Shape, str] = {}
     for due in dues:

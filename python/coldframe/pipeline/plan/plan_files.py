@@ -18,14 +18,14 @@ import pyarrow as pa
 import coldframe
 from coldframe._coldframe import ColdframeError, SchemaError, UnsupportedError, formats, parse_columns
 from coldframe.arguments import OpenArguments
-from coldframe.choices import FormatName
 from coldframe.errors import PartialTableWarning
 from coldframe.file import Split, has_masked_columns
 from coldframe.hive.group import columns_of
+from coldframe.literals import FormatName
 from coldframe.options import TYPELESS
 from coldframe.pipeline.file_access import StorageOptions
 from coldframe.pipeline.options import Options
-from coldframe.pipeline.plan.table_work import Due, Fail, TableWork
+from coldframe.pipeline.plan.table_work import Fail, Pending, TableWork
 from coldframe.pipeline.records import Failure, Opened, OpenedFile, PlannedFile, Recorded, SourceFile
 from coldframe.pipeline.report.progress import Progress
 from coldframe.pipeline.scheduling import Scheduler, Threads
@@ -352,7 +352,7 @@ _FILES_A_THREAD = 8
 
 def plan_table(
     work: TableWork,
-    dues: Rows[Due],
+    dues: Rows[Pending],
     *,
     scheduler: Scheduler | None,
     options: Options,

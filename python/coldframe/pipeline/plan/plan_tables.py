@@ -11,9 +11,9 @@ from coldframe.pipeline.plan.plan_files import plan_table
 from coldframe.pipeline.plan.table_work import Fail, TableWork
 from coldframe.pipeline.report.progress import Progress
 from coldframe.pipeline.scheduling import Scheduler
+from coldframe.pipeline.sink.targets import Target
 from coldframe.pipeline.source.directory_logs import SharedByTables
 from coldframe.pipeline.state.journal import State
-from coldframe.pipeline.target.targets import Target
 
 
 def plan_tables(

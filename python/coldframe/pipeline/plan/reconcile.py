@@ -18,18 +18,18 @@ from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.exchange import Absence, Exchange, source_of
 from coldframe.pipeline.plan.layouts import nested
 from coldframe.pipeline.plan.plan_files import key_maker
-from coldframe.pipeline.plan.table_work import Due, TableWork, Works, due_of
+from coldframe.pipeline.plan.table_work import Pending, TableWork, Works, due_of
 from coldframe.pipeline.records import Committed, SourceFile
 from coldframe.pipeline.report.model import FileReport
+from coldframe.pipeline.sink.sinks import ParquetSink
+from coldframe.pipeline.sink.targets import Target
 from coldframe.pipeline.source.identity import is_same_source
 from coldframe.pipeline.source.inventory import Inventory
 from coldframe.pipeline.source.tables import Table
 from coldframe.pipeline.state.journal import Journal
 from coldframe.pipeline.state.stored_files import StoredFiles
-from coldframe.pipeline.target.sinks import ParquetSink
-from coldframe.pipeline.target.targets import Target
 
-__all__ = ["Due", "TableWork", "compare"]
+__all__ = ["Pending", "TableWork", "compare"]
 
 Live = Callable[[Table], "set[str] | None"]
 """The files that a Delta or Iceberg table lists; None where there is no such table."""
@@ -264,7 +264,7 @@ def _sort(
         return False
     sharing.leave(before)
     sharing.leave(waiting)
-    work.work.append(Due(file, keys.of(file), again=again))
+    work.work.append(Pending(file, keys.of(file), again=again))
     return before is not None and bool(before.parts)
 
 

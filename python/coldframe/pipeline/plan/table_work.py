@@ -11,14 +11,14 @@ import pyarrow as pa
 from coldframe.pipeline.file_access import StorageOptions
 from coldframe.pipeline.records import Cause, Committed, PlannedFile, SourceFile
 from coldframe.pipeline.report.model import FileReport, FileReports, TableReport
+from coldframe.pipeline.sink.iceberg_layout import IcebergLayout, Term
 from coldframe.pipeline.source.inventory import packing
 from coldframe.pipeline.source.tables import Table
 from coldframe.pipeline.state.scratch import Rows, Scratch, names
-from coldframe.pipeline.target.iceberg_layout import IcebergLayout, Term
 
 
 @dataclass(frozen=True)
-class Due:
+class Pending:
     """A source file and its key: to be converted, or already converted."""
 
     file: SourceFile
@@ -37,10 +37,10 @@ class Due:
     """If it stays as it is in the target: why this run cannot convert it."""
 
 
-def due_of(file: SourceFile, entry: Committed, why: str = "") -> Due:
+def due_of(file: SourceFile, entry: Committed, why: str = "") -> Pending:
     """A source that was converted."""
     details = entry.details
-    return Due(
+    return Pending(
         file, entry.key, details.schema, details.written, bool(entry.parts), entry.shared_file, why=why
     )
 
@@ -53,18 +53,18 @@ class TableWork:
     report: TableReport
     files: FileReports
     """Those of the report."""
-    work: Rows[Due]
-    done: Rows[Due]
-    held: Rows[Due]
+    work: Rows[Pending]
+    done: Rows[Pending]
+    held: Rows[Pending]
     """Converted by an earlier run, which did not come to publish it."""
-    stays: Rows[Due]
+    stays: Rows[Pending]
     """In the target by earlier runs, and neither looked at nor replaced by this one: its source is gone, left
     out, or withheld. The rest of the table has to fit to it.
     """
     planned: Rows[PlannedFile]
     known: int = 0
     """How many of the sources that are there an earlier run has converted."""
-    vanished: list[Due] = field(default_factory=list)
+    vanished: list[Pending] = field(default_factory=list)
     drops: list[str] = field(default_factory=list)
     """Those of `vanished` that are to be taken out."""
     schema: pa.Schema | None = None
@@ -73,7 +73,7 @@ class TableWork:
     """How it is laid out, where it becomes an Iceberg table and its entry says so."""
     schemas: dict[str, pa.Schema] = field(default_factory=dict)
     """Columns of files that are planned, by their names."""
-    is_outdated: Callable[[Due], bool] = lambda due: False
+    is_outdated: Callable[[Pending], bool] = lambda due: False
     """Whether an earlier result has other types than `schema`, and may not lie beside files of these."""
     refused: bool = False
     """Whether nothing of it may be published: its files do not go together."""
@@ -92,7 +92,7 @@ class TableWork:
         stated = None if self.layout is None else self.layout.file_bytes
         return usual if stated is None else stated
 
-    def refuse(self, due: Due, reason: str) -> None:
+    def refuse(self, due: Pending, reason: str) -> None:
         """Does not convert a file in this run."""
         self.work.discard(due.file.relative)
         self.held.discard(due.file.relative)
@@ -106,14 +106,14 @@ class Works:
         self._scratch, self._root, self._storage_options = Scratch(), root, storage_options
         pack, unpack = packing(root, storage_options)
 
-        def pack_due(due: Due) -> tuple[Any, ...]:
+        def pack_due(due: Pending) -> tuple[Any, ...]:
             return (pack(due.file), *list(vars(due).values())[1:])
 
-        self._due: Rows[Due] = Rows(
+        self._due: Rows[Pending] = Rows(
             self._scratch,
             lambda due: due.file.relative,
             pack_due,
-            lambda row: Due(unpack(row[0]), *row[1:]),
+            lambda row: Pending(unpack(row[0]), *row[1:]),
         )
         self.there = names(self._scratch)
         """The sources that there are."""

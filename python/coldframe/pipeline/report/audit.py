@@ -37,10 +37,10 @@ from coldframe.pipeline.report.safe_list import SafeList
 from coldframe.pipeline.report.table_check import Standing, kind_of, standing
 from coldframe.pipeline.report.verdict import Reason, Verdict, judge_audit
 from coldframe.pipeline.scheduling import in_threads
+from coldframe.pipeline.sink.destination import Destination
+from coldframe.pipeline.sink.sinks import Sink
+from coldframe.pipeline.sink.targets import find_target
 from coldframe.pipeline.state.journal import STATE, State
-from coldframe.pipeline.target.destination import Destination
-from coldframe.pipeline.target.sinks import Sink
-from coldframe.pipeline.target.targets import find_target
 from coldframe.pipeline.work.convert import as_stored, fingerprint
 
 _THREADS = 4

@@ -23,7 +23,7 @@ __all__ = [
     "timeline_chart",
 ]
 
-MOST_MARKS = 200
+MAX_MARKS = 200
 """Damaged places that are marked on one map of a file."""
 
 
@@ -91,7 +91,7 @@ def byte_map(damage: Sequence[Mapping[str, Any]], size: int) -> str:
     if not damage or not size:
         return ""
     marks = []
-    for lost in damage[:MOST_MARKS]:
+    for lost in damage[:MAX_MARKS]:
         left = 100 * min(1.0, int(lost.get("offset") or 0) / size)
         width = min(100 - left, 100 * int(lost.get("length") or 0) / size)
         marks.append(f'<i style="left:min({left:.3f}%,100% - 2px);width:{width:.3f}%"></i>')

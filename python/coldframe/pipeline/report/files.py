@@ -10,17 +10,17 @@ from coldframe.pipeline.report.figures import rows_lost_text
 from coldframe.pipeline.report.model import Report
 from coldframe.pipeline.report.pages import page
 from coldframe.pipeline.report.table_page import table_page
-from coldframe.pipeline.target.destination import HOME, Destination
+from coldframe.pipeline.sink.destination import HOME, Destination
 
 PAGES = f"{HOME}/report"
 RUNS = f"{HOME}/runs.jsonl"
-MOST_RUNS = 1000
+MAX_RUNS = 1000
 """Runs that are remembered."""
 
 
 def write_report(report: Report, destination: Destination) -> None:
     """Writes all files, and deletes the pages of tables that no longer exist."""
-    report.runs = [*_earlier_runs(destination), _run(report)][-MOST_RUNS:]
+    report.runs = [*_earlier_runs(destination), _run(report)][-MAX_RUNS:]
     destination.write(RUNS, "".join(json.dumps(run) + "\n" for run in report.runs).encode())
     destination.write(f"{HOME}/report.json", json.dumps(report.to_json(), indent=1, default=str).encode())
     lines = (

@@ -13,9 +13,9 @@ from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.model import LeftOut
 from coldframe.pipeline.report.table_check import standing
 from coldframe.pipeline.report.verdict import COMPARED, Verdict, may_be_listed
+from coldframe.pipeline.sink.destination import Destination
+from coldframe.pipeline.sink.targets import Target
 from coldframe.pipeline.state.journal import Journal
-from coldframe.pipeline.target.destination import Destination
-from coldframe.pipeline.target.targets import Target
 
 
 def look_again(works: Sequence[TableWork], journal: Journal, target: Target, options: Options) -> None:

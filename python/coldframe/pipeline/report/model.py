@@ -25,14 +25,14 @@ FINE = ("converted", "empty")
 STATUSES = ("converted", "salvaged", "quarantined", "failed", "changed", "withheld", "held", "empty")
 
 
-MOST_NAMED = 1000
+MAX_NAMED = 1000
 """Longest list in report.json; files.jsonl has all files."""
 
 
 def _few(name: str, items: Rows[Any] | list[Any], shown: Callable[[Any], Any] = lambda item: item) -> Json:
     """A list for report.json, and its full length if it is cut."""
-    more = {f"{name}_count": len(items)} if len(items) > MOST_NAMED else {}
-    return {name: [shown(item) for item in items[:MOST_NAMED]], **more}
+    more = {f"{name}_count": len(items)} if len(items) > MAX_NAMED else {}
+    return {name: [shown(item) for item in items[:MAX_NAMED]], **more}
 
 
 def _counted(name: str, findings: Findings) -> Json:

@@ -28,13 +28,13 @@ from coldframe.pipeline.source.findings import Findings
 
 __all__ = ["check", "document", "findings_list", "lost_text", "page"]
 
-MOST_PROBLEMS = 100
+MAX_PROBLEMS = 100
 """Maximum number of tables with problems that are listed above the table of all."""
 MAX_ROWS = 10_000
 """Tables on the first page."""
 MAX_FINDINGS = 100
 """Differences to a metastore, of a table."""
-MOST_RUNS = 30
+MAX_RUNS = 30
 """Runs of the trend."""
 
 
@@ -148,9 +148,9 @@ def _problems(report: Report) -> str:
     wrong.sort(key=lambda numbered: -numbered[1].verdict.exit_code)
     items = "".join(
         f'<li><a href="report/{number}.html">{escape(one.name)}</a>: {check(one)}{_first_error(one)}</li>'
-        for number, one in wrong[:MOST_PROBLEMS]
+        for number, one in wrong[:MAX_PROBLEMS]
     )
-    more = len(wrong) - MOST_PROBLEMS
+    more = len(wrong) - MAX_PROBLEMS
     tail = f'<p class="soft">and {more:,} more, in the table below</p>' if more > 0 else ""
     title = f"Problems in {len(wrong):,} of {len(report.tables):,} tables"
     return f"""<section class="card wrong"><h2>{title}</h2>
@@ -254,7 +254,7 @@ def _names(title: str, what: str, names: Sequence[str]) -> str:
 
 def _trend(report: Report) -> str:
     """The runs into this target, the latest first; empty if this is the only one."""
-    runs = report.runs[-MOST_RUNS:]
+    runs = report.runs[-MAX_RUNS:]
     if len(runs) < 2:
         return ""
     rows = (_run_row(run) for run in reversed(runs))

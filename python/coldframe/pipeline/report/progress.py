@@ -12,7 +12,7 @@ from coldframe.pipeline.records import Json
 
 LINE_SECONDS = 30.0
 """Between two lines of a log."""
-MOST_BUCKETS = 240
+MAX_BUCKETS = 240
 
 
 class Progress(Protocol):
@@ -34,7 +34,7 @@ class NoProgress:
 
 @dataclass
 class Timeline:
-    """Bytes and rows over time, in at most `MOST_BUCKETS` steps of equal length."""
+    """Bytes and rows over time, in at most `MAX_BUCKETS` steps of equal length."""
 
     step: float = 0.25
     """Seconds."""
@@ -45,7 +45,7 @@ class Timeline:
     def add(self, size: int, rows: int, *, at: float | None = None) -> None:
         """Records work done now, or `at` seconds after the start."""
         seconds = time.monotonic() - self._begun if at is None else at
-        while seconds >= self.step * MOST_BUCKETS:
+        while seconds >= self.step * MAX_BUCKETS:
             self.step *= 2
             self.bytes = [sum(self.bytes[at : at + 2]) for at in range(0, len(self.bytes), 2)]
             self.rows = [sum(self.rows[at : at + 2]) for at in range(0, len(self.rows), 2)]

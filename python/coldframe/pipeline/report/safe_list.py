@@ -24,10 +24,10 @@ from coldframe._coldframe import ColdframeError, SchemaError
 from coldframe.pipeline.file_access import StorageOptions, pieces
 from coldframe.pipeline.records import Committed, Json, SourceFile
 from coldframe.pipeline.scheduling import SIDE_BY_SIDE, in_threads
+from coldframe.pipeline.sink.destination import HOME, Destination
 from coldframe.pipeline.source.defined_files import place_in
 from coldframe.pipeline.source.identity import digest_now, identity_of, is_proof
 from coldframe.pipeline.state.journal import State
-from coldframe.pipeline.target.destination import HOME, Destination
 from coldframe.sources import is_remote, open_store, options_for
 
 SAFE = f"{HOME}/safe-to-delete.txt"

@@ -23,12 +23,12 @@ from coldframe.pipeline.report.target_facts import (
     look,
 )
 from coldframe.pipeline.report.verdict import Reason
+from coldframe.pipeline.sink.destination import Destination
+from coldframe.pipeline.sink.live import LiveFile
 from coldframe.pipeline.state.events import KnownTable
 from coldframe.pipeline.state.journal import State
-from coldframe.pipeline.target.destination import Destination
-from coldframe.pipeline.target.live import LiveFile
 
-MOST_NAMED = 1000
+MAX_NAMED = 1000
 _GONE = ("gone", "resized")
 
 
@@ -86,7 +86,7 @@ def standing(destination: Destination, state: State, kind: str, name: str, path:
             found.missing.setdefault(one.file, one)
         else:
             found.counts[one.kind] += 1
-            if len(found.changed) < MOST_NAMED:
+            if len(found.changed) < MAX_NAMED:
                 found.changed.setdefault(one.file, one)
     for file in foreign(facts, state):
         found.foreign.append(file.path)

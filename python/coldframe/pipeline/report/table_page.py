@@ -24,11 +24,11 @@ from coldframe.pipeline.report.pages import check, document, findings_list, lost
 
 __all__ = ["table_page"]
 
-MOST_PROBLEMS = 200
+MAX_PROBLEMS = 200
 """Maximum number of files with problems that are listed; files.jsonl has them all."""
-MOST_KINDS = 50
+MAX_KINDS = 50
 """Kinds of damage of a table, and of a file."""
-MOST_PLACES = 10
+MAX_PLACES = 10
 """Maximum number of damaged places of a file that are listed with their offsets."""
 MAX_FILES = 10_000
 """Files listed, """
@@ -97,9 +97,9 @@ def _damage(one: TableReport) -> str:
     rows = (
         f'<tr><td class="n">{count:,}</td><td class="n">{rows_lost_text(lost)}</td>'
         f"<td>{escape(structure)}</td><td>{escape(reason)}</td></tr>"
-        for structure, reason, count, lost in kinds[:MOST_KINDS]
+        for structure, reason, count, lost in kinds[:MAX_KINDS]
     )
-    more = len(kinds) - MOST_KINDS
+    more = len(kinds) - MAX_KINDS
     tail = f'<p class="soft">{more:,} more kinds in files.jsonl</p>' if more > 0 else ""
     headers = ["#places", "#rows lost", "structure", "reason"]
     return f"""<section class="card"><h2>Damage: {lost_text(one)} rows lost</h2>
@@ -111,8 +111,8 @@ def _problems(one: TableReport) -> str:
     files = one.problems
     if not files:
         return ""
-    told = "\n".join(_problem(file) for file in islice(files, MOST_PROBLEMS))
-    more = len(files) - MOST_PROBLEMS
+    told = "\n".join(_problem(file) for file in islice(files, MAX_PROBLEMS))
+    more = len(files) - MAX_PROBLEMS
     tail = f'<p class="soft">{more:,} more in the list below and in files.jsonl</p>' if more > 0 else ""
     return f"""<section class="card"><h2>Files with problems: {len(files):,}</h2>
 {told}
@@ -133,7 +133,7 @@ def _places(file: FileReport) -> str:
     """Its damage: place by place where there are few, else kind by kind."""
     if not file.damage:
         return ""
-    if len(file.damage) <= MOST_PLACES:
+    if len(file.damage) <= MAX_PLACES:
         places = (
             f'<tr><td class="n">{number_text(lost.get("offset"))}</td>'
             f'<td class="n">{number_text(lost.get("length"))}</td>'
@@ -146,9 +146,9 @@ def _places(file: FileReport) -> str:
     kinds = grouped(file.damage)
     items = "".join(
         f"<li>{count:,} places, {rows_lost_text(lost)} rows lost: {escape(structure)}: {escape(reason)}</li>"
-        for structure, reason, count, lost in kinds[:MOST_KINDS]
+        for structure, reason, count, lost in kinds[:MAX_KINDS]
     )
-    more = len(kinds) - MOST_KINDS
+    more = len(kinds) - MAX_KINDS
     return f"<ul>{items}{f'<li>{more:,} more kinds in files.jsonl</li>' if more > 0 else ''}</ul>"
 
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 from coldframe.pipeline.plan.plan_files import decoded
 from coldframe.pipeline.records import Part
+from coldframe.pipeline.sink.destination import Destination
+from coldframe.pipeline.sink.live import LiveFile, LiveTable, TableName
+from coldframe.pipeline.sink.targets import OVER_ORC, find_target
 from coldframe.pipeline.source.inventory import is_hidden
 from coldframe.pipeline.state.journal import State
 from coldframe.pipeline.state.scratch import Rows, Scratch
 from coldframe.pipeline.state.stored_files import StoredFiles
-from coldframe.pipeline.target.destination import Destination
-from coldframe.pipeline.target.live import LiveFile, LiveTable, TableName
-from coldframe.pipeline.target.targets import OVER_ORC, find_target
 
 WHOLE_TABLE = ("log gone", "log unreadable", "columns")
 """Kinds of differences that are those of every source of a table."""

@@ -20,19 +20,19 @@ from coldframe.errors import SchemaError, unsupported
 from coldframe.hive.addresses import Selected
 from coldframe.hive.defined import READ, connect, definitions
 from coldframe.hive.definition import Definition, PartitionDefinition, in_hive
-from coldframe.hive.facts import claims_to_be_accurate, stated_rows
 from coldframe.hive.locations import Locations
+from coldframe.hive.metadata import claims_to_be_accurate, stated_rows
 from coldframe.hive.reader import DefinitionReader
 from coldframe.hive.tables import MetastoreRefusal, Refused
 from coldframe.hive.write_ids import WriteIds
 from coldframe.partitions import escaped, folder_of
 from coldframe.pipeline.records import Json
-from coldframe.pipeline.source.claims import Claims
 from coldframe.pipeline.source.defined_readings import Readings, why_not_read
 from coldframe.pipeline.source.findings import Finding
-from coldframe.pipeline.source.handled import advice, handled
-from coldframe.pipeline.source.others import why_not_by_spark
+from coldframe.pipeline.source.foreign_formats import why_not_by_spark
+from coldframe.pipeline.source.ownership import Claims
 from coldframe.pipeline.source.reading import Reading
+from coldframe.pipeline.source.storage_handlers import advice, handled
 
 __all__ = ["DefinedSource", "Part", "TakenTable", "read_defined"]
 

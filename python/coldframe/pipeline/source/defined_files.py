@@ -18,14 +18,13 @@ from dataclasses import dataclass, replace
 
 from coldframe._coldframe import ColdframeError, NotFoundError, SchemaError, contents, parse_columns
 from coldframe.hive.definition import in_hive
-from coldframe.hive.facts import are_folders_of
 from coldframe.hive.group import columns_of
+from coldframe.hive.metadata import are_folders_of
 from coldframe.hive.write_ids import OPTION
 from coldframe.pipeline.file_access import root_of, with_one_name
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.records import Listing, SourceFile, Unread
 from coldframe.pipeline.scheduling import Scheduler, in_threads
-from coldframe.pipeline.source.claims import Claims, Key, key_of
 from coldframe.pipeline.source.defined import DefinedSource, Part, TakenTable
 from coldframe.pipeline.source.findings import Finding
 from coldframe.pipeline.source.inventory import (
@@ -37,6 +36,7 @@ from coldframe.pipeline.source.inventory import (
     whole_folder,
 )
 from coldframe.pipeline.source.locations import Location
+from coldframe.pipeline.source.ownership import Claims, Key, key_of
 from coldframe.pipeline.source.reading import Reading
 from coldframe.pipeline.source.selection import Selection
 from coldframe.pipeline.source.store_listing import walked_in_store
@@ -45,7 +45,7 @@ from coldframe.pipeline.source.whole_directories import Directory, look_at_direc
 from coldframe.sources import is_remote, options_for, text_options
 from coldframe.spark.types import plain_schema
 
-__all__ = ["demand_apart", "look_at_defined", "place_in"]
+__all__ = ["check_apart", "look_at_defined", "place_in"]
 
 WHOLE = "directory"
 """The name, at its partition's place, of a directory that is read as one."""
@@ -53,7 +53,7 @@ _AT_ONCE = 16
 """Partitions that lie elsewhere, walked side by side."""
 
 
-def demand_apart(source: DefinedSource, goal: str) -> None:
+def check_apart(source: DefinedSource, goal: str) -> None:
     """Raises SchemaError where the target and a location of the source contain each other."""
     target = with_one_name(goal) + "/"
     for table in source.tables:

@@ -19,7 +19,7 @@ from coldframe.hive.definition import Column, Definition, PartitionDefinition, S
 from coldframe.hive.group import Group
 from coldframe.hive.write_ids import OPTION, WriteIds
 from coldframe.options import TYPELESS
-from coldframe.pipeline.source.others import definition_for_spark, names_in_table
+from coldframe.pipeline.source.foreign_formats import definition_for_spark, names_in_table
 from coldframe.pipeline.source.reading import Reading
 
 __all__ = ["Readings", "why_not_read"]

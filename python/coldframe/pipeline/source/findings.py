@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from coldframe.pipeline.records import Json
 
-MOST_SHOWN = 1000
+MAX_SHOWN = 1000
 """Findings that are kept as such; of more it is known how many there are."""
-MOST_LINES = 20
+MAX_LINES = 20
 """Findings on one table that a terminal shows."""
 
 
@@ -57,7 +57,7 @@ class Findings:
         """Adds a finding."""
         self.count += 1
         self.wrong += finding.is_wrong
-        if len(self.shown) < MOST_SHOWN:
+        if len(self.shown) < MAX_SHOWN:
             self.shown.append(finding)
 
     def __iter__(self) -> Iterator[Finding]:
@@ -76,8 +76,8 @@ def metastore_lines(findings: Findings, indent: str = "") -> list[str]:
     lines = [
         f"{indent}{'not as the metastore has it' if one.is_wrong else 'note'}: {one}" for one in findings
     ]
-    more = len(findings) - MOST_LINES
-    return lines[:MOST_LINES] + ([f"{indent}and {more:,} more in report.json"] if more > 0 else [])
+    more = len(findings) - MAX_LINES
+    return lines[:MAX_LINES] + ([f"{indent}and {more:,} more in report.json"] if more > 0 else [])
 
 
 @dataclass

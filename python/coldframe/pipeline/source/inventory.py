@@ -20,7 +20,7 @@ import coldframe
 from coldframe._coldframe import ColdframeError, NotFoundError, formats
 from coldframe.iceberg.places import FOLDER, NOT_LISTED, has_metadata
 from coldframe.pipeline.file_access import StorageOptions
-from coldframe.pipeline.records import MOST_HIDDEN, Listing, SourceFile, Unread
+from coldframe.pipeline.records import MAX_HIDDEN, Listing, SourceFile, Unread
 from coldframe.pipeline.scheduling import Scheduler, Threads
 from coldframe.pipeline.source.identity import identity_of, identity_of_file
 from coldframe.pipeline.source.selection import Selecting, Selection
@@ -92,7 +92,7 @@ class Inventory:
     def hide(self, names: Sequence[str], count: int | None = None) -> None:
         """Adds skipped names; of many, the first ones suffice."""
         self.hidden += len(names) if count is None else count
-        self.hidden_names += names[: MOST_HIDDEN - len(self.hidden_names)]
+        self.hidden_names += names[: MAX_HIDDEN - len(self.hidden_names)]
 
     def take(self, found: Listing) -> None:
         """Adds the contents of some directories."""

@@ -21,7 +21,7 @@ _LONG = 300
 """Letters of a row that are shown."""
 
 
-def demand_schemas(tables: Sequence[Table], *, tables_file: str | None) -> None:
+def check_schemas(tables: Sequence[Table], *, tables_file: str | None) -> None:
     """Raises SchemaError with entries to add to tables.toml, if files have no types."""
     lacking = [table for table in tables if table.format in TYPELESS and "schema" not in table.options]
     if not lacking:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from coldframe._coldframe import formats
 from coldframe.hive.defined import connect
-from coldframe.hive.facts import (
+from coldframe.hive.metadata import (
     claims_to_be_accurate,
     declared_format,
     location_of_files,

@@ -12,7 +12,7 @@ from coldframe.pipeline.options import Options
 from coldframe.pipeline.scheduling import Scheduler
 from coldframe.pipeline.source.defined import DefinedSource
 from coldframe.pipeline.source.inventory import TABLES_FILE, Inventory, take_inventory
-from coldframe.pipeline.source.proposing import demand_schemas
+from coldframe.pipeline.source.proposing import check_schemas
 from coldframe.pipeline.source.registered import Registered
 from coldframe.pipeline.source.store_listing import take_listed
 from coldframe.pipeline.source.tables import Table, TableSpec, find_tables, load_tables
@@ -73,7 +73,7 @@ def look(
         inventory = take_inventory(source, named, options.selection, scheduler=scheduler)
     found = find_tables(inventory, specs)
     if not options.untyped:
-        demand_schemas(found, tables_file=tables_file)
+        check_schemas(found, tables_file=tables_file)
     return inventory, found
 
 

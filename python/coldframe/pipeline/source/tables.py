@@ -35,10 +35,10 @@ from coldframe._coldframe import ColdframeError, SchemaError, foreign_files, par
 from coldframe._coldframe import tables as tables_held
 from coldframe.pipeline.file_access import StorageOptions, pieces
 from coldframe.pipeline.records import SourceFile, is_partition
+from coldframe.pipeline.sink.iceberg_layout import IcebergLayout, iceberg_layout
 from coldframe.pipeline.source.inventory import ROOT, SEVERAL, Files, Inventory
 from coldframe.pipeline.source.naming import folder_name, name_tables
 from coldframe.pipeline.source.reading import Reading
-from coldframe.pipeline.target.iceberg_layout import IcebergLayout, iceberg_layout
 from coldframe.sources import text_options
 
 # Part of Python since 3.11.

@@ -58,7 +58,7 @@ class KnownTable:
 
 
 @dataclass(frozen=True)
-class Lists:
+class TableFiles:
     """The files that commits of the migration left in a Delta or Iceberg table."""
 
     kind: ClassVar = "lists"
@@ -122,7 +122,7 @@ class Unswitched:
 
 
 @dataclass(frozen=True)
-class Fresh:
+class Generation:
     """Entries of older generations count as not done while it is open."""
 
     kind: ClassVar = "fresh"
@@ -176,8 +176,8 @@ class Done:
 
 
 @dataclass(frozen=True)
-class Is:
-    """Stands for `Begun` and `Done` where the journal is written in short."""
+class Compacted:
+    """Replaces a `Begun` and `Done` pair after compaction."""
 
     kind: ClassVar = "is"
     entry: Committed
@@ -214,18 +214,18 @@ Event: TypeAlias = (
     | RunEnded
     | KnownSchema
     | KnownTable
-    | Lists
+    | TableFiles
     | Registering
     | Registered
     | Named
     | Switching
     | Unswitched
-    | Fresh
+    | Generation
     | Unit
     | Held
     | Begun
     | Done
-    | Is
+    | Compacted
     | Dropping
     | Dropped
     | Forgotten
@@ -235,7 +235,7 @@ Event: TypeAlias = (
 def to_json(event: Event) -> Json:
     """An event as a line of the journal has it."""
     said = {name: value for name, value in vars(event).items() if value is not None}
-    if isinstance(event, Held | Begun | Is):
+    if isinstance(event, Held | Begun | Compacted):
         said["entry"] = event.entry.to_json()
     elif isinstance(event, Unit):
         said["outcome"] = event.outcome.to_json()
@@ -281,7 +281,7 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any]], Event]] = {
     "end": _plain(RunEnded),
     "schema": _plain(KnownSchema),
     "table": _plain(KnownTable),
-    "lists": lambda json: Lists(json["table"], tuple(json["files"])),
+    "lists": lambda json: TableFiles(json["table"], tuple(json["files"])),
     "register": lambda json: Registering(
         json["table"], json["run"], tuple(json["add"]), tuple(json["remove"])
     ),
@@ -289,12 +289,12 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any]], Event]] = {
     "catalog": _plain(Named),
     "switch": _plain(Switching),
     "unswitched": _plain(Unswitched),
-    "fresh": _plain(Fresh),
+    "fresh": _plain(Generation),
     "unit": _unit,
     "hold": lambda json: Held(Committed.from_json(json["entry"])),
     "begin": lambda json: Begun(Committed.from_json(json["entry"])),
     "done": _plain(Done),
-    "is": lambda json: Is(Committed.from_json(json["entry"])),
+    "is": lambda json: Compacted(Committed.from_json(json["entry"])),
     "drop": _plain(Dropping),
     "dropped": _plain(Dropped),
     "forget": _plain(Forgotten),

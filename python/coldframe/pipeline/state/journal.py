@@ -39,13 +39,13 @@ from typing import IO, TypeVar
 from coldframe._coldframe import ColdframeError, UnsupportedError
 from coldframe.pipeline.records import Committed, Json, Part
 from coldframe.pipeline.scheduling import in_threads
+from coldframe.pipeline.sink.destination import HOME, Destination
+from coldframe.pipeline.sink.live import InCatalog, TableName
 from coldframe.pipeline.state import events
 from coldframe.pipeline.state.events import Event, KnownTable, Unit
 from coldframe.pipeline.state.ledger import Ledger
 from coldframe.pipeline.state.scratch import Scratch
 from coldframe.pipeline.state.stored_files import StoredFiles
-from coldframe.pipeline.target.destination import HOME, Destination
-from coldframe.pipeline.target.live import InCatalog, TableName
 
 STATE = f"{HOME}/state"
 STAGING = f"{HOME}/staging"
@@ -112,7 +112,7 @@ class State:
                 self.schemas[event.name] = event.schema
             case events.KnownTable():
                 self.tables[event.path] = event
-            case events.Lists():
+            case events.TableFiles():
                 self.registered[event.table] = set(event.files)
             case events.Registering():
                 self.registering[event.table] = event
@@ -124,7 +124,7 @@ class State:
                 self.switched.pop(event.path, None)
             case events.Registered():
                 self._settle_registering(event)
-            case events.Fresh():
+            case events.Generation():
                 self.generation, self.fresh = event.generation, event.open
             case events.Unit():
                 self.units.setdefault(event.source, {})[event.number] = event
@@ -134,7 +134,7 @@ class State:
             case events.Begun():
                 self.units.pop(event.entry.source, None)
                 self.begun[event.entry.source] = event.entry
-            case events.Is():
+            case events.Compacted():
                 self.units.pop(event.entry.source, None)
                 self.done.put(event.entry)
             case events.Done():
@@ -166,17 +166,17 @@ class State:
     def events(self) -> Iterator[Event]:
         """What makes the same state out of an empty one."""
         yield events.RunBegun(self.epoch)
-        yield events.Fresh(self.generation, self.fresh)
+        yield events.Generation(self.generation, self.fresh)
         yield from self.tables.values()
         for path, files in self.registered.items():
-            yield events.Lists(path, tuple(sorted(files)))
+            yield events.TableFiles(path, tuple(sorted(files)))
         yield from self.registering.values()
         yield from self.named.values()
         yield from self.switched.values()
         for name, schema in self.schemas.items():
             yield events.KnownSchema(name, schema)
         for entry in self.done.each():
-            yield events.Is(entry)
+            yield events.Compacted(entry)
         for entry in self.held.each():
             yield events.Held(entry)
         for units in self.units.values():
@@ -300,12 +300,12 @@ class Journal:
     def begin_fresh(self) -> None:
         """From here on, what was done before counts as not done. One that was killed goes on."""
         if not self.state.fresh:
-            self._append(events.Fresh(self.state.generation + 1, open=True))
+            self._append(events.Generation(self.state.generation + 1, open=True))
 
     def end_fresh(self) -> None:
         """Everything was tried once: what could not be done again stays as it was."""
         if self.state.fresh:
-            self._append(events.Fresh(self.state.generation, open=False))
+            self._append(events.Generation(self.state.generation, open=False))
 
     def keep_units(self, units: Iterable[Unit]) -> None:
         """Keeps converted parts of large files in staging, over kills too, until the others are converted."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from coldframe.pipeline.sink.destination import Destination, Found
 from coldframe.pipeline.state.scratch import Rows, Scratch
-from coldframe.pipeline.target.destination import Destination, Found
 
 
 class StoredFiles:

@@ -26,8 +26,8 @@ from coldframe.pipeline.file_access import StorageOptions
 from coldframe.pipeline.records import Failure, Outcome, StagedFile, dumps, loads
 from coldframe.pipeline.scheduling import OUTCOME_SCHEMA, InProcess
 from coldframe.pipeline.session import has_hive, is_alive
-from coldframe.pipeline.target.iceberg_layout import Term
-from coldframe.pipeline.target.sinks import Sink
+from coldframe.pipeline.sink.iceberg_layout import Term
+from coldframe.pipeline.sink.sinks import Sink
 from coldframe.pipeline.work.convert import (
     VerificationError,
     attempt,
@@ -40,10 +40,10 @@ from coldframe.pipeline.work.hive_reading import rows_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["SparkTask", "demand_spark"]
+__all__ = ["SparkTask", "check_spark"]
 
 
-def demand_spark(spark: SparkSession | Callable[[], SparkSession] | InProcess) -> None:
+def check_spark(spark: SparkSession | Callable[[], SparkSession] | InProcess) -> None:
     """Raises UnsupportedError where there is no session that can read other formats."""
     if isinstance(spark, InProcess):
         raise unsupported("other formats without Spark: --others spark does not go with --master in-process")

@@ -18,11 +18,11 @@ from coldframe.hive.addresses import Selected, is_metastore
 from coldframe.hive.definition import Definition
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.table_work import TableWork
+from coldframe.pipeline.sink.committed import About
+from coldframe.pipeline.sink.iceberg_catalog import NAMESPACE
+from coldframe.pipeline.sink.live import InCatalog
 from coldframe.pipeline.source.tables import Table
 from coldframe.pipeline.state.journal import State
-from coldframe.pipeline.target.committed import About
-from coldframe.pipeline.target.iceberg_catalog import NAMESPACE
-from coldframe.pipeline.target.live import InCatalog
 
 _OF_HIVE = re.compile(
     r"(EXTERNAL|comment|storage_handler|transient_lastDdlTime|last_modified_(by|time)|numFiles\w*|numRows|numPartitions|rawDataSize"

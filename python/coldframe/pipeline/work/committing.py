@@ -19,7 +19,7 @@ from coldframe._coldframe import ColdframeError
 from coldframe.pipeline.plan.exchange import source_of
 from coldframe.pipeline.plan.grouping import folder_of
 from coldframe.pipeline.plan.plan_files import encoded, schema_id
-from coldframe.pipeline.plan.table_work import Due, Fail, TableWork, due_of
+from coldframe.pipeline.plan.table_work import Fail, Pending, TableWork, due_of
 from coldframe.pipeline.records import (
     Cause,
     Committed,
@@ -37,7 +37,7 @@ from coldframe.pipeline.state.events import Unit
 from coldframe.pipeline.state.journal import Journal
 from coldframe.pipeline.state.ledger import Ledger
 from coldframe.pipeline.work.convert import losses
-from coldframe.pipeline.work.in_flight import Underway
+from coldframe.pipeline.work.in_flight import Running
 
 BATCH = 1000
 """Source files that are committed together, at most: they share a segment of the journal and the waits for
@@ -73,7 +73,7 @@ class Committer:
         self._names: dict[int, tuple[pa.Schema, str]] = {}
         self._since = 0.0
 
-    def finish(self, one: Underway) -> None:
+    def finish(self, one: Running) -> None:
         """All tasks of a source file are back. What follows from that is done by `settle`."""
         work, planned = one.work, one.planned
         outcomes = [one.outcomes[number] for number in sorted(one.outcomes)]
@@ -95,7 +95,7 @@ class Committer:
         self._units = [unit for unit in self._units if unit.source != entry.source]
         self._ready.append((work, entry, FileReport.of_entry(entry, planned.file.share)))
 
-    def _wrong(self, one: Underway, outcomes: Sequence[Outcome]) -> Failure | None:
+    def _wrong(self, one: Running, outcomes: Sequence[Outcome]) -> Failure | None:
         """Why a source is not converted; None where it is."""
         planned = one.planned
         if one.changed:
@@ -110,7 +110,7 @@ class Committer:
         cause: Cause = "changed" if "changed" in causes else "failed" if "failed" in causes else "damaged"
         return Failure("; ".join(dict.fromkeys(failure.error for failure in failed)), cause)
 
-    def keep(self, one: Underway, outcome: Outcome) -> None:
+    def keep(self, one: Running, outcome: Outcome) -> None:
         """One of several tasks of a source file is back: a later run need not do it again."""
         if outcome.failure is None:
             self._note()
@@ -146,7 +146,7 @@ class Committer:
                 report.status = "held"
                 planned = work.planned.get(entry.source)
                 if planned is not None:
-                    work.held.append(Due(planned.file, entry.key))
+                    work.held.append(Pending(planned.file, entry.key))
             work.files.append(report)
 
     def publish(self, work: TableWork) -> None:
@@ -185,7 +185,7 @@ class Committer:
             except TornFile as torn:
                 work.report.error = str(torn)
 
-    def kept(self, one: Underway) -> dict[int, Outcome]:
+    def kept(self, one: Running) -> dict[int, Outcome]:
         """Outcomes of an earlier run that count for this one: of the same source, cut and written alike."""
         units = self._journal.state.units.get(one.planned.file.relative, {})
         found = {}
@@ -196,7 +196,7 @@ class Committer:
             self._journal.forget(one.planned.file.relative)
         return found
 
-    def _unit(self, one: Underway, outcome: Outcome) -> Unit:
+    def _unit(self, one: Running, outcome: Outcome) -> Unit:
         """What the journal has of a part of a source."""
         part, start, stop, rows, _ = one.planned.parts[outcome.number]
         return Unit(

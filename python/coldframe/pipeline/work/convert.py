@@ -28,9 +28,9 @@ from coldframe._coldframe import (
 from coldframe.file import raw_scan
 from coldframe.pipeline.file_access import StorageOptions, discard
 from coldframe.pipeline.records import Checks, Damage, Failure, Outcome, StagedFile
+from coldframe.pipeline.sink.iceberg_layout import Term
+from coldframe.pipeline.sink.sinks import Demand, Sink
 from coldframe.pipeline.source.identity import CHANGED, content_digest, is_unchanged
-from coldframe.pipeline.target.iceberg_layout import Term
-from coldframe.pipeline.target.sinks import Demand, Sink
 from coldframe.pipeline.work.dividing import Division
 
 BATCH_ROWS = 64 * 1024
@@ -109,7 +109,7 @@ def run_task(task: Task) -> Outcome:
     outcome = Outcome(task.key, task.number)
     written: list[str] = []
     try:
-        demand_unchanged(task)
+        check_unchanged(task)
         outcome = _convert(task, attempt(task.staged), written)
         outcome = replace(outcome, digest=digest_of_source(task))
     except Exception as error:
@@ -134,7 +134,7 @@ def discard_files(staged: Iterable[str], storage_options: StorageOptions) -> Non
             discard(path, storage_options)
 
 
-def demand_unchanged(task: Task) -> None:
+def check_unchanged(task: Task) -> None:
     """Raises OSError unless the source is the planned one."""
     if not _unchanged(task):
         raise OSError(f"{task.source}: {CHANGED}")

@@ -14,22 +14,22 @@ from dataclasses import dataclass, field
 
 from coldframe.pipeline.records import SourceFile
 from coldframe.pipeline.source.identity import is_unchanged
-from coldframe.pipeline.work.in_flight import Underway
+from coldframe.pipeline.work.in_flight import Running
 
 _THREADS = 8
 
 
 @dataclass
 class _Directory:
-    waiting: list[Underway] = field(default_factory=list)
-    served: list[Underway] = field(default_factory=list)
+    waiting: list[Running] = field(default_factory=list)
+    served: list[Running] = field(default_factory=list)
     """By the look that is under way."""
 
 
 class DirectoryChecks:
     """Checks by the driver, in parallel to its loop: one at a time per directory."""
 
-    def __init__(self, finish: Callable[[Underway], None]) -> None:
+    def __init__(self, finish: Callable[[Running], None]) -> None:
         """`finish` is called for sources all of whose tasks are back; for directories after their check."""
         self._finish = finish
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="coldframe-look")
@@ -42,7 +42,7 @@ class DirectoryChecks:
     def __exit__(self, *_: object) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def finish(self, one: Underway) -> None:
+    def finish(self, one: Running) -> None:
         """All tasks of a source are back."""
         if not one.planned.file.is_folder:
             self._finish(one)

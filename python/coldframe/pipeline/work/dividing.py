@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from coldframe._coldframe import ColdframeError
 from coldframe.pipeline.records import PartitionValues, stored_value
-from coldframe.pipeline.target.iceberg_layout import Term
-from coldframe.pipeline.target.iceberg_terms import transformed
+from coldframe.pipeline.sink.iceberg_layout import Term
+from coldframe.pipeline.sink.iceberg_terms import transformed
 
 _VALUE, _ROW = "v", "row"
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from coldframe.errors import unsupported
 from coldframe.hive.definition import Column, PartitionDefinition
-from coldframe.pipeline.source.others import PARQUET
+from coldframe.pipeline.source.foreign_formats import PARQUET
 from coldframe.sources import is_remote
 
 if TYPE_CHECKING:

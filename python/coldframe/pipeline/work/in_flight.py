@@ -10,7 +10,7 @@ from coldframe.pipeline.records import Outcome, PlannedFile
 
 
 @dataclass
-class Underway:
+class Running:
     """A source file whose tasks are running."""
 
     work: TableWork
@@ -29,7 +29,7 @@ class InFlight:
     """The sources of a run, from the first task handed out until each source is finished."""
 
     def __init__(self, works: Sequence[TableWork]) -> None:
-        self._sources: dict[str, Underway] = {}
+        self._sources: dict[str, Running] = {}
         """By their keys."""
         self._left = {work.table.path: len(work.planned) for work in works}
         """How many sources of each table are not finished."""
@@ -44,12 +44,12 @@ class InFlight:
         """How many sources are unfinished."""
         return sum(self._left.values())
 
-    def begin(self, work: TableWork, planned: PlannedFile) -> Underway:
+    def begin(self, work: TableWork, planned: PlannedFile) -> Running:
         """Registers a source whose tasks are about to be handed out."""
-        one = self._sources[planned.key] = Underway(work, planned)
+        one = self._sources[planned.key] = Running(work, planned)
         return one
 
-    def take(self, outcome: Outcome) -> Underway | None:
+    def take(self, outcome: Outcome) -> Running | None:
         """Takes a returned task; None if another attempt at it was already accepted."""
         one = self._sources.get(outcome.key)
         if one is None or outcome.number in one.outcomes:
@@ -57,7 +57,7 @@ class InFlight:
         one.outcomes[outcome.number] = outcome
         return one
 
-    def finish(self, one: Underway) -> bool:
+    def finish(self, one: Running) -> bool:
         """Finishes a source; returns whether it was the last one of its table."""
         self._sources.pop(one.planned.key, None)
         self._left[one.work.table.path] -= 1

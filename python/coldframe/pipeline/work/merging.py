@@ -23,8 +23,8 @@ from coldframe.pipeline.work.convert import (
     Decoding,
     Task,
     attempt,
+    check_unchanged,
     checks_of,
-    demand_unchanged,
     digest_of_source,
     discard_files,
     finish_file,
@@ -103,7 +103,7 @@ class _Merging:
         started = time.monotonic()
         outcome, decoded = Outcome(task.key, task.number), None
         try:
-            demand_unchanged(task)
+            check_unchanged(task)
             decoding = Decoding(task)
             decoded = decode(decoding.rows, decoding.shape)
             decoding.demand(decoded.rows, decoded.observed())

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.table_work import TableWork
 from coldframe.pipeline.records import describe
+from coldframe.pipeline.sink.committed import CommittedTable
+from coldframe.pipeline.sink.targets import Target
 from coldframe.pipeline.state.journal import Journal
 from coldframe.pipeline.state.ledger import TableEntries
-from coldframe.pipeline.target.committed import CommittedTable
-from coldframe.pipeline.target.targets import Target
 from coldframe.pipeline.work.catalog_names import Definitions, about, definition_of, names_of, settled_name
 
 

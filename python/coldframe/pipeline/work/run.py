@@ -26,15 +26,15 @@ from coldframe.pipeline.records import (
 from coldframe.pipeline.report.model import FileReport, TableReport
 from coldframe.pipeline.report.progress import Progress, Timeline
 from coldframe.pipeline.scheduling import Scheduler
+from coldframe.pipeline.sink.destination import HOME
+from coldframe.pipeline.sink.targets import Target
 from coldframe.pipeline.source.identity import is_unchanged
 from coldframe.pipeline.source.tables import Table
 from coldframe.pipeline.state.events import KnownTable
 from coldframe.pipeline.state.journal import Journal
-from coldframe.pipeline.target.destination import HOME
-from coldframe.pipeline.target.targets import Target
 from coldframe.pipeline.work.committing import Committer
 from coldframe.pipeline.work.directory_checks import DirectoryChecks
-from coldframe.pipeline.work.in_flight import InFlight, Underway
+from coldframe.pipeline.work.in_flight import InFlight, Running
 from coldframe.pipeline.work.tasks import Conversion
 
 
@@ -114,7 +114,7 @@ class Run:
         size = sum(one.file.share for work in works for one in work.planned)
         self.progress.start(flight.tables, flight.files, size)
 
-        def finish(one: Underway) -> None:
+        def finish(one: Running) -> None:
             committer.finish(one)
             if flight.finish(one) and one.work.careful:
                 committer.publish(one.work)
@@ -151,7 +151,7 @@ class Run:
             committer.settle()
         checks.settle(wait_for_all=True)
 
-    def _tell(self, one: Underway, outcome: Outcome) -> None:
+    def _tell(self, one: Running, outcome: Outcome) -> None:
         size = one.planned.file.share // len(one.planned.parts)
         self.timeline.add(size, outcome.rows)
         self.progress.advance(one.work.table.name, size, outcome.rows)

@@ -17,11 +17,11 @@ from coldframe._coldframe import ColdframeError, SchemaError
 from coldframe.hive.definition import Definition
 from coldframe.pipeline.plan.table_work import TableWork
 from coldframe.pipeline.records import describe
+from coldframe.pipeline.sink.hive_tables import root_of, writer
+from coldframe.pipeline.sink.live import InCatalog
+from coldframe.pipeline.sink.marks import DESTINATION
 from coldframe.pipeline.state.events import Switching
 from coldframe.pipeline.state.journal import Journal, State
-from coldframe.pipeline.target.hive_tables import root_of, writer
-from coldframe.pipeline.target.live import InCatalog
-from coldframe.pipeline.target.marks import DESTINATION
 from coldframe.pipeline.work.catalog_names import definition_of
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _switch(work: TableWork, journal: Journal, old: Definition | None) -> None:
     one = Switching(path, place.catalog, old.database, old.name, old.name + KEPT, place.table)
     with writer(place.catalog) as metastore:
         pair = _Pair(metastore, one, root_of(journal.destination) + path)
-        pair.demand_old(old)
+        pair.check_old(old)
         journal.begin_switch(one)
         pair.switch()
     journal.keep_name(path, InCatalog(place.catalog, old.database, old.name))
@@ -72,7 +72,7 @@ def unswitch(journal: Journal) -> list[str]:
     return done
 
 
-def demand_unswitched(state: State) -> None:
+def check_unswitched(state: State) -> None:
     """Raises where tables are switched: the source has other tables under their names now."""
     for one in state.switched.values():
         raise ColdframeError(
@@ -89,7 +89,7 @@ class _Pair:
     names: Switching
     mark: str
 
-    def demand_old(self, old: Definition) -> None:
+    def check_old(self, old: Definition) -> None:
         """Raises unless the old table is the one that was migrated, and can be renamed."""
         now = self._find(self.names.table)
         if now is None or now.storage.location != old.storage.location:

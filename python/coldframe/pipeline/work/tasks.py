@@ -12,13 +12,13 @@ from coldframe.pipeline.plan.plan_files import partition_values, splits_of
 from coldframe.pipeline.plan.table_work import TableWork
 from coldframe.pipeline.records import MergeOutcome, Outcome, PlannedFile
 from coldframe.pipeline.scheduling import Work
+from coldframe.pipeline.sink.destination import Destination
+from coldframe.pipeline.sink.targets import Target
 from coldframe.pipeline.state.journal import Journal
-from coldframe.pipeline.target.destination import Destination
-from coldframe.pipeline.target.targets import Target
 from coldframe.pipeline.work.by_spark import SparkTask
 from coldframe.pipeline.work.committing import Committer, stem_of
 from coldframe.pipeline.work.convert import Task
-from coldframe.pipeline.work.in_flight import InFlight, Underway
+from coldframe.pipeline.work.in_flight import InFlight, Running
 from coldframe.pipeline.work.merging import MergeTask
 
 
@@ -34,7 +34,7 @@ class Conversion:
     flight: InFlight
 
     def tasks(
-        self, works: Sequence[TableWork], finish: Callable[[Underway], None]
+        self, works: Sequence[TableWork], finish: Callable[[Running], None]
     ) -> Iterator[Work[Outcome | MergeOutcome]]:
         """The tasks in order; `finish` is called for sources that need none, or no more."""
         for work in works:
@@ -47,7 +47,7 @@ class Conversion:
                 else:
                     yield from self._each(begun[0], finish)
 
-    def _each(self, one: Underway, finish: Callable[[Underway], None]) -> Iterator[Task | SparkTask]:
+    def _each(self, one: Running, finish: Callable[[Running], None]) -> Iterator[Task | SparkTask]:
         """The parts of a file that no earlier run has converted. A file without rows has none."""
         if len(one.planned.parts) > 1:
             one.outcomes.update(self.committer.kept(one))

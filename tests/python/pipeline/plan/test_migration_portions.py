@@ -28,7 +28,7 @@ def rows(estate: Estate, target: str, table: str = "t", column: str = "a") -> li
         found = pa.table(delta.DeltaTable(estate.target / table).to_pyarrow_table())
     elif target == "iceberg":
         pytest.importorskip("pyiceberg")
-        from coldframe.pipeline.target.iceberg import open_catalog
+        from coldframe.pipeline.sink.iceberg import open_catalog
 
         catalog = open_catalog(str(estate.target))
         if not catalog.table_exists(("migrated", table)):

@@ -16,7 +16,7 @@ from coldframe.pipeline.report import progress
 from coldframe.pipeline.report.figures import duration_text, rows_lost_text
 from coldframe.pipeline.report.model import FileReport, Report, TableReport
 from coldframe.pipeline.report.pages import page
-from coldframe.pipeline.report.progress import MOST_BUCKETS, Lines, Timeline, progress_for
+from coldframe.pipeline.report.progress import MAX_BUCKETS, Lines, Timeline, progress_for
 from coldframe.pipeline.report.table_page import table_page
 
 DATA = Path(__file__).parents[3] / "data"
@@ -150,7 +150,7 @@ def test_time_is_kept_in_few_steps() -> None:
         timeline.add(10, 1, at=second / 2)
     assert sum(timeline.bytes) == 100_000
     assert sum(timeline.rows) == 10_000
-    assert 100 < len(timeline.bytes) <= MOST_BUCKETS
+    assert 100 < len(timeline.bytes) <= MAX_BUCKETS
     assert timeline.step * len(timeline.bytes) >= 4999.5
 
 

@@ -20,7 +20,7 @@ from coldframe.errors import SchemaError
 from coldframe.pipeline import audit
 from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.verdict import Partial
-from coldframe.pipeline.target import sinks
+from coldframe.pipeline.sink import sinks
 from coldframe.pipeline.work import convert
 
 
@@ -123,7 +123,7 @@ def delete(estate: Estate, to: str, condition: str) -> None:
 
         DeltaTable(estate.target / "t").delete(condition)
     else:
-        from coldframe.pipeline.target.iceberg import open_catalog
+        from coldframe.pipeline.sink.iceberg import open_catalog
 
         open_catalog(str(estate.target)).load_table(("migrated", "t")).delete(condition)
 
@@ -165,7 +165,7 @@ def test_a_table_with_a_file_of_others_that_is_gone_or_cut_cannot_be_read(
 
         deltalake.write_deltalake(estate.target / "t", pa.table({"a": [3]}), mode="append")
     else:
-        from coldframe.pipeline.target.iceberg import open_catalog
+        from coldframe.pipeline.sink.iceberg import open_catalog
 
         open_catalog(str(estate.target)).load_table(("migrated", "t")).append(pa.table({"a": [3]}))
     report = estate.migrate(to=to, on_foreign_changes="append")

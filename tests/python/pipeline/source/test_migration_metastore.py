@@ -13,7 +13,7 @@ import pytest
 from estates import Estate, scanning
 
 from coldframe.file import Split
-from coldframe.hive.facts import claims_to_be_accurate
+from coldframe.hive.metadata import claims_to_be_accurate
 from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
 from coldframe.pipeline import dry_run
 from coldframe.pipeline.options import Options
@@ -22,7 +22,7 @@ from coldframe.pipeline.report.metastore import hold
 from coldframe.pipeline.report.model import FileReport, Report
 from coldframe.pipeline.report.preview import preview_text
 from coldframe.pipeline.report.summary import summary
-from coldframe.pipeline.source.findings import MOST_SHOWN, Finding, Findings, MetastoreReport
+from coldframe.pipeline.source.findings import MAX_SHOWN, Finding, Findings, MetastoreReport
 from coldframe.pipeline.source.inventory import Inventory
 from coldframe.pipeline.source.locations import Root
 from coldframe.pipeline.source.registered import Registered, collect
@@ -342,9 +342,9 @@ def test_what_was_left_out_as_asked_is_not_missed() -> None:
 
 def test_there_may_be_any_number_of_findings() -> None:
     findings = Findings()
-    for number in range(MOST_SHOWN + 5):
+    for number in range(MAX_SHOWN + 5):
         findings.add(Finding("rows", "db.t", "x", str(number), is_wrong=number % 2 == 0))
-    assert (len(findings), len(findings.shown), findings.wrong) == (MOST_SHOWN + 5, MOST_SHOWN, 503)
+    assert (len(findings), len(findings.shown), findings.wrong) == (MAX_SHOWN + 5, MAX_SHOWN, 503)
 
 
 # Through a whole migration.

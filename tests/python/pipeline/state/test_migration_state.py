@@ -17,10 +17,10 @@ from estates import Estate, torn
 
 from coldframe.errors import ColdframeError, UnsupportedError
 from coldframe.pipeline.records import Committed, Details, Part
+from coldframe.pipeline.sink import destination
+from coldframe.pipeline.sink.destination import Destination
 from coldframe.pipeline.state import journal
 from coldframe.pipeline.state.journal import Journal, read_state
-from coldframe.pipeline.target import destination
-from coldframe.pipeline.target.destination import Destination
 from coldframe.pipeline.work import convert
 
 
@@ -124,7 +124,7 @@ def test_what_vanished_is_taken_out_of_delta_and_iceberg(estate: Estate, target:
 
             found = pa.table(DeltaTable(estate.target / table).to_pyarrow_table())
         else:
-            from coldframe.pipeline.target.iceberg import open_catalog
+            from coldframe.pipeline.sink.iceberg import open_catalog
 
             found = open_catalog(str(estate.target)).load_table(("migrated", table)).scan().to_arrow()
         return sorted(found["a"].to_pylist())
@@ -329,7 +329,7 @@ def test_delta_and_iceberg_get_the_type_that_newer_files_need(
 
             found = pa.table(DeltaTable(estate.target / "t").to_pyarrow_table())
         else:
-            from coldframe.pipeline.target.iceberg import open_catalog
+            from coldframe.pipeline.sink.iceberg import open_catalog
 
             found = open_catalog(str(estate.target)).load_table("migrated.t").scan().to_arrow()
         assert found.schema.field("a").type == wide.type

@@ -11,9 +11,9 @@ import pytest
 from estates import Estate
 
 from coldframe.pipeline.records import Committed, Part
+from coldframe.pipeline.sink import delta
+from coldframe.pipeline.sink.destination import Destination, Found
 from coldframe.pipeline.state.journal import STAGING, Journal
-from coldframe.pipeline.target import delta
-from coldframe.pipeline.target.destination import Destination, Found
 
 AT_ONCE = 8
 

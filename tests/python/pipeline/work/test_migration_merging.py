@@ -17,10 +17,10 @@ from coldframe.pipeline import audit, dry_run
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.grouping import grouped
 from coldframe.pipeline.records import Failure, PlannedFile, SourceFile
+from coldframe.pipeline.sink import sinks
+from coldframe.pipeline.sink.destination import Destination
+from coldframe.pipeline.sink.targets import Target
 from coldframe.pipeline.state.journal import Journal, read_state
-from coldframe.pipeline.target import sinks
-from coldframe.pipeline.target.destination import Destination
-from coldframe.pipeline.target.targets import Target
 from coldframe.pipeline.work import convert
 from coldframe.pipeline.work.convert import Task
 from coldframe.pipeline.work.merging import MergeTask
@@ -272,7 +272,7 @@ def test_other_targets(estate: Estate, target: str) -> None:
 
             return sorted(pa.table(DeltaTable(estate.target / "t").to_pyarrow_table())["a"].to_pylist())
         if target == "iceberg":
-            from coldframe.pipeline.target.iceberg import open_catalog
+            from coldframe.pipeline.sink.iceberg import open_catalog
 
             found = open_catalog(str(estate.target)).load_table("migrated.t").scan().to_arrow()
             return sorted(found["a"].to_pylist())

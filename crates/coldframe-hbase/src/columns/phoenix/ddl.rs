@@ -12,15 +12,15 @@
 //!
 //! Names are converted to upper case unless they are in double quotes.
 
-use coldframe_core::words::{Token, TokenKind, position, tokens};
+use coldframe_core::sql_tokens::{Token, TokenKind, position, tokens};
 use coldframe_core::{Error, Result};
 
 use super::PhoenixType;
 
 /// The longest statement.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 /// Most columns.
-const MOST_COLUMNS: usize = 10_000;
+const MAX_COLUMNS: usize = 10_000;
 
 /// Other things that can be created over cells.
 const OTHERS: [&str; 5] = ["view", "index", "local", "async", "uncovered"];
@@ -112,7 +112,7 @@ impl Statement {
 
 /// Parses a statement.
 pub(super) fn parse(text: &str) -> Result<Statement> {
-    if text.len() > MOST_BYTES {
+    if text.len() > MAX_BYTES {
         return Err(Error::invalid(format!("option `phoenix`: a statement of {} bytes", text.len())));
     }
     let text = text.trim().trim_end_matches(';');
@@ -253,8 +253,8 @@ impl Parser<'_> {
         if statement.columns.iter().any(|c| c.name == name && c.family == family) {
             return Err(Error::invalid(format!("option `phoenix`: the column {name:?} occurs twice")));
         }
-        if statement.columns.len() >= MOST_COLUMNS {
-            return Err(Error::invalid(format!("option `phoenix`: more than {MOST_COLUMNS} columns")));
+        if statement.columns.len() >= MAX_COLUMNS {
+            return Err(Error::invalid(format!("option `phoenix`: more than {MAX_COLUMNS} columns")));
         }
         let at = self.at;
         let of = self.name()?;

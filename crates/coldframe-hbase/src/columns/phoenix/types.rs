@@ -39,7 +39,7 @@ pub(crate) enum PhoenixType {
 }
 
 /// Most digits of a DECIMAL.
-const MOST_DIGITS: u64 = 38;
+const MAX_DIGITS: u64 = 38;
 
 impl PhoenixType {
     /// The type with this name and these numbers in brackets; else the reason why there is none.
@@ -108,14 +108,14 @@ impl PhoenixType {
 /// DECIMAL; DECIMAL(precision), which has no fraction; DECIMAL(precision, scale).
 fn decimal(numbers: &[u64]) -> Result<PhoenixType, String> {
     let wrong =
-        || format!("expected DECIMAL(precision up to {MOST_DIGITS}, scale up to that), found {numbers:?}");
+        || format!("expected DECIMAL(precision up to {MAX_DIGITS}, scale up to that), found {numbers:?}");
     let (precision, scale) = match numbers {
         [] => return Ok(PhoenixType::Decimal(None)),
         [precision] => (*precision, 0),
         [precision, scale] => (*precision, *scale),
         _ => return Err(wrong()),
     };
-    if !(1..=MOST_DIGITS).contains(&precision) || scale > precision {
+    if !(1..=MAX_DIGITS).contains(&precision) || scale > precision {
         return Err(wrong());
     }
     let (precision, scale) = (u8::try_from(precision), i8::try_from(scale));

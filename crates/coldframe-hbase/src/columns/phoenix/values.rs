@@ -212,7 +212,7 @@ fn micros(bytes: &[u8], of: PhoenixType) -> Option<i64> {
 }
 
 /// Most bytes of a DECIMAL, which has at most 38 digits.
-const MOST_BYTES: usize = 64;
+const MAX_BYTES: usize = 64;
 
 /// A decimal number: its significant digits, and how many of them are after the point.
 #[derive(Debug)]
@@ -234,7 +234,7 @@ impl Digits {
             [pairs @ .., 102] if !positive => pairs,
             pairs => pairs,
         };
-        if pairs.is_empty() || pairs.len() > MOST_BYTES {
+        if pairs.is_empty() || pairs.len() > MAX_BYTES {
             return None;
         }
         let places = if positive { i64::from(exponent & 0x7f) - 65 } else { 62 - i64::from(*exponent) };

@@ -1,4 +1,4 @@
-//! Databases built here, to be damaged and to make false claims. `tests/directories/logr.rs` shows that real ones are
+//! Databases built here, to be damaged and to make false claims. `tests/it/directories/logr.rs` shows that real ones are
 //! read correctly.
 
 use std::collections::BTreeMap;

@@ -20,7 +20,7 @@ use super::{ColumnReader, Present, array, boxed, placed, primitive};
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::Column;
 use crate::scan::rle::int::{IntRle, Version};
-use crate::scan::stream::{ByteStream, Stand};
+use crate::scan::stream::{ByteStream, StreamPosition};
 use crate::scan::varint;
 use crate::schema;
 
@@ -101,7 +101,7 @@ impl ColumnReader for Decimals {
         }
     }
 
-    fn stands(&self, into: &mut Vec<Stand>) {
+    fn stands(&self, into: &mut Vec<StreamPosition>) {
         self.present.stands(into);
         match &self.data {
             Unscaled::Integers(data) => into.push(data.stand(StreamKind::Data)),

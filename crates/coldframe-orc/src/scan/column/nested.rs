@@ -18,7 +18,7 @@ use crate::layout::stripe::StreamKind;
 use crate::layout::types::Column;
 use crate::scan::rle::bytes::ByteRle;
 use crate::scan::rle::int::IntRle;
-use crate::scan::stream::Stand;
+use crate::scan::stream::StreamPosition;
 
 /// Bytes that an element costs in addition to its values, to bound the number of elements.
 const ELEMENT: u64 = 1;
@@ -73,7 +73,7 @@ impl ColumnReader for Structs {
         Ok(array(structs.map_err(arrow_error)?))
     }
 
-    fn stands(&self, into: &mut Vec<Stand>) {
+    fn stands(&self, into: &mut Vec<StreamPosition>) {
         self.present.stands(into);
         self.children.iter().for_each(|child| child.stands(into));
     }
@@ -103,7 +103,7 @@ impl Lengths {
         Ok(Self { present, lengths, element, bound, offsets: OffsetBuffer::new_empty() })
     }
 
-    fn stands(&self, into: &mut Vec<Stand>) {
+    fn stands(&self, into: &mut Vec<StreamPosition>) {
         self.present.stands(into);
         into.push(self.lengths.stand(StreamKind::Length));
     }
@@ -162,7 +162,7 @@ impl ColumnReader for Lists {
         Ok(array(lists.map_err(arrow_error)?))
     }
 
-    fn stands(&self, into: &mut Vec<Stand>) {
+    fn stands(&self, into: &mut Vec<StreamPosition>) {
         self.lengths.stands(into);
         self.child.stands(into);
     }
@@ -212,7 +212,7 @@ impl ColumnReader for Maps {
         Ok(array(maps.map_err(arrow_error)?))
     }
 
-    fn stands(&self, into: &mut Vec<Stand>) {
+    fn stands(&self, into: &mut Vec<StreamPosition>) {
         self.lengths.stands(into);
         self.key.stands(into);
         self.value.stands(into);
@@ -269,7 +269,7 @@ impl ColumnReader for Unions {
         Ok(array(unions.map_err(arrow_error)?))
     }
 
-    fn stands(&self, into: &mut Vec<Stand>) {
+    fn stands(&self, into: &mut Vec<StreamPosition>) {
         self.present.stands(into);
         into.push(self.tags.stand(StreamKind::Data));
         self.children.iter().for_each(|child| child.stands(into));

@@ -14,7 +14,7 @@ use crate::layout::stripe::StreamKind;
 use crate::layout::types::{Column, Kind};
 use crate::scan::rle::bytes::{BitRle, ByteRle};
 use crate::scan::rle::int::{IntRle, Word};
-use crate::scan::stream::{ByteStream, Stand};
+use crate::scan::stream::{ByteStream, StreamPosition};
 
 pub(super) fn reader(input: &Input<'_>, column: &Column) -> Result<Box<dyn ColumnReader>> {
     let present = input.present(column.id)?;
@@ -50,7 +50,7 @@ impl ColumnReader for Booleans {
         self.data.skip(validity.valid).within(|| "DATA")
     }
 
-    fn stands(&self, into: &mut Vec<Stand>) {
+    fn stands(&self, into: &mut Vec<StreamPosition>) {
         self.present.stands(into);
         into.push(self.data.stand(StreamKind::Data));
     }
@@ -75,7 +75,7 @@ impl ColumnReader for Bytes {
         self.data.skip(validity.valid).within(|| "DATA")
     }
 
-    fn stands(&self, into: &mut Vec<Stand>) {
+    fn stands(&self, into: &mut Vec<StreamPosition>) {
         self.present.stands(into);
         into.push(self.data.stand(StreamKind::Data));
     }
@@ -124,7 +124,7 @@ where
         self.data.skip(validity.valid).within(|| "DATA")
     }
 
-    fn stands(&self, into: &mut Vec<Stand>) {
+    fn stands(&self, into: &mut Vec<StreamPosition>) {
         self.present.stands(into);
         into.push(self.data.stand(StreamKind::Data));
     }
@@ -185,7 +185,7 @@ macro_rules! floats {
                 self.data.skip(validity.valid.saturating_mul($n)).within(|| "DATA")
             }
 
-            fn stands(&self, into: &mut Vec<Stand>) {
+            fn stands(&self, into: &mut Vec<StreamPosition>) {
                 self.present.stands(into);
                 into.push(self.data.stand(StreamKind::Data));
             }

@@ -25,7 +25,7 @@ use crate::layout::index::is_dictionary;
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::Column;
 use crate::scan::rle::int::IntRle;
-use crate::scan::stream::{ByteStream, Stand};
+use crate::scan::stream::{ByteStream, StreamPosition};
 
 /// A reader of strings.
 pub(super) fn strings(input: &Input<'_>, column: &Column, field: &Field) -> Result<Box<dyn ColumnReader>> {
@@ -187,7 +187,7 @@ impl ColumnReader for Direct {
         self.data.skip(usize::try_from(total).unwrap_or(usize::MAX)).within(|| "DATA")
     }
 
-    fn stands(&self, into: &mut Vec<Stand>) {
+    fn stands(&self, into: &mut Vec<StreamPosition>) {
         self.present.stands(into);
         into.extend([self.data.stand(StreamKind::Data), self.lengths.stand(StreamKind::Length)]);
     }
@@ -298,7 +298,7 @@ impl ColumnReader for ByDictionary {
         self.data.skip(validity.valid).within(|| "DATA")
     }
 
-    fn stands(&self, into: &mut Vec<Stand>) {
+    fn stands(&self, into: &mut Vec<StreamPosition>) {
         self.present.stands(into);
         into.push(self.data.stand(StreamKind::Data));
     }

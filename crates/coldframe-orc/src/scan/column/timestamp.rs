@@ -24,7 +24,7 @@ use super::{ColumnReader, Present, array, boxed, placed, primitive};
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::{Column, Kind};
 use crate::scan::rle::int::IntRle;
-use crate::scan::stream::Stand;
+use crate::scan::stream::StreamPosition;
 use crate::schema;
 
 /// Nanoseconds above this had no whole millisecond.
@@ -103,7 +103,7 @@ impl ColumnReader for Timestamps {
         self.nanos.skip(validity.valid).within(|| "SECONDARY")
     }
 
-    fn stands(&self, into: &mut Vec<Stand>) {
+    fn stands(&self, into: &mut Vec<StreamPosition>) {
         self.present.stands(into);
         into.extend([self.seconds.stand(StreamKind::Data), self.nanos.stand(StreamKind::Secondary)]);
     }

@@ -11,7 +11,7 @@
 use coldframe_encoding::Result;
 
 use crate::layout::stripe::StreamKind;
-use crate::scan::stream::{ByteStream, Stand};
+use crate::scan::stream::{ByteStream, StreamPosition};
 
 /// Decodes bytes.
 #[derive(Debug)]
@@ -30,8 +30,8 @@ impl ByteRle {
     }
 
     /// Its position.
-    pub(crate) fn stand(&self, kind: StreamKind) -> Stand {
-        Stand { left: (self.left, 0), ..self.stream.stand(kind) }
+    pub(crate) fn stand(&self, kind: StreamKind) -> StreamPosition {
+        StreamPosition { left: (self.left, 0), ..self.stream.stand(kind) }
     }
 
     fn start_run(&mut self) -> Result<()> {
@@ -111,9 +111,9 @@ impl BitRle {
     }
 
     /// Its position.
-    pub(crate) fn stand(&self, kind: StreamKind) -> Stand {
+    pub(crate) fn stand(&self, kind: StreamKind) -> StreamPosition {
         let stand = self.bytes.stand(kind);
-        Stand { left: (stand.left.0, self.held), ..stand }
+        StreamPosition { left: (stand.left.0, self.held), ..stand }
     }
 
     /// The next `n` bits, least significant bit of a byte first as in Arrow; the bits after the last are

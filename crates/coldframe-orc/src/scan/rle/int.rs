@@ -11,7 +11,7 @@ use coldframe_encoding::varint::unzigzag;
 use coldframe_encoding::{Error, Result};
 
 use crate::layout::stripe::StreamKind;
-use crate::scan::stream::{ByteStream, Stand};
+use crate::scan::stream::{ByteStream, StreamPosition};
 
 /// Maximum values of a run.
 const MAX_RUN: usize = 512;
@@ -211,9 +211,9 @@ impl IntRle {
     }
 
     /// Its position.
-    pub(crate) fn stand(&self, kind: StreamKind) -> Stand {
+    pub(crate) fn stand(&self, kind: StreamKind) -> StreamPosition {
         let left = self.repeated.1 + (self.pending.len() - self.taken);
-        Stand { left: (left, 0), ..self.stream.stand(kind) }
+        StreamPosition { left: (left, 0), ..self.stream.stand(kind) }
     }
 
     /// Skips `n` values.

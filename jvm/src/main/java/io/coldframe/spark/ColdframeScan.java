@@ -31,7 +31,7 @@ import org.apache.spark.sql.types.StructType;
 final class ColdframeScan
     implements Scan, SupportsReportStatistics, SupportsReportPartitioning, SupportsRuntimeFiltering {
   /** Of a join's other side: more of them would cost more on their way to the tasks than they save there. */
-  private static final int MOST_VALUES = 10_000;
+  private static final int MAX_VALUES = 10_000;
 
   private final OpenTable table;
   private final Map<String, String> options;
@@ -152,7 +152,7 @@ final class ColdframeScan
   public synchronized void filter(Filter[] told) {
     List<String> said = new ArrayList<>();
     for (Filter filter : told) {
-      boolean isSmall = filter instanceof In && ((In) filter).values().length <= MOST_VALUES;
+      boolean isSmall = filter instanceof In && ((In) filter).values().length <= MAX_VALUES;
       String json = isSmall ? Filters.json((In) filter, schema) : null;
       if (json != null) {
         said.add(json);

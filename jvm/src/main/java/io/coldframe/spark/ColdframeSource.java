@@ -49,7 +49,7 @@ public class ColdframeSource
 
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
-    NativeLibrary.demandSpark();
+    NativeLibrary.checkSpark();
     inferred = new OpenTable(lower(options.asCaseSensitiveMap()), null);
     told = inferred.schema();
     return told;
@@ -57,7 +57,7 @@ public class ColdframeSource
 
   @Override
   public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
-    NativeLibrary.demandSpark();
+    NativeLibrary.checkSpark();
     Map<String, String> options = lower(properties);
     if (inferred != null && schema.equals(told)) {
       return new ColdframeTable(inferred, schema, options);
@@ -75,7 +75,7 @@ public class ColdframeSource
   @Override
   public BaseRelation createRelation(
       SQLContext context, scala.collection.immutable.Map<String, String> parameters, StructType schema) {
-    NativeLibrary.demandSpark();
+    NativeLibrary.checkSpark();
     Map<String, String> given = new HashMap<>();
     for (scala.collection.Iterator<Tuple2<String, String>> all = parameters.iterator(); all.hasNext(); ) {
       Tuple2<String, String> one = all.next();

@@ -48,7 +48,7 @@ final class HiveScans extends Rule<LogicalPlan> {
     if (setting.equalsIgnoreCase("off") || setting.equalsIgnoreCase("false")) {
       return plan;
     }
-    demandNoWrite(plan);
+    checkNoWrite(plan);
     Set<LogicalPlan> left = Collections.newSetFromMap(new IdentityHashMap<>());
     Map<String, String> writes = new HashMap<>();
     return plan.transformDown(
@@ -69,7 +69,7 @@ final class HiveScans extends Rule<LogicalPlan> {
   }
 
   /** Spark would put plain files into a transactional table, which Hive takes for rows of before, or for none. */
-  private static void demandNoWrite(LogicalPlan plan) {
+  private static void checkNoWrite(LogicalPlan plan) {
     try {
       if (!HiveRead.isWriteToTransactional(plan)) {
         return;
@@ -96,12 +96,12 @@ final class HiveScans extends Rule<LogicalPlan> {
     }
     try {
       if (read.hasMore() || namesFiles(plan)) {
-        throw new Left("the query asks for the names of files (input_file_name)");
+        throw new FallbackToSpark("the query asks for the names of files (input_file_name)");
       }
       LogicalPlan made = relation(new HiveTable(session, read, condition, writes), read);
       LOG.debug("{} is read by coldframe", name);
       return condition == null ? made : new Filter(condition, made);
-    } catch (Left | ReflectiveOperationException | RuntimeException e) {
+    } catch (FallbackToSpark | ReflectiveOperationException | RuntimeException e) {
       left.add(scan);
       if (read.isTransactional() && !(e instanceof NoRows)) {
         throw refusal(name, e);
@@ -158,16 +158,16 @@ final class HiveScans extends Rule<LogicalPlan> {
   }
 
   /** Why a table is left to Spark. */
-  static class Left extends Exception {
+  static class FallbackToSpark extends Exception {
     private static final long serialVersionUID = 1L;
 
-    Left(String reason) {
+    FallbackToSpark(String reason) {
       super(reason);
     }
   }
 
   /** No partition is left: nothing of it can be read wrongly. */
-  static final class NoRows extends Left {
+  static final class NoRows extends FallbackToSpark {
     private static final long serialVersionUID = 1L;
 
     NoRows() {

@@ -28,7 +28,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * query's filter leaves, and the files that are there now.
  */
 final class HiveTable implements SupportsRead {
-  /** Values of these types are the same by Hive's SerDe in Spark and here. Timestamps: see {@link #demandTypes}. */
+  /** Values of these types are the same by Hive's SerDe in Spark and here. Timestamps: see {@link #checkTypes}. */
   private static final List<String> TYPES =
       Arrays.asList(
           "tinyint", "smallint", "int", "bigint", "boolean", "float", "double", "string", "binary", "date", "decimal",
@@ -48,7 +48,7 @@ final class HiveTable implements SupportsRead {
 
   /** {@code condition}: the filter above it, or null. {@code writes}: those that count, of each table of the query. */
   HiveTable(SparkSession session, HiveRead read, Expression condition, Map<String, String> writes)
-      throws HiveScans.Left, ReflectiveOperationException {
+      throws HiveScans.FallbackToSpark, ReflectiveOperationException {
     this.read = read;
     StructType columns = new StructType();
     for (Object each : read.output()) {
@@ -81,7 +81,7 @@ final class HiveTable implements SupportsRead {
   }
 
   private OpenTable open(SparkSession session, Expression condition, Map<String, String> writes)
-      throws HiveScans.Left, ReflectiveOperationException {
+      throws HiveScans.FallbackToSpark, ReflectiveOperationException {
     Object catalog = Reflected.call(Reflected.call(session, "sharedState"), "externalCatalog");
     Object client = Reflected.call(Reflected.call(catalog, "unwrapped"), "client");
     Object calls = Reflected.call(client, "msClient");
@@ -94,7 +94,7 @@ final class HiveTable implements SupportsRead {
     String columns = columns(storage);
     options.put("schema", columns);
     if (options.get("format").equals("orc")) {
-      demandOrc(session, storage);
+      checkOrc(session, storage);
     }
     if (read.isTransactional()) {
       if (!writes.containsKey(read.name())) {
@@ -113,11 +113,11 @@ final class HiveTable implements SupportsRead {
         Object own = Reflected.call(partition, "getSd");
         Map<String, String> ownOptions = options(partition, own);
         if (read.isTransactional()) {
-          demandFirst(names(storage), names(own));
+          checkFirst(names(storage), names(own));
         } else {
-          demandSame("SerDe", options, ownOptions);
+          checkSame("SerDe", options, ownOptions);
           // Spark's own reader reads all partitions by the table's columns.
-          demandSame("columns", columns, read.isBySpark() ? columns : columns(own));
+          checkSame("columns", columns, read.isBySpark() ? columns : columns(own));
         }
         folders.add(folder(own, keys, (List<?>) Reflected.call(partition, "getValues")));
       }
@@ -129,17 +129,17 @@ final class HiveTable implements SupportsRead {
     return new OpenTable(options, schema, "[" + String.join(",", folders) + "]").opened();
   }
 
-  private static void demandSame(String what, Object ofTable, Object ofPartition) throws HiveScans.Left {
+  private static void checkSame(String what, Object ofTable, Object ofPartition) throws HiveScans.FallbackToSpark {
     Map<?, ?> both = ofTable instanceof Map ? withoutSchema((Map<?, ?>) ofTable) : null;
     if (!(both != null ? both : ofTable).equals(ofPartition)) {
-      throw new HiveScans.Left("a partition with other " + what + " than the table");
+      throw new HiveScans.FallbackToSpark("a partition with other " + what + " than the table");
     }
   }
 
   /** Hive takes a partition's columns for the table's by position: they may be the first of them, and nothing else. */
-  private static void demandFirst(List<String> ofTable, List<String> ofPartition) throws HiveScans.Left {
+  private static void checkFirst(List<String> ofTable, List<String> ofPartition) throws HiveScans.FallbackToSpark {
     if (ofPartition.size() > ofTable.size() || !ofTable.subList(0, ofPartition.size()).equals(ofPartition)) {
-      throw new HiveScans.Left("a partition with other columns than the table");
+      throw new HiveScans.FallbackToSpark("a partition with other columns than the table");
     }
   }
 
@@ -153,32 +153,32 @@ final class HiveTable implements SupportsRead {
   }
 
   /** Settings by which Spark's own reader, or Hive's, finds the columns of ORC files otherwise than this one. */
-  private void demandOrc(SparkSession session, Object storage) throws HiveScans.Left, ReflectiveOperationException {
-    demandByName(Reflected.call(Reflected.call(storage, "getSerdeInfo"), "getParameters"));
+  private void checkOrc(SparkSession session, Object storage) throws HiveScans.FallbackToSpark, ReflectiveOperationException {
+    checkByName(Reflected.call(Reflected.call(storage, "getSerdeInfo"), "getParameters"));
     Object hadoop = Reflected.call(Reflected.call(session, "sessionState"), "newHadoopConf");
-    demandByName(Collections.singletonMap(BY_POSITION, ((Configuration) hadoop).get(BY_POSITION)));
+    checkByName(Collections.singletonMap(BY_POSITION, ((Configuration) hadoop).get(BY_POSITION)));
     List<String> names = new ArrayList<>();
     for (StructField field : schema.fields()) {
       names.add(field.name().toLowerCase(Locale.ROOT));
     }
     List<String> known = names(storage);
     if (known.size() > names.size() || !known.equals(names.subList(0, known.size()))) {
-      throw new HiveScans.Left("other columns in Spark's catalog than in the metastore");
+      throw new HiveScans.FallbackToSpark("other columns in Spark's catalog than in the metastore");
     }
     if (!read.isBySpark() || read.isTransactional()) {
       return;
     }
     if (SQLConf.get().caseSensitiveAnalysis()) {
-      throw new HiveScans.Left("columns by their case (spark.sql.caseSensitive)");
+      throw new HiveScans.FallbackToSpark("columns by their case (spark.sql.caseSensitive)");
     }
     if (!SQLConf.get().getConfString("spark.sql.orc.impl", "native").equals("native")) {
-      throw new HiveScans.Left("another reader of Spark (spark.sql.orc.impl)");
+      throw new HiveScans.FallbackToSpark("another reader of Spark (spark.sql.orc.impl)");
     }
   }
 
-  private static void demandByName(Object parameters) throws HiveScans.Left {
+  private static void checkByName(Object parameters) throws HiveScans.FallbackToSpark {
     if (parameters != null && "true".equalsIgnoreCase(String.valueOf(((Map<?, ?>) parameters).get(BY_POSITION)))) {
-      throw new HiveScans.Left("columns by position (" + BY_POSITION + ")");
+      throw new HiveScans.FallbackToSpark("columns by position (" + BY_POSITION + ")");
     }
   }
 
@@ -190,7 +190,7 @@ final class HiveTable implements SupportsRead {
 
   /** How the files of a table or of a partition are read. */
   private Map<String, String> options(Object of, Object storage)
-      throws HiveScans.Left, ReflectiveOperationException {
+      throws HiveScans.FallbackToSpark, ReflectiveOperationException {
     String format = Reflected.text(storage, "getInputFormat");
     if (read.isTransactional()) {
       return ofTransactional(of, format);
@@ -199,7 +199,7 @@ final class HiveTable implements SupportsRead {
       return ofOrc(of);
     }
     if (!"org.apache.hadoop.hive.ql.io.RCFileInputFormat".equals(format)) {
-      throw new HiveScans.Left("files of " + format);
+      throw new HiveScans.FallbackToSpark("files of " + format);
     }
     Object info = Reflected.call(storage, "getSerdeInfo");
     Map<String, String> options = new HashMap<>();
@@ -212,17 +212,17 @@ final class HiveTable implements SupportsRead {
   }
 
   private static Map<String, String> ofTransactional(Object of, String format)
-      throws HiveScans.Left, ReflectiveOperationException {
+      throws HiveScans.FallbackToSpark, ReflectiveOperationException {
     if (!ORC_FILES.equals(format)) {
-      throw new HiveScans.Left("files of " + format + "; those of ORC are read");
+      throw new HiveScans.FallbackToSpark("files of " + format + "; those of ORC are read");
     }
     Map<String, String> options = ofOrc(of);
     options.put("acid", "true");
     return options;
   }
 
-  private static Map<String, String> ofOrc(Object of) throws HiveScans.Left, ReflectiveOperationException {
-    demandByName(Reflected.call(of, "getParameters"));
+  private static Map<String, String> ofOrc(Object of) throws HiveScans.FallbackToSpark, ReflectiveOperationException {
+    checkByName(Reflected.call(of, "getParameters"));
     Map<String, String> options = new HashMap<>();
     options.put("format", "orc");
     options.put("schema_of", "hive");
@@ -245,11 +245,11 @@ final class HiveTable implements SupportsRead {
   }
 
   /** Columns in Hive's language. */
-  private String columns(Object storage) throws HiveScans.Left, ReflectiveOperationException {
+  private String columns(Object storage) throws HiveScans.FallbackToSpark, ReflectiveOperationException {
     List<String> columns = new ArrayList<>();
     for (Object column : (List<?>) Reflected.call(storage, "getCols")) {
       String type = Reflected.text(column, "getType");
-      demandTypes(Reflected.text(column, "getName"), type);
+      checkTypes(Reflected.text(column, "getName"), type);
       columns.add("`" + Reflected.text(column, "getName").replace("`", "``") + "` " + type);
     }
     return String.join(", ", columns);
@@ -259,32 +259,32 @@ final class HiveTable implements SupportsRead {
    * Spark makes an instant of Hive's wall clock time, by the time zone of its JVM. In one that changes its clocks, not every time is
    * one instant.
    */
-  private void demandTypes(String column, String type) throws HiveScans.Left {
+  private void checkTypes(String column, String type) throws HiveScans.FallbackToSpark {
     String bare = type.replaceAll("[A-Za-z0-9_]+:", "");
     for (String word : bare.split("[^A-Za-z_]+")) {
       // Files of ORC have the lengths of char and varchar, and Spark pads.
       boolean isKnown = TYPES.contains(word) || (read.isTransactional() && word.endsWith("char"));
       if (!word.isEmpty() && !isKnown) {
-        throw new HiveScans.Left("column " + column + " is " + type);
+        throw new HiveScans.FallbackToSpark("column " + column + " is " + type);
       }
     }
     if (bare.contains("timestamp") && !ZoneId.systemDefault().normalized().equals(ZoneOffset.UTC)) {
-      throw new HiveScans.Left("column " + column + " has timestamps, and the JVM's time zone is not UTC");
+      throw new HiveScans.FallbackToSpark("column " + column + " has timestamps, and the JVM's time zone is not UTC");
     }
   }
 
   /** A folder and the values of its partition, for the native library. */
   private String folder(Object storage, List<?> keys, List<?> values)
-      throws HiveScans.Left, ReflectiveOperationException {
+      throws HiveScans.FallbackToSpark, ReflectiveOperationException {
     List<String> pairs = new ArrayList<>();
     for (int at = 0; at < keys.size(); at++) {
       String type = Reflected.text(keys.get(at), "getType");
       if (!Arrays.asList("string", "tinyint", "smallint", "int", "bigint", "date").contains(type)) {
-        throw new HiveScans.Left("a partition column of " + type);
+        throw new HiveScans.FallbackToSpark("a partition column of " + type);
       }
       String value = values.get(at).toString();
       if (value.equals(NULL) && !read.isTransactional()) {
-        throw new HiveScans.Left("a partition of null, of which Spark's reader makes the text " + NULL);
+        throw new HiveScans.FallbackToSpark("a partition of null, of which Spark's reader makes the text " + NULL);
       }
       pairs.add(Reflected.text(keys.get(at), "getName"));
       pairs.add(value);

@@ -31,7 +31,7 @@ final class MetastoreCalls implements AutoCloseable {
   private static final byte SET = 14;
   private static final byte LIST = 15;
 
-  private static final int MOST_NESTED = 16;
+  private static final int MAX_NESTED = 16;
 
   private final Object client;
   private final Object in;
@@ -139,7 +139,7 @@ final class MetastoreCalls implements AutoCloseable {
   }
 
   private Map<Integer, Object> fields(int depth) throws ReflectiveOperationException {
-    if (depth > MOST_NESTED) {
+    if (depth > MAX_NESTED) {
       throw new ReflectiveOperationException("an answer that is nested too deeply");
     }
     Map<Integer, Object> found = new HashMap<>();

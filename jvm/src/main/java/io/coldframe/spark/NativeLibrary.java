@@ -45,7 +45,7 @@ final class NativeLibrary {
     if (loaded) {
       return;
     }
-    demandSpark();
+    checkSpark();
     String given = System.getProperty(OVERRIDE);
     if (given != null) {
       loadForEver(Paths.get(given).toAbsolutePath().toString());
@@ -57,12 +57,12 @@ final class NativeLibrary {
       throw new UnsupportedError(
           "a jar of version " + version() + " with a native library of version " + found + ": take both from one build");
     }
-    demandCalls();
+    checkCalls();
     loaded = true;
   }
 
   /** Builds between two releases have one version. */
-  private static void demandCalls() {
+  private static void checkCalls() {
     int found;
     try {
       found = Native.calls();
@@ -115,7 +115,7 @@ final class NativeLibrary {
   }
 
   /** Says so where Spark is too old for this connector, instead of a class that is not found. */
-  static void demandSpark() {
+  static void checkSpark() {
     try {
       Class.forName("org.apache.spark.sql.connector.read.SupportsPushDownV2Filters");
     } catch (ClassNotFoundException e) {

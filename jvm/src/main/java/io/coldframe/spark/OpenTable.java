@@ -103,7 +103,7 @@ final class OpenTable {
 
   StructType schema() {
     StructType schema = (StructType) DataType.fromJson(new String(Native.schema(number()), StandardCharsets.UTF_8));
-    SparkVersion.demandTypes(schema);
+    SparkVersion.checkTypes(schema);
     return schema;
   }
 

@@ -16,7 +16,7 @@ final class SparkVersion {
   }
 
   /** Spark 3.3 knows the type of times without a zone by name, and fails at their first use with a MatchError. */
-  static void demandTypes(StructType schema) {
+  static void checkTypes(StructType schema) {
     if (isAtLeast(3, 4)) {
       return;
     }

@@ -19,28 +19,28 @@ final class ValidWrites {
   private final List<Long> open = new ArrayList<>();
   private final List<Long> aborted = new ArrayList<>();
 
-  private ValidWrites(Object highest) throws HiveScans.Left {
+  private ValidWrites(Object highest) throws HiveScans.FallbackToSpark {
     this.highest = number(highest);
   }
 
   /** In Hive's form, {@code table:highest:lowest open:open,..:aborted,..}; {@code client} is Spark's for the metastore. */
-  static String of(String table, Object client) throws HiveScans.Left, ReflectiveOperationException {
+  static String of(String table, Object client) throws HiveScans.FallbackToSpark, ReflectiveOperationException {
     for (String one : SQLConf.get().getConfString(SETTING, "").split("\\$")) {
       if (one.substring(0, Math.max(0, one.indexOf(':'))).trim().equalsIgnoreCase(table)) {
         return one.trim();
       }
     }
     if (Reflected.call(client, "getConf", "hive.metastore.uris", "").toString().trim().isEmpty()) {
-      throw new HiveScans.Left("Spark has no metastore service to ask which writes count: say it in " + SETTING);
+      throw new HiveScans.FallbackToSpark("Spark has no metastore service to ask which writes count: say it in " + SETTING);
     }
     try (MetastoreCalls calls = new MetastoreCalls(Reflected.call(client, "conf"))) {
       return asked(table, calls);
     } catch (ReflectiveOperationException e) {
-      throw new HiveScans.Left("the metastore does not say which writes count (" + e.getMessage() + "): say it in " + SETTING);
+      throw new HiveScans.FallbackToSpark("the metastore does not say which writes count (" + e.getMessage() + "): say it in " + SETTING);
     }
   }
 
-  private static String asked(String table, MetastoreCalls calls) throws HiveScans.Left, ReflectiveOperationException {
+  private static String asked(String table, MetastoreCalls calls) throws HiveScans.FallbackToSpark, ReflectiveOperationException {
     Map<Integer, Object> answer = calls.call("get_open_txns_info", Collections.emptyList());
     Map<?, ?> found = answer == null ? Collections.emptyMap() : (Map<?, ?>) answer.get(0);
     ValidWrites transactions = new ValidWrites(found.get(1));
@@ -57,7 +57,7 @@ final class ValidWrites {
     }
     List<?> tables = (List<?>) ((Map<?, ?>) answer.get(0)).get(1);
     if (tables.size() != 1) {
-      throw new HiveScans.Left("the metastore does not say which writes count: say it in " + SETTING);
+      throw new HiveScans.FallbackToSpark("the metastore does not say which writes count: say it in " + SETTING);
     }
     Map<?, ?> of = (Map<?, ?>) tables.get(0);
     ValidWrites writes = new ValidWrites(of.get(2));
@@ -70,9 +70,9 @@ final class ValidWrites {
     return table + ":" + writes.text();
   }
 
-  private static long number(Object said) throws HiveScans.Left {
+  private static long number(Object said) throws HiveScans.FallbackToSpark {
     if (!(said instanceof Long)) {
-      throw new HiveScans.Left("the metastore does not say which writes count: say it in " + SETTING);
+      throw new HiveScans.FallbackToSpark("the metastore does not say which writes count: say it in " + SETTING);
     }
     return (Long) said;
   }

@@ -1,0 +1,109 @@
+//! Values that exceed one array together, and input that no file can hold: written and read, or refused with a reason.
+#![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
+
+use crate::support;
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    Array, ArrayRef, Decimal128Array, DictionaryArray, Int32Array, Int64Array, LargeStringArray, StringArray,
+    StringViewArray, TimestampMicrosecondArray, TimestampSecondArray,
+};
+use arrow_schema::DataType;
+use coldframe_cfile::layout::types::KuduType;
+use coldframe_cfile::write::Options;
+use coldframe_core::salvage::MAX_BATCH_BYTES;
+use coldframe_core::{DamageLog, ErrorKind, OnError, Scan, ScanReader, TableFile, Value};
+use coldframe_testing::rows;
+use support::{open, open_with, try_write, write};
+
+/// Scans everything without keeping a batch; returns rows and damage. Each batch has the right length.
+fn drained(table: &dyn TableFile, on_error: OnError) -> (usize, usize) {
+    let log = DamageLog::default();
+    let mut total = 0;
+    for split in table.splits(u64::MAX).unwrap() {
+        let scan = Scan { on_error, ..Scan::default() };
+        let mut reader = ScanReader::try_new(table, &scan, &split, log.clone()).unwrap();
+        while let Some(batch) = reader.next_batch().unwrap() {
+            if let Some(text) = batch.column(0).as_string_opt::<i32>() {
+                assert!(text.value_data().len() as u64 <= 2 * MAX_BATCH_BYTES);
+            }
+            total += batch.num_rows();
+        }
+    }
+    (total, log.len())
+}
+
+#[test]
+fn a_dictionary_of_long_values_is_written_and_read_in_batches_that_fit() {
+    // Together they exceed the offsets of one array.
+    let rows = 54_000;
+    let words: Vec<String> = (0..6).map(|i| format!("{i}").repeat(40_000)).collect();
+    let keys = Int32Array::from_iter_values((0..rows).map(|i| i % 6));
+    let values: ArrayRef =
+        Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::new(StringArray::from(words))).unwrap());
+    let bytes = write(&values, false, &Options::default());
+    assert!(bytes.len() < 1 << 20, "{}", bytes.len());
+    let rows = usize::try_from(rows).unwrap();
+    let table = open(&bytes).unwrap();
+    assert_eq!(drained(&table, OnError::Raise), (rows, 0));
+    assert_eq!(drained(&table, OnError::Skip), (rows, 0));
+    let table = open_with(&bytes, &[("dictionary", Value::Bool(true))]).unwrap();
+    let outcome = rows::read(&table, OnError::Raise).unwrap();
+    assert_eq!(outcome.batch.num_rows(), rows);
+}
+
+#[test]
+fn every_shape_of_text_comes_back() {
+    let text = ["a", "", "long enough to be no inline view", "ä"];
+    let plain: ArrayRef = Arc::new(StringArray::from(text.to_vec()));
+    let keys = Int32Array::from(vec![Some(3), Some(0), None, Some(2), Some(1)]);
+    let words = DictionaryArray::<Int32Type>::try_new(keys, plain.clone()).unwrap();
+    let shapes: Vec<(ArrayRef, Vec<Option<&str>>)> = vec![
+        (Arc::new(LargeStringArray::from(text.to_vec())), text.map(Some).into()),
+        (Arc::new(StringViewArray::from(text.to_vec())), text.map(Some).into()),
+        (plain.slice(1, 2), vec![Some(text[1]), Some(text[2])]),
+        (Arc::new(words), vec![Some("ä"), Some("a"), None, Some(text[2]), Some("")]),
+    ];
+    for (values, expected) in shapes {
+        let bytes = write(&values, true, &Options::default());
+        let outcome = rows::read(&open(&bytes).unwrap(), OnError::Raise).unwrap();
+        let found: Vec<Option<&str>> = outcome.batch.column(0).as_string::<i32>().iter().collect();
+        assert_eq!(found, expected, "{}", values.data_type());
+    }
+    // A dictionary of times without a zone is equivalent to the times.
+    let keys = Int32Array::from(vec![1, 0]);
+    let times = Arc::new(TimestampMicrosecondArray::from(vec![5, 7]));
+    let values: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::try_new(keys, times).unwrap());
+    let outcome = rows::read(&open(&write(&values, false, &Options::default())).unwrap(), OnError::Raise);
+    let batch = outcome.unwrap().batch;
+    let found = arrow_cast::cast(batch.column(0), &DataType::Int64).unwrap();
+    assert_eq!(found.to_data(), Int64Array::from(vec![7, 5]).to_data());
+}
+
+#[test]
+fn what_does_not_fit_is_refused_by_its_column_and_is_no_corrupt_file() {
+    let decimal = |precision, scale, value| -> ArrayRef {
+        Arc::new(Decimal128Array::from(vec![value]).with_precision_and_scale(precision, scale).unwrap())
+    };
+    let seconds: ArrayRef = Arc::new(TimestampSecondArray::from(vec![i64::MAX]));
+    // Arrow itself refuses a null that is not in the dictionary.
+    let words = Arc::new(StringArray::from(vec![Some("a"), None]));
+    let keys = Int32Array::from(vec![0, 1]);
+    let null: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::try_new(keys, words).unwrap());
+    let short = Options { data_type: Some(KuduType::Decimal32), ..Options::default() };
+    for (values, options) in [
+        (seconds, Options::default()),
+        (null, Options::default()),
+        (decimal(9, 2, i128::from(i32::MAX) + 1), short),
+    ] {
+        let e = try_write(&values, false, &options).unwrap_err();
+        assert!(matches!(e.kind(), ErrorKind::Schema(_)), "{e:?}");
+        assert!(e.to_string().contains("column `value`"), "{e}");
+    }
+    // A scale that no reader could be told.
+    let e = try_write(&decimal(5, -2, 12), false, &Options::default()).unwrap_err();
+    assert!(matches!(e.kind(), ErrorKind::Unsupported(_)), "{e}");
+}

@@ -1,0 +1,14 @@
+//! The integration tests of this crate: one binary, so that it is linked once.
+
+mod blocks;
+mod corrupt;
+mod hostile;
+mod large;
+mod laws;
+mod pushdown;
+mod roundtrip;
+mod support;
+
+/// Counts what tests allocate: each law has a budget.
+#[global_allocator]
+static MEMORY: coldframe_testing::alloc::Counting = coldframe_testing::alloc::Counting;

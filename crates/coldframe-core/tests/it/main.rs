@@ -1,0 +1,3 @@
+//! The integration tests of this crate: one binary, so that it is linked once.
+
+mod waist;

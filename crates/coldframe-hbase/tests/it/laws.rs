@@ -1,0 +1,243 @@
+//! The laws of damage, for each kind of file of a root directory: losses are reported, and no cell is returned that was
+//! not there. A lost block, file or description never exposes an outdated or a deleted value.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, Int64Array, ListArray, RecordBatch, StructArray, UInt8Array,
+};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::Field;
+use bytes::Bytes;
+use coldframe_core::{
+    Damage, DamageLog, ErrorKind, Format, OnError, OpenOptions, Result, Scan, ScanReader, Source, Value,
+};
+use coldframe_hbase::HBaseFormat;
+use coldframe_hfile::HFileFormat;
+use coldframe_testing::folder::MemoryFolder;
+use coldframe_testing::laws::{AllowedLoss, Subject, assert_tolerant};
+use coldframe_testing::mutate::flipped;
+use coldframe_testing::{fixture, rows, written};
+
+fn options(more: &[(&str, Value)]) -> OpenOptions {
+    let fixed = [("table", Value::from("shop:orders")), ("as_of", Value::Int(1_700_000_000_000))];
+    let all = fixed.iter().chain(more).map(|(name, value)| ((*name).to_owned(), value.clone()));
+    OpenOptions { extra: all.collect::<BTreeMap<_, _>>(), ..OpenOptions::default() }
+}
+
+/// Damages up to `most` files of the directory for which `of` holds, in `damages` ways each.
+fn obey(options: &OpenOptions, of: impl Fn(&str) -> bool, most: usize, damages: usize) {
+    each(options, of, most, |subject| subject.damages(damages).obey());
+}
+
+fn each(options: &OpenOptions, of: impl Fn(&str) -> bool, most: usize, obey: impl Fn(Subject)) {
+    let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));
+    let paths: Vec<String> = folder.files.keys().filter(|p| of(p)).cloned().collect();
+    let step = paths.len().div_ceil(most).max(1);
+    assert!(!paths.is_empty());
+    for path in paths.into_iter().step_by(step) {
+        let bytes = folder.files.get(&path).unwrap().clone();
+        let (folder, options, at) = (folder.clone(), options.clone(), path.clone());
+        let open = move |source: coldframe_core::Source| {
+            let damaged = source.bytes()?;
+            let bytes = damaged.read(0..damaged.len())?;
+            HBaseFormat.open(&folder.with(&at, bytes).source(), &options)
+        };
+        obey(Subject::new(format!("orders/{path}"), bytes, open).one_of_many());
+    }
+}
+
+fn is_store_file(path: &str) -> bool {
+    path.starts_with("data/") && (path.contains("/f/") || path.contains("/g/"))
+}
+
+#[test]
+fn store_files() {
+    obey(&options(&[("wal", Value::Bool(false))]), is_store_file, 8, 25);
+}
+
+#[test]
+fn store_files_under_what_logs_hold() {
+    obey(&options(&[("view", Value::from("versions"))]), is_store_file, 4, 15);
+}
+
+#[test]
+fn store_files_as_stored() {
+    let keyed = ("dictionary", Value::Bool(true));
+    let raw = [("view", Value::from("raw")), ("wal", Value::Bool(false)), keyed];
+    obey(&options(&raw), is_store_file, 4, 15);
+}
+
+#[test]
+fn store_files_of_a_wide_table() {
+    let columns = Value::map([("f:note", Value::from("string"))]);
+    let wide = [("view", Value::from("pivot")), ("columns", columns), ("wal", Value::Bool(false))];
+    obey(&options(&wide), is_store_file, 4, 15);
+}
+
+#[test]
+fn what_is_said_of_regions() {
+    obey(&options(&[("wal", Value::Bool(false))]), |path| path.ends_with(".regioninfo"), 2, 30);
+}
+
+#[test]
+fn manifests() {
+    let snapshot = [("snapshot", Value::from("kept"))];
+    // No checksum covers what a manifest states about families.
+    let of = |path: &str| path.starts_with(".hbase-snapshot");
+    each(&options(&snapshot), of, 2, |subject| subject.unsummed().damages(40).obey());
+}
+
+fn is_log(path: &str) -> bool {
+    path.starts_with("WALs/")
+}
+
+/// Logs have no checksums, and a log that is cut off looks like one that was being written; flushed cells remain.
+#[test]
+fn logs() {
+    let silent = |subject: Subject| subject.unsummed().unit(|_| AllowedLoss::file().silent());
+    each(&options(&[]), is_log, 2, |subject| silent(subject).damages(200).obey());
+}
+
+/// An unsupported log costs what only it has, if that is tolerated.
+#[test]
+fn a_compressed_log_is_refused_or_passed_over() {
+    let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));
+    let (path, log) = folder.files.iter().find(|(path, _)| is_log(path)).unwrap();
+    // `has_compression` is the header's first field.
+    assert!(log.starts_with(b"PWAL") && log.get(5..7) == Some(&[1 << 3, 0]));
+    let compressed = flipped(log, 6, 1);
+    let table = HBaseFormat.open(&folder.with(path, compressed).source(), &options(&[])).unwrap();
+    assert_tolerant(table.as_ref(), None, &[1 << 12]);
+    let plain = rows::read(table.as_ref(), OnError::Raise);
+    let e = plain.map_or_else(Some, |outcome| outcome.error).unwrap();
+    assert!(matches!(e.kind(), ErrorKind::Unsupported(_)) && e.to_string().contains("compressed"), "{e}");
+    let left = rows::read(table.as_ref(), OnError::Skip).unwrap();
+    assert!(left.batch.num_rows() > 0 && left.damage.iter().any(|d| d.reason.contains("compressed")));
+    // The number of its cells is unknown.
+    let metadata = table.metadata().unwrap();
+    assert_eq!(metadata.get("wal").and_then(|wal| wal.get("cells")), Some(&Value::Null));
+}
+
+/// The rows of the table with one file changed, and the recorded damage.
+fn read(at: &str, bytes: Vec<u8>, on_error: OnError) -> Result<(Vec<RecordBatch>, Vec<Damage>)> {
+    let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));
+    let table =
+        HBaseFormat.open(&folder.with(at, bytes).source(), &options(&[("wal", Value::Bool(false))]))?;
+    let damage = DamageLog::default();
+    let mut batches = Vec::new();
+    for split in table.splits(u64::MAX)? {
+        let scan = Scan { on_error, ..Scan::default() };
+        let mut reader = ScanReader::try_new(&*table, &scan, &split, damage.clone())?;
+        while let Some(batch) = reader.next_batch()? {
+            batches.push(batch);
+        }
+    }
+    Ok((batches, damage.records()))
+}
+
+/// A store file that lost only its trailer can be restored if its file info and all its blocks exist; otherwise its
+/// contents are unknown.
+#[test]
+fn a_lost_trailer_costs_no_cells() {
+    let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));
+    for (path, bytes) in folder.files.iter().filter(|(path, _)| is_store_file(path)) {
+        let whole = read(path, bytes.to_vec(), OnError::Raise).unwrap().0;
+        let trailer = bytes.len() - 4096;
+        let mut changed = bytes.to_vec();
+        changed[trailer..].fill(0);
+        for cut in [changed.clone(), bytes[..trailer].to_vec()] {
+            assert!(read(path, cut.clone(), OnError::Raise).is_err(), "{path}");
+            let (left, damage) = read(path, cut, OnError::Skip).unwrap();
+            assert_eq!(left, whole, "{path}");
+            assert_eq!(damage.iter().map(|d| d.rows_lost).collect::<Vec<_>>(), [Some(0)], "{path}");
+        }
+        // With an unreadable block as well, the whole file is lost, and so is everything older.
+        let mut block = changed;
+        block[40] ^= 1;
+        let (left, damage) = read(path, block, OnError::Skip).unwrap();
+        let rows = |batches: &[RecordBatch]| batches.iter().map(RecordBatch::num_rows).sum::<usize>();
+        assert!(rows(&left) < rows(&whole) && damage.iter().any(|d| d.rows_lost != Some(0)), "{path}");
+    }
+}
+
+/// A store file without checksums, whose cells have one tag each.
+fn tagged(rows: &BinaryArray) -> Bytes {
+    let bytes =
+        |value: &[u8]| -> ArrayRef { Arc::new(BinaryArray::from_iter_values(rows.iter().map(|_| value))) };
+    let tag = StructArray::try_from(vec![
+        ("type", Arc::new(UInt8Array::from(vec![1; rows.len()])) as ArrayRef),
+        ("value", bytes(b"a tag")),
+    ])
+    .unwrap();
+    let item = Arc::new(Field::new("item", tag.data_type().clone(), false));
+    let lengths = OffsetBuffer::from_lengths(std::iter::repeat_n(1, rows.len()));
+    let columns: [(&str, ArrayRef); 7] = [
+        ("row", Arc::new(rows.clone())),
+        ("family", bytes(b"f")),
+        ("qualifier", bytes(b"tagged")),
+        ("timestamp", Arc::new(Int64Array::from(vec![1_699_999_999_000; rows.len()]))),
+        ("type", Arc::new(UInt8Array::from(vec![4; rows.len()]))),
+        ("value", bytes(b"a value")),
+        ("tags", Arc::new(ListArray::new(item, lengths, Arc::new(tag), None))),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let options = [("checksum", Value::from("null")), ("block_size", Value::Int(1))];
+    written(&HFileFormat, &[batch], &options).unwrap()
+}
+
+/// Tags are parsed when a cell is judged: invalid ones cost the block, not everything read with it.
+#[test]
+fn tags_that_are_none_cost_a_block() {
+    let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));
+    let path = folder.files.keys().find(|path| is_store_file(path)).unwrap();
+    let stored = Source::file("stored", Arc::new(folder.files[path].clone()));
+    let cells =
+        rows::read(HFileFormat.open(&stored, &OpenOptions::default()).unwrap().as_ref(), OnError::Raise);
+    let mut keys: Vec<Vec<u8>> =
+        cells.unwrap().batch.column(0).as_binary::<i32>().iter().map(|row| row.unwrap().to_vec()).collect();
+    keys.dedup();
+    let file = tagged(&BinaryArray::from_iter_values(&keys));
+    let at = format!("{}/{}", path.rsplit_once('/').unwrap().0, "0123456789abcdef".repeat(2));
+    let count = |batches: &[RecordBatch]| {
+        let of = |b: &RecordBatch| {
+            b.column_by_name("qualifier")
+                .unwrap()
+                .as_binary::<i32>()
+                .iter()
+                .filter(|q| *q == Some(b"tagged"))
+                .count()
+        };
+        batches.iter().map(of).sum::<usize>()
+    };
+    let (whole, _) = read(&at, file.to_vec(), OnError::Raise).unwrap();
+    assert_eq!((count(&whole), keys.len() > 3), (keys.len(), true));
+    let tag = file.windows(5).rposition(|w| w == b"a tag").unwrap();
+    let hurt = flipped(&file, tag - 2, 0x40).to_vec();
+    assert!(read(&at, hurt.clone(), OnError::Raise).unwrap_err().is_damage());
+    let (left, damage) = read(&at, hurt, OnError::Skip).unwrap();
+    assert_eq!((count(&left), damage.len()), (keys.len() - 1, 1), "{damage:?}");
+}
+
+/// A block length in an index is not trusted beyond a limit: that costs the block, like other damage.
+#[test]
+fn blocks_that_are_too_long_are_lost() {
+    let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));
+    let mut options = options(&[("wal", Value::Bool(false))]);
+    let open = |options: &OpenOptions| HBaseFormat.open(&folder.source(), options).unwrap();
+    let all = rows::read(open(&options).as_ref(), OnError::Raise).unwrap().batch.num_rows();
+    options.limits.max_block_bytes = 700;
+    let table = open(&options);
+    let e = rows::read(table.as_ref(), OnError::Raise).unwrap().error.unwrap().to_string();
+    assert!(e.contains("max_block_bytes") && e.contains("store file data/"), "{e}");
+    let left = rows::read(table.as_ref(), OnError::Skip).unwrap();
+    assert!(left.error.is_none() && left.batch.num_rows() < all, "{:?}", left.error);
+    assert!(
+        !left.damage.is_empty() && left.damage.iter().all(|d| d.reason.contains("max_block_bytes")),
+        "{:?}",
+        left.damage
+    );
+}

@@ -1,0 +1,119 @@
+//! The laws of every format, on HFiles: damage costs a block, and all of it is reported.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use crate::support;
+
+use std::sync::Arc;
+
+use bytes::Bytes as Buffer;
+use coldframe_core::{Format, Node, OpenOptions, Result, Scan, Source, Split, TableFile, Value};
+use coldframe_hfile::HFileFormat;
+use coldframe_testing::fixture;
+use coldframe_testing::laws::{self, AllowedLoss, Damaged, Moved, Subject, Units};
+use coldframe_testing::rows;
+use support::{block, cell, complete, entry, index_content, plain_cell, write};
+
+fn open(source: Source) -> Result<Arc<dyn TableFile>> {
+    HFileFormat.open(&source, &OpenOptions::default())
+}
+
+fn data_blocks(node: &Node, found: &mut Vec<std::ops::Range<u64>>) {
+    if node.name.ends_with("data block") {
+        found.push(node.bytes.clone());
+    }
+    node.children.iter().for_each(|child| data_blocks(child, found));
+}
+
+/// The data blocks and the cells in each.
+fn units(table: &dyn TableFile) -> Units {
+    let mut blocks = Vec::new();
+    data_blocks(&table.inspect().unwrap(), &mut blocks);
+    Units::new(blocks.into_iter().map(|bytes| {
+        let split = Split { part: 0, range: bytes.start..bytes.start + 1, rows: None };
+        let outcome = rows::scan(table, &Scan::default(), Some(&split)).unwrap();
+        (bytes, outcome.batch.num_rows())
+    }))
+}
+
+/// The unit is the data block: the index leads to the others or, without it, their headers do. The parts after the data
+/// blocks may be the only evidence of what kind of file it is.
+fn obey(name: &str) {
+    let all = fixture::files("hfile");
+    let one = all.into_iter().find(|f| f.name().ends_with(name)).unwrap();
+    let subject = Subject::new(name, one.bytes(), open);
+    let units = units(subject.healthy().as_ref());
+    assert!(units.parts().len() > 3, "{name}");
+    let first = units.parts().iter().map(|(bytes, _)| bytes.end).min().unwrap();
+    let toll = move |damaged: &Damaged| {
+        let toll = units.toll(damaged, AllowedLoss::file(), Moved::Found);
+        // If trailer and file info cannot be found any more, only the first block tells what the file is.
+        if damaged.moves() && damaged.bytes.start < first { toll.fatal() } else { toll }
+    };
+    subject.unit(toll).damages(40).obey();
+}
+
+#[test]
+fn plain_cells() {
+    obey("cells_none.hfile");
+}
+
+#[test]
+fn compressed_encoded_cells() {
+    obey("cells_fast_diff_lz4.hfile");
+}
+
+#[test]
+fn an_index_of_more_levels() {
+    obey("cells_deep_index.hfile");
+}
+
+/// `n` cells, in blocks of about `block_size` bytes.
+fn cells(n: usize, block_size: i64) -> Buffer {
+    let cells: Vec<_> = (0..n).map(|i| cell(&format!("row-{i:08}"), "q", 5, 4, "some value")).collect();
+    let small = [("block_size", Value::Int(block_size)), ("index_block_size", Value::Int(512))];
+    write(&cells, &small)
+}
+
+#[test]
+fn work_grows_as_the_file_does() {
+    let open = laws::opener(open);
+    let healthy = |n: usize| cells(n, 1024);
+    laws::assert_linear("healthy", &[healthy(10_000), healthy(20_000), healthy(40_000)], &open);
+    // Without the trailer, without the index.
+    let cut = |n: usize| {
+        let whole = healthy(n);
+        whole.slice(..whole.len() - 4200)
+    };
+    laws::assert_linear("no trailer", &[cut(10_000), cut(20_000), cut(40_000)], &open);
+    // Magics without a block, headers of empty blocks, and both in turns.
+    let begun = || block(b"DATABLK*", &plain_cell("a", "1"));
+    let magics = |n: usize| -> Buffer { [begun(), b"DATABLK*".repeat(n)].concat().into() };
+    let headers = |n: usize| -> Buffer { [begun(), block(b"METABLKc", b"").repeat(n)].concat().into() };
+    let turns = |n: usize| -> Buffer {
+        let both = [block(b"METABLKc", b""), b"DATABLK*".to_vec()].concat();
+        [begun(), both.repeat(n)].concat().into()
+    };
+    for (name, made) in
+        [("magics", &magics as &dyn Fn(usize) -> Buffer), ("headers", &headers), ("turns", &turns)]
+    {
+        let files = [made(50_000), made(100_000), made(200_000)];
+        laws::assert_linear(name, &files, &open);
+        laws::assert_bounded(name, &files[2], &open);
+    }
+}
+
+/// An index may point to one block any number of times: from the root, and from each of many blocks below it.
+#[test]
+fn blocks_that_many_entries_lead_to_are_not_read_for_each() {
+    let open = laws::opener(open);
+    let data = block(b"DATABLK*", &plain_cell("a", &"v".repeat(1 << 20)));
+    let rows: Vec<String> = (0..20_000).map(|i| format!("{i:06}")).collect();
+    let root: Vec<_> = rows.iter().map(|row| entry(0, data.len(), row, true)).collect();
+    laws::assert_bounded("one block", &complete(data.clone(), &root, 1, 20_000, (0, 0)), &open);
+    let below: Vec<_> = rows.iter().map(|row| entry(0, data.len(), row, false)).collect();
+    let leaf = block(b"IDXLEAF2", &index_content(&below));
+    let root: Vec<_> = rows.iter().map(|row| entry(data.len(), leaf.len(), row, true)).collect();
+    let file = complete([data, leaf].concat(), &root, 2, 20_000, (0, 0));
+    laws::assert_bounded("one leaf", &file, &open);
+}

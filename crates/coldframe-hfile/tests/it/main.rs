@@ -1,0 +1,15 @@
+//! The integration tests of this crate: one binary, so that it is linked once.
+
+mod batches;
+mod damage;
+mod hostile;
+mod laws;
+mod lookup;
+mod pivot;
+mod roundtrip;
+mod support;
+mod version1;
+
+/// Counts what tests allocate: each law has a budget.
+#[global_allocator]
+static MEMORY: coldframe_testing::alloc::Counting = coldframe_testing::alloc::Counting;

@@ -1,0 +1,6 @@
+//! The integration tests of this crate: one binary, so that it is linked once.
+
+mod acid;
+mod hive;
+mod laws;
+mod support;

@@ -1,0 +1,5 @@
+//! The integration tests of this crate: one binary, so that it is linked once.
+
+mod hudi;
+mod laws;
+mod support;

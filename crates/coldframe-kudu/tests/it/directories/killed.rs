@@ -1,0 +1,325 @@
+//! Directories of killed servers: what Kudu reads when it is started on them, from files and from the log.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int32Array};
+use coldframe_core::predicate::Op;
+use coldframe_core::{OnError, OpenOptions, Predicate, Scan, TableFile, Value};
+use coldframe_testing::fixture::{self, Fixture};
+use coldframe_testing::folder::MemoryFolder;
+use coldframe_testing::mutate::{flipped, spread};
+use coldframe_testing::rows::{as_text, read, scan, sorted};
+
+use super::folder::open;
+
+fn fixtures() -> Vec<Fixture> {
+    fixture::manifest(&fixture::data().join("kudu_wal/files/MANIFEST.json"))
+}
+
+fn with(options: &OpenOptions, name: &str, value: Value) -> OpenOptions {
+    let mut extra: BTreeMap<String, Value> = options.extra.clone();
+    extra.insert(name.to_owned(), value);
+    OpenOptions { extra, ..options.clone() }
+}
+
+/// The directory of a fixture.
+fn folder(one: &Fixture) -> MemoryFolder {
+    MemoryFolder::load(&one.path)
+}
+
+/// The last state of a table, in the directory of a fixture.
+pub(crate) fn latest(name: &str, table: &str) -> (MemoryFolder, OpenOptions) {
+    let of =
+        |one: &Fixture| one.entry["file"] == name && one.options().extra.get("table") == Some(&table.into());
+    let one = fixtures().into_iter().rfind(of).unwrap();
+    (folder(&one), one.options())
+}
+
+/// Paths of the log segments of a table's tablets, longest first.
+pub(crate) fn segments(folder: &MemoryFolder, options: &OpenOptions) -> Vec<String> {
+    let metadata = open(folder, options).unwrap().metadata().unwrap();
+    let Some(Value::List(tablets)) = metadata.get("tablets") else { panic!("{metadata:?}") };
+    let of = |tablet: &Value| {
+        let Some(Value::Str(id)) = tablet.get("tablet") else { panic!("{tablet:?}") };
+        let id = format!("wals/{id}/wal-");
+        folder.files.keys().filter(move |path| path.contains(&id)).cloned().collect::<Vec<_>>()
+    };
+    let mut paths: Vec<String> = tablets.iter().flat_map(of).collect();
+    paths.sort_by_key(|path| std::cmp::Reverse(folder.files[path].len()));
+    paths
+}
+
+fn number(value: &Value, name: &str) -> i64 {
+    match value.get("wal").and_then(|wal| wal.get(name)) {
+        Some(Value::Int(n)) => *n,
+        Some(Value::UInt(n)) => i64::try_from(*n).unwrap(),
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+#[test]
+fn rows_of_memory_are_read_and_counted() {
+    for one in fixtures() {
+        let (folder, options) = (folder(&one), one.options());
+        let table = open(&folder, &options).unwrap();
+        let rows = sorted(table.as_ref());
+        assert_eq!(rows.len() as u64, one.number("rows"), "{:?}", one.entry);
+        match table.row_count() {
+            Some(counted) => assert_eq!(counted, one.number("rows")),
+            None => assert!(options.extra.contains_key("snapshot")),
+        }
+        for target in [1, 500, u64::MAX] {
+            let splits = table.splits(target).unwrap();
+            let part = |split| read_split(table.as_ref(), split);
+            let mut parts: Vec<String> = splits.iter().flat_map(part).collect();
+            parts.sort();
+            assert_eq!(parts, rows);
+        }
+        let metadata = table.metadata().unwrap();
+        assert!(number(&metadata, "operations") > 0 && number(&metadata, "segments") > 0);
+        let found = number(&metadata, "rows") + number(&metadata, "changes");
+        assert!(found > 0 || options.extra.get("table") == Some(&"trips".into()));
+        assert!(metadata.get("wal").unwrap().get("damage").is_none(), "{metadata:?}");
+    }
+}
+
+fn read_split(table: &dyn TableFile, split: &coldframe_core::Split) -> Vec<String> {
+    let outcome = scan(table, &Scan::default(), Some(split)).unwrap();
+    assert!(outcome.error.is_none(), "{:?}", outcome.error);
+    as_text(&outcome.batch)
+}
+
+#[test]
+fn without_the_log_there_is_what_was_flushed() {
+    let (folder, options) = latest("lz4", "ledger");
+    let flushed = open(&folder, &with(&options, "wal", Value::Bool(false))).unwrap();
+    let rows = sorted(flushed.as_ref());
+    assert_eq!((rows.len(), flushed.row_count()), (300, Some(300)));
+    let metadata = flushed.metadata().unwrap();
+    assert!(number(&metadata, "segments") > 0);
+    assert_eq!(metadata.get("wal").unwrap().get("read"), Some(&Value::Bool(false)));
+    // The same holds for a copy without the log.
+    let mut copy = folder.clone();
+    copy.files.retain(|path, _| !path.contains("wals/"));
+    assert_eq!(sorted(open(&copy, &options).unwrap().as_ref()), rows);
+}
+
+#[test]
+fn filters_on_keys_find_rows_of_memory() {
+    let (folder, options) = latest("lz4", "ledger");
+    let table = open(&folder, &options).unwrap();
+    for value in [0, 1, 3, 10, 79, 80, 299, 598, 705, 800] {
+        for op in [Op::Eq, Op::Lt, Op::Ge] {
+            let literal: ArrayRef = Arc::new(Int32Array::from(vec![value]));
+            let one = Predicate::compare("k", op, literal);
+            let opaque = Predicate::Or(vec![one.clone(), one.clone()]);
+            let rows = |predicate| {
+                let outcome =
+                    scan(table.as_ref(), &Scan { predicate: Some(predicate), ..Scan::default() }, None);
+                as_text(&outcome.unwrap().batch)
+            };
+            assert_eq!(rows(one), rows(opaque), "k {op:?} {value}");
+        }
+    }
+}
+
+#[test]
+fn a_log_that_was_being_replayed_is_read_where_it_was_moved_to() {
+    let (folder, options) = latest("lz4", "trips");
+    let rows = sorted(open(&folder, &options).unwrap().as_ref());
+    let mut moved = folder.clone();
+    for path in segments(&folder, &options) {
+        let bytes = moved.files.remove(&path).unwrap();
+        let (before, name) = path.rsplit_once('/').unwrap();
+        moved.files.insert(format!("{before}.recovery/{name}"), bytes.clone());
+        // The part that the server had rewritten by then.
+        moved.files.insert(path.clone(), bytes.slice(..bytes.len() / 2));
+    }
+    assert_eq!(sorted(open(&moved, &options).unwrap().as_ref()), rows);
+}
+
+/// Rows read from a damaged log are true, and missing ones are reported. Returns how many rows are read.
+fn survives(folder: &MemoryFolder, options: &OpenOptions, truth: &[String], what: &str) -> usize {
+    let table = open(folder, options).unwrap();
+    let raised = read(table.as_ref(), OnError::Raise);
+    let failed = raised.as_ref().map_or(true, |outcome| outcome.error.is_some());
+    let mut kept = 0;
+    for on_error in [OnError::Skip, OnError::Null] {
+        let outcome = read(table.as_ref(), on_error).unwrap();
+        assert!(outcome.error.is_none(), "{what}: {:?}", outcome.error);
+        let rows = as_text(&outcome.batch);
+        for row in &rows {
+            assert!(truth.contains(row), "{what}: {row:?} under {on_error:?}");
+        }
+        assert_eq!(failed, !outcome.damage.is_empty(), "{what}: {:?}", outcome.damage);
+        assert!(rows.len() == truth.len() || failed, "{what}: {} of {}", rows.len(), truth.len());
+        kept = rows.len();
+    }
+    drop(table.inspect().unwrap());
+    let report = coldframe_core::scan::verify(table.as_ref(), |_| Ok(())).unwrap();
+    assert!(!report.damage.is_empty(), "{what}");
+    kept
+}
+
+#[test]
+fn a_broken_record_never_uncovers_what_was_before() {
+    for (name, table) in
+        [("lz4", "ledger"), ("lz4", "trips"), ("plain", "ledger"), ("snappy_encrypted", "notes")]
+    {
+        let (folder, options) = latest(name, table);
+        let truth = sorted(open(&folder, &options).unwrap().as_ref());
+        let path = segments(&folder, &options).remove(0);
+        let bytes = &folder.files[&path];
+        let mut kept = Vec::new();
+        for at in spread(bytes.len(), 60) {
+            let hurt = folder.with(&path, flipped(bytes, at, 0x41));
+            kept.push(survives_if_hurt(&hurt, &options, &truth, &format!("{name}/{table} byte {at}")));
+        }
+        assert!(kept.iter().any(|n| *n < truth.len()), "{name} {table}");
+    }
+}
+
+/// The byte may be one of the header that is not read.
+fn survives_if_hurt(hurt: &MemoryFolder, options: &OpenOptions, truth: &[String], what: &str) -> usize {
+    let table = open(hurt, options).unwrap();
+    let whole = read(table.as_ref(), OnError::Raise).is_ok_and(|o| {
+        let mut rows = as_text(&o.batch);
+        rows.sort();
+        o.error.is_none() && rows == truth
+    });
+    if whole { truth.len() } else { survives(hurt, options, truth, what) }
+}
+
+#[test]
+fn a_log_that_begins_or_goes_on_elsewhere_has_a_hole() {
+    let (folder, options) = latest("lz4", "ledger");
+    let truth = sorted(open(&folder, &options).unwrap().as_ref());
+    let path = segments(&folder, &options).remove(0);
+    let bytes = folder.files[&path].clone();
+    // A missing segment, an invalid one, and one of another kind.
+    let next = path.replace("wal-000000001", "wal-000000003");
+    assert_ne!(path, next, "{path}");
+    let gone = folder.with(&next, bytes.clone());
+    survives(&gone, &options, &truth, "a segment is gone");
+    survives(&folder.with(&path, vec![7; 100]), &options, &truth, "no segment");
+    // Flushed rows are safe: all of them are read if they alone are requested.
+    let flushed = with(&options, "wal", Value::Bool(false));
+    assert_eq!(sorted(open(&folder.with(&path, vec![7; 100]), &flushed).unwrap().as_ref()).len(), 300);
+}
+
+#[test]
+fn an_older_snapshot_does_not_care_for_a_later_hole() {
+    let all = fixtures();
+    let of = |one: &&Fixture| {
+        one.entry["file"] == "lz4" && one.options().extra.get("table") == Some(&"ledger".into())
+    };
+    let first = all.iter().find(of).unwrap();
+    assert!(first.options().extra.contains_key("snapshot"));
+    let folder = folder(first);
+    let (_, latest) = latest("lz4", "ledger");
+    let truth = sorted(open(&folder, &first.options()).unwrap().as_ref());
+    for path in segments(&folder, &latest) {
+        // The last complete record, of the third phase.
+        let bytes = &folder.files[&path];
+        let at = bytes.iter().rposition(|b| *b != 0).unwrap() - 20;
+        let hurt = folder.with(&path, flipped(bytes, at, 1));
+        let raised = read(open(&hurt, &latest).unwrap().as_ref(), OnError::Raise);
+        assert!(raised.map_or(true, |outcome| outcome.error.is_some()), "{path}");
+        assert_eq!(sorted(open(&hurt, &first.options()).unwrap().as_ref()), truth);
+    }
+}
+
+#[test]
+fn of_several_replicas_the_one_that_got_farthest() {
+    let (folder, options) = latest("replicas", "ledger");
+    let truth = sorted(open(&folder, &options).unwrap().as_ref());
+    for server in ["ts0", "ts1", "ts2"] {
+        // A replica whose log breaks off early.
+        let mut behind = folder.clone();
+        for path in segments(&folder, &options).into_iter().filter(|p| p.starts_with(server)) {
+            let bytes = behind.files[&path].clone();
+            behind.files.insert(path, bytes.slice(..bytes.len() / 3));
+        }
+        assert_eq!(sorted(open(&behind, &options).unwrap().as_ref()), truth, "{server}");
+        // On its own, it returns the operations it knows to be agreed.
+        let mut alone = folder.clone();
+        alone.files.retain(|path, _| path.starts_with(server));
+        let rows = sorted(open(&alone, &options).unwrap().as_ref());
+        assert!(rows.len() > 300, "{server}: {}", rows.len());
+    }
+}
+
+#[test]
+fn an_operation_without_its_commit_message_is_applied_as_the_server_would() {
+    for (name, table) in [("lz4", "ledger"), ("lz4", "trips"), ("plain", "ledger"), ("zlib", "notes")] {
+        let (folder, options) = latest(name, table);
+        let whole = open(&folder, &options).unwrap();
+        let (truth, counted) = (sorted(whole.as_ref()), whole.row_count());
+        for path in segments(&folder, &options) {
+            // The last record, a commit message, is incomplete.
+            let bytes = &folder.files[&path];
+            let torn = folder.with(&path, bytes.slice(..bytes.len() - 5));
+            let table = open(&torn, &options).unwrap();
+            assert_eq!(sorted(table.as_ref()), truth, "{path}");
+            assert_eq!(table.row_count(), counted);
+        }
+    }
+}
+
+#[test]
+fn a_stretch_of_the_log_that_is_gone_never_uncovers_what_was_before() {
+    for (name, table) in [("lz4", "ledger"), ("lz4", "trips"), ("plain", "ledger"), ("replicas", "notes")] {
+        let (folder, options) = latest(name, table);
+        let truth = sorted(open(&folder, &options).unwrap().as_ref());
+        let path = segments(&folder, &options).remove(0);
+        let bytes = folder.files[&path].to_vec();
+        for (from, to) in [(1, 2), (1, 3), (2, 3), (1, 6), (4, 6), (5, 9)] {
+            let range = bytes.len() * from / 9..bytes.len() * to / 9;
+            // Overwritten with zeros, and cut out.
+            let mut wiped = bytes.clone();
+            wiped[range.clone()].fill(0xa5);
+            let cut = [&bytes[..range.start], &bytes[range.end..]].concat();
+            // A log that ends early looks like that of a server that stopped then.
+            let both = [(wiped, "wiped"), (cut, "cut out")];
+            for (hurt, how) in both.into_iter().take(if to == 9 { 1 } else { 2 }) {
+                let what = format!("{name}/{table} {range:?} {how}");
+                survives_if_hurt(&folder.with(&path, hurt), &options, &truth, &what);
+            }
+        }
+    }
+}
+
+/// Operations without a commit message are applied to rows that are looked up by key. If the keys are lost too, a
+/// tolerant read continues.
+#[test]
+fn keys_that_cannot_be_looked_for_end_no_tolerant_read() {
+    let mut hurt_ones = 0;
+    for (name, table) in [("lz4", "ledger"), ("plain", "ledger")] {
+        let (whole, options) = latest(name, table);
+        let blocks: Vec<String> =
+            whole.files.keys().filter(|path| path.ends_with(".data")).cloned().collect();
+        assert!(!blocks.is_empty());
+        let segment = segments(&whole, &options).remove(0);
+        let len = whole.files[&segment].len();
+        for cut in spread(len, 9).chain([len]) {
+            for path in &blocks {
+                let mut hurt = whole.clone();
+                hurt.files.insert(segment.clone(), whole.files[&segment].slice(..cut));
+                let bytes = &whole.files[path];
+                let mut zeros = bytes.to_vec();
+                let (from, to) = (zeros.len() / 20, zeros.len());
+                zeros[from..to].fill(0);
+                hurt.files.insert(path.clone(), zeros.into());
+                let Ok(opened) = open(&hurt, &options) else { continue };
+                for on_error in [OnError::Skip, OnError::Null] {
+                    let outcome = read(opened.as_ref(), on_error);
+                    let outcome = outcome.unwrap_or_else(|e| panic!("{name} {path} {cut}: {e}"));
+                    assert!(outcome.error.is_none(), "{name} {path} {cut}: {:?}", outcome.error);
+                    hurt_ones += usize::from(!outcome.damage.is_empty());
+                }
+            }
+        }
+    }
+    assert!(hurt_ones > 10, "{hurt_ones}");
+}

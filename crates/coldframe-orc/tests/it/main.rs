@@ -1,0 +1,17 @@
+//! The integration tests of this crate: one binary, so that it is linked once.
+
+mod corrupt;
+mod damage;
+mod decimals;
+mod encrypted;
+mod hostile;
+mod laws;
+mod pushdown;
+mod recover;
+mod refused;
+mod support;
+mod text;
+
+/// Counts what tests allocate: each law has a budget.
+#[global_allocator]
+static MEMORY: coldframe_testing::alloc::Counting = coldframe_testing::alloc::Counting;

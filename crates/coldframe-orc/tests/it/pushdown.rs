@@ -1,0 +1,347 @@
+//! Filters: the same rows whatever is left out, and little read for few rows.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+use crate::support;
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Schema};
+use arrow_select::concat::concat_batches;
+use arrow_select::filter::filter_record_batch;
+use coldframe_core::predicate::Pattern;
+use coldframe_core::{Matching, OnError, Op, OpenOptions, Predicate, Scan, Value};
+use coldframe_testing::{Dice, Logged, rows};
+use support::{Opened, files, open, written};
+
+/// The columns and children of structs that a filter can name.
+fn leaves(schema: &Schema) -> Vec<String> {
+    fn add(path: &str, data_type: &DataType, into: &mut Vec<String>) {
+        match data_type {
+            DataType::Struct(fields) => {
+                for f in fields.iter().filter(|f| !f.name().contains('.')) {
+                    add(&format!("{path}.{}", f.name()), f.data_type(), into);
+                }
+            }
+            other if other.is_nested() => {}
+            _ => into.push(path.to_owned()),
+        }
+    }
+    let mut all = Vec::new();
+    for field in schema.fields() {
+        let twins = schema.fields().iter().filter(|f| f.name() == field.name()).count();
+        if twins == 1 && !field.name().contains('.') {
+            add(field.name(), field.data_type(), &mut all);
+        }
+    }
+    all
+}
+
+const OPS: [Op; 6] = [Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge];
+
+/// One test of a column against values that it holds.
+fn leaf(batch: &RecordBatch, paths: &[String], dice: &mut Dice) -> Predicate {
+    let path = paths[dice.below(paths.len())].clone();
+    let column = coldframe_core::projection::column(batch, &path).unwrap();
+    let negated = dice.below(4) == 0;
+    let value = |dice: &mut Dice| column.slice(dice.below(column.len()), 1);
+    match dice.below(6) {
+        0 => Predicate::Null { column: path, negated },
+        1 | 2 => {
+            let picked: Vec<ArrayRef> = (0..=dice.below(3)).map(|_| value(dice)).collect();
+            let picked: Vec<&dyn Array> = picked.iter().map(AsRef::as_ref).collect();
+            let values = arrow_select::concat::concat(&picked).unwrap();
+            Predicate::In { column: path, values: values.into(), negated }
+        }
+        _ => Predicate::Compare { column: path, op: OPS[dice.below(6)], value: value(dice), negated },
+    }
+}
+
+fn predicate(batch: &RecordBatch, paths: &[String], dice: &mut Dice) -> Predicate {
+    let some = |dice: &mut Dice| (0..=dice.below(2)).map(|_| leaf(batch, paths, dice)).collect::<Vec<_>>();
+    match dice.below(3) {
+        0 => leaf(batch, paths, dice),
+        1 => Predicate::And(some(dice)),
+        _ => Predicate::Or(some(dice)),
+    }
+}
+
+/// A filtered scan gives the rows that pass the filter in a scan of everything.
+fn assert_same(one: &Opened, rounds: usize, seed: u64) -> usize {
+    let outcome = rows::read(one.file.as_ref(), OnError::Raise).unwrap();
+    assert!(outcome.error.is_none(), "{}: {:?}", one.name, outcome.error);
+    let all = outcome.batch;
+    let paths = leaves(&all.schema());
+    if all.num_rows() == 0 || paths.is_empty() {
+        return 0;
+    }
+    let mut dice = Dice::new(seed);
+    for round in 0..rounds {
+        let filter = predicate(&all, &paths, &mut dice);
+        let Ok(bound) = filter.clone().bind(&all.schema()) else { continue };
+        let want = filter_record_batch(&all, &bound.evaluate(&all).unwrap()).unwrap();
+        let scan = Scan { predicate: Some(filter.clone()), ..Scan::default() };
+        let got = rows::scan(one.file.as_ref(), &scan, None).unwrap();
+        assert!(got.error.is_none(), "{} round {round}: {:?} for {filter:?}", one.name, got.error);
+        assert_eq!(got.batch.num_rows(), want.num_rows(), "{} round {round}: {filter:?}", one.name);
+        assert!(got.batch == want, "{} round {round}: other rows for {filter:?}", one.name);
+    }
+    rounds
+}
+
+#[test]
+fn pruning_changes_no_rows() {
+    let rounds = if std::env::var_os("COLDFRAME_EXHAUSTIVE").is_some() { 1000 } else { 40 };
+    let mut checked = 0;
+    for (seed, one) in files().into_iter().enumerate() {
+        checked += assert_same(&one, rounds, seed as u64);
+    }
+    println!("{checked} filters");
+    assert!(checked > 0);
+}
+
+/// Columns that are sorted, random, sparse, long, floating and nested; several stripes of small row groups.
+fn table(n: i64) -> RecordBatch {
+    let mut dice = Dice::new(3);
+    let mut random = |below: usize| dice.below(below);
+    let ids: ArrayRef = Arc::new((0..n).collect::<Int64Array>());
+    let random_ids: ArrayRef =
+        Arc::new((0..n).map(|_| i64::try_from(random(1 << 20)).unwrap()).collect::<Int64Array>());
+    let sparse: ArrayRef =
+        Arc::new((0..n).map(|i| ((i / 500) % 3 == 0).then_some(i)).collect::<Int64Array>());
+    let words: ArrayRef =
+        Arc::new(StringArray::from_iter_values((0..n).map(|i| format!("w{:05}", i / 7 % 5000))));
+    let floats = (0..n).map(|i| match i % 1000 {
+        0 => f64::NAN,
+        1 => -0.0,
+        _ => (i / 100) as f64,
+    });
+    let floats: ArrayRef = Arc::new(floats.map(Some).collect::<Float64Array>());
+    RecordBatch::try_from_iter_with_nullable([
+        ("id", ids, true),
+        ("random", random_ids, true),
+        ("sparse", sparse, true),
+        ("word", words, true),
+        ("f", floats, true),
+    ])
+    .unwrap()
+}
+
+#[test]
+fn pruning_of_written_files_changes_no_rows() {
+    for (seed, compression) in ["none", "zlib", "zstd", "lz4", "snappy"].into_iter().enumerate() {
+        let options = [
+            ("codec", Value::from(compression)),
+            ("row_index_stride", Value::Int(1000)),
+            ("compression_block_size", Value::Int(4096)),
+            ("stripe_size", Value::Int(100_000)),
+            ("bloom_filter_columns", Value::List(vec!["random".into(), "word".into(), "f".into()])),
+        ];
+        let bytes = written(&table(20_000), &options);
+        assert_same(&open(compression, bytes, &OpenOptions::default()).unwrap(), 150, seed as u64);
+    }
+}
+
+fn between(column: &str, low: i64, high: i64) -> Predicate {
+    let value = |v: i64| Arc::new(Int64Array::from(vec![v])) as ArrayRef;
+    Predicate::And(vec![
+        Predicate::compare(column, Op::Ge, value(low)),
+        Predicate::compare(column, Op::Lt, value(high)),
+    ])
+}
+
+/// One row in a thousand of a sorted column: the row groups around them are read, of the columns asked for.
+#[test]
+fn few_rows_cost_few_bytes() {
+    for compression in ["none", "zstd"] {
+        let n = 400_000;
+        let options = [
+            ("codec", Value::from(compression)),
+            ("row_index_stride", Value::Int(5000)),
+            ("compression_block_size", Value::Int(16 << 10)),
+        ];
+        let bytes = written(&table(n), &options);
+        let len = bytes.len() as u64;
+        let log = Arc::new(Logged::new(bytes));
+        let one = support::open_source(compression, log.clone(), &OpenOptions::default()).unwrap();
+        log.take();
+        let scan = Scan { predicate: Some(between("id", 200_100, 200_500)), ..Scan::default() };
+        let got = rows::scan(one.file.as_ref(), &scan, None).unwrap().batch;
+        assert_eq!(got.num_rows(), 400);
+        assert_eq!(got.column_by_name("id").unwrap().as_primitive::<Int64Type>().value(399), 200_499);
+        let read: u64 = log.take().into_iter().flatten().map(|r| r.end - r.start).sum();
+        println!("{compression}: {read} of {len} bytes");
+        assert!(read < len / 10, "{compression}: {read} of {len} bytes");
+        // Nothing but statistics is read where no row can be.
+        let scan = Scan { predicate: Some(between("id", n, n + 10)), ..Scan::default() };
+        assert_eq!(rows::scan(one.file.as_ref(), &scan, None).unwrap().batch.num_rows(), 0);
+        let read: u64 = log.take().into_iter().flatten().map(|r| r.end - r.start).sum();
+        assert!(read < len / 200, "{compression}: {read} of {len} bytes");
+    }
+}
+
+/// A bloom filter answers where minima and maxima cannot.
+#[test]
+fn bloom_filters_leave_out_row_groups() {
+    let read_of = |filters: Vec<Value>| {
+        let options = [
+            ("codec", Value::from("none")),
+            ("row_index_stride", Value::Int(1000)),
+            ("bloom_filter_columns", Value::List(filters)),
+        ];
+        let log = Arc::new(Logged::new(written(&table(100_000), &options)));
+        let one = support::open_source("bloom", log.clone(), &OpenOptions::default()).unwrap();
+        log.take();
+        let value: ArrayRef = Arc::new(Int64Array::from(vec![1 << 21]));
+        let set: ArrayRef = Arc::new(Int64Array::from(vec![-1, 524_288, 77]));
+        let mut found = 0;
+        for filter in [
+            Predicate::compare("random", Op::Eq, value),
+            Predicate::In { column: "random".into(), values: set.into(), negated: false },
+        ] {
+            let scan =
+                Scan { predicate: Some(filter), columns: Some(vec!["word".into()]), ..Scan::default() };
+            found += rows::scan(one.file.as_ref(), &scan, None).unwrap().batch.num_rows();
+        }
+        let read: u64 = log.take().into_iter().flatten().map(|r| r.end - r.start).sum();
+        (found, read)
+    };
+    let (with, without) = (read_of(vec!["random".into()]), read_of(Vec::new()));
+    assert_eq!(with.0, without.0);
+    assert!(with.1 < without.1, "{} bytes with filters, {} without", with.1, without.1);
+}
+
+/// Filters of columns that come as dictionaries prune as well.
+#[test]
+fn dictionaries_are_compared_like_strings() {
+    let options =
+        [("row_index_stride", Value::Int(1000)), ("bloom_filter_columns", Value::List(vec!["word".into()]))];
+    let bytes = written(&table(20_000), &options);
+    let mut open_options = OpenOptions::default();
+    open_options.extra.insert("dictionary".into(), Value::Bool(true));
+    let one = open("dictionary", bytes, &open_options).unwrap();
+    let value: ArrayRef = Arc::new(StringArray::from(vec!["w00042"]));
+    let scan = Scan { predicate: Some(Predicate::compare("word", Op::Eq, value)), ..Scan::default() };
+    let got = rows::scan(one.file.as_ref(), &scan, None).unwrap();
+    assert!(got.error.is_none(), "{:?}", got.error);
+    assert_eq!(got.batch.num_rows(), 7);
+    assert!(matches!(one.file.schema().field(3).data_type(), DataType::Dictionary(..)));
+}
+
+/// A stripe's dictionary is tested by its entries, one of another stripe's rows one by one: the same rows pass.
+#[test]
+fn few_words_are_tested_by_the_dictionary() {
+    let rows = 20_000;
+    // Most of the file, so that the words are looked at first.
+    let long = |i: i64| format!("{:064x}", i.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64.cast_signed()));
+    let text: ArrayRef = Arc::new(StringArray::from_iter_values((0..rows).map(long)));
+    // The first stripe has three words and nulls, the second as many words as rows.
+    let word = |i: i64| match i {
+        0..10_000 => (i % 5 > 0).then(|| format!("word {}", i % 3)),
+        _ => Some(format!("word {i}")),
+    };
+    let word: ArrayRef = Arc::new((0..rows).map(word).collect::<StringArray>());
+    let batch =
+        RecordBatch::try_from_iter_with_nullable([("text", text, true), ("word", word, true)]).unwrap();
+    let one = open(
+        "words",
+        written(
+            &batch,
+            &[
+                ("stripe_rows", Value::Int(10_000)),
+                ("row_index_stride", Value::Int(1000)),
+                ("codec", Value::from("none")),
+            ],
+        ),
+        &OpenOptions::default(),
+    )
+    .unwrap();
+    let words = |words: &[Option<&str>]| Arc::new(words.iter().copied().collect::<StringArray>()) as ArrayRef;
+    let column = || "word".to_owned();
+    let like = |negated| Predicate::Like { column: column(), pattern: Pattern::new("%1_"), negated };
+    let predicates = [
+        Predicate::compare("word", Op::Eq, words(&[Some("word 2")])),
+        Predicate::compare("word", Op::Gt, words(&[Some("word 19995")])),
+        Predicate::compare("word", Op::Eq, words(&[None])),
+        like(false),
+        like(true),
+        Predicate::In {
+            column: column(),
+            values: words(&[Some("word 1"), Some("word 10001")]).into(),
+            negated: false,
+        },
+        Predicate::In { column: column(), values: words(&[Some("word 1"), None]).into(), negated: true },
+        Predicate::Null { column: column(), negated: false },
+    ];
+    for predicate in predicates {
+        let expected = filter_record_batch(&batch, &predicate.evaluate(&batch).unwrap()).unwrap();
+        let scan = Scan { predicate: Some(predicate.clone()), ..Scan::default() };
+        let got = rows::scan(one.file.as_ref(), &scan, None).unwrap();
+        assert_eq!(got.batch, expected, "{predicate:?}");
+    }
+}
+
+/// Where statistics leave all row groups, the filter's column is read, and of the others what row groups take in which a row passes: in
+/// more requests, where these cost little. With a codec, the random numbers are most of the file, and all is read at once.
+#[test]
+fn other_columns_are_read_where_a_row_passes() {
+    for compression in ["none", "zstd"] {
+        let options = [("codec", Value::from(compression)), ("row_index_stride", Value::Int(1000))];
+        let bytes = written(&table(100_000), &options);
+        let all =
+            support::open_source(compression, Arc::new(bytes.clone()), &OpenOptions::default()).unwrap();
+        let all = rows::scan(all.file.as_ref(), &Scan::default(), None).unwrap().batch;
+        let value = all.column_by_name("random").unwrap().slice(54_321, 1);
+        let passes = Predicate::compare("random", Op::Eq, value.clone()).evaluate(&all).unwrap();
+        let expected = filter_record_batch(&all, &passes).unwrap();
+        let read_of = |gap: u64| {
+            let log = Arc::new(Logged::with_gap(bytes.clone(), gap));
+            let one = support::open_source(compression, log.clone(), &OpenOptions::default()).unwrap();
+            log.take();
+            let predicate = Some(Predicate::compare("random", Op::Eq, value.clone()));
+            let scan = Scan { predicate, ..Scan::default() };
+            assert_eq!(rows::scan(one.file.as_ref(), &scan, None).unwrap().batch, expected);
+            log.take().into_iter().flatten().map(|r| r.end - r.start).sum::<u64>()
+        };
+        let (few, whole) = (read_of(0), read_of(1 << 20));
+        let less = if compression == "none" { few < whole * 2 / 3 } else { few == whole };
+        assert!(less, "{compression}: {few} of {whole} bytes");
+    }
+}
+
+/// The statistics of stripes say which splits a filter needs; they hold the rows that pass.
+#[test]
+fn splits_of_stripes_that_a_filter_excludes_are_left_out() {
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..1000).map(|i| i / 100 * 100 + i % 7)));
+    let batch = RecordBatch::try_from_iter_with_nullable([("n", numbers, true)]).unwrap();
+    let one = open("stripes", written(&batch, &[("stripe_rows", Value::Int(100))]), &OpenOptions::default())
+        .unwrap();
+    let value = |n: i64| Arc::new(Int64Array::from(vec![n])) as ArrayRef;
+    let among = |some: &[i64]| Predicate::In {
+        column: "n".to_owned(),
+        values: (Arc::new(Int64Array::from(some.to_vec())) as ArrayRef).into(),
+        negated: false,
+    };
+    let cases = [
+        (Predicate::compare("n", Op::Lt, value(0)), 0, 0),
+        (among(&[3]), 1, 1),
+        (among(&[3, 101, 203, 500, 906, 907]), 5, 3),
+        (Predicate::compare("n", Op::Ge, value(0)), 10, 1),
+    ];
+    for (predicate, most, least) in cases {
+        let expected = filter_record_batch(&batch, &predicate.evaluate(&batch).unwrap()).unwrap();
+        let bound = predicate.bind(one.file.schema()).unwrap();
+        let scan = Scan { predicate: Some(bound.clone()), ..Scan::default() };
+        for (target, count) in [(1, most), (u64::MAX, least)] {
+            let Matching { splits, pruned } = one.file.matching_splits(target, &bound).unwrap().unwrap();
+            assert_eq!((splits.len(), pruned), (count, 10 - most as u64), "{bound:?} {target}");
+            let parts =
+                splits.iter().map(|split| rows::scan(one.file.as_ref(), &scan, Some(split)).unwrap().batch);
+            let found = concat_batches(&batch.schema(), &parts.collect::<Vec<_>>()).unwrap();
+            assert_eq!(found, expected, "{bound:?} {target}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The laws of every format, for RCFile: damage costs a row group, and all of it is recorded.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use coldframe_core::{Format, OpenOptions, Result, Source, TableFile};
+use coldframe_rcfile::RcFileFormat;
+use coldframe_testing::fixture::{self, Fixture};
+use coldframe_testing::laws::{self, AllowedLoss, Damaged, Kind, Moved, Subject, Units};
+
+fn fixture(name: &str) -> Fixture {
+    let all = fixture::manifest(&fixture::data().join("rcfile/files/MANIFEST.json"));
+    all.into_iter().find(|f| f.name() == name).unwrap()
+}
+
+fn opener(options: OpenOptions) -> impl Fn(Source) -> Result<Arc<dyn TableFile>> + Send + Sync + 'static {
+    move |source| RcFileFormat.open(&source, &options)
+}
+
+/// The unit is the row group: markers and the groups' own lengths lead to the next one, wherever it is. If a group is
+/// longer or shorter than it states, the next one may be lost with it unless a marker precedes it. Nothing states where
+/// a file ends: one cut between two groups is a shorter file.
+fn unit(units: Units) -> impl Fn(&Damaged) -> AllowedLoss {
+    move |damaged| {
+        let mut toll = units.toll(damaged, AllowedLoss::file(), Moved::Found);
+        if damaged.moves() {
+            let next = units.parts().iter().find(|(_, rows)| rows.start == toll.rows.end);
+            toll.rows.end = next.map_or(toll.rows.end, |(_, rows)| rows.end);
+        }
+        let at_start = units.parts().iter().any(|(bytes, _)| bytes.start == damaged.bytes.start);
+        if damaged.kind == Kind::Cut && at_start { toll.silent() } else { toll }
+    }
+}
+
+fn obey(name: &str, summed: bool) {
+    let one = fixture(name);
+    let subject = Subject::new(name, one.bytes(), opener(one.options()));
+    let subject = if summed { subject } else { subject.unsummed() };
+    let units = Units::named(&subject.tree(), "row group", "rows");
+    assert!(units.parts().len() > 3, "{name}");
+    subject.unit(unit(units)).obey();
+}
+
+#[test]
+fn groups_of_a_codec_that_sums() {
+    obey("binary_groups_zlib.rc", true);
+}
+
+#[test]
+fn groups_that_nothing_sums() {
+    obey("text_groups.rc", false);
+}
+
+/// Files of many groups, and the same bytes without anything that leads to them.
+#[test]
+fn work_grows_as_the_file_does() {
+    let whole = fixture("text_groups.rc").bytes();
+    let open = laws::opener(opener(OpenOptions::default()));
+    let file = RcFileFormat.open(&fixture::source(whole.clone()), &OpenOptions::default()).unwrap();
+    let header = file.inspect().unwrap().children.first().unwrap().bytes.end;
+    let (header, groups) = whole.split_at(usize::try_from(header).unwrap());
+    let twins = |groups: &[u8]| -> Vec<Bytes> {
+        let base = (1 << 20) / groups.len();
+        [base, 2 * base, 4 * base].map(|n| [header, &groups.repeat(n)].concat().into()).to_vec()
+    };
+    laws::assert_linear("many groups", &twins(groups), &open);
+    laws::assert_bounded("many groups", &twins(groups)[0], &open);
+    // Each record header claims one byte more: none is self-consistent.
+    let mut hostile = groups.to_vec();
+    for at in 16..hostile.len() {
+        if hostile[at - 16..at] == header[header.len() - 16..] {
+            hostile[at + 3] ^= 1;
+        }
+    }
+    laws::assert_linear("no group reads", &twins(&hostile), &open);
+    laws::assert_bounded("no group reads", &twins(&hostile)[0], &open);
+}

@@ -1,0 +1,15 @@
+//! The integration tests of this crate: one binary, so that it is linked once.
+
+mod corpus;
+mod corrupt;
+mod damaged_splits;
+mod hostile;
+mod laws;
+mod pushdown;
+mod refused;
+mod salvage;
+mod splits;
+
+/// Counts what tests allocate: each law has a budget.
+#[global_allocator]
+static MEMORY: coldframe_testing::alloc::Counting = coldframe_testing::alloc::Counting;

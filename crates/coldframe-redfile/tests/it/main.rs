@@ -1,0 +1,12 @@
+//! The integration tests of this crate: one binary, so that it is linked once.
+
+mod corrupt;
+mod hostile;
+mod laws;
+mod pushdown;
+mod recover;
+mod roundtrip;
+
+/// Counts what tests allocate: each law has a budget.
+#[global_allocator]
+static MEMORY: coldframe_testing::alloc::Counting = coldframe_testing::alloc::Counting;

@@ -1,0 +1,391 @@
+"""A Delta table over files that are in place: the driver writes the log; no file is read or copied."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from coldframe._coldframe import SchemaError
+from coldframe.pipeline.file_access import reading
+from coldframe.pipeline.records import Json
+from coldframe.pipeline.scheduling import in_threads
+from coldframe.pipeline.sink import delta_protocol as protocol
+from coldframe.pipeline.sink.committed import CommittedTable, DataFile, partition_texts
+from coldframe.pipeline.sink.delta_log import (
+    LOG,
+    add_actions,
+    hidden_rows,
+    keep_checkpoints,
+    live_files,
+    open_table,
+)
+from coldframe.pipeline.sink.delta_statistics import indexed_columns, statistics
+from coldframe.pipeline.sink.delta_store import delta_options
+from coldframe.pipeline.sink.destination import Destination
+from coldframe.pipeline.sink.live import TableName
+from coldframe.sources import is_remote
+
+MARK = "coldframe.files"
+RUN = "coldframe.run"
+"""Keys of our versions' commit information: what they leave in the table, and who made them."""
+APP = "coldframe"
+
+
+def register(destination: Destination, table: CommittedTable, foreign: str = "refuse") -> Json:
+    """Makes the log match the journal. Repeating it changes nothing.
+
+    A version adds and removes exactly the difference from the previous one, and no path twice: Spark treats a
+    path that one version both adds and removes as removed. The journal has the files that our own versions
+    left in the table. If the table now has others, or others have written versions, the table is theirs: it
+    is refused, or (`foreign="append"`) the difference from our own last version is applied to what they left.
+    The commit is checked against the protocol. Then the table is read through its log, and must have the
+    verified rows.
+    """
+    from deltalake import DeltaTable
+
+    uri = destination.path(table.path)
+    options = delta_options(destination)
+    if not is_remote(uri):
+        os.makedirs(uri, exist_ok=True)
+    exists = DeltaTable.is_deltatable(uri, options)
+    if table.schema is None and not exists:
+        return {}
+    # In the form of the file system: the library itself writes them as URLs.
+    files = {os.path.relpath(file.final, table.path).replace(os.sep, "/"): file for file in table.files}
+    if not exists:
+        return _create(destination, table, files)
+    existing = DeltaTable(uri, storage_options=options)
+    schema = existing.schema() if table.schema is None else _schema(table)
+    digest = _digest(files, schema)
+    prefix = f"{table.path}/"
+    present = _present(existing)
+    known = {path.removeprefix(prefix) for path in table.known}
+    history = existing.history()
+    others = _by_others(history) or _unlike(known, set(present))
+    before = set(present)
+    if others:
+        last = next((one for one in history if MARK in one), None)
+        if known == set(files) or (last is not None and last[MARK] == digest):
+            return {"delta version": existing.version(), "changed by others": others}
+        if foreign != "append" or not table.known:
+            raise SchemaError(
+                f"table {table.name} was changed by others since it was migrated ({others}): it is left as "
+                "it is. Migrate what is new into another directory, or add it with on_foreign_changes "
+                "'append'"
+            )
+        before = known
+        _demand_present(before - set(files), present, table.name)
+    new = {path: file for path, file in files.items() if path not in before and path not in present}
+    configuration = existing.metadata().configuration
+    change = _Change(
+        existing,
+        table,
+        schema,
+        _actions(destination, table, new, configuration),
+        {path for path in before if path not in files},
+        present,
+        digest,
+    )
+    if not others and change.added and not present.keys() & files.keys() and _retypes(existing, schema):
+        # Every earlier file is replaced, so the table may have other types from this version on.
+        change.commit(anew=True)
+    else:
+        change.commit(anew=False)
+    if others:
+        now_there = DeltaTable(uri, storage_options=options)
+        listed = _present(now_there)
+        lost = [one.action.path for one in change.added if one.action.path not in listed]
+        if lost:
+            raise SchemaError(f"table {table.name}: files that were added are not in it: {lost[:3]}")
+        return {"delta version": now_there.version(), "changed by others": others}
+    return _read_back(destination, table, change.added)
+
+
+def _create(destination: Destination, table: CommittedTable, files: Mapping[str, DataFile]) -> Json:
+    """The first version of a table."""
+    from deltalake.transaction import create_table_with_add_actions
+
+    prefix = f"{table.path}/"
+    if any(prefix + path in table.known for path in files):
+        # Rows that someone deleted through its log would come back.
+        raise SchemaError(
+            f"table {table.name}: its log is gone, which said what of these files is the table. Put {LOG} in "
+            "its place again, or convert everything once more (fresh)"
+        )
+    schema, partitions = _schema(table), [field.name for field in table.partitions]
+    told = json.loads(schema.to_json())
+    features = _features(told)
+    added = _actions(destination, table, files, {})
+    protocol.demand(
+        protocol.Commit(
+            schema=told,
+            partitions=partitions,
+            reader=3 if features else 1,
+            writer=protocol.FEATURES if features else 2,
+            reader_features=features,
+            writer_features=features,
+            configuration={},
+            before=None,
+            present={},
+            adds=[one.told for one in added],
+            removes=(),
+        ),
+        table.name,
+    )
+    # A log that is gone leaves nothing.
+    table.announce((prefix + path for path in files), table.known)
+    create_table_with_add_actions(
+        destination.path(table.path),
+        schema,
+        [one.action for one in added],
+        mode="error",
+        partition_by=partitions,
+        name=table.name,
+        storage_options=delta_options(destination),
+        commit_properties=_properties(table, _digest(files, schema), last=True),
+    )
+    table.committed()
+    return _read_back(destination, table, added)
+
+
+@dataclass(frozen=True)
+class _Added:
+    """A file that a version adds."""
+
+    action: Any
+    """As the library takes it."""
+    told: protocol.Adding
+    rows: int
+    """By its footer."""
+
+
+@dataclass
+class _Change:
+    """Builds the next version of a table."""
+
+    existing: Any
+    table: CommittedTable
+    schema: Any
+    added: list[_Added]
+    gone: set[str]
+    present: Mapping[str, int]
+    digest: str
+
+    def commit(self, *, anew: bool) -> None:
+        """Commits it. `anew`: the table has other types from this version on."""
+        from deltalake.transaction import RemoveAction
+
+        if anew:
+            self.gone = set(self.present)
+        new = [] if anew or self.table.schema is None else self._new_columns()
+        self._demand(anew=anew, new=new)
+        self._add_features()
+        if new:
+            self.existing.alter.add_columns(new, commit_properties=_properties(self.table, self.digest))
+            self.existing.update_incremental()
+        if not (self.added or self.gone):
+            return
+        now, prefix = int(time.time() * 1000), f"{self.table.path}/"
+        removed = [
+            RemoveAction(path, True, now, None, partition_texts(prefix + path)) for path in sorted(self.gone)
+        ]
+        adds = [one.action for one in self.added]
+        self.table.announce((prefix + one.path for one in adds), (prefix + path for path in self.gone))
+        self.existing.create_write_transaction(
+            # The library itself removes overwritten files.
+            adds if anew else [*adds, *removed],
+            "overwrite" if anew else "append",
+            self.schema,
+            self.existing.metadata().partition_columns,
+            commit_properties=_properties(self.table, self.digest, last=True),
+        )
+        self.table.committed()
+
+    def _new_columns(self) -> list[Any]:
+        """New columns, from files that came later."""
+        before = {field.name: field for field in self.existing.schema().fields}
+        now = {field.name: field for field in self.schema.fields}
+        gone = sorted(name for name in before if name not in now)
+        changed = [name for name in now if name in before and before[name].type != now[name].type]
+        if changed or gone:
+            raise SchemaError(
+                f"table {self.table.name}: columns that its older files have in another way: "
+                f"{', '.join([*changed, *gone])}. Migrate into a new directory"
+            )
+        return [field for name, field in now.items() if name not in before]
+
+    def _demand(self, *, anew: bool, new: Sequence[Any]) -> None:
+        about, metadata = self.existing.protocol(), self.existing.metadata()
+        before = json.loads(self.existing.schema().to_json())
+        now = json.loads(self.schema.to_json())
+        fresh = {field.name for field in new}
+        added = [one for one in now["fields"] if one["name"] in fresh]
+        told = now if anew else {**before, "fields": [*before["fields"], *added]}
+        features = _features(told)
+        protocol.demand(
+            protocol.Commit(
+                schema=told,
+                partitions=metadata.partition_columns,
+                reader=3 if features else about.min_reader_version,
+                writer=protocol.FEATURES if features else about.min_writer_version,
+                reader_features={*(about.reader_features or ()), *features},
+                writer_features={*(about.writer_features or ()), *features},
+                configuration={key: str(value) for key, value in metadata.configuration.items()},
+                before=before,
+                present=self.present,
+                adds=[one.told for one in self.added],
+                removes=self.gone,
+            ),
+            self.table.name,
+        )
+
+    def _add_features(self) -> None:
+        """Adds the features that new types need to the protocol."""
+        from deltalake import TableFeatures
+
+        about = self.existing.protocol()
+        if not _features(json.loads(self.schema.to_json())) - set(about.reader_features or ()):
+            return
+        features = [TableFeatures.TimestampWithoutTimezone]
+        if about.min_writer_version < protocol.FEATURES:
+            # Features that the older protocol version implied are now named.
+            features += [TableFeatures.AppendOnly, TableFeatures.Invariants]
+        self.existing.alter.add_feature(
+            features,
+            allow_protocol_versions_increase=True,
+            commit_properties=_properties(self.table, self.digest),
+        )
+        self.existing.update_incremental()
+
+
+def live(destination: Destination, name: TableName) -> set[str] | None:
+    """The files in the table, relative to the target's root; None if there is no table."""
+    table = open_table(destination, name.path)
+    return None if table is None else {f"{name.path}/{one}" for one in _present(table)}
+
+
+def runs(destination: Destination, name: TableName) -> set[str]:
+    """The runs that have committed to the table."""
+    table = open_table(destination, name.path)
+    return set() if table is None else {str(one[RUN]) for one in table.history() if RUN in one}
+
+
+def _read_back(destination: Destination, table: CommittedTable, added: Iterable[_Added]) -> Json:
+    """Counts rows as a reader of the table does: from its log, and the footers of added files."""
+    found = open_table(destination, table.path)
+    if table.schema is not None:
+        names = [field.name for field in table.partitions]
+        rows = {f"{table.path}/{one.action.path}": one.rows for one in added}
+        counts: Counter[tuple[Any, ...]] = Counter()
+        for file in live_files(found, table.path):
+            counts[tuple(file.values.get(name) for name in names)] += rows.get(file.path, file.rows or 0)
+        table.check_counts(counts, "Delta")
+    keep_checkpoints(destination, table.path, found)
+    return {"delta version": found.version()}
+
+
+def _actions(
+    destination: Destination,
+    table: CommittedTable,
+    files: Mapping[str, DataFile],
+    configuration: Mapping[str, str | None],
+) -> list[_Added]:
+    """What the log says of files that are new in it: the footer of each is read."""
+    # Files that others removed from the table and deleted are not added again.
+    modified = {found.name: found.modified for found in destination.list(table.path)} if files else {}
+    indexed = indexed_columns(table.schema or (), configuration)
+
+    def look(path: str, file: DataFile) -> _Added:
+        from deltalake.transaction import AddAction
+
+        footer = pq.read_metadata(reading(destination.path(file.final), destination.storage_options))
+        values, changed = partition_texts(file.final), modified.get(file.final, 0)
+        told = statistics(footer, file, indexed)
+        action = AddAction(path, file.bytes, values, changed, True, told)
+        return _Added(
+            action, protocol.Adding(path, file.bytes, values, file.rows, file.nulls), footer.num_rows
+        )
+
+    looks = (functools.partial(look, path, file) for path, file in files.items())
+    return list(in_threads(looks, destination.at_once))
+
+
+def _properties(table: CommittedTable, digest: str, *, last: bool = False) -> Any:
+    """`last`: for the commit that finishes a run's work on the table."""
+    from deltalake import CommitProperties, Transaction
+
+    marks = {MARK: digest, **({RUN: table.run} if last else {})}
+    return CommitProperties(custom_metadata=marks, app_transactions=[Transaction(APP, table.epoch)])
+
+
+def _digest(paths: Iterable[str], schema: Any) -> str:
+    """A short digest of what a version of ours leaves in the table."""
+    text = "\n".join([schema.to_json(), *sorted(paths)])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _by_others(history: Sequence[Mapping[str, Any]]) -> str:
+    """The versions that others wrote since our first one; empty if none."""
+    foreign = [one for one in history if MARK not in one]
+    return ", ".join(f"version {one.get('version')}: {one.get('operation')}" for one in reversed(foreign))
+
+
+def _unlike(known: set[str], present: set[str]) -> str:
+    """What others changed, judged by the files alone: logs are cleaned up, and their versions with them."""
+    if not known or known == present:
+        return ""
+    return f"{len(present - known)} file(s) added, {len(known - present)} taken out"
+
+
+def _demand_present(removed: set[str], present: Mapping[str, int], name: str) -> None:
+    gone = sorted(removed - present.keys())
+    if gone:
+        raise SchemaError(
+            f"table {name}: {len(gone)} file(s) that are to be replaced, such as {gone[0]}, were rewritten "
+            "by others: their old rows cannot be told from the others' any more"
+        )
+    partly = sorted(path for path in removed if present[path])
+    if partly:
+        raise SchemaError(
+            f"table {name}: others have deleted rows of {len(partly)} file(s) that are to be replaced, such "
+            f"as {partly[0]}, by deletion vectors: what replaces them would bring these rows back"
+        )
+
+
+def _retypes(existing: Any, schema: Any) -> bool:
+    """Whether a column has changed its type or is gone."""
+    now = {field.name: field.type for field in schema.fields}
+    return any(now.get(field.name) != field.type for field in existing.schema().fields)
+
+
+def _schema(table: CommittedTable) -> Any:
+    from deltalake import Schema
+
+    return Schema.from_arrow(pa.schema([*(table.schema or ()), *table.partitions]))
+
+
+def _features(schema: Mapping[str, Any]) -> set[str]:
+    """The features of the protocol that the types of a schema need."""
+    return {protocol.NTZ} if protocol.has_type(schema, "timestamp_ntz") else set()
+
+
+def _present(table: Any) -> dict[str, int]:
+    """The files of a version, and how many rows of each are hidden.
+
+    The library returns their names as URLs, and expects them unescaped.
+    """
+    hidden = hidden_rows(table)
+    names = (unquote(str(path)) for path in add_actions(table).column("path").to_pylist())
+    # If it is unknown what is hidden, something may be.
+    return {name: 1 if hidden is None else hidden.get(name, 0) for name in names}

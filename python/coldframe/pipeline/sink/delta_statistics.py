@@ -1,0 +1,168 @@
+"""The statistics of a file in a Delta log, taken from its Parquet footer. By them, readers skip files.
+
+    {"numRecords": 3, "minValues": {"id": 1, "s": {"x": 5}}, "maxValues": {..}, "nullCount": {..}}
+
+A bound that is wrong hides rows, so each is exact, or wider than the values, or left out:
+
+    text            32 characters; a longer maximum ends in the highest character, so that it is above all
+                    texts that begin with them
+    timestamp       milliseconds: the minimum rounded down, the maximum up
+    float, double   as verified, and only without NaN: readers sort it differently. pyarrow does not show what
+                    a footer with the IEEE order says
+    none            binary, what is in lists and maps; dates and times beyond the years 1 to 9999; infinity
+
+A file has bounds of all its columns (whose type can have any) or of none: where some are there and one is
+not, deltalake's dataset for pyarrow finds no value in that column. A column that a file lacks is all null.
+
+Readers expect statistics of the first 32 columns, structs taken apart, unless the table's properties say
+otherwise.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import itertools
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from coldframe.pipeline.sink.committed import DataFile
+from coldframe.pipeline.sink.parquet_footer import (
+    Path,
+    UnknownBounds,
+    chunk_statistics,
+    columns,
+    extremes,
+    leaves,
+)
+
+INDEXED = "delta.dataSkippingNumIndexedCols"
+_INDEXED = 32
+_CHARACTERS = 32
+_HIGHEST = "\U0010ffff"
+_EPOCH = datetime.datetime(1970, 1, 1)
+_PER_MILLISECOND = {"ms": 1, "us": 1_000, "ns": 1_000_000}
+
+Writer: TypeAlias = Callable[[Any], str]
+"""A value of a footer -> its JSON text, or `UnknownBounds` where it has none."""
+
+
+def indexed_columns(schema: Iterable[pa.Field], configuration: Mapping[str, str | None]) -> tuple[Path, ...]:
+    """The columns of a table whose statistics readers expect, given the table's properties."""
+    said = configuration.get(INDEXED) or ""
+    most = int(said) if said.lstrip("-").isdigit() else _INDEXED
+    some = itertools.islice(columns(schema), most if most >= 0 else None)
+    return tuple(path for path, kind in some if not pa.types.is_nested(kind))
+
+
+def statistics(footer: pq.FileMetaData, file: DataFile, indexed: Iterable[Path]) -> str:
+    """The statistics of a file as JSON."""
+    found = dict(leaves(footer.schema.to_arrow_schema()))
+    nulls: dict[Path, str] = {}
+    bounds: dict[Path, tuple[str, str]] | None = {}
+    for path in indexed:
+        leaf = found.get(path)
+        chunks = [] if leaf is None else chunk_statistics(footer, leaf.number)
+        if leaf is None:
+            nulls[path] = str(file.rows)
+        elif all(chunk is not None and chunk.has_null_count for chunk in chunks):
+            nulls[path] = str(sum(chunk.null_count for chunk in chunks))
+        write = None if leaf is None else _writers(leaf.kind)
+        if bounds is None or leaf is None or write is None:
+            continue
+        try:
+            ends = _extremes(path, leaf.kind, chunks, file)
+            if ends is not None:
+                bounds[path] = write[0](ends[0]), write[1](ends[1])
+        except UnknownBounds:
+            # Fields of structs are none of those that deltalake looks for.
+            bounds = bounds if path[1:] else None
+    parts = [f'"numRecords":{file.rows}']
+    if bounds is not None:
+        # Decimals have more digits than Python's JSON writes.
+        parts.append(f'"minValues":{_nested({path: low for path, (low, _) in bounds.items()})}')
+        parts.append(f'"maxValues":{_nested({path: high for path, (_, high) in bounds.items()})}')
+    return "{" + ",".join([*parts, f'"nullCount":{_nested(nulls)}']) + "}"
+
+
+def _extremes(path: Path, kind: pa.DataType, chunks: Sequence[Any], file: DataFile) -> tuple[Any, Any] | None:
+    """The smallest and the largest value of a column; None where all are null."""
+    if pa.types.is_floating(kind):
+        if path[1:] or path[0] not in file.floats:
+            raise UnknownBounds
+        return file.floats[path[0]]
+    return extremes(kind, chunks)
+
+
+def _writers(kind: pa.DataType) -> tuple[Writer, Writer] | None:
+    """How the minimum and the maximum of a column are written; None of types without."""
+    if pa.types.is_signed_integer(kind):
+        return str, str
+    if pa.types.is_boolean(kind):
+        return json.dumps, json.dumps
+    if pa.types.is_floating(kind):
+        return _float, _float
+    if pa.types.is_decimal(kind):
+        return _decimal, _decimal
+    if pa.types.is_date32(kind):
+        return _date, _date
+    if pa.types.is_timestamp(kind):
+        per, zone = _PER_MILLISECOND[kind.unit], "" if kind.tz is None else "Z"
+        return lambda value: _timestamp(value // per, zone), lambda value: _timestamp(-(-value // per), zone)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return lambda value: json.dumps(value[:_CHARACTERS]), _longest
+    return None
+
+
+def _float(value: float) -> str:
+    if not math.isfinite(value):
+        raise UnknownBounds
+    return repr(value)
+
+
+def _decimal(value: object) -> str:
+    if not isinstance(value, decimal.Decimal):
+        raise UnknownBounds
+    return f"{value:f}"
+
+
+def _date(days: int) -> str:
+    try:
+        return json.dumps((_EPOCH + datetime.timedelta(days=days)).date().isoformat())
+    except OverflowError as beyond:
+        raise UnknownBounds from beyond
+
+
+def _timestamp(milliseconds: int, zone: str) -> str:
+    try:
+        at = _EPOCH + datetime.timedelta(milliseconds=milliseconds)
+    except OverflowError as beyond:
+        raise UnknownBounds from beyond
+    return json.dumps(at.isoformat(timespec="milliseconds") + zone)
+
+
+def _longest(value: str) -> str:
+    """A text that no text with this beginning is above."""
+    if len(value) <= _CHARACTERS:
+        return json.dumps(value)
+    if value[_CHARACTERS] == _HIGHEST:
+        raise UnknownBounds
+    return json.dumps(value[:_CHARACTERS] + _HIGHEST)
+
+
+def _nested(values: Mapping[Path, str]) -> str:
+    """Values of columns as one JSON object, those of a struct's fields as an object inside."""
+    inside: dict[str, dict[Path, str]] = {}
+    parts = {}
+    for path, text in values.items():
+        if path[1:]:
+            inside.setdefault(path[0], {})[path[1:]] = text
+        else:
+            parts[path[0]] = text
+    parts |= {name: _nested(fields) for name, fields in inside.items()}
+    return "{" + ",".join(f"{json.dumps(name)}:{text}" for name, text in parts.items()) + "}"

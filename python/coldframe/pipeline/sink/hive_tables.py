@@ -1,0 +1,272 @@
+"""The tables of a migration as external tables of a Hive metastore.
+
+    Parquet   columns, partitions with their locations and their numbers of rows and bytes; Hive, Spark,
+              Trino and Impala read them. Spark finds the exact columns in the table's properties
+    Delta     the table and its location: who reads it knows the log
+
+Only tables and partitions that bear this migration's mark are changed; no file is touched. Each step finds
+out what is there: after a kill, the next run does the rest.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from coldframe._coldframe import SchemaError
+from coldframe.hive.addresses import Selected
+from coldframe.hive.defined import connect
+from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
+from coldframe.pipeline.records import Json
+from coldframe.pipeline.sink.committed import HIVE_NULL, CommittedTable, partition_texts, partition_value
+from coldframe.pipeline.sink.destination import Destination
+from coldframe.pipeline.sink.hive_types import hive_type, spark_schema
+from coldframe.pipeline.sink.marks import DESTINATION, check_own, marks_of
+from coldframe.sources import is_remote
+
+if TYPE_CHECKING:
+    from coldframe.hive.changes import MetastoreWriter
+
+_HIVE = "org.apache.hadoop.hive.ql.io.parquet."
+_CLASSES = (
+    f"{_HIVE}MapredParquetInputFormat",
+    f"{_HIVE}MapredParquetOutputFormat",
+    f"{_HIVE}serde.ParquetHiveSerDe",
+)
+_STATED = ("numFiles", "numRows", "totalSize")
+Kind = Literal["parquet", "delta"]
+
+
+@dataclass
+class _Folder:
+    """The files of a partition, or of a table without."""
+
+    rows: int = 0
+    bytes: int = 0
+    files: set[str] = field(default_factory=set)
+
+    @property
+    def stated(self) -> dict[str, str]:
+        """Its statistics as properties."""
+        numbers = (len(self.files), self.rows, self.bytes)
+        return dict(zip(_STATED, map(str, numbers), strict=True))
+
+
+def check_metastore(uri: str, destination: Destination) -> None:
+    """Raises unless the metastore of an address answers."""
+    with connect(Selected.of(uri).uris) as metastore:
+        metastore.databases()
+
+
+def enlist(destination: Destination, table: CommittedTable, kind: Kind) -> Json:
+    """Makes the metastore's table what the journal says. Repeating it changes nothing."""
+    place = table.place
+    if place is None:
+        return {}
+    root = root_of(destination)
+    folders = _folders(table)
+    with writer(place.catalog) as metastore:
+        before = metastore.find(place.namespace, place.table)
+        if before is None and table.schema is None:
+            return {}
+        if before is not None:
+            check_own(before.parameters, root, table)
+        wanted = _definition(root, table, kind, before, folders)
+        if before is None:
+            metastore.make_database(place.namespace)
+            metastore.create(wanted)
+        elif _differs(before, wanted):
+            if _keys(before) != _keys(wanted):
+                raise SchemaError(
+                    f"table {table.name}: its partition columns were {', '.join(_keys(before))} and are now "
+                    f"{', '.join(_keys(wanted))}, which {place} cannot become: drop it there, and run again"
+                )
+            metastore.change(wanted)
+        if wanted.keys:
+            _bring_partitions(metastore, root, wanted, folders, table)
+        _read_back(metastore, root, wanted, folders, table)
+    return {"hive table": f"{place.namespace}.{place.table}"}
+
+
+def root_of(destination: Destination) -> str:
+    """The prefix of the destination's file names in a metastore."""
+    root = destination.path("")
+    return root if is_remote(root) else f"file:{root}"
+
+
+def writer(uris: str) -> MetastoreWriter:
+    """A connection through which tables are made and changed."""
+    from coldframe.hive.changes import MetastoreWriter
+
+    return MetastoreWriter(uris)
+
+
+def _folders(table: CommittedTable) -> dict[tuple[str, ...], _Folder]:
+    """The files by the values of their partitions, which may lie in several folders."""
+    names = [field.name for field in table.partitions]
+    found: dict[tuple[str, ...], _Folder] = defaultdict(_Folder)
+    for file in table.files:
+        texts = partition_texts(file.final)
+        values = tuple(HIVE_NULL if texts.get(name) is None else str(texts[name]) for name in names)
+        one = found[values]
+        one.rows, one.bytes = one.rows + file.rows, one.bytes + file.bytes
+        one.files.add(file.final)
+    return found
+
+
+def _definition(
+    root: str,
+    table: CommittedTable,
+    kind: Kind,
+    before: Definition | None,
+    folders: Mapping[tuple[str, ...], _Folder],
+) -> Definition:
+    """What the table is to be."""
+    assert table.place is not None
+    location, about = root + table.path, table.about
+    marks = {**about.properties, **marks_of(root, table), "EXTERNAL": "TRUE"}
+    # Hive 3 deletes files of external tables that say so.
+    marks["external.table.purge"] = "false"
+    if about.comment:
+        marks["comment"] = about.comment
+    if table.schema is None and before is not None:
+        columns, keys, told = before.storage.columns, before.keys, _spark_properties(before.parameters)
+    else:
+        fields = about.commented(table.schema or ())
+        columns, keys = _columns(fields), _columns(about.commented(table.partitions))
+        told = {"spark.sql.sources.provider": kind, **spark_schema([*fields, *table.partitions])}
+        told["spark.sql.sources.schema.numPartCols"] = str(len(keys))
+        for number, key in enumerate(table.partitions):
+            told[f"spark.sql.sources.schema.partCol.{number}"] = key.name
+    if kind == "delta":
+        # The columns and partitions are those of the log.
+        columns, keys = (*columns, *keys), ()
+        told = {"spark.sql.sources.provider": "delta"}
+    elif keys:
+        told["spark.sql.partitionProvider"] = "catalog"
+    stated = {} if keys or kind == "delta" else folders.get((), _Folder()).stated
+    input_format, output_format, serde = _CLASSES
+    properties = {"serialization.format": "1", "path": location}
+    storage = Storage(columns, location, input_format, output_format, serde, properties)
+    return Definition(
+        table.place.namespace,
+        table.place.table,
+        "EXTERNAL_TABLE",
+        about.owner or "coldframe",
+        storage,
+        keys,
+        {**marks, **told, **stated},
+    )
+
+
+def _spark_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in properties.items() if key.startswith("spark.sql.")}
+
+
+def _columns(fields: Iterable[Any]) -> tuple[Column, ...]:
+    found = []
+    for one in fields:
+        comment = (one.metadata or {}).get(b"doc")
+        # Hive keeps names in lower case.
+        text = None if comment is None else comment.decode()
+        found.append(Column(one.name.lower(), hive_type(one.type), text))
+    return tuple(found)
+
+
+def _keys(table: Definition) -> list[str]:
+    return [f"{key.name} {key.type}" for key in table.keys]
+
+
+def _differs(before: Definition, wanted: Definition) -> bool:
+    """Whether something of ours is not as it should be. What others have added stays unnoticed."""
+    storage = replace(before.storage, buckets=0, serde_properties=wanted.storage.serde_properties)
+    same = _has(before.parameters, wanted.parameters)
+    return not same or storage != wanted.storage or before.keys != wanted.keys
+
+
+def _has(properties: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    """Whether all that is wanted is there; there may be more."""
+    return wanted.items() <= properties.items()
+
+
+def _bring_partitions(
+    metastore: MetastoreWriter,
+    root: str,
+    table: Definition,
+    folders: Mapping[tuple[str, ...], _Folder],
+    committed: CommittedTable,
+) -> None:
+    """Adds, changes and forgets the partitions that differ."""
+    there = {one.values: one for one in metastore.partition_definitions(table)}
+    mark = table.parameters[DESTINATION]
+    wanted = {values: _partition(root, table, values, folder) for values, folder in folders.items()}
+    added = [one for values, one in wanted.items() if values not in there]
+    changed = []
+    for values, one in wanted.items():
+        old = there.get(values)
+        if old is None:
+            continue
+        if old.parameters.get(DESTINATION) != mark:
+            name = table.name_of(old)
+            raise SchemaError(f"table {committed.name}: others have registered its partition {name}")
+        if _is_other(old, one):
+            changed.append(replace(one, parameters={**old.parameters, **one.parameters}))
+    metastore.add(table, added)
+    metastore.change_partitions(table, changed)
+    gone = [one for values, one in there.items() if values not in wanted]
+    metastore.drop(table, [one for one in gone if one.parameters.get(DESTINATION) == mark])
+
+
+def _partition(root: str, table: Definition, values: tuple[str, ...], folder: _Folder) -> PartitionDefinition:
+    places = sorted({name.rpartition("/")[0] for name in folder.files})
+    if len(places) > 1:
+        raise SchemaError(f"the files of one partition lie in two folders, {places[0]} and {places[1]}")
+    serde = {"serialization.format": "1"}
+    storage = replace(table.storage, location=root + places[0], serde_properties=serde)
+    marks = {DESTINATION: table.parameters[DESTINATION]}
+    return PartitionDefinition(values, storage, {**marks, **folder.stated})
+
+
+def _is_other(old: PartitionDefinition, new: PartitionDefinition) -> bool:
+    if not _has(old.parameters, new.parameters):
+        return True
+    return (old.storage.location, old.storage.columns) != (new.storage.location, new.storage.columns)
+
+
+def _read_back(
+    metastore: MetastoreWriter,
+    root: str,
+    wanted: Definition,
+    folders: Mapping[tuple[str, ...], _Folder],
+    table: CommittedTable,
+) -> None:
+    """The metastore's own answer must have the verified rows, each partition where its files are."""
+    now = metastore.definition(wanted.database, wanted.name)
+    if now.storage.location != wanted.storage.location:
+        raise SchemaError(f"table {table.name}: {table.place} lies at {now.storage.location}")
+    counts: Counter[tuple[Any, ...]] = Counter()
+    if not now.keys:
+        stated, found = wanted.parameters.get("numRows"), now.parameters.get("numRows")
+        if stated is not None and stated != found:
+            raise SchemaError(f"table {table.name}: {table.place} has {found} rows, verified were {stated}")
+        return
+    mark = wanted.parameters[DESTINATION]
+    for one in metastore.partition_definitions(now):
+        folder = folders.get(one.values)
+        if folder is None or one.parameters.get(DESTINATION) != mark:
+            continue
+        expected = _partition(root, wanted, one.values, folder).storage.location
+        if one.storage.location != expected:
+            name = now.name_of(one)
+            raise SchemaError(f"table {table.name}: partition {name} of {table.place} is not at {expected}")
+        counts[_typed(one.values, table)] += one.rows or 0
+    table.check_counts(counts, "Hive's metastore")
+
+
+def _typed(values: Sequence[str], table: CommittedTable) -> tuple[Any, ...]:
+    texts = (None if value == HIVE_NULL else value for value in values)
+    return tuple(
+        partition_value(text, field.type) for text, field in zip(texts, table.partitions, strict=True)
+    )

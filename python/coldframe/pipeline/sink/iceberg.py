@@ -1,0 +1,271 @@
+"""An Iceberg table over files that are in place already: see `iceberg_catalog` for the catalog that it is in.
+
+Any engine can also be pointed at the table's newest metadata file, which the report names.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from coldframe._coldframe import ColdframeError, SchemaError
+from coldframe.pipeline.records import Json
+from coldframe.pipeline.sink.committed import CommittedTable
+from coldframe.pipeline.sink.destination import Destination
+from coldframe.pipeline.sink.iceberg_catalog import (
+    FILE,
+    NAMESPACE,
+    Identifier,
+    OpenCatalog,
+    catalog_of,
+    identifier_of,
+    loaded,
+    open_catalog,
+    url_of,
+)
+from coldframe.pipeline.sink.iceberg_files import add_data_files, write_format
+from coldframe.pipeline.sink.iceberg_log import live_entries
+from coldframe.pipeline.sink.iceberg_partitions import bring_layout, partitions_of
+from coldframe.pipeline.sink.iceberg_schema import bring_columns
+from coldframe.pipeline.sink.live import LiveFile, LiveTable, TableName
+from coldframe.pipeline.sink.marks import check_own, marks_of
+
+__all__ = ["live", "open_catalog", "read_table", "register", "runs"]
+
+MARK = "coldframe.files"
+RUN = "coldframe.run"
+"""Properties of our snapshots: what they leave in the table, and who made them."""
+
+
+def register(destination: Destination, table: CommittedTable, foreign: str = "refuse") -> Json:
+    """Makes the table's newest snapshot contain the files of the journal. Repeating it changes nothing.
+
+    One transaction adds and removes exactly the difference. Each of our snapshots carries a digest of the
+    files that it left in the table. If others have made snapshots since, the table is theirs: it is refused,
+    or (`foreign="append"`) the difference from our own last snapshot is applied to what they left. Then the
+    table is scanned, and must have the verified rows.
+    """
+    with catalog_of(destination, table.place) as found:
+        return _register(destination, found, table, foreign)
+
+
+def _register(destination: Destination, found: OpenCatalog, table: CommittedTable, foreign: str) -> Json:
+    root = url_of(destination)
+    catalog = found.open()
+    if table.place is None:
+        catalog.create_namespace_if_not_exists(NAMESPACE)
+    identifier = identifier_of(catalog, table.table_name)
+    current = loaded(catalog, identifier)
+    exists = current is not None
+    if exists:
+        check_own(current.properties, root, table)
+    if table.schema is None and not exists:
+        return {}
+    wanted = sorted(root + file.final for file in table.files)
+    known = {root + path for path in table.known}
+    if not exists and known & set(wanted):
+        # Rows that someone deleted through its metadata would come back.
+        raise SchemaError(
+            f"table {table.name}: it is gone from the catalog {found.said}, which said what of these "
+            "files is the table. Put that in its place again, or convert everything once more (fresh)"
+        )
+    digest = hashlib.sha256("\n".join([str(table.schema), *wanted]).encode()).hexdigest()
+    if current is None:
+        current = _create(catalog, identifier, root, table)
+    present = {file.file_path: (file, live) for file, live in live_entries(current, root)}
+    before, others = set(present), ""
+    if exists:
+        others, last = _by_others(current)
+        others = others or _unlike(known, set(present))
+        if others:
+            _demand_columns(current, table)
+        if others and (last == digest or known == set(wanted)):
+            return {**_facts(identifier, current), "changed by others": others}
+        if others:
+            before = _ours(root, table, others, foreign)
+            _demand_whole(before - set(wanted), present, table.name)
+    kept = set(wanted)
+    added = [path for path in wanted if path not in before and path not in present]
+    removed = [present[path][0] for path in before if path not in kept]
+    # If no earlier file stays, nothing binds the table to its columns.
+    anew = not others and len(removed) == len(present)
+    if not anew:
+        _demand_columns(current, table)
+    marked = {MARK: digest, RUN: table.run}
+    if added or removed:
+        gone = [file.file_path.removeprefix(root) for file in removed]
+        # A catalog that is gone leaves nothing.
+        table.announce((path.removeprefix(root) for path in added), gone if exists else [*table.known, *gone])
+    with current.transaction() as transaction:
+        if table.schema is not None:
+            bring_columns(transaction, current, table.name, pa.schema(table.schema), anew=anew)
+            if not others:
+                bring_layout(transaction, table, anew=anew)
+        if removed:
+            with transaction.update_snapshot(snapshot_properties=marked).overwrite() as snapshot:
+                for file in removed:
+                    snapshot.delete_data_file(file)
+        if added:
+            new = frozenset(added)
+            files = [file for file in table.files if root + file.final in new]
+            partition_of = partitions_of(transaction.table_metadata, table)
+            add_data_files(transaction, files, root, destination, partition_of, marked)
+    found.keep()
+    table.committed()
+    current = catalog.load_table(identifier)
+    if others:
+        return {**_facts(identifier, current), "changed by others": others}
+    if table.schema is not None:
+        _demand_files(current, root, table)
+    return _facts(identifier, current)
+
+
+def live(destination: Destination, name: TableName) -> set[str] | None:
+    """The files in the table, relative to the target's root; None if there is no table."""
+    with _loaded(destination, name) as table:
+        if table is None:
+            return None
+        return {file.path for _, file in live_entries(table, url_of(destination))}
+
+
+def runs(destination: Destination, name: TableName) -> set[str]:
+    """The runs that have committed to the table."""
+    with _loaded(destination, name) as table:
+        snapshots = [] if table is None else table.metadata.snapshots
+        marks = (snapshot.summary.additional_properties.get(RUN) for snapshot in snapshots)
+        return {str(mark) for mark in marks if mark is not None}
+
+
+def read_table(destination: Destination, name: TableName) -> LiveTable:
+    """The table according to its metadata."""
+    with _loaded(destination, name) as table:
+        if table is None:
+            said = FILE if name.place is None else name.place.catalog
+            return LiveTable("gone", f"the catalog {said} does not have it")
+        columns = tuple(field.name for field in table.schema().fields)
+        snapshot = table.current_snapshot()
+        version = "no snapshot" if snapshot is None else f"snapshot {snapshot.snapshot_id}"
+        files = (file for _, file in live_entries(table, url_of(destination)))
+        return LiveTable("there", "", version, columns, files)
+
+
+@contextlib.contextmanager
+def _loaded(destination: Destination, name: TableName) -> Iterator[Any]:
+    """A table of the catalog, if there is one."""
+    with catalog_of(destination, name.place) as found:
+        table = None
+        if found.exists:
+            catalog = found.open()
+            table = loaded(catalog, identifier_of(catalog, name))
+        yield table
+
+
+def _demand_files(current: Any, root: str, table: CommittedTable) -> None:
+    """Raises unless the table has exactly the verified rows of each file, in the partition of that file."""
+    partition_of = partitions_of(current.metadata, table)
+    spec_id = current.metadata.spec().spec_id
+    there = {file.path: (entry, file.rows) for entry, file in live_entries(current, root)}
+    for file in table.files:
+        entry, rows = there.pop(file.final, (None, 0))
+        if rows != file.rows:
+            raise ColdframeError(
+                f"table {table.name}: Iceberg reads {rows} rows of {file.final}, verified were {file.rows}"
+            )
+        # Files that stay are in a partition of the spec that they came with.
+        if entry is not None and entry.spec_id == spec_id:
+            found, expected = entry.partition, partition_of(file)
+            if found != expected:
+                raise ColdframeError(
+                    f"table {table.name}: Iceberg has {file.final} in partition {found}, expected {expected}"
+                )
+    if there:
+        path, (_, rows) = next(iter(there.items()))
+        raise ColdframeError(f"table {table.name}: Iceberg reads {rows} rows of {path}, verified were 0")
+
+
+def _unlike(known: set[str], present: set[str]) -> str:
+    """What others changed, judged by the files alone: snapshots expire."""
+    if not known or known == present:
+        return ""
+    return f"{len(present - known)} file(s) added, {len(known - present)} taken out"
+
+
+def _demand_whole(replaced: set[str], present: Mapping[str, tuple[Any, LiveFile]], name: str) -> None:
+    """A SchemaError where others have rewritten files that are to be replaced, or deleted rows of them."""
+    gone = sorted(replaced - present.keys())
+    if gone:
+        raise SchemaError(
+            f"table {name}: {len(gone)} file(s) that are to be replaced, such as {gone[0]}, "
+            "were rewritten by others: their old rows cannot be told from the others' any more"
+        )
+    partly = sorted(path for path in replaced if present[path][1].hidden or present[path][1].rows is None)
+    if partly:
+        raise SchemaError(
+            f"table {name}: others have deleted rows of {len(partly)} file(s) that are to be replaced, such "
+            f"as {partly[0]}: what replaces them would bring these rows back"
+        )
+
+
+def _facts(identifier: Identifier, current: Any) -> Json:
+    snapshot = current.current_snapshot()
+    return {
+        "iceberg table": ".".join(identifier),
+        "snapshot": None if snapshot is None else snapshot.snapshot_id,
+        "metadata": current.metadata_location,
+    }
+
+
+def _demand_columns(current: Any, table: CommittedTable) -> None:
+    if table.schema is None:
+        return
+    gone = sorted({field.name for field in current.schema().fields} - set(table.schema.names))
+    if gone:
+        raise SchemaError(f"table {table.name}: columns that its files do not have: {', '.join(gone)}")
+
+
+def _by_others(current: Any) -> tuple[str, str | None]:
+    """What others have done, in words, and the digest of our last snapshot."""
+    marks = [snapshot.summary.additional_properties.get(MARK) for snapshot in current.metadata.snapshots]
+    ours = [mark for mark in marks if mark is not None]
+    others = f"{len(marks) - len(ours)} of {len(marks)} snapshots" if len(ours) < len(marks) else ""
+    return others, ours[-1] if ours else None
+
+
+def _ours(root: str, table: CommittedTable, others: str, foreign: str) -> set[str]:
+    """The files that our own commits left, if new files may be added to what others made of them."""
+    if foreign != "append" or not table.known:
+        raise SchemaError(
+            f"table {table.name} was changed by others since it was migrated ({others}): it is left as it "
+            "is. Migrate what is new into another directory, or add it with on_foreign_changes 'append'"
+        )
+    return {root + path for path in table.known}
+
+
+def _create(catalog: Any, identifier: Identifier, root: str, table: CommittedTable) -> Any:
+    """A table without files. One that a killed run left so is found by its marks."""
+    from pyiceberg.exceptions import TableAlreadyExistsError
+
+    about = table.about
+    formats = write_format(file.final for file in table.files)
+    properties = {**formats, **about.properties, **marks_of(root, table)}
+    if about.comment:
+        properties["comment"] = about.comment
+    if about.owner:
+        properties["owner"] = about.owner
+    catalog.create_namespace_if_not_exists(identifier[:-1])
+    try:
+        return catalog.create_table(
+            identifier,
+            schema=about.commented(table.schema or ()),
+            location=root + table.path,
+            properties=properties,
+        )
+    except TableAlreadyExistsError as other:
+        raise SchemaError(
+            f"table {table.name}: {table.place} is there already, and is no Iceberg table: it is left as it "
+            "is. Choose another name (rename, suffix) or namespace"
+        ) from other

@@ -1,0 +1,139 @@
+"""The catalog that an Iceberg table is in: a file of the destination's own, or one that PyIceberg knows.
+
+    DST/_coldframe/iceberg.db     where no catalog is named: namespace `migrated`, one destination alone
+    REST, Hive, Glue, SQL ..      by PyIceberg's own configuration; shared with other tables and destinations
+
+A table in a shared catalog says in its properties what it was made of and where it lies. One that says
+something else, or nothing, belongs to somebody else: it is never touched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coldframe._coldframe import ColdframeError
+from coldframe.errors import unsupported
+from coldframe.pipeline.sink.destination import HOME, Destination
+from coldframe.pipeline.sink.live import InCatalog, TableName
+from coldframe.pipeline.sink.marks import SOURCE
+from coldframe.sources import is_remote
+
+NAMESPACE = "migrated"
+FILE = f"{HOME}/iceberg.db"
+Identifier = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class OpenCatalog:
+    """The catalog of a table."""
+
+    open: Callable[[], Any]
+    """Makes a catalog file where there is none."""
+    exists: bool
+    keep: Callable[[], None]
+    """Publishes what was changed last."""
+    said: str
+    """What it is called in messages."""
+
+
+@contextlib.contextmanager
+def catalog_of(destination: Destination, place: InCatalog | None) -> Iterator[OpenCatalog]:
+    """The catalog of a table; `place`: what it is called in one that was named."""
+    if place is not None:
+        name = place.catalog
+        yield OpenCatalog(lambda: named_catalog(name, destination), True, lambda: None, name)
+        return
+    if not is_remote(destination.root):
+        there = os.path.isfile(destination.path(FILE))
+        yield OpenCatalog(lambda: open_catalog(destination.root), there, lambda: None, FILE)
+        return
+    from coldframe.pipeline.sink.iceberg_store import catalog_copy
+
+    with catalog_copy(destination) as (path, copy):
+        yield OpenCatalog(lambda: _remote_catalog(destination, path), copy.exists, copy.put_back, FILE)
+
+
+def open_catalog(root: str) -> Any:
+    """The catalog file of a target directory."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    path = os.path.join(root, FILE)
+    return SqlCatalog("coldframe", uri=f"sqlite:///{path}", warehouse=f"file://{root}")
+
+
+def _remote_catalog(destination: Destination, path: str) -> Any:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    from coldframe.pipeline.sink.iceberg_store import io_properties
+
+    uri, properties = f"sqlite:///{path}", io_properties(destination)
+    return SqlCatalog("coldframe", uri=uri, warehouse=destination.root, **properties)
+
+
+def named_catalog(name: str, destination: Destination) -> Any:
+    """A catalog by PyIceberg's configuration. It reads and writes a destination on a store as we do."""
+    from pyiceberg.catalog import load_catalog
+
+    properties: Mapping[str, str] = {}
+    if is_remote(destination.root):
+        from coldframe.pipeline.sink.iceberg_store import io_properties
+
+        properties = io_properties(destination)
+    try:
+        return load_catalog(name, **properties)
+    except ImportError as missing:
+        raise unsupported(f"catalog {name}: without the package {missing.name}: {missing}") from missing
+    except Exception as error:
+        # Each kind of catalog has its own errors, those of the network among them.
+        raise ColdframeError(f"catalog {name}: it cannot be opened: {_first_line(error)}") from error
+
+
+def check_catalog(name: str, destination: Destination) -> None:
+    """Raises unless the catalog can be opened and answers."""
+    catalog = named_catalog(name, destination)
+    try:
+        catalog.list_namespaces()
+    except Exception as error:
+        raise ColdframeError(f"catalog {name}: it does not answer: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".partition("\n")[0]
+
+
+def url_of(destination: Destination) -> str:
+    """The prefix of the destination's file names in Iceberg's metadata."""
+    root = destination.path("")
+    return root if is_remote(root) else f"file://{root}"
+
+
+def identifier_of(catalog: Any, table: TableName) -> Identifier:
+    """The table's name in its catalog.
+
+    In the catalog file, if another table has it (`web-logs` and `web_logs`), the later one's name gets
+    letters of its path's digest.
+    """
+    if table.place is not None:
+        return (*table.place.namespace.split("."), table.place.table)
+    plain = re.sub(r"\W", "_", table.name)
+    if catalog.table_exists((NAMESPACE, plain)):
+        of = catalog.load_table((NAMESPACE, plain)).properties.get(SOURCE)
+        if of is not None and of != table.path:
+            return NAMESPACE, f"{plain}_{hashlib.sha256(table.path.encode()).hexdigest()[:8]}"
+    return NAMESPACE, plain
+
+
+def loaded(catalog: Any, identifier: Identifier) -> Any:
+    """A table of a catalog; None if there is none."""
+    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
+    try:
+        return catalog.load_table(identifier)
+    except (NoSuchTableError, NoSuchNamespaceError):
+        return None

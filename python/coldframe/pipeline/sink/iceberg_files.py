@@ -1,0 +1,115 @@
+"""Entries of an Iceberg table for files that are in place already, by what the journal and the files say.
+
+Rows, sizes and NaNs are those of the journal, partitions those of the directories, bounds those that the file
+states. Files have no ids: the table's name mapping says which column is which. PyIceberg's own `add_files`
+reads footers of Parquet alone, takes the partition of a file from bounds, whatever nulls there are, and knows
+no bounds of floats.
+"""
+
+from __future__ import annotations
+
+import decimal
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pyarrow.parquet as pq
+
+import coldframe
+from coldframe.pipeline.file_access import StorageOptions, reading
+from coldframe.pipeline.scheduling import in_threads
+from coldframe.pipeline.sink.committed import DataFile
+from coldframe.pipeline.sink.destination import Destination
+from coldframe.pipeline.sink.iceberg_statistics import (
+    FileStatistics,
+    measured_columns,
+    parquet_statistics,
+    stated_statistics,
+)
+
+_THREADS = 16
+"""Files whose statistics are read at once."""
+_REFORM = -141427
+"""The day 1582-10-15. Iceberg's readers have ORC's library turn earlier days into Julian ones."""
+_MAPPING = "schema.name-mapping.default"
+_WRITE_FORMAT = "write.format.default"
+
+
+def add_data_files(
+    transaction: Any,
+    files: Iterable[DataFile],
+    prefix: str,
+    destination: Destination,
+    partition_of: Callable[[DataFile], Any],
+    marked: Mapping[str, str],
+) -> None:
+    """Appends files to a table in one snapshot; `prefix` and a file's final name are its location."""
+    metadata = transaction.table_metadata
+    if metadata.name_mapping() is None:
+        transaction.set_properties({_MAPPING: metadata.schema().name_mapping.model_dump_json()})
+    columns = measured_columns(metadata.schema(), metadata.properties)
+    spec_id = metadata.spec().spec_id
+
+    def entry(file: DataFile) -> Any:
+        path, options = destination.path(file.final), destination.storage_options
+        rows = file.rows
+        if path.endswith(".parquet"):
+            footer = pq.read_metadata(reading(path, options))
+            # What readers will find; it is compared with what was verified.
+            rows = footer.num_rows
+            found = parquet_statistics(footer, file, columns)
+        else:
+            found = stated_statistics(_stated(path, options), file, columns)
+        return _data_file(file, f"{prefix}{file.final}", rows, partition_of(file), spec_id, found)
+
+    with transaction.update_snapshot(snapshot_properties=dict(marked)).fast_append() as snapshot:
+        for made in in_threads((functools.partial(entry, file) for file in files), _THREADS):
+            snapshot.append_data_file(made)
+
+
+def write_format(names: Iterable[str]) -> dict[str, str]:
+    """The property that has other engines write files of the same format, for files by their names."""
+    endings = {name.rpartition(".")[2] for name in names}
+    return {_WRITE_FORMAT: endings.pop()} if len(endings) == 1 and endings != {"parquet"} else {}
+
+
+def _stated(path: str, storage_options: StorageOptions) -> Iterable[Mapping[str, Any]]:
+    """What a file states of its columns; SchemaError where engines would read other values from it."""
+    found: list[Mapping[str, Any]] = coldframe.open(path, storage_options=storage_options).statistics()[
+        "file"
+    ]
+    for one in found:
+        days, seconds = one.get("min_days", 0), decimal.Decimal(one.get("min_seconds_utc") or 0)
+        if days < _REFORM or seconds < _REFORM * 86400:
+            raise coldframe.SchemaError(
+                f"{path}: column {one['path']} has days before 1582-10-15: engines read other ones from "
+                "files of this format in an Iceberg table. Migrate to files of Parquet"
+            )
+    return found
+
+
+def _data_file(
+    file: DataFile, location: str, rows: int, partition: Any, spec_id: int, found: FileStatistics
+) -> Any:
+    from pyiceberg.manifest import DataFile as Entry
+    from pyiceberg.manifest import DataFileContent, FileFormat
+
+    return Entry.from_args(
+        content=DataFileContent.DATA,
+        file_path=location,
+        file_format=FileFormat(file.final.rpartition(".")[2].upper()),
+        partition=partition,
+        record_count=rows,
+        file_size_in_bytes=file.bytes,
+        column_sizes=found.sizes,
+        value_counts=found.values,
+        null_value_counts=found.nulls,
+        nan_value_counts=found.nans,
+        lower_bounds=found.low,
+        upper_bounds=found.high,
+        key_metadata=None,
+        split_offsets=found.splits,
+        equality_ids=None,
+        sort_order_id=None,
+        spec_id=spec_id,
+    )

@@ -1,0 +1,205 @@
+"""The partitions and the order of an Iceberg table, as its entry in tables.toml states them.
+
+    partition spec    the newest one holds for files that are added; files that stay keep theirs
+    a file            lies in one partition: the value of each term is constant in its directory, or the rows
+                      of its source were divided by it, and the journal has the value
+    sort order        for writers to come: no file of ours claims it, since its rows are as in the source
+
+Without an entry, a table is partitioned by the keys of its directories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from coldframe._coldframe import SchemaError
+from coldframe.errors import unsupported
+from coldframe.pipeline.records import restored_value
+from coldframe.pipeline.sink.committed import CommittedTable, DataFile, partition_texts
+from coldframe.pipeline.sink.iceberg_layout import IcebergLayout, SortTerm, Term
+from coldframe.pipeline.sink.iceberg_terms import iceberg_type, transform_of, transformed
+
+FILE_SIZE = "write.target-file-size-bytes"
+_WRITTEN = 2
+"""The newest format that PyIceberg writes."""
+
+
+def settle_layout(layout: IcebergLayout, schema: pa.Schema, keys: Sequence[pa.Field]) -> IcebergLayout:
+    """The layout by the exact names of columns. Raises where the table cannot have it.
+
+    `keys`: columns whose values directories have.
+    """
+    if (layout.format_version or _WRITTEN) > _WRITTEN:
+        raise unsupported(
+            f"an Iceberg table of format version {layout.format_version}: PyIceberg writes {_WRITTEN}; leave "
+            "format_version out, and have an engine upgrade the table"
+        )
+    if layout.sort_by is not None:
+        _demand_sorting()
+    names = {name.lower(): name for name in schema.names}
+
+    def name_of(given: str) -> str:
+        found = given if given in schema.names else names.get(given.lower())
+        if found is None:
+            raise SchemaError(f"iceberg: no column {given}; there are {', '.join(schema.names)}")
+        return found
+
+    layout = layout.renamed(name_of)
+    sorts = [one.term for one in layout.sort_by or ()]
+    for terms in (layout.partition_by or (), sorts):
+        _demand_distinct(terms)
+        for term in terms:
+            _demand_type(term, schema.field(term.column).type)
+    constant = {field.name for field in keys}
+    for term in layout.partition_by or ():
+        if _field_name(term) in schema.names and term.transform != "identity":
+            raise SchemaError(
+                f"iceberg: partition {term}: its field is called {_field_name(term)}, as a column is"
+            )
+        kind = schema.field(term.column).type
+        if term.column not in constant and pa.types.is_floating(kind):
+            # NaN has many forms, and zero two.
+            raise unsupported(f"an Iceberg table with partition {term}: rows are not divided by floats")
+    return layout
+
+
+def _demand_sorting() -> None:
+    from pyiceberg.table import Transaction
+
+    if not hasattr(Transaction, "update_sort_order"):
+        raise unsupported("a sort order with this version of PyIceberg; pip install 'pyiceberg>=0.11'")
+
+
+def _demand_distinct(terms: Iterable[Term]) -> None:
+    seen: dict[tuple[str, str], Term] = {}
+    for term in terms:
+        # Two units of time of one column are one too many to Iceberg.
+        kind = "time" if term.transform in ("year", "month", "day", "hour") else term.transform
+        other = seen.setdefault((term.column, kind), term)
+        if other is not term:
+            raise SchemaError(f"iceberg: {other} and {term}: one of them is enough")
+
+
+def _demand_type(term: Term, kind: pa.DataType) -> None:
+    found = iceberg_type(kind)
+    if not transform_of(term).can_transform(found):
+        raise SchemaError(f"iceberg: {term}: its column is {found}, which has no {term.transform}")
+
+
+def _field_name(term: Term) -> str:
+    """What PyIceberg calls a field of a partition."""
+    name, _, number = term.transform.rstrip("]").partition("[")
+    if name == "identity":
+        return term.column
+    kind = {"truncate": "trunc"}.get(name, name)
+    return f"{term.column}_{kind}_{number}" if number else f"{term.column}_{kind}"
+
+
+def terms_of(schema: Any, spec: Any) -> list[Term]:
+    """The terms of a partition spec."""
+    return [Term(str(schema.find_column_name(one.source_id)), str(one.transform)) for one in spec.fields]
+
+
+def bring_layout(transaction: Any, table: CommittedTable, *, anew: bool) -> None:
+    """Gives the table what its layout states. `anew`: no file of before stays."""
+    _bring_partitions(transaction, table, anew=anew)
+    layout = table.layout
+    if layout is None:
+        return
+    if layout.sort_by is not None:
+        _bring_order(transaction, layout.sort_by)
+    if layout.file_bytes is not None:
+        stated = {FILE_SIZE: str(layout.file_bytes)}
+        if stated.items() - transaction.table_metadata.properties.items():
+            transaction.set_properties(stated)
+
+
+def _bring_partitions(transaction: Any, table: CommittedTable, *, anew: bool) -> None:
+    """Without a layout the partitions are the directories' keys, in tables that have no other files."""
+    layout = table.layout
+    if layout is not None and layout.partition_by is not None:
+        wanted = list(layout.partition_by)
+    elif anew:
+        wanted = [Term(field.name) for field in table.partitions]
+    else:
+        return
+    metadata = transaction.table_metadata
+    have = dict(zip(terms_of(metadata.schema(), metadata.spec()), metadata.spec().fields, strict=True))
+    if list(have) == wanted:
+        return
+    with transaction.update_spec() as spec:
+        # In the order that is wanted; a field that comes back gets the id that it had.
+        kept = 0
+        while kept < min(len(have), len(wanted)) and list(have)[kept] == wanted[kept]:
+            kept += 1
+        for term in list(have)[kept:]:
+            spec.remove_field(have[term].name)
+        for term in wanted[kept:]:
+            spec.add_field(term.column, transform_of(term), _field_name(term))
+
+
+def _bring_order(transaction: Any, sort_by: Sequence[SortTerm]) -> None:
+    metadata = transaction.table_metadata
+    schema, order = metadata.schema(), metadata.sort_order_by_id(metadata.default_sort_order_id)
+    have = [_sort_term(schema, one) for one in (order.fields if order is not None else ())]
+    if have == list(sort_by):
+        return
+    from pyiceberg.table.sorting import NullOrder
+
+    with transaction.update_sort_order() as update:
+        for one in sort_by:
+            add = update.desc if one.is_descending else update.asc
+            nulls = NullOrder.NULLS_FIRST if one.nulls_first else NullOrder.NULLS_LAST
+            add(one.term.column, transform_of(one.term), nulls)
+
+
+def _sort_term(schema: Any, field: Any) -> SortTerm:
+    from pyiceberg.table.sorting import NullOrder, SortDirection
+
+    term = Term(str(schema.find_column_name(field.source_id)), str(field.transform))
+    is_descending = field.direction == SortDirection.DESC
+    return SortTerm(term, is_descending, field.null_order == NullOrder.NULLS_FIRST)
+
+
+def partitions_of(metadata: Any, table: CommittedTable) -> Callable[[DataFile], Any]:
+    """Gives the partition of a file that is added to the table, as a manifest has it."""
+    keys: Mapping[str, pa.DataType] = {field.name: field.type for field in table.partitions}
+    terms = terms_of(metadata.schema(), metadata.spec())
+    # Files of one directory come one after the other, and there are fewer directories than files.
+    known: dict[tuple[str | None, ...], dict[Term, Any]] = {}
+
+    def record(file: DataFile) -> Any:
+        from pyiceberg.typedef import Record
+
+        texts = partition_texts(file.final)
+        directory = tuple(texts.get(name) for name in keys)
+        if directory not in known:
+            known[directory] = _of_directory(terms, keys, texts)
+        values = known[directory]
+        unknown = [term for term in terms if term not in values and str(term) not in file.partition]
+        if unknown:
+            raise SchemaError(
+                f"table {table.name}: it is partitioned by {unknown[0]} in its catalog, and nobody has "
+                f"divided the rows of {file.final} by that. Put back the partitions that it had, or migrate "
+                "into a new directory"
+            )
+        return Record(
+            *(values[term] if term in values else restored_value(file.partition[str(term)]) for term in terms)
+        )
+
+    return record
+
+
+def _of_directory(
+    terms: Sequence[Term], keys: Mapping[str, pa.DataType], texts: Mapping[str, str | None]
+) -> dict[Term, Any]:
+    """The values that follow from the directory of a file."""
+    found: dict[Term, Any] = {}
+    for term in terms:
+        if term.column in keys:
+            column = pa.array([texts.get(term.column)], pa.string()).cast(keys[term.column])
+            found[term] = transformed(term, column)[0].as_py()
+    return found

@@ -1,0 +1,233 @@
+"""The files that a task writes, and how they are read back for verification."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, TypedDict, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import coldframe
+from coldframe import _coldframe
+from coldframe._coldframe import RawFingerprint, RawObserved, RawShape, RawTarget, formats
+from coldframe.literals import FormatName
+from coldframe.pipeline.file_access import StorageOptions, reading
+from coldframe.sources import is_remote, open_store
+from coldframe.spark.types import plain_schema
+
+ROW_GROUP_BYTES = 64 << 20
+"""Arrow bytes in a row group: what a task holds in memory, though as pages of the file."""
+ROW_GROUP_ROWS = 1 << 20
+READ_ROWS = 16 << 10
+"""Rows that are read back at once: few enough to stay in the processor's cache, and for their memory to be
+used again. With four times as many it takes a tenth longer.
+"""
+
+
+class WrittenFile(TypedDict):
+    """A file that was written, as `_coldframe.convert` tells of it."""
+
+    name: str
+    rows: int
+    bytes: int
+    sha256: str
+    print: RawFingerprint
+    partition: int | None
+
+
+class Converted(TypedDict):
+    """What `_coldframe.convert` gives: the files, and what the source's columns were like."""
+
+    files: list[WrittenFile]
+    observed: RawObserved
+
+
+Demand: TypeAlias = Callable[[pa.RecordBatch], None]
+"""Raises where rows are not what they should be."""
+
+
+class Divide(Protocol):
+    """Tells the partitions of rows: see `coldframe_migrate::Divide` in Rust."""
+
+    columns: Sequence[int]
+
+    def __call__(self, rows: Any) -> pa.Array: ...
+
+
+class Sink(Protocol):
+    """A file format as target."""
+
+    @property
+    def extension(self) -> str:
+        """The end of the file's name."""
+
+    def convert(
+        self,
+        rows: Any,
+        shape: RawShape,
+        path: str,
+        storage_options: StorageOptions = None,
+        most_bytes: int = 0,
+        divide: Divide | None = None,
+    ) -> Converted:
+        """Writes the rows of a part of a source, as `_coldframe.convert` does: files that are on disk, or in
+        their store, when it returns. The first one is at `path`.
+
+        `most_bytes`: a file ends when it has so many, and another one is begun. `divide`: each file has the
+        rows of one partition.
+        """
+
+    def begin(self, schema: pa.Schema, path: str, storage_options: StorageOptions = None) -> RawTarget:
+        """A file that several sources go into."""
+
+    def read(
+        self,
+        path: str,
+        schema: pa.Schema | None = None,
+        storage_options: StorageOptions = None,
+        *,
+        rows_only: bool = False,
+        demand: Demand | None = None,
+    ) -> RawFingerprint:
+        """The fingerprint of what the file gives back, in the types of `schema` or in the file's own.
+
+        Every checksum is checked. `rows_only`: as of RawFingerprint.
+        """
+
+    def open(
+        self, path: str, storage_options: StorageOptions = None
+    ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """The columns and the rows of a file, in their order."""
+
+
+class _WrittenByCore:
+    """What sinks have in common: the core decodes and writes, without Python in between."""
+
+    def _written_as(self) -> tuple[str, Mapping[str, Any]]:
+        """The format's name and options for the core."""
+        raise NotImplementedError
+
+    def convert(
+        self,
+        rows: Any,
+        shape: RawShape,
+        path: str,
+        storage_options: StorageOptions = None,
+        most_bytes: int = 0,
+        divide: Divide | None = None,
+    ) -> Converted:
+        """See `Sink.convert`."""
+        format, options = self._written_as()
+        folder, name = os.path.split(path)
+        converted: Any = _coldframe.convert(
+            rows,
+            shape,
+            open_store(folder, storage_options),
+            name,
+            format=format,
+            options=options,
+            most_bytes=most_bytes or None,
+            **({} if divide is None else {"divide": (divide.columns, divide)}),
+        )
+        found: Converted = converted
+        return found
+
+    def begin(self, schema: pa.Schema, path: str, storage_options: StorageOptions = None) -> RawTarget:
+        """See `Sink.begin`."""
+        format, options = self._written_as()
+        folder, name = os.path.split(path)
+        return RawTarget(schema, open_store(folder, storage_options), name, format=format, options=options)
+
+    def open(
+        self, path: str, storage_options: StorageOptions = None
+    ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """See `Sink.open`."""
+        raise NotImplementedError
+
+    def read(
+        self,
+        path: str,
+        schema: pa.Schema | None = None,
+        storage_options: StorageOptions = None,
+        *,
+        rows_only: bool = False,
+        demand: Demand | None = None,
+    ) -> RawFingerprint:
+        """See `Sink.read`."""
+        found_schema, batches = self.open(path, storage_options)
+        found = RawFingerprint(found_schema if schema is None else schema, rows_only=rows_only)
+        for batch in batches:
+            if demand is not None:
+                demand(batch)
+            found.add(batch)
+        return found
+
+
+@dataclass(frozen=True)
+class ParquetSink(_WrittenByCore):
+    """Parquet with a CRC on each page: without one, three of four damages to a file give wrong values without
+    an error. The `parquet` crate writes, Arrow's C++ library reads back.
+    """
+
+    compression: str = "zstd"
+    row_group_bytes: int = ROW_GROUP_BYTES
+    extension: str = "parquet"
+
+    def _written_as(self) -> tuple[str, Mapping[str, Any]]:
+        options = {
+            "codec": self.compression,
+            "row_group_bytes": self.row_group_bytes,
+            "row_group_rows": ROW_GROUP_ROWS,
+        }
+        return "parquet", options
+
+    def open(
+        self, path: str, storage_options: StorageOptions = None
+    ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """By another implementation than the one that wrote it; a wrong page CRC is an error."""
+        remote = is_remote(path)
+        file = pq.ParquetFile(
+            reading(path, storage_options),
+            page_checksum_verification=True,
+            # A row group is one request or a few, however far away it lies.
+            pre_buffer=remote,
+        )
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            # One after the other: of all together, all would be fetched first.
+            for number in range(file.num_row_groups):
+                yield from file.iter_batches(READ_ROWS, row_groups=[number], use_threads=False)
+
+        return file.schema_arrow, batches()
+
+
+@dataclass(frozen=True)
+class ColdframeSink(_WrittenByCore):
+    """A format that coldframe itself writes."""
+
+    format: str
+    options: tuple[tuple[str, Any], ...] = ()
+    unit: str = "us"
+    """Of the timestamps that it is given."""
+
+    @property
+    def extension(self) -> str:
+        """The end of the file's name."""
+        return self.format
+
+    def _written_as(self) -> tuple[str, Mapping[str, Any]]:
+        return self.format, dict(self.options)
+
+    def open(
+        self, path: str, storage_options: StorageOptions = None
+    ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """With coldframe.open."""
+        unit_option = formats()[self.format]["capabilities"]["unit_option"]
+        options: Any = {unit_option: self.unit} if unit_option else {}
+        opened = coldframe.open(
+            path, format=cast(FormatName, self.format), storage_options=storage_options, **options
+        )
+        return plain_schema(opened.schema, timestamp_unit=self.unit), iter(opened.to_batches())
