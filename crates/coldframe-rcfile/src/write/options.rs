@@ -12,13 +12,14 @@ use crate::options::TableOptions;
 
 /// Compression of keys and columns.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Codec {
     /// No compression.
     #[default]
     None,
-    /// By Hadoop's codec for an algorithm.
+    /// Hadoop's codec for an algorithm.
     Of(Algorithm),
-    /// By the class of this name.
+    /// The Hadoop codec class of this name.
     Class(String),
 }
 
@@ -32,7 +33,7 @@ impl Codec {
     }
 }
 
-/// What Hadoop calls deflate has the wrapper of zlib.
+/// Hadoop's deflate codec: it writes zlib streams.
 const DEFLATE: &str = "org.apache.hadoop.io.compress.DeflateCodec";
 
 impl Field for Codec {
@@ -70,10 +71,11 @@ impl Field for Codec {
 }
 
 coldframe_core::choices! {
-    /// Which of the two headers a file has.
+    /// The variant of a file's header.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum Header {
-        /// RCFile's own.
+        /// RCFile's own header.
         #[default]
         Rcf1 = "RCF1",
         /// A SequenceFile's, as Hive before 0.9 wrote it.

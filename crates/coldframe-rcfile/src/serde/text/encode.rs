@@ -33,7 +33,7 @@ use crate::serde::{ColumnEncoder, HiveVersion, SerdeOptions};
 
 /// An encoder of a column of type `hive_type`, for arrays of the type that [`HiveType::to_arrow`] gives; timestamps may
 /// have any unit.
-pub fn encoder(hive_type: &HiveType, options: &SerdeOptions) -> Result<Box<dyn ColumnEncoder>> {
+pub(crate) fn encoder(hive_type: &HiveType, options: &SerdeOptions) -> Result<Box<dyn ColumnEncoder>> {
     options.limits.depth("type tree", hive_type.depth())?;
     let text = TextOptions::from(options);
     text.check_nesting(hive_type)?;
@@ -293,8 +293,8 @@ impl Context {
         let around = self.options.separators.get(1..level).unwrap_or_default();
         match cell.iter().find(|b| around.contains(b)) {
             None => Ok(()),
-            Some(found) => Err(Error::invalid(format!(
-                "expected a part of a nested value without separators, found byte 0x{found:02x}: it would be read as \
+            Some(byte) => Err(Error::invalid(format!(
+                "expected a part of a nested value without separators, found byte 0x{byte:02x}: it would be read as \
                  two parts (text can be escaped with the SerDe property `escape.delim`)"
             ))),
         }

@@ -43,7 +43,7 @@ pub(super) fn string<S: CellSource>(
     rebuilt(source, options, shape, changes)
 }
 
-/// Whether no value can be changed by it, judging by length: n bytes are at most n code points.
+/// Whether `shape` leaves all values unchanged, judged by length: n bytes are at most n code points.
 fn fits<S: CellSource>(source: &S, shape: CharLimit) -> bool {
     match shape {
         CharLimit::AsIs => true,
@@ -125,7 +125,7 @@ fn rebuilt<S: CellSource>(
     Ok(Arc::new(array))
 }
 
-/// Appends the remaining code points of `text`, and blanks.
+/// Appends `text`, cut or padded to `shape`.
 pub(super) fn shaped(text: &str, shape: CharLimit, out: &mut Vec<u8>) {
     let (limit, padded) = match shape {
         CharLimit::AsIs => (usize::MAX, false),
