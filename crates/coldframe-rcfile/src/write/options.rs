@@ -89,7 +89,7 @@ coldframe_core::options! {
         flatten table: TableOptions;
         /// Hive column types, if they differ from those that follow from the Arrow types: "id bigint, name varchar(20)"
         schema: Option<String>, as Kind::Schema;
-        /// compression of keys and columns: one of these words (deflate is Hadoop's other name for zlib), or the class
+        /// compression of keys and columns: one of these names (deflate is Hadoop's other name for zlib), or the class
         /// name of a Hadoop codec
         codec: Codec, alias "compression";
         /// compression level; default: the codec's own
@@ -98,7 +98,7 @@ coldframe_core::options! {
         header: Header;
         /// bytes of cells after which a row group ends
         row_group_bytes: usize = 4 << 20, as Kind::SIZE;
-        /// most rows of a row group; default: no limit
+        /// maximum rows of a row group; default: no limit
         record_interval: Option<usize>, as Kind::at_least(1);
         /// more entries of the header's metadata
         metadata: Vec<(String, String)>;

@@ -52,7 +52,8 @@ pub(crate) fn decode_i64(bytes: &[u8], count: usize, out: &mut Vec<i64>) -> Resu
     c.finish()
 }
 
-/// A group of `values` takes at least `least` bytes: a higher count is refused before anything is allocated.
+/// Refuses a count that the bytes cannot hold, before anything is allocated: a group of `values` takes `least` bytes
+/// or more.
 fn check_room(bytes: &[u8], count: usize, values: usize, least: usize) -> Result<()> {
     let groups = bytes.len() / least;
     if count.div_ceil(values) <= groups {

@@ -14,8 +14,7 @@ use crate::open::groups::Group;
 /// Yields row groups.
 pub(crate) struct GroupPlan {
     scan: Arc<ScanContext>,
-    /// Decodes the filter's columns first.
-    /// The columns of a filtered scan that decodes those of the filter first.
+    /// How a filtered scan divides the columns: it decodes those of the filter first.
     divided: Option<Arc<Divided>>,
     groups: VecDeque<Arc<Group>>,
 }

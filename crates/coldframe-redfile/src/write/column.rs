@@ -116,8 +116,8 @@ impl Column {
         }
     }
 
-    /// Appends `entries` of `leaf`, the first of which with a value has `leaf`'s value `value`. Returns the index
-    /// after the last value.
+    /// Appends `entries` of `leaf`, whose first value is the leaf's value `value`. Returns the index after the last
+    /// value.
     pub(super) fn append(
         &mut self,
         leaf: &Leaf<'_>,
@@ -126,7 +126,7 @@ impl Column {
         pages: &mut Pages,
     ) -> Result<usize> {
         let (mut at, mut value) = (entries.start, value);
-        // Where the entries begin that are not in a page yet.
+        // Where the entries that are not yet in a page begin.
         let (mut page_at, mut page_value) = (at, value);
         while at < entries.end {
             let levels = leaf.definition.as_ref().map(|d| d.get(at..entries.end).unwrap_or_default());
@@ -164,7 +164,7 @@ impl Column {
         Ok(value)
     }
 
-    /// Writes the current page and what of `leaf` belongs to it.
+    /// Writes the current page, with these last entries and values of `leaf`.
     fn write_page(
         &mut self,
         leaf: &Leaf<'_>,
@@ -255,7 +255,7 @@ impl Column {
 
     fn put_header(&mut self, uncompressed: usize, compressed: usize, crc: Option<u32>) -> Result<()> {
         let size = |n: usize| {
-            i32::try_from(n).map_err(|_| Error::invalid(format!("a page of {n} bytes: the most is 2 GiB")))
+            i32::try_from(n).map_err(|_| Error::invalid(format!("a page of {n} bytes: the maximum is 2 GiB")))
         };
         let (uncompressed, compressed, entries) =
             (size(uncompressed)?, size(compressed)?, size(self.entries)?);

@@ -1,5 +1,4 @@
-//! `boolean`: `true` and `false` in any case, and with `hive.lazysimple.extended_boolean_literal` also `t`, `1`, `f`,
-//! `0`.
+//! `boolean`: `true` and `false` in any case; with `hive.lazysimple.extended_boolean_literal` also `t`, `1`, `f`, `0`.
 //!
 //! With that property, Hive's `LazyBoolean` leaves its (reused) object unchanged if a cell is longer than one byte and
 //! none of these words: the cell reads as the cell before it. This is reproduced within a row group, so that the same
