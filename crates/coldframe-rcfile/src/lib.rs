@@ -16,7 +16,7 @@
 //! | `open` | an open file as data |
 //! | `scan` | the groups of a byte range; their columns as Arrow |
 //! | `inspect`, `verify` | which structure each byte belongs to; contradictions between redundant fields |
-//! | `propose` | which SerDe probably wrote the file |
+//! | `propose` | a guess which SerDe wrote the file |
 //! | `table`, `write` | the file as a table; the writer |
 //! | `format` | the entry of the format registry |
 //!

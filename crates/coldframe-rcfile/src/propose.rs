@@ -1,4 +1,4 @@
-//! Guesses which SerDe wrote a file from the cells of its first rows, since the file does not say.
+//! Guesses which SerDe wrote a file from the cells of its first rows, since the file does not state it.
 //!
 //! Both SerDes write text unchanged. They differ in nulls (`\N`, and an empty cell), in the empty string (no bytes, and
 //! the byte `bf`), and in all types other than text: `ColumnarSerDe` prints them, `LazyBinaryColumnarSerDe` writes

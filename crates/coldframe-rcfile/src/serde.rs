@@ -68,7 +68,7 @@ pub(crate) struct Cells {
     pub first_row: u64,
 }
 
-/// Converts cells to an array, and an array to cells; one for each column, made once per file.
+/// Converts the cells of a column to an array. A file has one decoder for each column.
 ///
 /// `decode` returns an array of exactly `HiveType::to_arrow(..)`'s data type with one value per cell.
 pub(crate) trait ColumnDecoder: Send + Sync {

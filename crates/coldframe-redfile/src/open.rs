@@ -46,7 +46,7 @@ pub(crate) struct RawFile {
     /// The layout of pages, and whether the bytes leave the byte order of numbers open (then little endian is used).
     /// Given by the user, or detected from the pages when first needed.
     resolved: OnceLock<(Dialect, bool)>,
-    /// Whether pages are stored uncompressed, whatever codec is named.
+    /// Whether pages are stored uncompressed, even if the metadata names a codec.
     uncompressed: bool,
     /// Bytes in which no row group was found, if the file does not end with a footer but was opened all the
     /// same.

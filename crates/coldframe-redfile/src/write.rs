@@ -16,17 +16,17 @@
 //!
 //! A `redelm-f` file has the bytes that the reference writes for the same rows, as far as its codec is deterministic:
 //! pages end where [`column`] says, and a row group ends after the row at which a check finds more than
-//! `row_group_bytes`; `size_check` says when it checks. There is one exception: if the last row ends a row group, the
-//! reference appends one without rows, which its own reader then refuses.
+//! `row_group_bytes`; `size_check` says when it checks. One exception: if the last row ends a row group, the reference
+//! appends a row group without rows, which its own reader refuses.
 //!
 //! # Intermediate footers
 //!
-//! `footer_every` implements the README's "Potential extension": after every so many row groups comes a footer of all
-//! row groups so far, in the same form as the last one, preceded by a sync marker of 16 bytes. So the part of the file
-//! up to the end of any of them is a complete file, and a reader of a truncated file looks for the last `RED1` that
-//! ends one. The marker is random for each file, and the key `coldframe.sync` of each footer's metadata names it (as 32
-//! hexadecimal digits): a candidate is a footer if the 16 bytes before it are those that it names. Readers that do not
-//! know of this read the last footer, and never reach the bytes between row groups.
+//! `footer_every` implements the README's "Potential extension": after every n row groups the writer adds a sync marker
+//! of 16 bytes and a footer of all row groups so far, in the form of the last footer. The file up to the end of any
+//! footer is then a complete file, and a reader of a truncated file searches for its last footer. The marker is random
+//! for each file. Each footer's metadata names it (32 hexadecimal digits under the key `coldframe.sync`), and a
+//! candidate is a footer if the marker that it names precedes it. Other readers read the last footer and never see the
+//! bytes between row groups.
 //!
 //! Sources: the README and the Thrift definitions of 2013, the sources of the reference's commit b598378e0 and the
 //! bytes of files that it wrote. Only the current row group is held in memory.

@@ -44,7 +44,7 @@ pub(crate) struct KeyError {
 }
 
 impl KeyBuffer {
-    /// Parses the key at the start of `bytes` and ignores what follows it. `offset` is for errors.
+    /// Parses the key at the start of `bytes` and ignores the bytes after it. `offset` is for errors.
     pub(crate) fn parse(bytes: &Bytes, columns: usize, offset: u64) -> Result<Self> {
         Self::parse_prefix(bytes, columns, offset, bytes.len() as u64).map_err(|e| e.error)
     }

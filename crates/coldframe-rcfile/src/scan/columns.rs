@@ -15,7 +15,7 @@ use crate::serde::{Cells, ColumnDecoder};
 
 /// How one column is decoded.
 pub(crate) struct ScanColumn {
-    /// Its index in the file; `None` for a column that the file does not have, which is null.
+    /// Its index in the file; `None` for a column that the file lacks, which reads as null.
     pub(crate) in_file: Option<usize>,
     /// Its name, for errors.
     pub(crate) name: String,

@@ -1,4 +1,4 @@
-//! Damaged files: what `OnError::Skip` recovers, and that losses are reported.
+//! Damaged files: `OnError::Skip` recovers the surviving rows and reports the losses.
 
 #![allow(
     clippy::unwrap_used,

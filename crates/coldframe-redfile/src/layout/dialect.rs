@@ -111,7 +111,7 @@ impl Dialect {
         self == Self::Spec
     }
 
-    /// Whether pages are stored uncompressed, whatever codec the metadata names.
+    /// Whether pages are stored uncompressed, even if the metadata names a codec.
     pub(crate) fn never_compresses(self) -> bool {
         matches!(self, Self::RedelmA | Self::RedelmB | Self::RedelmC | Self::RedelmD)
     }

@@ -4,9 +4,9 @@
 //! file | RED1 | row group ... | FileMetaData | length u32 LE | RED1 |
 //! ```
 //!
-//! A writer may write the metadata of all row groups so far, its length and the magic after every few row groups: each
-//! such footer is cumulative, so the part of the file up to it is a complete file. A file cut off after one loses only
-//! the row groups that follow it.
+//! A writer may add a cumulative footer after every few row groups: the metadata of all row groups so far, its length
+//! and the magic. The file up to such a footer is a complete file, so a file that is cut off loses only the row groups
+//! after its last footer.
 
 use coldframe_core::{Error, ErrorContext, Limits, ReadAt, Result};
 

@@ -18,7 +18,7 @@ const METADATA_GUESS: u64 = 4096;
 /// A file of the table.
 #[derive(Clone, Debug)]
 pub(crate) struct DataFile {
-    /// Its name, if it is not the one that was opened.
+    /// Its name; `None` for the file that was opened.
     pub(crate) name: Option<String>,
     /// Its bytes.
     pub(crate) source: Arc<dyn ReadAt>,

@@ -18,7 +18,7 @@ const LEAD: u64 = 2;
 /// Detects the dialect of a file from its pages.
 #[derive(Debug)]
 pub(crate) struct Detector {
-    /// Each candidate with the number of pages that parse in it. The first is used if nothing decides.
+    /// Each candidate with the number of pages that parse in it. The first is the default.
     candidates: Vec<(Dialect, u64)>,
     limits: Limits,
     levels: Levels,

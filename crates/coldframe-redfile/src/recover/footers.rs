@@ -1,8 +1,8 @@
 //! The footers inside an unfinished file.
 //!
-//! A writer may write the metadata of all row groups so far, its length and the magic after every few row groups: each
-//! such footer is cumulative, so the part of the file up to it is a complete file. A file cut off after one loses only
-//! the row groups that follow it.
+//! A writer may add a cumulative footer after every few row groups: the metadata of all row groups so far, its length
+//! and the magic. The file up to such a footer is a complete file, so a file that is cut off loses only the row groups
+//! after its last footer.
 
 use std::ops::Range;
 
@@ -39,8 +39,8 @@ fn is_marked(source: &dyn ReadAt, footer: &Footer) -> Result<bool> {
 
 /// The last intact footer, wherever it ends.
 ///
-/// Bytes that end in `RED1` are read only if the length before it leads to a valid beginning of metadata, and all such
-/// reads together may be four times the file: so the search ends even in a file made of lookalike footers.
+/// Reads the bytes before a `RED1` only if the length before it leads to a valid beginning of metadata. All such reads
+/// together may take four times the file's length, so the search ends even in a file of lookalike footers.
 pub(crate) fn last_footer(source: &dyn ReadAt, limits: &Limits) -> Result<Option<Footer>> {
     let mut budget = source.len().saturating_mul(4).saturating_add(1 << 20);
     let mut end = source.len();

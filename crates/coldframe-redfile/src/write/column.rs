@@ -279,13 +279,13 @@ impl Column {
         Ok(())
     }
 
-    /// Whether the leaf's values have the same form in Arrow as in pages, and pages hold nothing else.
+    /// Whether pages hold only values, in the same form as in Arrow.
     pub(super) fn is_copied(&self) -> bool {
         let same = !matches!(self.physical_type, Type::ByteArray | Type::Boolean | Type::Int96);
         same && self.max_definition == 0 && self.encoding == Encoding::Plain
     }
 
-    /// The reference writer's count: the finished pages and the current page.
+    /// The bytes that the reference writer counts: the finished pages and the current page.
     pub(super) fn counted_bytes(&self) -> usize {
         self.pages.len()
             + self.definition.counted_bytes()

@@ -33,7 +33,7 @@ impl DefinitionLevels {
         Self { width, run_from, level: 0, count: 0, stream: Vec::new(), word: 0, held: 0 }
     }
 
-    /// The reference writer's count: its closed runs, and 64 bytes for its own fields.
+    /// The bytes that the reference writer counts: closed runs, and 64 bytes for its own fields.
     pub(super) fn counted_bytes(&self) -> usize {
         if self.width == 0 { 0 } else { 64 + self.stream.len() }
     }

@@ -1,7 +1,7 @@
 //! Dremel's column striping, a column of Arrow at a time.
 //!
-//! A tree of arrays is taken down to its leaves one level of nesting at a time, each level in one pass over all
-//! its values. On the way each future leaf is a list of *entries*, its future levels, and of *slots*, the
+//! The code descends a tree of arrays one level of nesting at a time, each level in one pass over all its values. On
+//! the way each future leaf is a list of *entries*, its future levels, and of *slots*, the
 //! positions in the child array to which the entries of the highest definition level so far belong, in order:
 //!
 //! | step | entries | slots |

@@ -3,7 +3,7 @@
 //! Computing the size of all columns is expensive, so the reference checks first at row 100, and then at the row where
 //! nine tenths of `row_group_bytes` would be reached if all rows were as large as those so far. From there on it mostly
 //! checks at each row. The row of the next check is not reset when a row group ends. It computes a row's size in 32-bit
-//! floating point, and to get the same bytes so must this code.
+//! floating point; this code does the same, so that files have the same bytes.
 
 /// Keeps the row of the next check.
 #[derive(Debug)]

@@ -177,7 +177,7 @@ fn lists_of_a_footer_are_bounded_before_they_are_built() {
     assert!(matches!(e.kind(), ErrorKind::LimitExceeded { .. }), "{e}");
 }
 
-/// Chunks whose metadata all point to the same place in the file, where there is a megabyte of nothing.
+/// The metadata of all chunks is at the same place in the file: a megabyte of zeros.
 #[test]
 fn metadata_that_chunks_share_is_not_read_for_each() {
     use coldframe_redfile::metadata::ColumnChunk;

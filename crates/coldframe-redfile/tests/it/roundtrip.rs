@@ -309,7 +309,7 @@ fn arrays_of_other_types_are_cast() {
     assert_eq!(list.value_offsets(), [0, 1, 1, 3]);
 }
 
-/// Repeated values: a dictionary of few long ones gives the same file, in the same memory, as the values themselves.
+/// Repeated values: a dictionary or runs give the same file as the values themselves.
 #[test]
 fn dictionaries_and_runs_are_written_as_their_values() {
     use arrow_array::types::Int32Type;
@@ -429,7 +429,7 @@ fn the_first_and_last_instants_come_back() {
     assert_eq!(read_back.columns(), batch.columns());
 }
 
-/// Inside a list there are no names: the message says which column it is in.
+/// Types inside a list have no names: the message names the column.
 #[test]
 fn unsupported_types_are_named_by_their_column() {
     let nothing = DataType::List(Arc::new(Field::new("item", DataType::Null, true)));

@@ -59,7 +59,10 @@ impl ColumnEncoder for Encoder {
         lengths: &mut Vec<u32>,
     ) -> Result<()> {
         if rows.end > array.len() {
-            return Err(Error::invalid(format!("rows {rows:?} of an array of {}", array.len())));
+            return Err(Error::invalid(format!(
+                "expected rows of an array of {} rows, found {rows:?}",
+                array.len()
+            )));
         }
         let source = TypedArray::new(&self.hive_type, array, &self.rules)?;
         lengths.reserve(rows.len());
@@ -69,7 +72,10 @@ impl ColumnEncoder for Encoder {
                 source.put_cell(row, data).map_err(|e| e.within(format!("row {row} to be written")))?;
             }
             let length = u32::try_from(data.len() - start);
-            lengths.push(length.map_err(|_| Error::invalid("a cell of 4 GiB or more"))?);
+            lengths.push(
+                length
+                    .map_err(|_| Error::invalid("expected a cell of less than 4 GiB, found a longer one"))?,
+            );
         }
         Ok(())
     }
@@ -177,7 +183,9 @@ impl<'a> TypedArray<'a> {
                 out.extend_from_slice(&[0; 4]);
                 self.put_nested(row, out)?;
                 let size = i32::try_from(out.len() - start - 4);
-                let size = size.map_err(|_| Error::invalid("a nested value of 2 GiB or more"))?;
+                let size = size.map_err(|_| {
+                    Error::invalid("expected a nested value of less than 2 GiB, found a longer one")
+                })?;
                 if let Some(place) = out.get_mut(start..).and_then(<[u8]>::first_chunk_mut) {
                     *place = size.to_be_bytes();
                 }

@@ -181,7 +181,7 @@ impl Union {
         Ok(Self { fields, branches })
     }
 
-    /// The tag and the element; `None` if nothing follows the tag.
+    /// Splits a cell into tag and element; `None` if nothing follows the tag.
     fn split<'a>(&self, mut cell: Cursor<'a>) -> Result<(i8, Option<&'a [u8]>)> {
         let tag = cell.u8()?;
         let Some(branch) = self.branches.get(usize::from(tag)) else {

@@ -223,7 +223,7 @@ fn decimals_are_rescaled_to_their_type() {
     let expected = vec![Some(13), Some(-13), None, None, Some(15), Some(70), None];
     let expected = Decimal128Array::from(expected).with_precision_and_scale(3, 1).unwrap();
     assert_eq!(array.as_primitive::<Decimal128Type>(), &expected);
-    // More than 128 bits do not fit, whatever the scale says.
+    // More than 128 bits do not fit at any scale.
     let array = decode("decimal(38,0)", &["00 11 0100000000000000000000000000000000"]).unwrap();
     assert!(array.is_null(0));
 }
@@ -280,7 +280,7 @@ fn hive_0_8_keeps_31_bits_of_seconds() {
     };
     assert_eq!(written(0).unwrap().0, bytes("80000000 8c05f5e100"));
     assert_eq!(written(i64::from(i32::MAX)).unwrap().0, bytes("ffffffff 8c05f5e100"));
-    // Hive wraps these; nobody could read them back.
+    // Hive wraps these seconds, so that no reader gets them back.
     for beyond in [-1, 1 << 31] {
         assert!(written(beyond).unwrap_err().to_string().contains("1970 to 2038"));
     }

@@ -135,7 +135,7 @@ impl TextDecoder {
         };
         let entries = map_entries(key, value, self.unit);
         let DataType::Struct(fields) = entries.data_type().clone() else {
-            return Err(Error::schema("map entries that are no struct"));
+            return Err(Error::schema("map entries that are not a struct"));
         };
         let entry_array = StructArray::try_new(fields, vec![keys, values], None).map_err(unexpected)?;
         let (offsets, nulls) = rows.finish();

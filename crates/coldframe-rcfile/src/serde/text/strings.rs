@@ -1,6 +1,6 @@
 //! `string`, `varchar(n)`, `char(n)` and `binary`.
 //!
-//! A string without escapes is its cell, so the column's buffer becomes the array's. Malformed UTF-8 reads as U+FFFD,
+//! A string without escapes equals its cell, so the array shares the column's buffer. Malformed UTF-8 reads as U+FFFD,
 //! one for each sequence that Java's decoder treats as one ([`replacing_malformed`]). `varchar` keeps the first n code
 //! points, `char` pads them with blanks. `binary` is base64; anything else is taken as raw bytes.
 

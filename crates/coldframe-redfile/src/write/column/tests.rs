@@ -83,7 +83,7 @@ fn definition_levels_count_64_bytes_and_closed_runs() {
     assert_eq!(counts(vec![1; 30], 72), [2; 15]);
     assert_eq!(counts(vec![0; 30], 64), [30]);
     assert_eq!(counts(vec![0; 30], 63), [1; 30]);
-    // Two bits a null between values; the run of 4 nulls in front of the value is a byte when the value comes.
+    // A null takes two bits; the run of 4 nulls counts as a byte when the value closes it.
     assert_eq!(counts(vec![0, 0, 0, 0, 1, 0, 0, 0, 0], 72), [5, 4]);
     assert_eq!(counts(vec![0, 0, 0, 0, 1, 0, 0, 0, 0], 73), [9]);
 }

@@ -1,4 +1,4 @@
-//! Random types and values: what is written is read back, and no bytes make a decoder panic.
+//! Random types and values are written and read back; no bytes make a decoder panic.
 
 #![expect(
     clippy::cast_possible_truncation,
