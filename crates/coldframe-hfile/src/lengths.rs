@@ -7,7 +7,7 @@
 //! row_cells     of each row: how many cells it has
 //! ```
 //!
-//! Counts, extremes, means and deviations are exact. Percentiles are exact below [`EXACT`]. Longer ones are rounded down by
+//! Counts, extremes, means and deviations are exact. Percentiles are exact below [`EXACT`]. Larger ones are rounded down by
 //! less than 0.1 %, so that memory does not grow with the file.
 
 use std::sync::Arc;
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_measured_one_by_one() {
+    fn each_row_is_measured() {
         let mut measured = Measured::default();
         for (row, value) in [("a", 1), ("a", 2), ("b", 30), ("c", 4)] {
             measured.add(row.as_bytes(), 10, value, 0);

@@ -1,4 +1,4 @@
-//! Look-ups of cells by row: one row, many rows, or whether a row may exist.
+//! Look-ups of cells by row: single rows, many rows, and whether a row may exist.
 
 pub(crate) mod rows;
 
@@ -240,7 +240,7 @@ struct Many<'a> {
 }
 
 impl<'a> Many<'a> {
-    /// Adds a row, which follows the previous ones, and the blocks that may hold it.
+    /// Adds a row, not before the previous row, and the blocks that may hold it.
     fn add(&mut self, row: &'a [u8]) -> Result<()> {
         let file = self.file;
         // Usually the row is in the block of the previous row, and ends there.

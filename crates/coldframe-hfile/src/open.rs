@@ -254,7 +254,7 @@ impl RawFile {
     }
 }
 
-/// Reads what `open` needs, with at most two requests.
+/// Reads the parts of a file, with at most two requests.
 fn open_parts(source: &Arc<dyn ReadAt>, options: &Options) -> Result<OpenParts> {
     let len = source.len();
     let tail_at = len.saturating_sub(TAIL);

@@ -7,6 +7,7 @@ use coldframe_core::{Error, Limits, Result};
 
 coldframe_core::choices! {
     /// The columns of a file.
+    #[non_exhaustive]
     pub enum View {
         /// Row, family, qualifier, timestamp, type, value, tags, sequence id.
         Cells = "cells",
@@ -18,6 +19,7 @@ coldframe_core::choices! {
 coldframe_core::choices! {
     /// How the column `type` shows cell types.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum CellTypes {
         /// As numbers.
         #[default]

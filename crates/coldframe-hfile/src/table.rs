@@ -217,7 +217,7 @@ impl TableFile for HFile {
 
     fn proof(&self) -> Proof {
         let stored = if self.raw.context.with_checksums { Checksums::All } else { Checksums::None };
-        let besides = &["indexes and bloom filters", "what the trailer counts"];
+        let besides = &["indexes and bloom filters", "counts in the trailer"];
         Proof { checksums: stored.if_compared(self.options.verify), besides }
     }
 

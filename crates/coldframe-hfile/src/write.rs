@@ -76,7 +76,7 @@ pub(crate) struct Writer<W> {
     input: Arc<Input>,
     encoder: Encoder,
     index: Index,
-    /// The filter of rows or columns, then that of rows with a deleted family.
+    /// The filter of rows or columns, then the filter of rows with a deleted family.
     blooms: Vec<Bloom>,
     tally: Tally,
     key: Key,

@@ -268,7 +268,7 @@ impl BlockChanges<'_> {
 
     fn of_hfile(&mut self, content: Bytes) -> Result<()> {
         let raw = coldframe_hfile::open(Arc::new(content), &self.context.options);
-        // Offsets in an embedded HFile count from its own start.
+        // Offsets in an embedded HFile count from the HFile's start.
         let raw = raw.map_err(|e| e.within(format!("HFile at byte {}", self.block.content.start)))?;
         let raw = Arc::new(raw);
         let schema = schema_of(self.context, &raw)?;

@@ -20,6 +20,7 @@ pub struct HudiFormat;
 
 coldframe_core::choices! {
     /// How Hudi's values are decoded.
+    #[non_exhaustive]
     pub enum Decode {
         /// By the Avro schema in the file.
         Avro = "avro",

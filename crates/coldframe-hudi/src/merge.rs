@@ -129,7 +129,7 @@ fn merges(schema: &Schema) -> bool {
     schema.fields().iter().any(|f| f.name == FILES || f.name == STATS)
 }
 
-/// Whether a record replaces all older ones of its key.
+/// Whether a record replaces all older records of its key.
 pub(crate) fn replaces(record: &Record, limits: &Limits) -> Result<bool> {
     let schema = &record.schema;
     if !merges(schema) {

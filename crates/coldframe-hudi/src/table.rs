@@ -117,7 +117,7 @@ fn partition_folders(folder: &dyn Folder) -> Result<impl Iterator<Item = String>
     Ok(folders.map(|e| e.path))
 }
 
-/// Whether the properties are those of a metadata table.
+/// Whether these are the properties of a metadata table.
 fn is_metadata(properties: &BTreeMap<String, String>) -> bool {
     let is = |key: &str, value: &str| properties.get(key).is_some_and(|v| v.ends_with(value));
     is("hoodie.table.base.file.format", "HFILE")
@@ -471,7 +471,7 @@ impl TableFile for MetadataTable {
     }
 }
 
-/// The node of a group's file. Offsets count from the start of the first file, as if all files were concatenated; this one is at `at`.
+/// The node of a group's file. Offsets count as if all files were concatenated; this file begins at `at`.
 fn inspect_file(file: &GroupFile, source: &dyn ReadAt, at: u64, options: &Options) -> Result<Node> {
     let mut node = Node::new(file.path.clone(), at..at + file.len).with("instant", file.instant.as_str());
     if file.path.ends_with(".hfile") {

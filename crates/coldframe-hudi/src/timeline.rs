@@ -119,7 +119,7 @@ impl Timeline {
         completed.into_iter().chain(pending).map(String::as_str).min()
     }
 
-    /// Whether an instant is completed, or older than the listed ones.
+    /// Whether an instant is completed, or older than all listed instants.
     pub(crate) fn is_committed(&self, instant: &str) -> bool {
         self.completed.contains_key(instant)
             || (!self.pending.contains(instant) && self.start().is_some_and(|start| instant < start))

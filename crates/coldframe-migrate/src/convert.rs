@@ -38,6 +38,7 @@ impl Shape {
 
 /// The number and the fingerprint of decoded rows.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct RowSummary {
     /// The number of rows.
     pub rows: u64,
@@ -112,6 +113,7 @@ pub trait Names {
 
 /// A file and a summary of its rows.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct WrittenFile {
     /// The file.
     pub finished: Finished,
@@ -180,6 +182,7 @@ pub(crate) fn discard_all(names: &dyn Names, numbers: impl Iterator<Item = usize
 
 /// All rows of a small source in memory, so that nothing is written before the source is known to be intact.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Decoded {
     /// The batches in the target's types.
     pub batches: Vec<RecordBatch>,

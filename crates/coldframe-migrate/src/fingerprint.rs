@@ -38,6 +38,7 @@ use kernels::Sum;
 
 /// The fingerprint and statistics of a column.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct ColumnFingerprint {
     /// The number of nulls.
     pub nulls: u64,
@@ -129,7 +130,7 @@ impl Fingerprint {
         Self { columns, has_columns: false, ..Self::new(target) }
     }
 
-    /// Adds the rows of a batch. Its columns are the target's, in the same order, each in the target's type or one that
+    /// Adds the rows of a batch. Its columns are the target's, in the same order, each in the target's type or a type that
     /// widens to it.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         check_columns(batch, &self.target)?;

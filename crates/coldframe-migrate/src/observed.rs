@@ -24,6 +24,7 @@ use crate::fingerprint::extremes::{extremes, merged};
 
 /// The statistics of a column.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct ObservedColumn {
     /// The number of non-null values.
     pub values: u64,

@@ -112,7 +112,7 @@ fn compression(name: &str) -> Result<Compression> {
 type Out = BufWriter<Box<dyn Upload>>;
 
 /// A file being written. If it is dropped before it is finished, no file appears.
-pub struct ParquetFile {
+pub(crate) struct ParquetFile {
     file: SerializedFileWriter<Out>,
     factory: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
@@ -135,7 +135,7 @@ struct Group {
 
 impl ParquetFile {
     /// Begins a file with the columns of a schema; errors name it `url`.
-    pub fn begin(
+    pub(crate) fn begin(
         schema: &SchemaRef,
         upload: Box<dyn Upload>,
         url: &str,
@@ -158,7 +158,7 @@ impl ParquetFile {
     }
 
     /// Adds rows of the schema.
-    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.add(batch).map_err(|e| unwritten(e).in_file(self.url.clone()))
     }
 
@@ -205,12 +205,12 @@ impl ParquetFile {
     }
 
     /// The size of the complete row groups so far.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.file.bytes_written() as u64
     }
 
     /// Completes the file, which makes it visible.
-    pub fn finish(mut self) -> Result<Written> {
+    pub(crate) fn finish(mut self) -> Result<Written> {
         let url = std::mem::take(&mut self.url);
         let named = |e: Error| e.in_file(url.clone());
         self.end_group().map_err(|e| named(unwritten(e)))?;

@@ -9,6 +9,7 @@ use crate::parquet_file::{ParquetFile, ParquetOptions};
 
 /// The format of the target's files.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum TargetFormat {
     /// Parquet.
     Parquet(ParquetOptions),
@@ -44,6 +45,7 @@ enum Writer {
 
 /// A completed file.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finished {
     /// Its rows and length.
     pub written: Written,

@@ -254,7 +254,7 @@ fn size(c: &mut Cursor<'_>, what: &str) -> Result<usize> {
 /// The offset of the next magic in `bytes`, starting at `from`.
 pub(crate) fn find_magic(bytes: &[u8], from: usize) -> Option<usize> {
     let rest = bytes.get(from..)?;
-    // All magics begin with one of five letters, and most bytes are other ones.
+    // All magics begin with one of these five letters. Most bytes are none of them.
     let mut at = 0;
     while let Some(next) =
         rest.get(at..).and_then(|r| r.iter().position(|b| matches!(b, b'D' | b'I' | b'B' | b'M' | b'F')))

@@ -30,7 +30,7 @@ use tags::TagDictionary;
 pub enum Encoding {
     /// Shared prefixes of keys are omitted.
     Prefix,
-    /// Parts of keys that equal the previous ones are omitted; timestamps are differences.
+    /// Parts of keys that equal the previous key's are omitted; timestamps are differences.
     Diff,
     /// Like DIFF, byte by byte.
     FastDiff,
@@ -152,7 +152,7 @@ impl<S: CellSink> Out<'_, S> {
         }
     }
 
-    /// Reads what follows a value and passes the cell on.
+    /// Reads the parts after a value, and passes the cell on.
     #[inline(always)]
     fn end(&mut self, src: &mut Cursor<'_>, key: Key<'_>, value: &[u8]) -> Result<()> {
         let mut tags: &[u8] = &[];
@@ -249,7 +249,7 @@ pub(crate) fn put(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Appends `N` to twice as many bytes: the first `N`, then the last `N`.
+/// Appends `N` to `2 * N` bytes: the first `N`, then the last `N`, which may overlap.
 #[inline(always)]
 fn put_twice<const N: usize>(out: &mut Vec<u8>, bytes: &[u8]) {
     if let (Some(first), Some(last)) = (bytes.first_chunk::<N>(), bytes.last_chunk::<N>()) {

@@ -80,7 +80,7 @@ impl IndexBlock {
         Self { bytes: Bytes::from(bytes), entries, prefixes: OnceLock::new() }
     }
 
-    /// Parses `count` root entries; `deep` if there are levels below. `offset` is that of the block, for errors.
+    /// Parses `count` root entries; `deep` if there are levels below. `offset` is the block's offset, for errors.
     pub(crate) fn parse_root(bytes: Bytes, count: u32, deep: bool, offset: u64) -> Result<Self> {
         let corrupt = |e: Error| Error::corrupt(e.reason()).at(offset);
         let mut c = Cursor::new(&bytes, 0);

@@ -10,6 +10,7 @@ use std::cmp::Ordering;
 
 /// An order of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum RowOrder {
     /// By unsigned bytes.
     #[default]
@@ -57,7 +58,7 @@ fn bytes(a: &[u8], b: &[u8]) -> Ordering {
     }
 }
 
-/// Compares two strings of the same length, `N` to twice as many bytes: their first `N`, then their last `N`.
+/// Compares two strings of the same length, `N` to `2 * N` bytes: their first `N`, then their last `N`.
 #[inline(always)]
 fn ends<const N: usize>(a: &[u8], b: &[u8]) -> Ordering {
     a.first_chunk::<N>().cmp(&b.first_chunk()).then_with(|| a.last_chunk::<N>().cmp(&b.last_chunk()))

@@ -24,6 +24,7 @@ pub(crate) const MAX_LEN: u64 = 4096;
 
 /// A trailer of any version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Trailer {
     /// 1, 2 or 3.
     pub major: u32,

@@ -163,7 +163,7 @@ impl Filter {
     }
 }
 
-/// The smallest string after all those that begin with `prefix`; `None` if there is none.
+/// The smallest string greater than all strings that begin with `prefix`, if there is one.
 pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|b| *b < 0xff)?;
     let mut end = prefix.get(..=last)?.to_vec();

@@ -106,7 +106,7 @@ impl CellReader {
     }
 
     /// The next cell. After an error, [`Self::skip_block`] continues.
-    #[expect(clippy::should_implement_trait, reason = "what it returns borrows from the block")]
+    #[expect(clippy::should_implement_trait, reason = "the cell borrows from the block")]
     pub fn next(&mut self) -> Result<Option<Cell<'_>>> {
         if !self.fill()? {
             return Ok(None);

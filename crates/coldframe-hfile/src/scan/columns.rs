@@ -69,7 +69,7 @@ pub struct Columns {
     begun: usize,
     last: usize,
     batch_rows: usize,
-    /// Whether cells were pushed one by one, so that no room was reserved for a block of them.
+    /// Whether single cells were pushed, for which no room was reserved.
     singly: bool,
     /// The number of cells that the caller still has to append.
     waiting: usize,
@@ -422,7 +422,7 @@ impl Columns {
         self.last
     }
 
-    /// Removes what was appended since the block began.
+    /// Removes the rows of the current block.
     pub(crate) fn drop_block(&mut self) {
         self.parts.truncate(self.begun);
         self.last = 0;

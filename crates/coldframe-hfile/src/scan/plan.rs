@@ -30,7 +30,7 @@ pub(crate) struct BlockPlan {
     keys: KeyRange,
     /// The end of the last block returned; `None` if the bytes up to the next block are not checked.
     at: Option<u64>,
-    /// The last data block found.
+    /// The offset of the last data block.
     last: Option<u64>,
     /// A block read from the index but not returned yet.
     held: Option<BlockRef>,

@@ -19,7 +19,7 @@ pub(super) struct Encoder {
     /// The size of the cells in plain form.
     plain_bytes: usize,
     cells: usize,
-    /// The previous value, for encodings that omit repeated ones.
+    /// The previous value, for encodings that omit repeated values.
     value: Vec<u8>,
     /// The offset of the first cell of each row.
     rows: Vec<u32>,

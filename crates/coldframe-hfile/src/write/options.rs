@@ -14,6 +14,7 @@ use crate::options::View;
 coldframe_core::choices! {
     /// Compression of blocks.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum Codec {
         /// No compression.
         #[default]
@@ -53,6 +54,7 @@ impl Codec {
 coldframe_core::choices! {
     /// How the cells of a block are encoded.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum CellEncoding {
         /// As they are.
         #[default]
@@ -83,6 +85,7 @@ impl CellEncoding {
 coldframe_core::choices! {
     /// The checksum of blocks.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum Checksum {
         /// CRC-32C.
         #[default]
@@ -107,6 +110,7 @@ impl Checksum {
 coldframe_core::choices! {
     /// The keys of a bloom filter.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum BloomKind {
         /// No filter.
         None = "none",

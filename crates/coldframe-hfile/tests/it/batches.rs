@@ -277,7 +277,7 @@ fn cells(text: &str) -> Vec<Cell<'_>> {
 }
 
 #[test]
-fn appending_together_equals_appending_one_by_one() {
+fn appending_together_equals_appending_singly() {
     let text = "abcdefghi".repeat(10);
     for (view, names, dictionary) in
         [(View::Cells, false, false), (View::Cells, true, true), (View::KeyValue, false, false)]

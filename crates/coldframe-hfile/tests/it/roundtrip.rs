@@ -1,4 +1,4 @@
-//! Reads back what was written: random sorted cells in every encoding, codec, bloom filter and index depth.
+//! Writes and reads random sorted cells in every encoding, codec, bloom filter and index depth.
 
 #![expect(clippy::unwrap_used, reason = "test helpers, shared by several tests")]
 

@@ -350,7 +350,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A primitive type, or one defined earlier.
+    /// A primitive type, or a named type defined earlier.
     fn named(&mut self, name: &str, json: &Json, namespace: &str) -> Result<TypeId> {
         let primitive = match name {
             "null" => Type::Null,

@@ -110,7 +110,7 @@ fn live(
     files.into_iter().zip(live).filter_map(|(file, live)| live.then_some(file)).collect()
 }
 
-/// Adds the files of a batch of records, without those that were deleted.
+/// Adds the files of a batch of records, without deleted files.
 fn add_files(batch: &RecordBatch, files: &mut Vec<DataFile>) -> Result<()> {
     let (keys, maps) = (column::<StringArray>(batch, KEY)?, column::<MapArray>(batch, FILES)?);
     for (row, key) in keys.iter().enumerate() {

@@ -7,7 +7,7 @@ use coldframe_core::{Error, Result};
 use crate::avro::datum::Datum;
 use crate::avro::schema::{Logical, Schema, Type, TypeId};
 
-/// The merged statistics; `None` if they equal the newer ones.
+/// The merged statistics; `None` if the newer statistics stay as they are.
 pub(super) fn merge<'a>(
     (schema, id): (&Schema, TypeId),
     old: &Datum<'a>,

@@ -18,6 +18,7 @@ use super::numbers::{in_unit, scale_of, unit_of};
 
 /// The smallest or the largest value.
 #[derive(Clone, Debug, PartialEq, PartialOrd)]
+#[non_exhaustive]
 pub enum Extreme {
     /// A boolean.
     Bool(bool),

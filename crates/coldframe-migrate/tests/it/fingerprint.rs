@@ -1,4 +1,4 @@
-//! The same rows have the same fingerprint, however they are stored; different rows have a different one.
+//! Equal rows have equal fingerprints in any storage form; different rows have different fingerprints.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
@@ -87,7 +87,7 @@ fn only_the_order_of_rows_and_batches_is_ignored() {
     assert!(whole.differences(&another).iter().any(|d| d.contains("column a: smallest and largest")));
 }
 
-/// Every third value is null; there is a column for each kind of number with a code path of its own.
+/// A table with a column for each kind of number that takes another code path. Every third value is null.
 fn wide_table(rows: i64) -> RecordBatch {
     let some = |n: i64| (n % 3 != 0).then_some(n);
     let longs: ArrayRef = Arc::new((0..rows).map(some).collect::<Int64Array>());
@@ -96,7 +96,7 @@ fn wide_table(rows: i64) -> RecordBatch {
     let decimals = decimals.with_precision_and_scale(38, 0).unwrap();
     let nan = |n: i64| some(n).map(|n| if n % 7 == 0 { f64::NAN } else { n as f64 / 4.0 });
     let floats: ArrayRef = Arc::new((0..rows).map(nan).collect::<Float64Array>());
-    // Texts of each length class with a code path of its own.
+    // Texts of each length that takes another code path.
     let text = |n: i64| some(n).map(|n| "text ".repeat(usize::try_from(n % 17).unwrap()) + "x");
     let texts: ArrayRef = Arc::new((0..rows).map(text).collect::<StringArray>());
     let columns = [("n", longs), ("d", Arc::new(decimals) as ArrayRef), ("f", floats), ("t", texts)];
@@ -107,7 +107,7 @@ fn wide_table(rows: i64) -> RecordBatch {
 fn slices_of_a_column_add_up() {
     let table = wide_table(10_000);
     let whole = fingerprint(std::slice::from_ref(&table));
-    // Not at the edges of validity words, nor of the passes.
+    // Steps that end neither at the edge of a validity word nor at the edge of a pass.
     for step in [1_001, 4_097, 9_999] {
         let cuts: Vec<_> =
             (0..10_000).step_by(step).map(|at| table.slice(at, step.min(10_000 - at))).collect();
