@@ -66,7 +66,7 @@ impl NewVersions {
     pub(crate) fn admits(&mut self, cell: &Cell<'_>, kept: u32, policy: &Policy) -> Result<bool> {
         self.enter(cell);
         if cell.kind != PUT {
-            if policy.heeds(cell.timestamp) {
+            if policy.applies_marker(cell.timestamp) {
                 self.mark(cell)?;
                 self.last = Some((cell.timestamp, cell.kind, cell.sequence_id));
             }
@@ -75,7 +75,7 @@ impl NewVersions {
         if self.is_hidden(cell, kept) {
             return Ok(false);
         }
-        if !policy.is_asked(cell.timestamp) {
+        if !policy.includes_time(cell.timestamp) {
             self.passed.times += 1;
             return Ok(false);
         }
