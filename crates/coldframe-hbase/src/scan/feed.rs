@@ -129,7 +129,7 @@ impl Cells {
     }
 
     /// Cells of a store file from a look-up.
-    pub(crate) fn found(file: &StoreFile, cells: Bytes) -> Self {
+    pub(crate) fn from_look_up(file: &StoreFile, cells: Bytes) -> Self {
         let (family, rank, id) = (file.family, file.rank, file.of_cells);
         Self::Held(Origin { family, rank, id, layout: edits::LAYOUT }, Some(cells))
     }

@@ -6,7 +6,7 @@
 //! file 2   block | d0 | ..                            └─▶ its file's next cell, c0, is inserted again
 //! ```
 //!
-//! MergeHeap are large: they stay in place, and their indexes are sorted.
+//! Heads are large, so they stay in place and only their indexes are sorted.
 
 use std::cmp::Ordering;
 
@@ -69,11 +69,11 @@ impl<'a> MergeHeap<'a> {
                 heads.push(Head { cell, file, start: at, end });
             }
         }
-        let mut all = Self { order, origins, blocks, sorted: (0..heads.len()).collect(), heads };
-        let mut sorted = std::mem::take(&mut all.sorted);
-        sorted.sort_by(|a, b| all.compare(*a, *b));
-        all.sorted = sorted;
-        Ok(all)
+        let mut heap = Self { order, origins, blocks, sorted: (0..heads.len()).collect(), heads };
+        let mut sorted = std::mem::take(&mut heap.sorted);
+        sorted.sort_by(|a, b| heap.compare(*a, *b));
+        heap.sorted = sorted;
+        Ok(heap)
     }
 
     fn compare(&self, a: usize, b: usize) -> Ordering {
