@@ -574,7 +574,7 @@ fn several(tables: &[TableName], snapshots: &[String]) -> Error {
         format!("; or with snapshot=: {}", snapshots.join(", "))
     };
     Error::invalid(format!(
-        "the directory has several tables; choose one with table=: {}{snapshots}",
+        "the directory has several tables; choose one by table=: {}{snapshots}",
         tables.join(", ")
     ))
 }

@@ -178,8 +178,8 @@ fn repeat(column: &Column, cell: &[u8], rows: usize) -> Result<ArrayRef> {
         }
         Physical::Fixed(_) => {
             let width = arrow_width(&column.arrow).unwrap_or(cell.len());
-            let one: Vec<u8> = widen(cell, width).collect();
-            data.add_buffer(Buffer::from(one.repeat(rows)))
+            let value: Vec<u8> = widen(cell, width).collect();
+            data.add_buffer(Buffer::from(value.repeat(rows)))
         }
         Physical::Binary => {
             if column.arrow == DataType::Utf8 && std::str::from_utf8(cell).is_err() {

@@ -40,7 +40,7 @@ mod tests {
     use prost::Message;
 
     #[test]
-    fn empty_messages_count_as_what_they_become() {
+    fn empty_messages_count_with_their_size_in_memory() {
         let rowset = RowSetData { columns: vec![ColumnData::default(); 10], ..Default::default() };
         let block = SuperBlock { rowsets: vec![rowset; 1000], ..Default::default() };
         let bytes = block.encode_to_vec();

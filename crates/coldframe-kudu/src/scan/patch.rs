@@ -1,7 +1,7 @@
 //! Applies deltas to decoded arrays, in bulk.
 //!
 //! The deltas of a unit are gathered first: for each requested column the (row, cell) pairs in the order in which they
-//! apply, of which the last one of a row wins; and for each row whether it exists. Then each column is patched once.
+//! apply (the last pair of a row wins); and for each row whether it exists. Then each column is patched once.
 //! Cells of a fixed width are written into the array's own buffer; strings are copied in runs between the changed ones.
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(crate) struct Changes<'a> {
     cells: Vec<Vec<RowCell<'a>>>,
     /// Which rows exist; `None` while all do.
     present: Option<BooleanBufferBuilder>,
-    /// The number of entries still to come.
+    /// The announced number of entries.
     expected: usize,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Changes<'a> {
         Ok(Self { first, rows, places, cells: vec![Vec::new(); columns.len()], present: None, expected: 0 })
     }
 
-    /// Announces `entries` entries. A column that one of them changes reserves room for all.
+    /// Announces `entries` entries, so that each column that changes reserves room for all of them.
     pub(crate) fn expect(&mut self, entries: usize) {
         self.expected = entries.min(self.rows);
     }
@@ -85,8 +85,8 @@ impl<'a> Changes<'a> {
         Ok(())
     }
 
-    fn set_present(&mut self, row: usize, there: bool) {
-        if self.present.is_none() && there {
+    fn set_present(&mut self, row: usize, exists: bool) {
+        if self.present.is_none() && exists {
             return;
         }
         let rows = self.rows;
@@ -95,7 +95,7 @@ impl<'a> Changes<'a> {
             all.append_n(rows, true);
             all
         });
-        present.set_bit(row, there);
+        present.set_bit(row, exists);
     }
 
     /// The mask of rows that exist; `None` if all do.
