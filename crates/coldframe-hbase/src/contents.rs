@@ -36,8 +36,8 @@ pub(crate) fn contents(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Resul
         Opened::Root(root) | Opened::Table(root, _) | Opened::Snapshot(root, _) => root,
     };
     match &chosen {
-        Chosen::Table(asked) => {
-            let (table, schema) = OpenTable::described(root, asked.as_ref(), &options.files.limits)?;
+        Chosen::Table(requested) => {
+            let (table, schema) = OpenTable::described(root, requested.as_ref(), &options.files.limits)?;
             // A table's folder alone does not state its name.
             let of =
                 if all.iter().any(|c| c.of == table.to_string()) { table.to_string() } else { String::new() };
@@ -60,7 +60,7 @@ pub(crate) fn contents(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Resul
 }
 
 fn tables(root: &Root, chosen: &Chosen) -> Result<Vec<Content>> {
-    let taken = |table: &TableName| matches!(chosen, Chosen::Table(Some(asked)) if asked == table);
+    let taken = |table: &TableName| matches!(chosen, Chosen::Table(Some(requested)) if requested == table);
     let (mut all, mut own) = (Vec::new(), 0);
     for table in root.tables()? {
         if table.is_system() {
@@ -79,7 +79,7 @@ fn tables(root: &Root, chosen: &Chosen) -> Result<Vec<Content>> {
 
 fn snapshots(root: &Root, names: &[String], chosen: &Chosen, options: &Options) -> Result<Vec<Content>> {
     let content_of = |name: &String| {
-        let taken = matches!(chosen, Chosen::Snapshot(asked) if asked == name);
+        let taken = matches!(chosen, Chosen::Snapshot(requested) if requested == name);
         let content = Content::new("snapshot", name.as_str(), Some(taken));
         let path = join(&join(SNAPSHOTS, name), SNAPSHOT_INFO);
         let described = root.read(&path, &options.files.limits).and_then(|bytes| {

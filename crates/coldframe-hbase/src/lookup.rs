@@ -71,7 +71,7 @@ impl Lookups {
             };
             let ends = |row: &&[u8]| region.upper().is_none_or(|upper| order.compare(row, upper).is_lt());
             let own = rest.iter().take_while(|row| ends(row)).count().max(1);
-            let (of_region, behind) = rest.split_at_checked(own).unwrap_or((rest, &[]));
+            let (of_region, others) = rest.split_at_checked(own).unwrap_or((rest, &[]));
             let held = self.held(table, place, region)?;
             let scanning = table.scanning(CellRequest {
                 columns: schema.clone(),
@@ -82,7 +82,7 @@ impl Lookups {
             for batch in visible_cells(scanning, cells(&held, of_region, order)?)? {
                 batches.push(batch?);
             }
-            rest = behind;
+            rest = others;
         }
         if batches.is_empty() {
             batches.push(RecordBatch::new_empty(schema.clone()));
@@ -115,8 +115,8 @@ impl Lookups {
 
 /// The region that has a row.
 fn region_of<'f>(table: &'f OpenTable, row: &[u8], order: RowOrder) -> Option<(usize, &'f Region)> {
-    let behind = table.regions.partition_point(|r| order.compare(&r.start, row).is_le());
-    let place = behind.checked_sub(1)?;
+    let after = table.regions.partition_point(|r| order.compare(&r.start, row).is_le());
+    let place = after.checked_sub(1)?;
     let region = table.regions.get(place)?;
     region.upper().is_none_or(|upper| order.compare(row, upper).is_lt()).then_some((place, region))
 }
@@ -172,12 +172,12 @@ impl RowScan {
             return Err(e);
         }
         let mut options: Options = table.options.clone();
-        if let Some(most) = query.max_versions {
-            if options.view == View::Pivot && most != 1 {
+        if let Some(max_versions) = query.max_versions {
+            if options.view == View::Pivot && max_versions != 1 {
                 return Err(Error::invalid("`max_versions`: a wide table has one version"));
             }
             if options.view != View::Pivot {
-                options.versions = most;
+                options.versions = max_versions;
                 if options.view == View::Latest {
                     options.view = View::Versions;
                 }
@@ -200,11 +200,11 @@ impl RowScan {
             None => (name.as_bytes().to_vec(), None),
         };
         let columns: Vec<_> = query.columns.iter().map(column).collect();
-        let asked =
+        let is_requested =
             |name: &str| columns.is_empty() || columns.iter().any(|(family, _)| family == name.as_bytes());
         Ok(Self {
             scanning: table.scanning_by(&options, request),
-            families: table.shared.families.iter().map(|f| asked(&f.name)).collect(),
+            families: table.shared.families.iter().map(|f| is_requested(&f.name)).collect(),
             parts: parts(table, query)?,
             reverse: query.reverse,
             columns,
@@ -266,17 +266,17 @@ fn parts(table: &OpenTable, query: &RowQuery) -> Result<VecDeque<(Arc<Region>, R
     let (mut start, mut stop) = (query.start.clone().unwrap_or_default(), query.stop.clone());
     if let Some(prefix) = &query.prefix {
         start = start.max(prefix.clone());
-        let behind = coldframe_hfile::successor(prefix);
-        stop = match (stop, behind) {
+        let end = coldframe_hfile::successor(prefix);
+        stop = match (stop, end) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
     }
     let mut parts = VecDeque::new();
     for region in &table.regions {
-        let beside = stop.as_ref().is_some_and(|stop| order.compare(&region.start, stop).is_ge())
+        let outside = stop.as_ref().is_some_and(|stop| order.compare(&region.start, stop).is_ge())
             || region.upper().is_some_and(|upper| order.compare(upper, &start).is_le());
-        if beside {
+        if outside {
             continue;
         }
         let mut lower = region.start.clone();
@@ -318,13 +318,13 @@ fn of_columns(batch: RecordBatch, columns: &[(Vec<u8>, Option<Vec<u8>>)]) -> Res
         return Ok(batch); // families were filtered before
     }
     let (families, qualifiers) = (bytes_of(&batch, "family")?, bytes_of(&batch, "qualifier")?);
-    let asked = |i: usize| {
+    let is_requested = |i: usize| {
         let named = |(family, qualifier): &(Vec<u8>, Option<Vec<u8>>)| {
             family == families.value(i) && qualifier.as_ref().is_none_or(|q| q == qualifiers.value(i))
         };
         Some(columns.iter().any(named))
     };
-    let kept: BooleanArray = (0..batch.num_rows()).map(asked).collect();
+    let kept: BooleanArray = (0..batch.num_rows()).map(is_requested).collect();
     filter_record_batch(&batch, &kept).map_err(arrow_error)
 }
 

@@ -92,8 +92,8 @@ impl Listed {
         self.regions.contains_key(encoded)
     }
 
-    /// Decides which regions are live. `folders` has those that hbase:meta does not list. `None` if it does not list the
-    /// table.
+    /// Decides which regions are live. `folders` has those that hbase:meta does not list. `None` if it does not list
+    /// the table.
     pub(crate) fn decide(self, folders: &[Region], table: &TableName) -> Result<Option<Decided>> {
         let mut alive = Vec::new();
         let mut unknown: Vec<&Region> = folders.iter().collect();
@@ -110,9 +110,8 @@ impl Listed {
         unknown.retain(|r| !is_older(r));
         let unknown: Vec<Region> = unknown.into_iter().cloned().collect();
         // Rows without a listed region are read from unlisted folders: otherwise they would be lost.
-        let beside = unknown.iter().filter(|r| !alive.iter().any(|a| a.overlaps(r))).cloned();
-        let fills = alive::youngest(beside.collect());
-        alive.extend(fills);
+        let uncovered = unknown.iter().filter(|r| !alive.iter().any(|a| a.overlaps(r))).cloned();
+        alive.extend(alive::youngest(uncovered.collect()));
         alive.sort_by(|a, b| a.start.cmp(&b.start).then_with(|| a.encoded.cmp(&b.encoded)));
         Ok(Some(Decided { alive, unknown }))
     }

@@ -136,7 +136,7 @@ impl OpenTable {
         let (Opened::Root(root) | Opened::Table(root, _) | Opened::Snapshot(root, _)) = opened;
         let mut table = match chosen {
             Chosen::Snapshot(name) => Self::of_snapshot(root, &name, options)?,
-            Chosen::Table(asked) => Self::of_table(root, asked, options)?,
+            Chosen::Table(requested) => Self::of_table(root, requested, options)?,
             Chosen::None(own) => return Err(several(&own, &names.snapshots)),
         };
         (table.tables, table.snapshots) = (names.tables, names.snapshots);
@@ -150,10 +150,10 @@ impl OpenTable {
             Opened::Table(root, table) => (root, Some(table.clone()), None),
             Opened::Snapshot(root, name) => (root, None, Some(name.clone())),
         };
-        if let (Some(Some(own)), Some(asked)) = (&table, &options.table)
-            && own != asked
+        if let (Some(Some(own)), Some(requested)) = (&table, &options.table)
+            && own != requested
         {
-            return Err(Error::not_found(format!("table {asked} in the folder of {own}")));
+            return Err(Error::not_found(format!("table {requested} in the folder of {own}")));
         }
         snapshot = options.snapshot.clone().or(snapshot);
         let tables = if table.is_none() { root.tables()? } else { Vec::new() };
@@ -205,8 +205,8 @@ impl OpenTable {
         let SnapshotManifest { schema, regions } = manifest;
         let path = join(&join(SNAPSHOTS, name), "data.manifest");
         let table = table_of(&schema)?;
-        if let Some(asked) = options.table.as_ref().filter(|asked| **asked != table) {
-            return Err(Error::not_found(format!("table {asked} in the snapshot {name:?} of {table}")));
+        if let Some(requested) = options.table.as_ref().filter(|requested| **requested != table) {
+            return Err(Error::not_found(format!("table {requested} in the snapshot {name:?} of {table}")));
         }
         let mut alive = Vec::with_capacity(regions.len());
         for region in regions {
@@ -230,11 +230,11 @@ impl OpenTable {
     /// The descriptor of a table. It gives the name of a table whose folder was opened on its own.
     pub(crate) fn described(
         root: &Root,
-        asked: Option<&TableName>,
+        requested: Option<&TableName>,
         limits: &Limits,
     ) -> Result<(TableName, TableSchema)> {
         let any = TableName::parse("");
-        let at = asked.unwrap_or(&any);
+        let at = requested.unwrap_or(&any);
         let Some((path, length)) = root.descriptor(at)? else {
             let names: Vec<String> = root.tables()?.iter().map(ToString::to_string).collect();
             return Err(Error::not_found(format!("table {at}; the directory has: {}", names.join(", "))));
@@ -242,12 +242,12 @@ impl OpenTable {
         let bytes = root.read(&path, limits)?;
         let schema = messages::table_schema(&bytes, length, limits);
         let schema = schema.within(|| format!("table descriptor {path}"))?;
-        let table = match (asked, &schema.table_name) {
-            (Some(asked), None) => asked.clone(),
-            (asked, Some(_)) => {
+        let table = match (requested, &schema.table_name) {
+            (Some(requested), None) => requested.clone(),
+            (requested, Some(_)) => {
                 let named = table_of(&schema).within(|| format!("table descriptor {path}"))?;
-                if let Some(asked) = asked.filter(|asked| **asked != named) {
-                    let message = format!("expected the descriptor of {asked}, found that of {named}");
+                if let Some(requested) = requested.filter(|requested| **requested != named) {
+                    let message = format!("expected the descriptor of {requested}, found that of {named}");
                     return Err(Error::corrupt(message).within(format!("table descriptor {path}")));
                 }
                 named
@@ -259,8 +259,8 @@ impl OpenTable {
         Ok((table, schema))
     }
 
-    fn of_table(root: Root, asked: Option<TableName>, options: Options) -> Result<Self> {
-        let (table, schema) = Self::described(&root, asked.as_ref(), &options.files.limits)?;
+    fn of_table(root: Root, requested: Option<TableName>, options: Options) -> Result<Self> {
+        let (table, schema) = Self::described(&root, requested.as_ref(), &options.files.limits)?;
         let mut open = Self::new(root, table, schema, options)?;
         open.find_regions()?;
         Ok(open)
@@ -341,7 +341,7 @@ impl OpenTable {
                     if named != **encoded {
                         return Err(Error::corrupt(format!("expected the region {encoded}, found {named}")));
                     }
-                    // Clones keep the parents of splits beside the daughters.
+                    // Clones keep the parents of splits next to the daughters.
                     let split = info.split.unwrap_or(false);
                     Ok(Region::of(encoded, info, table)?.filter(|_| !split))
                 });

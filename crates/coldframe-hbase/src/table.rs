@@ -97,7 +97,7 @@ impl HBaseTable {
 
     /// The families that a filter needs.
     fn families(&self, predicate: Option<&Predicate>) -> Vec<bool> {
-        // A row of a wide table exists if any of its cells does.
+        // A row of a wide table exists if any of its cells exists.
         let range = match self.table.options.view {
             View::Pivot => KeyRange::default(),
             _ => predicate.map(|p| p.key_range("family")).unwrap_or_default(),
@@ -179,8 +179,8 @@ impl TableFile for HBaseTable {
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
         let mut splits = splits::of_regions(self.whole()?, target)?;
         // After the regions comes a split for each missing part, which reports it.
-        let behind = self.table.regions.len()..self.table.regions.len() + self.table.missing.len();
-        for part in behind.filter_map(|i| u32::try_from(i).ok()) {
+        let missing = self.table.regions.len()..self.table.regions.len() + self.table.missing.len();
+        for part in missing.filter_map(|i| u32::try_from(i).ok()) {
             splits.push(Split { part, range: 0..1, rows: None });
         }
         Ok(splits)
@@ -200,8 +200,8 @@ impl TableFile for HBaseTable {
             return Ok(Box::new(NoUnits));
         }
         let place = self.place(split)?;
-        let behind = place.checked_sub(self.table.regions.len());
-        if let Some(missing) = behind.and_then(|i| self.table.missing.get(i)) {
+        let index = place.checked_sub(self.table.regions.len());
+        if let Some(missing) = index.and_then(|i| self.table.missing.get(i)) {
             if request.scan.on_error == OnError::Raise {
                 return Err(missing.to_error());
             }

@@ -28,7 +28,7 @@ pub(crate) fn contents(
     for tablet in replicas.iter().filter_map(Replicas::best) {
         tables.entry(&tablet.table_id).or_default().push(tablet);
     }
-    let asked = |id: &str, tablets: &[&Tablet]| {
+    let is_requested = |id: &str, tablets: &[&Tablet]| {
         let by_tablet = own.tablet.as_ref().is_none_or(|id| tablets.iter().any(|t| t.id == *id));
         let by_name = |name: &String| id == name || tablets.iter().any(|t| t.table == *name);
         let named = own.table.as_ref().map_or(own.tablet.is_some() || tables.len() == 1, by_name);
@@ -36,7 +36,7 @@ pub(crate) fn contents(
     };
     let mut contents = Vec::new();
     for (id, tablets) in &tables {
-        let taken = asked(id, tablets);
+        let taken = is_requested(id, tablets);
         let newest = tablets.iter().max_by_key(|t| t.schema_version);
         let table = Content::new("table", *id, Some(taken)).counted(tablets.len() as u64, "tablets");
         contents.push(table.named(newest.map_or(*id, |t| t.table.as_str())));

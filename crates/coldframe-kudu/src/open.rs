@@ -146,7 +146,8 @@ impl LocatedTable {
     }
 }
 
-/// The partitions without a tablet. Adds missing tablets to `unreadable`, and also these partitions if the table must be complete.
+/// The partitions without a tablet. Adds missing tablets to `unreadable`, and also these partitions if the table must
+/// be complete.
 fn absent(
     chosen: &[Replicas],
     broken: &[Incomplete],

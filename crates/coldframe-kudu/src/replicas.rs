@@ -23,8 +23,8 @@ impl Replicas {
         self.0.first()
     }
 
-    /// The best replica, and the log tails of the other voting replicas. If several are equally good by super blocks and
-    /// Raft groups, the one whose log has the most committed operations wins.
+    /// The best replica, and the log tails of the other voting replicas. If several are equally good by super blocks
+    /// and Raft groups, the one whose log has the most committed operations wins.
     pub(crate) fn choose(
         mut self,
         folder: &dyn Folder,
@@ -42,8 +42,8 @@ impl Replicas {
         let logged = self.0.iter().take(equals).all(|t| t.segments.count() > 0);
         let mut best = 0;
         for (i, tail) in tails.iter().enumerate().take(equals).filter(|_| logged) {
-            let most = tails.get(best).map(|t| (t.committed, t.last()));
-            if Some((tail.committed, tail.last())) > most {
+            let best_progress = tails.get(best).map(|t| (t.committed, t.last()));
+            if Some((tail.committed, tail.last())) > best_progress {
                 best = i;
             }
         }

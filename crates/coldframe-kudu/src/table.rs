@@ -232,9 +232,9 @@ impl TableFile for KuduTable {
             }
             memory_splits(part_number(self.parts.len() + i)?, &log, target, &mut splits);
         }
-        let behind = self.parts.len() + self.located.logs.len();
+        let first = self.parts.len() + self.located.logs.len();
         for i in 0..self.located.unreadable.len() {
-            splits.push(Split { part: part_number(behind + i)?, range: 0..1, rows: None });
+            splits.push(Split { part: part_number(first + i)?, range: 0..1, rows: None });
         }
         Ok(splits)
     }
@@ -248,9 +248,9 @@ impl TableFile for KuduTable {
         if split.range.is_empty() {
             return Ok(Box::new(NoUnits));
         }
-        let behind = usize::try_from(split.part).ok().and_then(|i| i.checked_sub(self.parts.len()));
-        let log = behind.and_then(|i| self.located.logs.get(i).zip(self.located.tablets.get(i)));
-        let unreadable = behind.and_then(|i| i.checked_sub(self.located.logs.len()));
+        let index = usize::try_from(split.part).ok().and_then(|i| i.checked_sub(self.parts.len()));
+        let log = index.and_then(|i| self.located.logs.get(i).zip(self.located.tablets.get(i)));
+        let unreadable = index.and_then(|i| i.checked_sub(self.located.logs.len()));
         if let Some(unreadable) = unreadable.and_then(|i| self.located.unreadable.get(i)) {
             if request.scan.on_error == OnError::Raise {
                 return Err(unreadable.fault.to_error());
@@ -318,8 +318,8 @@ fn part_number(i: usize) -> Result<u32> {
     u32::try_from(i).map_err(|_| Error::unsupported("a table of 2^32 rowsets"))
 }
 
-/// Lists the splits of the rows recovered from a log. If rows may be missing, there is at least one split, which reports
-/// it.
+/// Lists the splits of the rows recovered from a log. If rows may be missing, there is at least one split, which
+/// reports it.
 fn memory_splits(part: u32, log: &Summary, target: u64, splits: &mut Vec<Split>) {
     let rows = log.rows.max(u64::from(log.lacks_rows));
     let pieces = log.bytes.div_ceil(target.max(1)).clamp(1, rows.max(1));

@@ -321,7 +321,7 @@ impl Tablet {
         }
     }
 
-    /// Describes the super block and the files beside it.
+    /// Describes the super block and the log segments.
     pub(crate) fn describe(&self) -> Value {
         let live: Option<u64> = self.rowsets.iter().map(|r| r.live_rows).sum();
         let partition = &self.partition;

@@ -160,9 +160,9 @@ fn link(name: &str, family: &str) -> Option<FileAt> {
 pub(crate) fn is_file(name: &str) -> bool {
     let digits = name.bytes().take_while(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b)).count();
     let rest = name.get(digits..).unwrap_or_default();
-    let behind =
+    let has_suffix =
         rest.strip_prefix('_').is_some_and(|r| r.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'));
-    digits > 0 && (rest.is_empty() || behind)
+    digits > 0 && (rest.is_empty() || has_suffix)
 }
 
 /// The sequence id in the name of a bulk loaded file.

@@ -87,10 +87,11 @@ impl Family {
         })
     }
 
-    /// The retention policy of a scan at the time `now`, of at most `asked` versions with timestamps in `time_range`.
-    pub(crate) fn policy(&self, asked: u32, time_range: Option<(i64, i64)>, now: i64) -> Policy {
+    /// The retention policy of a scan at the time `now`, of at most `requested` versions with timestamps in
+    /// `time_range`.
+    pub(crate) fn policy(&self, requested: u32, time_range: Option<(i64, i64)>, now: i64) -> Policy {
         Policy {
-            versions: self.versions.min(asked),
+            versions: self.versions.min(requested),
             kept: self.versions,
             min_versions: self.min_versions,
             oldest: self.ttl.map_or(i64::MIN, |ttl| now.saturating_sub(ttl.saturating_mul(1000))),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! blocks     | a .. c | c .. f |    | k .. m |        each cannot be read
-//! damaged    | a ........... f |    | k .. m |        adjacent blocks become one range: all blocks of a file may be lost
+//! damaged    | a ........... f |    | k .. m |        adjacent blocks become one range, as all blocks of a file may be damaged
 //! ```
 
 use std::cmp::Ordering;

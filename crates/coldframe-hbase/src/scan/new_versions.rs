@@ -82,9 +82,9 @@ impl NewVersions {
         self.seen = self.seen.saturating_add(1);
         let young = cell.timestamp >= policy.oldest || self.seen <= policy.min_versions;
         // The family's limit is applied above; this is the request's.
-        let asked = self.seen <= policy.versions;
-        self.passed.versions += u64::from(young && !asked);
-        Ok(young && asked)
+        let requested = self.seen <= policy.versions;
+        self.passed.versions += u64::from(young && !requested);
+        Ok(young && requested)
     }
 
     /// The number of skipped cells since the last call.

@@ -73,8 +73,8 @@ impl RegionPlan {
     /// Whether this plan records damage that begins at a row.
     fn owns(&self, row: &[u8]) -> bool {
         let order = self.scanning.order;
-        let behind = self.rows.upper.as_ref().is_some_and(|upper| order.compare(row, upper).is_ge());
-        !behind && (self.rows.first || order.compare(row, &self.rows.lower).is_ge())
+        let after = self.rows.upper.as_ref().is_some_and(|upper| order.compare(row, upper).is_ge());
+        !after && (self.rows.first || order.compare(row, &self.rows.lower).is_ge())
     }
 
     /// Opens the files.
@@ -110,9 +110,9 @@ impl RegionPlan {
     /// Whether no row of a file is requested.
     fn is_outside(&self, file: &StoreFile) -> bool {
         let order = self.scanning.order;
-        let behind = self.rows.upper.as_ref().is_some_and(|upper| order.compare(&file.lower, upper).is_ge());
+        let after = self.rows.upper.as_ref().is_some_and(|upper| order.compare(&file.lower, upper).is_ge());
         let before = file.upper.as_ref().is_some_and(|upper| order.compare(upper, &self.rows.lower).is_le());
-        behind || before
+        after || before
     }
 
     fn record_damaged_file(&mut self, file: DamagedFile) -> Result<()> {

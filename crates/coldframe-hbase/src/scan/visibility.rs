@@ -126,7 +126,8 @@ impl Visibility {
         is_visible(&mut self.visible, &self.rules, step, cell, policy)
     }
 
-    /// Passes the visible cells of a run, or of its beginning, to `sink`; returns where it stopped, and the cell there if it was read.
+    /// Passes the visible cells of a run, or of its beginning, to `sink`; returns where it stopped, and the cell there
+    /// if it was read.
     pub(super) fn follow<'a>(
         &mut self,
         run: &Run<'a>,
@@ -144,7 +145,7 @@ impl Visibility {
                 sink.collect(&cell)?;
             }
             let last = cell.coordinates();
-            let Some((next, behind)) = run.cell(end) else {
+            let Some((next, next_end)) = run.cell(end) else {
                 *before = Some(last);
                 return Ok((end, None));
             };
@@ -154,9 +155,9 @@ impl Visibility {
                 || (step == Step::Row && run.ends_before(next.row))
             {
                 *before = Some(last);
-                return Ok((end, Some((next, behind))));
+                return Ok((end, Some((next, next_end))));
             }
-            (cell, end) = (next, behind);
+            (cell, end) = (next, next_end);
         }
     }
 

@@ -52,7 +52,7 @@ impl Edits {
     }
 }
 
-/// The logs of a root directory, as far as they concern one table.
+/// The logs of a root directory, for one table.
 #[derive(Debug)]
 pub(crate) struct Logs {
     shared: Arc<Shared>,

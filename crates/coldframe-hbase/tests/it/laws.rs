@@ -28,15 +28,15 @@ fn options(more: &[(&str, Value)]) -> OpenOptions {
     OpenOptions { extra: all.collect::<BTreeMap<_, _>>(), ..OpenOptions::default() }
 }
 
-/// Damages up to `most` files of the directory for which `of` holds, in `damages` ways each.
-fn obey(options: &OpenOptions, of: impl Fn(&str) -> bool, most: usize, damages: usize) {
-    each(options, of, most, |subject| subject.damages(damages).obey());
+/// Damages up to `max_files` files of the directory for which `of` holds, in `damages` ways each.
+fn obey(options: &OpenOptions, of: impl Fn(&str) -> bool, max_files: usize, damages: usize) {
+    each(options, of, max_files, |subject| subject.damages(damages).obey());
 }
 
-fn each(options: &OpenOptions, of: impl Fn(&str) -> bool, most: usize, obey: impl Fn(Subject)) {
+fn each(options: &OpenOptions, of: impl Fn(&str) -> bool, max_files: usize, obey: impl Fn(Subject)) {
     let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));
     let paths: Vec<String> = folder.files.keys().filter(|p| of(p)).cloned().collect();
-    let step = paths.len().div_ceil(most).max(1);
+    let step = paths.len().div_ceil(max_files).max(1);
     assert!(!paths.is_empty());
     for path in paths.into_iter().step_by(step) {
         let bytes = folder.files.get(&path).unwrap().clone();

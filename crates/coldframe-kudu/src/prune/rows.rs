@@ -113,7 +113,8 @@ fn ordinal_of(file: &CFile, pointer: BlockPointer) -> Result<u64> {
     })
 }
 
-/// The first ordinal of a block of an ad hoc index. Such an index has no positional index; the block itself has the ordinal.
+/// The first ordinal of a block of an ad hoc index. Such an index has no positional index; the block itself has the
+/// ordinal.
 fn adhoc_ordinal(file: &CFile, pointer: BlockPointer) -> Result<u64> {
     file.format().limits.block("block of the ad hoc index", pointer.size.into())?;
     let stored = file.source().read(pointer.range())?;

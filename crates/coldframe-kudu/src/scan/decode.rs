@@ -60,13 +60,14 @@ pub(crate) struct DecodeRows {
 impl DecodeUnit for DecodeRows {
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
         let rows = self.rows.clone();
-        let most = self.request.scan.batch_rows;
+        let max_rows = self.request.scan.batch_rows;
         match self.rows(rows.clone(), &bytes) {
             Err(e) if e.is_batch_too_long() && rows.end - rows.start > 1 => {
                 Ok(Box::new(Pieces { unit: *self, bytes, pending: halves(&rows).into(), ready: None }))
             }
             other => {
-                Ok(other?.map_or_else(|| Box::new(std::iter::empty()) as BatchIter, |b| in_batches(b, most)))
+                Ok(other?
+                    .map_or_else(|| Box::new(std::iter::empty()) as BatchIter, |b| in_batches(b, max_rows)))
             }
         }
     }
@@ -111,7 +112,7 @@ impl Iterator for Pieces {
 }
 
 /// Filters by `mask`, which covers the rows before any filter; `before` is the mask applied so far.
-fn leave_out(
+fn filter_rows(
     batch: RecordBatch,
     before: Option<BooleanArray>,
     mask: BooleanArray,
@@ -126,12 +127,12 @@ fn leave_out(
     Ok((filter_record_batch(&batch, &now).map_err(arrow_error)?, Some(mask)))
 }
 
-pub(crate) fn in_batches(batch: RecordBatch, most: usize) -> BatchIter {
+pub(crate) fn in_batches(batch: RecordBatch, max_rows: usize) -> BatchIter {
     let rows = batch.num_rows();
-    if rows <= most {
+    if rows <= max_rows {
         return Box::new(std::iter::once(Ok(batch)));
     }
-    Box::new((0..rows).step_by(most.max(1)).map(move |at| Ok(batch.slice(at, most.min(rows - at)))))
+    Box::new((0..rows).step_by(max_rows.max(1)).map(move |at| Ok(batch.slice(at, max_rows.min(rows - at)))))
 }
 
 impl DecodeRows {
@@ -172,7 +173,7 @@ impl<'u> Rows<'u> {
         let (batch, _) = [present, self.kept(salvage)]
             .into_iter()
             .flatten()
-            .try_fold((batch, None), |(batch, before), mask| leave_out(batch, before, mask))?;
+            .try_fold((batch, None), |(batch, before), mask| filter_rows(batch, before, mask))?;
         if batch.schema() == self.unit.request.decode {
             return Ok(Some(batch));
         }
@@ -315,8 +316,8 @@ impl<'u> Rows<'u> {
         }
     }
 
-    /// Whether the dictionary of a column excludes every row. Rows with unreadable codes are not excluded: decoding them
-    /// reports the reason.
+    /// Whether the dictionary of a column excludes every row. Rows with unreadable codes are not excluded: decoding
+    /// them reports the reason.
     fn excluded_by_dictionary(&self, bytes: &[Bytes], changes: &Changes<'_>) -> bool {
         self.unit.columns.iter().enumerate().any(|(place, input)| {
             let (Some(keep), Source::File { scan, .. }) = (&input.excluded, &input.source) else {

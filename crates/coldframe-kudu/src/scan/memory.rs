@@ -109,7 +109,7 @@ struct DecodeMemory {
 
 impl DecodeUnit for DecodeMemory {
     fn decode(self: Box<Self>, _: Vec<Bytes>) -> Result<BatchIter> {
-        let most = self.request.scan.batch_rows;
+        let max_rows = self.request.scan.batch_rows;
         let (mut batches, mut open) = (Vec::new(), vec![self.rows.clone()]);
         while let Some(rows) = open.pop() {
             match self.batch(&rows) {
@@ -120,7 +120,7 @@ impl DecodeUnit for DecodeMemory {
                 other => batches.push(other.map_err(|e| self.request.scan.on_error.weigh(e))?),
             }
         }
-        Ok(Box::new(batches.into_iter().flat_map(move |batch| in_batches(batch, most))))
+        Ok(Box::new(batches.into_iter().flat_map(move |batch| in_batches(batch, max_rows))))
     }
 }
 

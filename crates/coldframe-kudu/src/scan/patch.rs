@@ -43,11 +43,11 @@ impl<'a> Changes<'a> {
     /// No changes yet to the rows `first..first + rows`, of which `columns` are requested.
     pub(crate) fn new(first: u64, rows: usize, columns: &[Arc<Column>]) -> Result<Self> {
         let numbers = columns.iter().map(|c| usize::try_from(c.id).unwrap_or(0));
-        let most = numbers.clone().max().map_or(0, |n| n + 1);
-        if most > MAX_NUMBERED {
-            return Err(Error::unsupported(format!("a column with the number {}", most - 1)));
+        let len = numbers.clone().max().map_or(0, |n| n + 1);
+        if len > MAX_NUMBERED {
+            return Err(Error::unsupported(format!("a column with the number {}", len - 1)));
         }
-        let mut places = vec![None; most];
+        let mut places = vec![None; len];
         for (place, number) in numbers.enumerate() {
             if let Some(slot) = places.get_mut(number) {
                 *slot = Some(place);

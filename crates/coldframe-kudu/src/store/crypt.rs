@@ -83,7 +83,7 @@ impl<'a> Expected<'a> {
         Self { at: HEADER, any }
     }
 
-    /// Whether `clear` has these bytes, as far as it reaches.
+    /// Whether `clear` has these bytes, or the beginning of them if it ends there.
     fn is_in(&self, clear: &dyn ReadAt) -> Result<bool> {
         let len = self.any.first().map_or(0, |bytes| bytes.len()) as u64;
         let end = self.at.saturating_add(len).min(clear.len());
@@ -106,8 +106,8 @@ pub(crate) fn decrypted(
     }
 }
 
-/// Like [`decrypted`], for a file of blocks, any of which may be damaged. If no key produces the expected bytes, the first key is
-/// used and reading the block reports the damage.
+/// Like [`decrypted`], for a file of blocks, any of which may be damaged. If no key produces the expected bytes, the
+/// first key is used and reading the block reports the damage.
 pub(crate) fn decrypted_block(
     file: Arc<dyn ReadAt>,
     keys: &ServerKeys,

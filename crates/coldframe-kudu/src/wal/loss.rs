@@ -6,7 +6,7 @@
 //! | missing | known | lost |
 //! |---|---|---|
 //! | only commit messages | the rows of their operations, by key | those rows |
-//! | operations, but not their commit messages | the stores that they changed | of a store that was flushed later: nothing; else all rows of the rowset, or all new rows that existed then |
+//! | operations, but not their commit messages | the stores they changed | nothing if the store was flushed later; else its rowset's rows, or the new rows that existed then |
 //! | both | which rowsets and new rows were flushed since | all rows of the others |
 //!
 //! A row inserted after the hole is known in full. A snapshot from before the hole loses nothing.

@@ -49,7 +49,8 @@ impl Flushed {
         }
     }
 
-    /// Where the rows of `store` are now: still in memory, in files, or gone with a rowset that the tablet no longer has.
+    /// Where the rows of `store` are now: still in memory, in files, or gone with a rowset that the tablet no longer
+    /// has.
     fn store_state(&self, store: &Store) -> StoreState {
         let active = match (store.transaction, store.memrowset, store.rowset) {
             // A transaction that neither the super block nor the log knows ended long ago.

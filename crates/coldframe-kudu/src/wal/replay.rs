@@ -442,7 +442,8 @@ impl<'a> Replay<'a> {
                 (RowOpKind::Upsert | RowOpKind::Update | RowOpKind::Delete, Target::RowSet(id)) => {
                     state.change_row(id, key, op, row)
                 }
-                // Inserting a row that exists, or changing one that does not, is an error that the server returned to the client.
+                // Inserting a row that exists, or changing one that does not, is an error that the server returned to
+                // the client.
                 _ => Ok(()),
             }
         });

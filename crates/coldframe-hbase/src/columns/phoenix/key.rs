@@ -27,7 +27,7 @@ pub(crate) fn parts<'k>(
         (true, []) => return Err(mismatch(row, "a salt byte")),
     };
     for (place, part) in of.key.iter().enumerate() {
-        let (value, behind) = match part.of.width() {
+        let (value, remaining) = match part.of.width() {
             // Trailing nulls of a key are not stored.
             Some(_) if rest.is_empty() => (rest, rest),
             Some(width) => rest
@@ -37,7 +37,7 @@ pub(crate) fn parts<'k>(
             None => until_separator(part, rest),
         };
         with(value)?;
-        rest = behind;
+        rest = remaining;
     }
     if rest.is_empty() { Ok(()) } else { Err(mismatch(row, "the end of the key after its last column")) }
 }
@@ -64,6 +64,6 @@ fn until_separator<'k>(part: &KeyPart, rest: &'k [u8]) -> (&'k [u8], &'k [u8]) {
             others.iter().position(|b| *b == separator).map_or(rest.len(), |place| place + 1)
         }
     };
-    let (value, behind) = rest.split_at_checked(end).unwrap_or((rest, &[]));
-    (value, behind.get(1..).unwrap_or_default())
+    let (value, remaining) = rest.split_at_checked(end).unwrap_or((rest, &[]));
+    (value, remaining.get(1..).unwrap_or_default())
 }

@@ -122,8 +122,8 @@ fn numbered(number: u32, bytes: usize) -> Result<Vec<u8>> {
         2 => 0x8000,
         _ => 0,
     };
-    let most = u32::MAX.checked_shr(32 - 8 * u32::try_from(bytes).unwrap_or(4)).unwrap_or(0);
-    if number > most {
+    let max = u32::MAX.checked_shr(32 - 8 * u32::try_from(bytes).unwrap_or(4)).unwrap_or(0);
+    if number > max {
         return Err(Error::invalid(format!("option `phoenix`: column number {number} in {bytes} bytes")));
     }
     // A one-byte number counts from -128, as bytes are signed there.

@@ -101,10 +101,10 @@ impl<'a> Blocks<'a> {
         match compression {
             0 => Ok(Cow::Borrowed(bytes)),
             1 => {
-                let most = self.reading.limits.max_metadata_bytes;
-                let most = usize::try_from(most).unwrap_or(usize::MAX);
+                let max = self.reading.limits.max_metadata_bytes;
+                let max = usize::try_from(max).unwrap_or(usize::MAX);
                 let mut out = Vec::new();
-                self.decompressor.decompress_bounded(Algorithm::Snappy, bytes, most, &mut out)?;
+                self.decompressor.decompress_bounded(Algorithm::Snappy, bytes, max, &mut out)?;
                 Ok(Cow::Owned(out))
             }
             n => Err(Error::unsupported(format!("compression {n} of a block of RocksDB"))),

@@ -110,7 +110,8 @@ fn filters_use_the_newest_schema() {
     let mut both = tree("file_blocks");
     let path = super_blocks(&both, "events").remove(0);
     let id = "0123456789abcdef0123456789abcdef";
-    // Another tablet of the table, with the same rows: there the key column `region` has become `zone`, and `tag` `region`.
+    // Another tablet of the table, with the same rows: there the key column `region` has become `zone`, and `tag`
+    // `region`.
     let newer = changed(&both.files[&path], |mut fields| {
         fields.retain(|(field, ..)| !matches!(field, 2 | 9));
         fields.push((2, 2, id.as_bytes().to_vec()));
