@@ -95,9 +95,9 @@ def _channels(colour: str) -> Channels:
     return red, green, blue
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(colour: str, other: str) -> float:
     """The contrast of two colours as WCAG 2 defines it, from 1 to 21."""
-    lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+    lighter, darker = sorted((_luminance(colour), _luminance(other)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 
 

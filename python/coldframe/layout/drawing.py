@@ -34,11 +34,11 @@ def strip(root: Spot, colours: Colours) -> str:
         if not spot.damage:
             continue
         share = [(at - root.offset) / total for at in (spot.offset, spot.end)]
-        said = escape("; ".join(place.reason for place in spot.damage))
+        reasons = escape("; ".join(place.reason for place in spot.damage))
         for x, y, width in _lines(*share):
             shapes.append(
                 f'<rect class="broken" x="{x:.1f}" y="{y}" width="{max(width, 3):.1f}" height="{_ROW}">'
-                f"<title>{escape(spot.name)}: {said}</title></rect>"
+                f"<title>{escape(spot.name)}: {reasons}</title></rect>"
             )
     pattern = (
         '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" '
@@ -79,8 +79,8 @@ def _runs(root: Spot, colours: Colours) -> Iterator[tuple[int, int, str, str]]:
         pending[colour] = pending.get(colour, 0) + length
         name = name or spot.name
         if end - at >= least:
-            most = max(pending, key=lambda key: pending[key])
-            yield at, end, most, f"<title>from {escape(name)} to {escape(spot.name)}</title>"
+            main = max(pending, key=lambda key: pending[key])
+            yield at, end, main, f"<title>from {escape(name)} to {escape(spot.name)}</title>"
             at, pending, name = end, {}, ""
     if pending:
         yield at, root.end, max(pending, key=lambda key: pending[key]), ""
@@ -118,8 +118,8 @@ def _level(spots: list[Spot], root: Spot, depth: int, colours: Colours) -> Itera
 
 
 def _title(spot: Spot) -> str:
-    said = [spot.label, f"{size_text(spot.length)} from byte {spot.offset - spot.base:,}"]
-    said += [
+    lines = [spot.label, f"{size_text(spot.length)} from byte {spot.offset - spot.base:,}"]
+    lines += [
         f"{key}: {value}"[:160] for key, value in spot.detail.items() if isinstance(value, (str, int, float))
     ]
-    return escape("\n".join(said))
+    return escape("\n".join(lines))

@@ -99,20 +99,20 @@ def kind_of(name: str) -> str:
 
 def damage_of(node: Tree) -> str | None:
     """The damage that a node of the layout states."""
-    said = node["detail"].get("damaged")
-    if said is not None:
-        return str(said)
+    reason = node["detail"].get("damaged")
+    if reason is not None:
+        return str(reason)
     places = node["detail"].get("damaged_places")  # of parts that are not listed apart
     return f"damaged in {places} places" if places else None
 
 
-def shrunk(tree: Tree, damage: Sequence[Place] = (), most: int = MAX_NODES) -> Spot:
+def shrunk(tree: Tree, damage: Sequence[Place] = (), limit: int = MAX_NODES) -> Spot:
     """The tree with at most about `most` nodes."""
     marks = sorted(damage, key=lambda place: place.offset)
     root = _shut(tree, None, marks)
     waiting = [(not root.hurt, -root.length, 0, root, tree)]
     nodes, order = 1, 1
-    while waiting and nodes < most:
+    while waiting and nodes < limit:
         _, _, _, spot, node = heapq.heappop(waiting)
         children = node["children"]
         if not children:

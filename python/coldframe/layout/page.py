@@ -87,15 +87,15 @@ def page(source: File | Dataset, *, verify: bool = False) -> str:
 
 
 def _figures(layout: Layout) -> str:
-    facts = [
+    figures = [
         ("format", layout.format),
         ("size", size_text(layout.tree["length"])),
         ("rows", "not stated" if layout.rows is None else f"{layout.rows:,}"),
         ("columns", f"{len(layout.columns):,}"),
-        *layout.facts,
+        *layout.properties,
     ]
     cells = "".join(
-        f"<div><b>{escape(str(value))}</b><span>{escape(name)}</span></div>" for name, value in facts
+        f"<div><b>{escape(str(value))}</b><span>{escape(name)}</span></div>" for name, value in figures
     )
     return f'<div class="figures">{cells}</div>'
 
@@ -157,12 +157,12 @@ def _units(root: Spot) -> str:
     """The parts of the file by name, for those who cannot use the picture."""
     parts = root.children
     are_files = all(spot.within is spot for spot in parts)  # which all begin at their own byte 0
-    say = any(_said(spot) for spot in parts)
+    say = any(_details(spot) for spot in parts)
     headers = [*(_OFFSETS[1:] if are_files else _OFFSETS), "what", *(["it says"] if say else [])]
     rows = [
         ("" if are_files else f"<td class=n>{spot.offset - spot.base:,}</td>")
         + f"<td class=n>{spot.length:,}</td><td>{escape(spot.name)}</td>"
-        + (f"<td>{escape(_said(spot))}</td>" if say else "")
+        + (f"<td>{escape(_details(spot))}</td>" if say else "")
         for spot in parts
     ]
     return _table("Parts", headers, rows, "more")
@@ -207,7 +207,7 @@ def _table(
     return f'<section class="{kind}"><h2>{escape(title)}</h2>{table(rows[:_TOP], title)}{more}</section>'
 
 
-def _said(spot: Spot) -> str:
+def _details(spot: Spot) -> str:
     return ", ".join(
         f"{key} {cell_text(value)}"[:120]
         for key, value in list(spot.detail.items())[:6]
@@ -230,12 +230,12 @@ def _data(root: Spot, colours: Colours, held: Bytes) -> str:
         return texts.setdefault(value, len(texts))
 
     def detail(spot: Spot) -> int:
-        said = {k: _short(v) for k, v in spot.detail.items() if v is not None}
+        item = {k: _short(v) for k, v in spot.detail.items() if v is not None}
         if spot.column:
-            said.setdefault("path", spot.column)
-        if not said:
+            item.setdefault("path", spot.column)
+        if not item:
             return -1
-        return details.setdefault(json.dumps(said, ensure_ascii=False), len(details))
+        return details.setdefault(json.dumps(item, ensure_ascii=False), len(details))
 
     def node(spot: Spot) -> list[Any]:
         nonlocal left
@@ -264,7 +264,7 @@ def _data(root: Spot, colours: Colours, held: Bytes) -> str:
     tree = node(root)
     whole = {
         "texts": list(texts),
-        "details": [json.loads(said) for said in details],
+        "details": [json.loads(item) for item in details],
         "tree": tree,
     }
     # A page may not end in the middle of its data.

@@ -21,7 +21,7 @@ _WHOLE_FILES = 1000
 """Files of a directory whose inside is drawn; the others are drawn as they lie there."""
 
 # What a file says of itself in one word, where it says so.
-_FACTS = ("codec", "compression", "version", "writer", "writer_version", "encoding", "dialect")
+_PROPERTY_NAMES = ("codec", "compression", "version", "writer", "writer_version", "encoding", "dialect")
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Layout:
     columns: list[str]
     tree: dict[str, Any]
     bytes: Bytes
-    facts: list[tuple[str, str]] = field(default_factory=list)
+    properties: list[tuple[str, str]] = field(default_factory=list)
     column_sizes: dict[str, int] = field(default_factory=dict)
     damage: list[Place] = field(default_factory=list)
     verified: bool = False
@@ -107,7 +107,7 @@ def _of_file(file: File, verify: bool) -> Layout:
         list(file.schema.names),
         tree,
         Bytes(path, starts),
-        _facts(file.metadata),
+        _properties(file.metadata),
         verified=verify,
     )
     layout.column_sizes = _column_sizes(tree, layout.columns)
@@ -147,7 +147,7 @@ def _of_files(dataset: Dataset, verify: bool) -> Layout:
         at += node["length"]
     layout.format = ", ".join(sorted(formats)) or "unknown"
     layout.tree = {"name": layout.name, "offset": 0, "length": at, "detail": {}, "children": children}
-    layout.facts = [("files", f"{len(children):,}")]
+    layout.properties = [("files", f"{len(children):,}")]
     layout.column_sizes = _column_sizes(layout.tree, layout.columns)
     layout.verified = verify
     return layout
@@ -193,11 +193,11 @@ def _name_files(tree: dict[str, Any], folder: str) -> dict[str, int]:
     starts: dict[str, int] = {}
     parts = list(_files_of(tree))
     while True:
-        found = [(child, os.path.join(folder, child["name"])) for child in parts]
-        if any(os.path.isfile(path) for _, path in found) or folder == os.path.dirname(folder):
+        files = [(child, os.path.join(folder, child["name"])) for child in parts]
+        if any(os.path.isfile(path) for _, path in files) or folder == os.path.dirname(folder):
             break
         folder = os.path.dirname(folder)
-    for child, path in found:
+    for child, path in files:
         if os.path.isfile(path):
             child["file"], starts[path] = path, child["offset"]
     return starts
@@ -218,12 +218,12 @@ def _local(path: str) -> str | None:
     return local if local is not None and os.path.exists(local) else None
 
 
-def _facts(metadata: Any) -> list[tuple[str, str]]:
+def _properties(metadata: Any) -> list[tuple[str, str]]:
     if not isinstance(metadata, Mapping):
         return []
     return [
         (name.replace("_", " "), str(metadata[name]))
-        for name in _FACTS
+        for name in _PROPERTY_NAMES
         if isinstance(metadata.get(name), (str, int))
     ]
 
@@ -249,12 +249,12 @@ def _with_statistics(tree: dict[str, Any], file: File) -> None:
             continue
         by_path = _by_path(columns)
         for part in node["children"]:
-            said = by_path.get(part["detail"].get("path"))
-            if said is not None:
+            values = by_path.get(part["detail"].get("path"))
+            if values is not None:
                 part["detail"].update(
                     {
                         key: value
-                        for key, value in said.items()
+                        for key, value in values.items()
                         if key not in part["detail"] and key != "column"
                     }
                 )
@@ -262,5 +262,9 @@ def _with_statistics(tree: dict[str, Any], file: File) -> None:
 
 def _by_path(columns: Any) -> dict[Any, Mapping[str, Any]]:
     if isinstance(columns, Mapping):
-        return {path: said for path, said in columns.items() if isinstance(said, Mapping)}
-    return {said.get("path") or said.get("column"): said for said in columns if isinstance(said, Mapping)}
+        return {path: values for path, values in columns.items() if isinstance(values, Mapping)}
+    return {
+        values.get("path") or values.get("column"): values
+        for values in columns
+        if isinstance(values, Mapping)
+    }

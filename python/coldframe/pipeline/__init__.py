@@ -37,9 +37,9 @@ from coldframe.pipeline.plan.reconcile import compare
 from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.audit import Audit
 from coldframe.pipeline.report.files import write_definitions, write_report
-from coldframe.pipeline.report.last_look import look_again, tell_partial, write_safe_list
+from coldframe.pipeline.report.last_look import look_again, report_partial, write_safe_list
 from coldframe.pipeline.report.left_out import look_for_left_out
-from coldframe.pipeline.report.metastore import hold, hold_preview
+from coldframe.pipeline.report.metastore import compare_preview, compare_run
 from coldframe.pipeline.report.model import Report
 from coldframe.pipeline.report.preview import Preview, new_preview
 from coldframe.pipeline.report.progress import NoProgress, Progress
@@ -218,14 +218,14 @@ def migrate_with(
     """As `migrate`, with its keyword arguments as one object."""
     started = time.time()
     target = _target_of(options)
-    _demand_names(src, dst, options)
+    _check_switch(src, dst, options)
     if options.others == "spark":
         check_spark(spark)
     scheduler = spark if isinstance(spark, InProcess) else SparkScheduler(spark)
     survey = _survey(src, dst, tables, options, scheduler)
-    source, goal, inventory, found = survey.source, survey.goal, survey.inventory, survey.tables
+    source, goal, inventory, source_tables = survey.source, survey.goal, survey.inventory, survey.tables
     destination = open_destination(goal, options.target_storage_options)
-    _demand_catalog(target, options, destination)
+    _check_catalog(target, options, destination)
     report = Report(source, goal, target.name, options.on_error, [], on_vanished=options.on_vanished)
     # Delta and Iceberg know which files are a table's; of plain directories all are.
     with Journal(destination, keep_replaced=target.register is not None) as journal:
@@ -233,9 +233,9 @@ def migrate_with(
         destination.delete(safe_list.SAFE)
         if options.fresh:
             journal.begin_fresh()
-        name_tables(found, journal.state, inventory)
-        report.tell_unmatched(unmatched(inventory, found, journal.state))
-        works = compare(inventory, found, journal, options, target)
+        name_tables(source_tables, journal.state, inventory)
+        report.add_unmatched(unmatched(inventory, source_tables, journal.state))
+        works = compare(inventory, source_tables, journal, options, target)
         report.add_source(inventory, [work.report for work in works])
         run = Run(scheduler, journal, target, options, progress or NoProgress())
         run.begin(works)
@@ -245,14 +245,14 @@ def migrate_with(
         definitions = {} if survey.defined is None else survey.defined.definitions
         register(works, journal, target, options, source, definitions)
         look_again(works, journal, target, options)
-        tell_partial(works, options.timestamp_unit)
+        report_partial(works, options.timestamp_unit)
         if survey.registered is not None:
-            report.metastore = hold(survey.registered, works, inventory, options)
+            report.metastore = compare_run(survey.registered, works, inventory, options)
         if options.switch:
             switch_names(works, journal, definitions)
         report.timeline = run.timeline.to_json()
         left_out = look_for_left_out(works, options)
-        report.left_out = [one for found in left_out.values() for one in found]
+        report.left_out = [item for items in left_out.values() for item in items]
         report.safe_to_delete = write_safe_list(works, destination, source, left_out, options, survey.places)
         report.started, report.seconds = started, round(time.time() - started, 3)
         journal.end()
@@ -289,26 +289,28 @@ def dry_run(
     options, progress = options or Options(), progress or NoProgress()
     target = _target_of(options)
     survey = _survey(src, dst, tables, options)
-    goal, inventory, found = survey.goal, survey.inventory, survey.tables
+    goal, inventory, source_tables = survey.goal, survey.inventory, survey.tables
     destination = open_destination(goal, options.target_storage_options)
-    _demand_catalog(target, options, destination)
+    _check_catalog(target, options, destination)
     journal = Journal(destination)
     journal.state, _ = read_state(destination)
     if options.fresh:
         journal.state.begin_fresh()
-    name_tables(found, journal.state, inventory)
-    works = compare(inventory, found, journal, options, target)
+    name_tables(source_tables, journal.state, inventory)
+    works = compare(inventory, source_tables, journal, options, target)
     preview = new_preview(works, inventory, goal, target.name)
     progress.start(
         sum(bool(work.work) for work in works),
         sum(len(work.work) for work in works),
-        sum(due.file.share for work in works for due in work.work),
+        sum(pending.file.share for work in works for pending in work.work),
     )
     plan_tables(works, journal.state, target, options, fail=preview.refuse, progress=progress)
     preview.describe(works, options, journal.done)
-    preview.unmatched = unmatched(inventory, found, journal.state)
+    preview.unmatched = unmatched(inventory, source_tables, journal.state)
     if survey.registered is not None:
-        preview.metastore = hold_preview(survey.registered, found, inventory, options, preview.findings)
+        preview.metastore = compare_preview(
+            survey.registered, source_tables, inventory, options, preview.findings
+        )
     return preview
 
 
@@ -372,15 +374,15 @@ def _survey(
     if defined is not None:
         goal = root_of(dst)
         check_apart(defined, goal)
-        inventory, found, told = look_at_defined(defined, options, scheduler)
-        lay_out(found, inventory, tables, options)
-        return Survey(defined.uri, goal, inventory, found, registered_of(defined, told), defined)
+        inventory, source_tables, findings = look_at_defined(defined, options, scheduler)
+        lay_out(source_tables, inventory, tables, options)
+        return Survey(defined.uri, goal, inventory, source_tables, registered_of(defined, findings), defined)
     source, goal = roots_of(src, dst)
     registered = None
     if options.metastore is not None:
         registered = read_registered(options.metastore, source, options.selection)
-    inventory, found = look(source, tables, options, scheduler)
-    return Survey(source, goal, inventory, found, registered)
+    inventory, source_tables = look(source, tables, options, scheduler)
+    return Survey(source, goal, inventory, source_tables, registered)
 
 
 def unswitch(dst: str | os.PathLike[str], *, storage_options: StorageOptions = None) -> list[str]:
@@ -397,7 +399,7 @@ def unswitch(dst: str | os.PathLike[str], *, storage_options: StorageOptions = N
         return unswitch_names(journal)
 
 
-def _demand_names(src: str | os.PathLike[str], dst: str | os.PathLike[str], options: Options) -> None:
+def _check_switch(src: str | os.PathLike[str], dst: str | os.PathLike[str], options: Options) -> None:
     """Raises if tables of the metastore are still switched."""
     if not is_metastore(src):
         if options.switch:
@@ -407,6 +409,6 @@ def _demand_names(src: str | os.PathLike[str], dst: str | os.PathLike[str], opti
     check_unswitched(state)
 
 
-def _demand_catalog(target: Target, options: Options, destination: Destination) -> None:
+def _check_catalog(target: Target, options: Options, destination: Destination) -> None:
     if options.catalog is not None and target.check_catalog is not None:
         target.check_catalog(options.catalog, destination)

@@ -97,8 +97,8 @@ class Options:
             given = getattr(self, name)
             if given not in choices:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}, not {given!r}")
-        _demand_names("leave_behind", (name.partition("=")[0] for name in self.leave_behind), LEAVABLE)
-        _demand_names("allow_loss", self.allow_loss, (*LOSSES, NOT_SHOWN))
+        _check_names("leave_behind", (name.partition("=")[0] for name in self.leave_behind), LEAVABLE)
+        _check_names("allow_loss", self.allow_loss, (*LOSSES, NOT_SHOWN))
         if self.split_bytes < 1:
             raise ValueError("split_bytes must be at least 1")
         if not 0 <= self.most_vanished <= 1:
@@ -126,7 +126,7 @@ class Options:
         return kind in self.leave_behind or f"{kind}={of}" in self.leave_behind
 
 
-def _demand_names(option: str, given: Iterable[str], known: Iterable[str]) -> None:
+def _check_names(option: str, given: Iterable[str], known: Iterable[str]) -> None:
     for name in given:
         if name not in known:
             raise ValueError(f"{option}: expected {', '.join(known)}, found {name!r}")

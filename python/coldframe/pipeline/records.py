@@ -169,15 +169,15 @@ class Listing:
 
     def drained(self) -> Listing:
         """All of it; nothing is left here."""
-        found = Listing(**vars(self))
+        listing = Listing(**vars(self))
         self.files, self.folders, self.unread, self.left_out = [], [], [], []
         self.hidden, self.hidden_names = 0, []
-        return found
+        return listing
 
     def to_json(self) -> Json:
         """Leaves out storage options, which hold secrets."""
         files = [[getattr(file, name) for name in _OF_FILE] for file in self.files]
-        unread = [[one.relative, one.reason] for one in self.unread]
+        unread = [[place.relative, place.reason] for place in self.unread]
         return {**vars(self), "files": files, "unread": unread}
 
     @staticmethod
@@ -209,10 +209,10 @@ class Failure:
 
     def to_json(self) -> Json:
         """The form in outcomes."""
-        said: Json = {"error": self.error}
+        record: Json = {"error": self.error}
         if self.cause != "failed":
-            said[self.cause] = True
-        return said
+            record[self.cause] = True
+        return record
 
     @staticmethod
     def from_json(json: Mapping[str, Any]) -> Failure | None:
@@ -273,7 +273,8 @@ class OpenedFile:
     def to_json(self) -> Json:
         """Bytes that travel with a split are encoded as base64."""
         parts = [
-            [*one[:4], [[at, base64.b64encode(some).decode()] for at, some in one[4]]] for one in self.parts
+            [*part[:4], [[at, base64.b64encode(some).decode()] for at, some in part[4]]]
+            for part in self.parts
         ]
         failure = None if self.failure is None else self.failure.to_json()
         return {**vars(self), "parts": parts, "failure": failure}
@@ -310,8 +311,8 @@ class Opened:
 # ---- of the work
 
 
-def _without_partition(said: Mapping[str, object]) -> Json:
-    return {key: value for key, value in said.items() if key != "partition"}
+def _without_partition(record: Mapping[str, object]) -> Json:
+    return {key: value for key, value in record.items() if key != "partition"}
 
 
 def stored_value(value: object) -> object:
@@ -352,9 +353,9 @@ class StagedFile:
 
     def to_json(self) -> Json:
         """The form in outcomes; sharing is mentioned only if something is shared, partitions if there are."""
-        unsaid = () if self.of else ("first", "of", "name")
-        said = {key: value for key, value in vars(self).items() if key not in unsaid}
-        return said if self.partition else _without_partition(said)
+        omitted = () if self.of else ("first", "of", "name")
+        record = {key: value for key, value in vars(self).items() if key not in omitted}
+        return record if self.partition else _without_partition(record)
 
     @staticmethod
     def from_json(json: Mapping[str, Any]) -> StagedFile:
@@ -389,11 +390,11 @@ class Outcome:
 
     def to_json(self) -> Json:
         """The form in transit and in the journal."""
-        said: Json = {key: value for key, value in vars(self).items() if key not in ("digest", "failure")}
-        said |= {"files": [file.to_json() for file in self.files], "damage": list(self.damage)}
+        record: Json = {key: value for key, value in vars(self).items() if key not in ("digest", "failure")}
+        record |= {"files": [file.to_json() for file in self.files], "damage": list(self.damage)}
         if self.digest is not None:
-            said["digest"] = self.digest
-        return {**said, **({} if self.failure is None else self.failure.to_json())}
+            record["digest"] = self.digest
+        return {**record, **({} if self.failure is None else self.failure.to_json())}
 
     @staticmethod
     def from_json(json: Mapping[str, Any]) -> Outcome:
@@ -483,9 +484,9 @@ class Details:
 
     def to_json(self) -> Json:
         """The form in the journal."""
-        unsaid = () if self.by_spark else ("by_spark",)
-        said = {key: value for key, value in vars(self).items() if value is not None and key not in unsaid}
-        return {**said, "damage": list(self.damage)}
+        omitted = () if self.by_spark else ("by_spark",)
+        record = {key: value for key, value in vars(self).items() if value is not None and key not in omitted}
+        return {**record, "damage": list(self.damage)}
 
     @staticmethod
     def from_json(json: Mapping[str, Any]) -> Details:

@@ -173,7 +173,7 @@ def test_others_look_into_many_files(
     source.store.put("t/p=a%2F1/text", b"of no format")
     look = functools.partial(take_listed, source.url, [], Selection(), source.options)
     here, elsewhere = look(), Elsewhere()
-    monkeypatch.setattr(store_listing, "FILES_HERE", 3)
+    monkeypatch.setattr(store_listing, "DRIVER_FILES", 3)
     monkeypatch.setattr(store_listing, "FILES_A_TASK", 2)
     there = look(scheduler=elsewhere)
     assert elsewhere.looked == [2, 2, 1]

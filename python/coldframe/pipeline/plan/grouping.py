@@ -33,18 +33,18 @@ def grouped(
     groups: dict[str, list[PlannedFile]] = {}
     sizes: dict[str, int] = {}
     waiting, folder = 0, None
-    for one in files:
-        small = one.file.size <= min(SMALL, file_bytes // 2) and not one.file.is_folder
-        if not (file_bytes and small and len(one.parts) == 1):
-            yield [one]
+    for planned in files:
+        small = planned.file.size <= min(SMALL, file_bytes // 2) and not planned.file.is_folder
+        if not (file_bytes and small and len(planned.parts) == 1):
+            yield [planned]
             continue
-        here = folder_of(one.file, "")
-        if here != folder or waiting >= OPEN:
+        own_folder = folder_of(planned.file, "")
+        if own_folder != folder or waiting >= OPEN:
             yield from groups.values()
-            groups, sizes, waiting, folder = {}, {}, 0, here
-        name = shared(one.file.relative)
-        groups.setdefault(name, []).append(one)
-        sizes[name] = sizes.get(name, 0) + one.file.size
+            groups, sizes, waiting, folder = {}, {}, 0, own_folder
+        name = shared(planned.file.relative)
+        groups.setdefault(name, []).append(planned)
+        sizes[name] = sizes.get(name, 0) + planned.file.size
         waiting += 1
         if sizes[name] >= file_bytes or len(groups[name]) >= TOGETHER:
             done = groups.pop(name)

@@ -45,10 +45,10 @@ _WITH_TABLE = frozenset(name for name, about in formats().items() if "schema_of"
 
 def key_maker(table: Table, settings: Mapping[str, str]) -> Callable[[SourceFile], str]:
     """Gives the identity of a piece of work: the same file, unchanged, into the same target: one key."""
-    made, place = (json.dumps(one, sort_keys=True, default=str) for one in (settings, table.path))
+    made, place = (json.dumps(value, sort_keys=True, default=str) for value in (settings, table.path))
     readings = [
-        json.dumps(dict(one.identity), sort_keys=True, default=str)
-        for one in table.readings or (Reading(table.format, table.options),)
+        json.dumps(dict(value.identity), sort_keys=True, default=str)
+        for value in table.readings or (Reading(table.format, table.options),)
     ]
 
     def key(file: SourceFile) -> str:
@@ -105,17 +105,17 @@ class PlanTask:
     def _plan(self, file: tuple[str, str, str, bool], columns: _Columns) -> OpenedFile:
         path, relative, identity, is_folder = file
         try:
-            found = self._look(path, relative, columns)
+            opened = self._look(path, relative, columns)
         except Exception as error:
             # Whatever is wrong with it is its own: an option of the entry that is none of its format, too.
-            found = OpenedFile(relative, failure=Failure.of(error))
+            opened = OpenedFile(relative, failure=Failure.of(error))
         # What was learnt above and what the inventory saw must be of one file. A directory is looked at
         # behind its last byte (see `directory_checks`), and here only where that tells why something is
         # wrong.
-        look = found.failure is not None or not is_folder
+        look = opened.failure is not None or not is_folder
         if look and not is_unchanged(path, identity, self.storage_options):
-            return replace(found, failure=Failure(f"{relative}: {CHANGED}", "changed"))
-        return found
+            return replace(opened, failure=Failure(f"{relative}: {CHANGED}", "changed"))
+        return opened
 
     def _look(self, path: str, relative: str, columns: _Columns) -> OpenedFile:
         if self.reading.refusal:
@@ -128,12 +128,12 @@ class PlanTask:
         opened = self._open(path)
         schema = opened.schema
         names = _names_for(opened, self.reading)
-        self._demand_all(path, schema)
+        self._check_columns(path, schema)
         name = columns.keep(schema, names)
         splits = opened.splits(self.split_bytes)
         return OpenedFile(
             relative,
-            [(one.part, one.start, one.stop, one.rows, one.own) for one in splits],
+            [(split.part, split.start, split.stop, split.rows, split.own) for split in splits],
             name,
             names,
             opened.num_rows,
@@ -141,7 +141,7 @@ class PlanTask:
             has_masked_columns(opened),
         )
 
-    def _demand_all(self, path: str, schema: pa.Schema) -> None:
+    def _check_columns(self, path: str, schema: pa.Schema) -> None:
         """Raises SchemaError for a file with columns that no definition names: they would be lost."""
         format = self.reading.format
         if format not in TYPELESS or "schema" not in self.reading.options:
@@ -185,7 +185,7 @@ class _Columns:
         if names is not None:
             schema = pa.schema([field.with_name(name) for field, name in zip(schema, names, strict=True)])
         plain = plain_schema(schema, timestamp_unit=self._unit)
-        _demand_distinct(plain)
+        _check_distinct(plain)
         name = schema_id(plain)
         self.by_name[name] = encoded(plain)
         return name
@@ -272,7 +272,7 @@ def table_schema(
 def partition_values(file: SourceFile, table: Table) -> tuple[tuple[str, Any], ...]:
     """The values of the partition columns, as Arrow scalars."""
     given = dict(file.keys)
-    _demand_text(file)
+    _check_text(file)
     values: list[tuple[str, Any]] = []
     for column in table.partition_fields:
         text = given.get(column.name)
@@ -288,7 +288,7 @@ def partition_values(file: SourceFile, table: Table) -> tuple[tuple[str, Any], .
     return tuple(values)
 
 
-def _demand_text(file: SourceFile) -> None:
+def _check_text(file: SourceFile) -> None:
     """A SchemaError for folders whose names, or the values in them, are no text."""
     for folder in file.folders:
         try:
@@ -323,25 +323,25 @@ def _by_position(names: Sequence[str], own: Sequence[str]) -> tuple[str, ...]:
 def _in_case_of(own: Sequence[str], names: Sequence[str]) -> tuple[str, ...] | None:
     """A file's names as the table writes them; None if all are the same."""
     of_table = {name.lower(): name for name in names}
-    found = tuple(name if name in names else of_table.get(name.lower(), name) for name in own)
-    return None if found == tuple(own) else found
+    cased = tuple(name if name in names else of_table.get(name.lower(), name) for name in own)
+    return None if cased == tuple(own) else cased
 
 
-def _demand_distinct(fields: Iterable[pa.Field], inside: str = "") -> None:
+def _check_distinct(fields: Iterable[pa.Field], inside: str = "") -> None:
     """An UnsupportedError for names that Hive, Spark or Delta take for one, also of fields of a struct."""
     fields = list(fields)
-    folded = [one.name.lower() for one in fields]
+    folded = [column.name.lower() for column in fields]
     twice = sorted({name for name in folded if folded.count(name) > 1})
     if twice:
         what = f"fields of {inside}" if inside else "columns"
         raise UnsupportedError(f"{what} that differ in case only, or not at all: {twice}")
-    for one in fields:
-        if pa.types.is_nested(one.type):
-            parts = [one.type.field(number) for number in range(one.type.num_fields)]
-            _demand_distinct(parts, f"{inside}.{one.name}" if inside else one.name)
+    for column in fields:
+        if pa.types.is_nested(column.type):
+            parts = [column.type.field(number) for number in range(column.type.num_fields)]
+            _check_distinct(parts, f"{inside}.{column.name}" if inside else column.name)
 
 
-FILES_HERE = 2000
+DRIVER_FILES = 2000
 """Files of a table that the driver opens by itself; of more the scheduler does."""
 _THREADS = 8
 _THREADS_FAR = 64
@@ -352,7 +352,7 @@ _FILES_A_THREAD = 8
 
 def plan_table(
     work: TableWork,
-    dues: Rows[Pending],
+    rows: Rows[Pending],
     *,
     scheduler: Scheduler | None,
     options: Options,
@@ -361,43 +361,43 @@ def plan_table(
     shared: SharedByTables | None = None,
 ) -> None:
     """Opens files of a table and passes their metadata to `planned`, and the others to `fail`."""
-    if not dues:
+    if not rows:
         return
-    here = scheduler is None or len(dues) <= FILES_HERE
-    remote = any(is_remote(due.file.path) for due in itertools.islice(dues, 1))
-    doer = Threads(_THREADS_FAR if remote else _THREADS) if here or scheduler is None else scheduler
-    given = ((due.file, due.key) for due in dues)
+    in_driver = scheduler is None or len(rows) <= DRIVER_FILES
+    remote = any(is_remote(pending.file.path) for pending in itertools.islice(rows, 1))
+    doer = Threads(_THREADS_FAR if remote else _THREADS) if in_driver or scheduler is None else scheduler
+    given = ((pending.file, pending.key) for pending in rows)
     tasks = plan_tasks(
         given,
         work.table,
         split_bytes=options.split_bytes,
         unit=options.timestamp_unit,
-        files_a_task=_FILES_A_THREAD if here else FILES_A_TASK,
+        files_a_task=_FILES_A_THREAD if in_driver else FILES_A_TASK,
         shared=shared,
     )
     for outcome in doer.run(tasks):
         for name, schema in outcome.schemas.items():
             if name not in work.schemas:
                 work.schemas[name] = decoded(schema)
-        for found in outcome.files:
-            due = dues.get(found.relative)
-            if due is None:
+        for opened in outcome.files:
+            pending = rows.get(opened.relative)
+            if pending is None:
                 raise AssertionError("a file was planned that nobody asked for")
             if progress is not None:
-                progress.advance(work.table.name, due.file.share, found.rows or 0)
-            if found.failure is not None:
-                fail(work, due.file, found.failure.error, found.failure.cause)
+                progress.advance(work.table.name, pending.file.share, opened.rows or 0)
+            if opened.failure is not None:
+                fail(work, pending.file, opened.failure.error, opened.failure.cause)
                 continue
-            work.planned.append(found.planned(due.file, due.key))
+            work.planned.append(opened.planned(pending.file, pending.key))
 
 
 def lacking(table: Table, files: Iterable[SourceFile], unit: str) -> list[str]:
     """What directories that are tables say that they have not: such as tablets that other servers hold."""
-    found: list[str] = []
+    missing: list[str] = []
     for file in files:
         if not file.is_folder or table.reading_of(file).by_spark is not None:
             continue
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", PartialTableWarning)
             # Whether it can be opened, others tell.
             with contextlib.suppress(ColdframeError, OSError, TypeError, ValueError):
@@ -409,5 +409,7 @@ def lacking(table: Table, files: Iterable[SourceFile], unit: str) -> list[str]:
                     storage_options=file.storage_options,
                     **options,
                 )
-        found += [str(one.message) for one in told if issubclass(one.category, PartialTableWarning)]
-    return found
+        missing += [
+            str(warning.message) for warning in caught if issubclass(warning.category, PartialTableWarning)
+        ]
+    return missing

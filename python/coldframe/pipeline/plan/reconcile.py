@@ -18,7 +18,7 @@ from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.exchange import Absence, Exchange, source_of
 from coldframe.pipeline.plan.layouts import nested
 from coldframe.pipeline.plan.plan_files import key_maker
-from coldframe.pipeline.plan.table_work import Pending, TableWork, Works, due_of
+from coldframe.pipeline.plan.table_work import Pending, TableWork, Works, pending_of
 from coldframe.pipeline.records import Committed, SourceFile
 from coldframe.pipeline.report.model import FileReport
 from coldframe.pipeline.sink.sinks import ParquetSink
@@ -93,7 +93,7 @@ def compare(
     _forget_what_has_gone(all_works, journal, sharing)
     for entry in (journal.done[source] for source in journal.done if absence.has_vanished(source)):
         work = known.of(entry.table)
-        work.vanished.append(due_of(source_of(entry), entry))
+        work.vanished.append(pending_of(source_of(entry), entry))
         work.report.vanished.append(entry.source)
     for path in _half_dropped(journal, target, live):
         if path not in known:
@@ -104,9 +104,9 @@ def compare(
         keys = _Keys(options, target, work.table)
         replaces.append(_sort_files(work, journal, keys, live(work.table), sharing, absence))
     exchange = Exchange(journal, options, target, absence, nested(works, journal), sharing.gone)
-    for work, found in zip(works, replaces, strict=True):
-        found = exchange.settle(work) or found
-        work.careful = bool(work.drops or work.held or found) or _has_spoilt(work, journal)
+    for work, replaced in zip(works, replaces, strict=True):
+        replaced = exchange.settle(work) or replaced
+        work.careful = bool(work.drops or work.held or replaced) or _has_spoilt(work, journal)
     return works
 
 
@@ -153,12 +153,12 @@ def _forget_what_has_gone(all_works: Works, journal: Journal, sharing: _Sharing)
 def _spoilt(inventory: Inventory, journal: Journal) -> list[tuple[str, SourceFile]]:
     """Files of no known format and outside of every table that an earlier run converted, and their tables."""
     stray = set(inventory.stray)
-    found = []
+    spoilt = []
     for file in inventory.unknown if stray else ():
         entry = journal.done.look_up(file.relative) if file.relative in stray else None
         if entry is not None:
-            found.append((entry.table, file))
-    return found
+            spoilt.append((entry.table, file))
+    return spoilt
 
 
 def _has_spoilt(work: TableWork, journal: Journal) -> bool:
@@ -255,11 +255,11 @@ def _sort(
     again = before is not None and keys.fits(before.key, file) and _is_same(file, before)
     same = again and now and not together
     if before is not None and same and not sharing.lost(before, journal, live):
-        work.done.append(due_of(file, before))
+        work.done.append(pending_of(file, before))
         work.files.append(FileReport.of_entry(before, file.share, earlier=True))
         return False
     if usable and waiting is not None:
-        work.held.append(replace(due_of(file, waiting), again=again))
+        work.held.append(replace(pending_of(file, waiting), again=again))
         sharing.leave(before)
         return False
     sharing.leave(before)

@@ -37,7 +37,7 @@ class Pending:
     """If it stays as it is in the target: why this run cannot convert it."""
 
 
-def due_of(file: SourceFile, entry: Committed, why: str = "") -> Pending:
+def pending_of(file: SourceFile, entry: Committed, why: str = "") -> Pending:
     """A source that was converted."""
     details = entry.details
     return Pending(
@@ -73,7 +73,7 @@ class TableWork:
     """How it is laid out, where it becomes an Iceberg table and its entry says so."""
     schemas: dict[str, pa.Schema] = field(default_factory=dict)
     """Columns of files that are planned, by their names."""
-    is_outdated: Callable[[Pending], bool] = lambda due: False
+    is_outdated: Callable[[Pending], bool] = lambda pending: False
     """Whether an earlier result has other types than `schema`, and may not lie beside files of these."""
     refused: bool = False
     """Whether nothing of it may be published: its files do not go together."""
@@ -89,14 +89,16 @@ class TableWork:
 
     def file_bytes(self, usual: int) -> int:
         """How large its files become; `usual`: of tables that say nothing."""
-        stated = None if self.layout is None else self.layout.file_bytes
-        return usual if stated is None else stated
+        own = None if self.layout is None else self.layout.file_bytes
+        return usual if own is None else own
 
-    def refuse(self, due: Pending, reason: str) -> None:
+    def refuse(self, pending: Pending, reason: str) -> None:
         """Does not convert a file in this run."""
-        self.work.discard(due.file.relative)
-        self.held.discard(due.file.relative)
-        self.files.append(FileReport(due.file.relative, "failed", bytes_in=due.file.share, error=reason))
+        self.work.discard(pending.file.relative)
+        self.held.discard(pending.file.relative)
+        self.files.append(
+            FileReport(pending.file.relative, "failed", bytes_in=pending.file.share, error=reason)
+        )
 
 
 class Works:
@@ -106,13 +108,13 @@ class Works:
         self._scratch, self._root, self._storage_options = Scratch(), root, storage_options
         pack, unpack = packing(root, storage_options)
 
-        def pack_due(due: Pending) -> tuple[Any, ...]:
-            return (pack(due.file), *list(vars(due).values())[1:])
+        def pack_pending(pending: Pending) -> tuple[Any, ...]:
+            return (pack(pending.file), *list(vars(pending).values())[1:])
 
-        self._due: Rows[Pending] = Rows(
+        self._pending: Rows[Pending] = Rows(
             self._scratch,
-            lambda due: due.file.relative,
-            pack_due,
+            lambda pending: pending.file.relative,
+            pack_pending,
             lambda row: Pending(unpack(row[0]), *row[1:]),
         )
         self.there = names(self._scratch)
@@ -122,7 +124,7 @@ class Works:
         """The work of a table of which nothing is known yet."""
         files = FileReports(self._scratch)
         report = TableReport(table.name, table.path, table.format, files)
-        work, done, held, stays = (self._due.another() for _ in range(4))
+        work, done, held, stays = (self._pending.another() for _ in range(4))
         planned = planned_rows(self._scratch, self._root, self._storage_options)
         return TableWork(table, report, files, work, done, held, stays, planned)
 
@@ -131,14 +133,23 @@ def planned_rows(scratch: Scratch, root: str, storage_options: StorageOptions) -
     """Planned files, by relative path."""
     pack_file, unpack_file = packing(root, storage_options)
 
-    def pack(one: PlannedFile) -> tuple[Any, ...]:
-        parts = [tuple(part) for part in one.parts]
-        return (pack_file(one.file), one.key, parts, one.schema, one.names, one.rows, one.known, one.masked)
+    def pack(planned: PlannedFile) -> tuple[Any, ...]:
+        parts = [tuple(part) for part in planned.parts]
+        return (
+            pack_file(planned.file),
+            planned.key,
+            parts,
+            planned.schema,
+            planned.names,
+            planned.rows,
+            planned.known,
+            planned.masked,
+        )
 
     def unpack(row: Any) -> PlannedFile:
         return PlannedFile(unpack_file(row[0]), *row[1:])
 
-    return Rows(scratch, lambda one: one.file.relative, pack, unpack)
+    return Rows(scratch, lambda planned: planned.file.relative, pack, unpack)
 
 
 class Fail(Protocol):

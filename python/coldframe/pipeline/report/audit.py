@@ -34,7 +34,7 @@ from coldframe.pipeline.file_access import StorageOptions, reading, sha256
 from coldframe.pipeline.records import Checks, Committed, Json, Part, describe
 from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.safe_list import SafeList
-from coldframe.pipeline.report.table_check import Standing, kind_of, standing
+from coldframe.pipeline.report.table_check import TableCheck, check_table, kind_of
 from coldframe.pipeline.report.verdict import Reason, Verdict, judge_audit
 from coldframe.pipeline.scheduling import in_threads
 from coldframe.pipeline.sink.destination import Destination
@@ -83,7 +83,7 @@ class Audit:
     interrupted: bool = False
     """The last run did not come to its end: start it again."""
     faults: list[Fault] = field(default_factory=list)
-    told: list[Reason] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
     """What is wrong with tables as a whole."""
     journal: bool = True
     """Whether there was a journal to compare with."""
@@ -91,7 +91,7 @@ class Audit:
     """What was found of each table: its own log, and the rows that it states."""
 
     def __post_init__(self) -> None:
-        self._standing: dict[str, Standing] = {}
+        self._checks: dict[str, TableCheck] = {}
 
     def add(self, fault: Fault | None) -> None:
         """Adds the finding of a file."""
@@ -103,13 +103,13 @@ class Audit:
         self.interrupted = bool(state.begun or state.dropping or state.fresh)
         self.journal = has_journal
         if not has_journal:
-            self.told.append(Reason("no_journal", 1, f"{self.root}/{STATE} has no segments"))
+            self.reasons.append(Reason("no_journal", 1, f"{self.root}/{STATE} has no segments"))
 
     def check_tables(self, destination: Destination, state: State) -> None:
         """Checks each table as a whole: its files in one listing, and its own log."""
-        self._standing = {path: _standing(destination, state, path) for path in _tables(state)}
-        for path, found in sorted(self._standing.items()):
-            self.add_table(path, found)
+        self._checks = {path: _check_table(destination, state, path) for path in _tables(state)}
+        for path, check in sorted(self._checks.items()):
+            self.add_table(path, check)
 
     def check_files(self, destination: Destination, state: State) -> None:
         """Reads each file, after its table was checked."""
@@ -119,7 +119,7 @@ class Audit:
             for part in entry.parts
             # A file that sources share is checked once, for all of them. Missing and unlisted files are
             # reported by their table.
-            if part.first == 0 and _is_there(part, self._standing[entry.table])
+            if part.first == 0 and _is_there(part, self._checks[entry.table])
         )
 
         def looks() -> Iterator[Callable[[], Fault | None]]:
@@ -135,27 +135,34 @@ class Audit:
         for fault in in_threads(looks(), _THREADS):
             self.add(fault)
 
-    def add_table(self, path: str, found: Standing) -> None:
+    def add_table(self, path: str, check: TableCheck) -> None:
         """Adds the condition of a table."""
-        facts = found.facts
-        about = {"path": path, "to": facts.kind, "state": facts.state, "version": facts.version}
-        self.tables.append({**about, "rows_verified": found.rows_verified, "rows_now": found.rows_now})
-        self.told += found.reasons()
-        if found.whole is not None:
-            self.add(Fault(path, "table", found.whole.reason))
-        for name, one in sorted(found.missing.items()):
-            self.add(Fault(name, "resized" if one.kind == "resized" else "missing", one.reason, one.source))
-        for name, one in sorted(found.changed.items()):
-            kind = "unlisted" if one.kind == "unlisted" else "deleted"
-            self.add(Fault(name, kind, one.reason, one.source))
-        for name in sorted(found.foreign):
+        target = check.target
+        about = {"path": path, "to": target.kind, "state": target.state, "version": target.version}
+        self.tables.append({**about, "rows_verified": check.rows_verified, "rows_now": check.rows_now})
+        self.reasons += check.reasons()
+        if check.whole is not None:
+            self.add(Fault(path, "table", check.whole.reason))
+        for name, difference in sorted(check.missing.items()):
+            self.add(
+                Fault(
+                    name,
+                    "resized" if difference.kind == "resized" else "missing",
+                    difference.reason,
+                    difference.source,
+                )
+            )
+        for name, difference in sorted(check.changed.items()):
+            kind = "unlisted" if difference.kind == "unlisted" else "deleted"
+            self.add(Fault(name, kind, difference.reason, difference.source))
+        for name in sorted(check.foreign):
             self.add(Fault(name, "foreign", "the migration did not write it"))
 
     def check_list(self, listed: SafeList, state: State, storage_options: StorageOptions) -> None:
         """Checks each line of a list against its source and the journal."""
         self.listed = len(listed.lines)
         if not listed.is_whole:
-            self.told.append(Reason("cut_list", 1, "its last line is not there"))
+            self.reasons.append(Reason("cut_list", 1, "its last line is not there"))
         for line, why in safe_list.check(listed, state, storage_options):
             self.add(Fault(line.path, "line", why))
 
@@ -166,7 +173,7 @@ class Audit:
         reasons = [Reason(kind, count) for kind, count in counts.items() if kind]
         for kind, count in (("unverified", self.unverified), ("interrupted", int(self.interrupted))):
             reasons += [Reason(kind, count)] if count else []
-        return judge_audit(self.files, [*reasons, *self.told])
+        return judge_audit(self.files, [*reasons, *self.reasons])
 
     @property
     def exit_code(self) -> int:
@@ -176,9 +183,9 @@ class Audit:
     def to_json(self) -> Json:
         """The form for programs."""
         return {
-            **{name: value for name, value in vars(self).items() if not name.startswith("_")},
+            **{name: value for name, value in vars(self).items() if name[0] != "_" and name != "reasons"},
             "faults": [vars(fault) for fault in self.faults],
-            "told": [reason.to_json() for reason in self.told],
+            "told": [reason.to_json() for reason in self.reasons],
             **self.verdict.to_json(),
         }
 
@@ -193,15 +200,15 @@ def _tables(state: State) -> Iterator[str]:
             yield entry.table
 
 
-def _standing(destination: Destination, state: State, path: str) -> Standing:
+def _check_table(destination: Destination, state: State, path: str) -> TableCheck:
     about = kind_of(state, path)
-    return standing(destination, state, about.to, about.name, path)
+    return check_table(destination, state, about.to, about.name, path)
 
 
-def _is_there(part: Part, table: Standing) -> bool:
+def _is_there(part: Part, table: TableCheck) -> bool:
     there = part.final not in table.missing
-    facts = table.facts
-    listed = not facts.has_log or facts.state != "there" or facts.files.get(part.final) is not None
+    target = table.target
+    listed = not target.has_log or target.state != "there" or target.files.get(part.final) is not None
     return there and listed
 
 
@@ -264,13 +271,13 @@ def _unlike(
                 seen, left = RawFingerprint(schema), waiting[0][1].rows if waiting else 0
 
 
-def _is_same(found: Checks, recorded: Checks) -> bool:
+def _is_same(actual: Checks, recorded: Checks) -> bool:
     """Early versions did not count NaNs, which are in the checksums as well."""
     known = recorded.get("columns", {})
-    for name, column in found.get("columns", {}).items():
+    for name, column in actual.get("columns", {}).items():
         if "nans" not in known.get(name, {}):
             column.pop("nans", None)
-    return found == recorded
+    return actual == recorded
 
 
 def _rows(path: str, storage_options: StorageOptions) -> int | None:

@@ -80,17 +80,17 @@ def _of_directory(
     items: dict[tuple[str, str], _Item] = {}
     for work, file in asked:
         try:
-            found = _contents(work, file, options)
+            contents = _contents(work, file, options)
         except (ColdframeError, OSError, ValueError) as error:
             yield LeftOut(path, "contents", note=f"what it holds cannot be told: {error}")
             continue
-        for one in found:
-            taken, count = _taken(one, work.files.get(file.relative))
-            key = (str(one["kind"]), str(one["of"]))
+        for content in contents:
+            taken, count = _taken(content, work.files.get(file.relative))
+            key = (str(content["kind"]), str(content["of"]))
             if key in items:
                 items[key].add(taken, count)
             else:
-                items[key] = _Item(one, taken, count)
+                items[key] = _Item(content, taken, count)
     for (kind, of), item in items.items():
         if item.taken is True:
             continue
@@ -112,7 +112,7 @@ def _of_directory(
 def _contents(work: TableWork, file: SourceFile, options: Options) -> list[Content]:
     reading = work.table.reading_of(file)
     given = open_options(reading.format, reading.options, options.timestamp_unit)
-    found: list[Any] = _coldframe.contents(
+    contents: list[Any] = _coldframe.contents(
         file.path,
         format=reading.format,
         storage_options=text_options(file.storage_options),
@@ -120,13 +120,13 @@ def _contents(work: TableWork, file: SourceFile, options: Options) -> list[Conte
         keys=given.pop("keys", None),
         options=given,
     )
-    return found
+    return contents
 
 
-def _taken(one: Content, report: FileReport | None) -> tuple[bool | None, int | None]:
+def _taken(content: Content, report: FileReport | None) -> tuple[bool | None, int | None]:
     """Whether a request takes something, and how many cells it skipped, if reading counts them."""
-    taken = one["taken"]
-    if taken is not None or one["kind"] not in _COUNTED or report is None or report.passed_over is None:
+    taken = content["taken"]
+    if taken is not None or content["kind"] not in _COUNTED or report is None or report.passed_over is None:
         return taken, None
-    count = report.passed_over.get(str(one["kind"]), 0)
+    count = report.passed_over.get(str(content["kind"]), 0)
     return count == 0, count

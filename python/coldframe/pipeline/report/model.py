@@ -10,9 +10,9 @@ from typing import Any
 from coldframe.pipeline.records import Committed, Damage, Json, Unread
 from coldframe.pipeline.report.verdict import (
     Reason,
-    RunFacts,
-    SourceFacts,
-    TableFacts,
+    RunSummary,
+    SourceSummary,
+    TableSummary,
     Verdict,
     judge_run,
     judge_table,
@@ -97,9 +97,9 @@ class FileReport:
         )
 
     @property
-    def facts(self) -> SourceFacts:
+    def summary(self) -> SourceSummary:
         """The facts that decide whether it may be listed as safe to delete."""
-        return SourceFacts(self.status, self.verified, bool(self.digest), self.losses, self.by_spark)
+        return SourceSummary(self.status, self.verified, bool(self.digest), self.losses, self.by_spark)
 
     def to_json(self) -> Json:
         """A line of files.jsonl."""
@@ -244,22 +244,22 @@ class TableReport:
     """Why the files could not be made a Delta or Iceberg table."""
     rows_now: int | None = None
     """That the table's own log says it has; None where there is no log, or it does not say."""
-    told: list[Reason] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
     """See `tell`."""
     on_vanished: str = "fail"
     allowed: frozenset[str] = frozenset()
     """Changes of values that the user allowed by name."""
 
-    def tell(self, kind: str, count: int = 1, detail: str = "") -> None:
+    def add_reason(self, kind: str, count: int = 1, detail: str = "") -> None:
         """Adds a reason for the verdict on this table: see `verdict`."""
-        self.told.append(Reason(kind, count, detail))
+        self.reasons.append(Reason(kind, count, detail))
 
     @property
     def verdict(self) -> Verdict:
         """The verdict on everything known of it."""
         totals = self.totals
         return judge_table(
-            TableFacts(
+            TableSummary(
                 written=totals.written,
                 unverified=totals.unverified,
                 undigested=totals.undigested,
@@ -273,7 +273,7 @@ class TableReport:
                 on_vanished=self.on_vanished,
                 metastore=self.metastore.wrong,
                 error=self.error is not None,
-                told=tuple(self.told),
+                reasons=tuple(self.reasons),
             ),
             self.allowed,
         )
@@ -288,10 +288,10 @@ class TableReport:
         """The sums over its files."""
         if isinstance(self.files, FileReports):
             return self.files.totals
-        found = Totals()
+        totals = Totals()
         for file in self.files:
-            found.add(file)
-        return found
+            totals.add(file)
+        return totals
 
     @property
     def counts(self) -> dict[str, int]:
@@ -386,17 +386,17 @@ class Report:
     """The runs into this target, this one last: lines of runs.jsonl."""
     started: float = 0.0
     seconds: float = 0.0
-    told: list[Reason] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
     """See `tell`."""
 
-    def tell(self, kind: str, count: int = 1, detail: str = "") -> None:
+    def add_reason(self, kind: str, count: int = 1, detail: str = "") -> None:
         """Adds a reason for the verdict on the run that belongs to no table: see `verdict`."""
-        self.told.append(Reason(kind, count, detail))
+        self.reasons.append(Reason(kind, count, detail))
 
-    def tell_unmatched(self, paths: Sequence[str]) -> None:
+    def add_unmatched(self, paths: Sequence[str]) -> None:
         """Entries of tables.toml that match nothing."""
         if paths:
-            self.tell("unmatched", len(paths), ", ".join(paths[:3]))
+            self.add_reason("unmatched", len(paths), ", ".join(paths[:3]))
 
     def add_source(self, inventory: Inventory, tables: list[TableReport]) -> None:
         """Adds what was found in the source."""
@@ -409,15 +409,15 @@ class Report:
         """The verdict on everything known."""
         return judge_run(
             [table.verdict for table in self.tables],
-            RunFacts(
+            RunSummary(
                 unread=len(self.unread),
                 excluded=self.excluded,
                 hidden=self.hidden,
-                left_out=sum(one.blocks for one in self.left_out),
-                left_behind=sum(one.visible and one.named for one in self.left_out),
+                left_out=sum(item.blocks for item in self.left_out),
+                left_behind=sum(item.visible and item.named for item in self.left_out),
                 stray=len(self.unknown),
                 metastore=0 if self.metastore is None else self.metastore.findings.wrong,
-                told=tuple(self.told),
+                reasons=tuple(self.reasons),
             ),
         )
 
@@ -477,6 +477,6 @@ class Report:
             "metastore": None if self.metastore is None else self.metastore.to_json(),
             **_few("left_out", self.left_out, vars),
             **_few("unknown", self.unknown),
-            **_few("unread", [vars(one) for one in self.unread]),
+            **_few("unread", [vars(place) for place in self.unread]),
             "tables": [table.to_json() for table in self.tables],
         }

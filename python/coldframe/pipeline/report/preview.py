@@ -124,12 +124,12 @@ def new_preview(works: Sequence[TableWork], inventory: Inventory, target: str, t
         to,
         [TablePreview(work.table.name, work.table.path, work.table.format) for work in works],
         [file.relative for file in inventory.unknown],
-        [(one.relative, one.reason) for one in inventory.unread],
+        [(place.relative, place.reason) for place in inventory.unread],
         inventory.excluded,
     )
 
 
-def _expect(found: Preview, done: Iterable[Committed]) -> None:
+def _expect(preview: Preview, done: Iterable[Committed]) -> None:
     """Estimates time and size from earlier runs."""
     read = seconds = written = 0.0
     for entry in done:
@@ -137,16 +137,16 @@ def _expect(found: Preview, done: Iterable[Committed]) -> None:
         seconds += entry.details.seconds
         written += sum(part.share for part in entry.parts)
     if read:
-        size = sum(table.bytes for table in found.tables)
-        found.expected_seconds = round(seconds * size / read, 3)
-        found.expected_bytes = int(written * size / read)
+        size = sum(table.bytes for table in preview.tables)
+        preview.expected_seconds = round(seconds * size / read, 3)
+        preview.expected_bytes = int(written * size / read)
 
 
 def _describe(work: TableWork, table: TablePreview, options: Options, shared: Callable[[str], str]) -> None:
-    for one in work.planned:
+    for planned in work.planned:
         table.files += 1
-        table.bytes += one.file.share
-        table.rows = None if table.rows is None or one.rows is None else table.rows + one.rows
+        table.bytes += planned.file.share
+        table.rows = None if table.rows is None or planned.rows is None else table.rows + planned.rows
     file_bytes = 0 if work.divided_by else work.file_bytes(options.target_file_bytes)
     groups = grouped(work.planned, file_bytes, shared)
     table.tasks = sum(len(group[0].parts) for group in groups)
@@ -162,12 +162,12 @@ def _describe(work: TableWork, table: TablePreview, options: Options, shared: Ca
     ]
 
 
-def preview_text(found: Preview) -> str:
+def preview_text(preview: Preview) -> str:
     """For people."""
     from coldframe.byte_size import size_text
 
     lines: list[str] = []
-    for table in found.tables:
+    for table in preview.tables:
         rows = "" if table.rows is None else f", {table.rows:,} rows"
         done = f"; {table.done:,} files are done" if table.done else ""
         lines.append(
@@ -186,19 +186,19 @@ def preview_text(found: Preview) -> str:
         lines += [f"  a part of the table only: {text}" for text in table.partial]
         lines += metastore_lines(table.metastore, "  ")
         lines += [f"  {table.error}"] if table.error is not None else []
-    lines += metastore_lines(found.metastore.findings) if found.metastore is not None else []
-    lines += [f"NOTHING LIES in {path}, which an entry of tables.toml names" for path in found.unmatched]
-    lines += [f"CANNOT BE READ: {place}: {reason}" for place, reason in found.unread]
-    if found.unknown:
-        lines.append(f"{len(found.unknown):,} files of other formats, such as {found.unknown[0]}")
-    if found.excluded:
-        lines.append(f"{found.excluded:,} files and directories are left out as asked")
-    total = sum(table.files for table in found.tables)
-    size = size_text(sum(table.bytes for table in found.tables))
-    tasks = sum(table.tasks for table in found.tables)
+    lines += metastore_lines(preview.metastore.findings) if preview.metastore is not None else []
+    lines += [f"NOTHING LIES in {path}, which an entry of tables.toml names" for path in preview.unmatched]
+    lines += [f"CANNOT BE READ: {place}: {reason}" for place, reason in preview.unread]
+    if preview.unknown:
+        lines.append(f"{len(preview.unknown):,} files of other formats, such as {preview.unknown[0]}")
+    if preview.excluded:
+        lines.append(f"{preview.excluded:,} files and directories are left out as asked")
+    total = sum(table.files for table in preview.tables)
+    size = size_text(sum(table.bytes for table in preview.tables))
+    tasks = sum(table.tasks for table in preview.tables)
     expected = ""
-    if total and found.expected_seconds is not None and found.expected_bytes is not None:
-        wanted = size_text(found.expected_bytes)
-        expected = f", about {found.expected_seconds:,.1f} s of one core and {wanted} by earlier runs"
-    lines.append(f"{total:,} files, {size}, {tasks:,} tasks to {found.to}{expected}; nothing was written")
+    if total and preview.expected_seconds is not None and preview.expected_bytes is not None:
+        wanted = size_text(preview.expected_bytes)
+        expected = f", about {preview.expected_seconds:,.1f} s of one core and {wanted} by earlier runs"
+    lines.append(f"{total:,} files, {size}, {tasks:,} tasks to {preview.to}{expected}; nothing was written")
     return "\n".join(lines)

@@ -83,14 +83,14 @@ def write(
 def _line(file: SourceFile, digest: str) -> Line | None:
     try:
         same = identity_of(file.path, file.storage_options) == file.identity
-        if same and _says_little(file):
+        if same and _has_weak_identity(file):
             same = digest_now(file.path, file.identity, digest, file.storage_options) == digest
     except (OSError, ColdframeError):
         return None
     return Line(file.size, _time(file.mtime_ns), digest, file.path) if same else None
 
 
-def _says_little(file: SourceFile) -> bool:
+def _has_weak_identity(file: SourceFile) -> bool:
     """Whether its store knows only size and time of a file: these can be set back."""
     return is_remote(file.path) and not file.etag and not file.is_folder
 
@@ -119,10 +119,10 @@ def read(path: str, storage_options: StorageOptions = None) -> SafeList:
         raise SchemaError(f"{path}: expected {_FIRST!r} in its first line, found {first[:80]!r}")
     try:
         about = json.loads(rest[0].removeprefix("# "))
-        lines = tuple(_parsed(one) for one in rest if one and not one.startswith("#"))
+        lines = tuple(_parsed(row) for row in rest if row and not row.startswith("#"))
     except (ValueError, IndexError) as reason:
         raise SchemaError(f"{path}: {reason}") from reason
-    ends = [one for one in rest if one.startswith(_LAST)]
+    ends = [row for row in rest if row.startswith(_LAST)]
     return SafeList(about, lines, ends == [f"{_LAST}{len(lines)}"])
 
 
@@ -146,9 +146,9 @@ def check(
         for line in listed.lines:
             # Collected here: only one thread at a time may query the state.
             entry = state.done.look_up(sources.of(line.path))
-            told = _told(line, entry, trees)
-            if told is not None:
-                yield functools.partial(_as_told, line, told)
+            fault = _journal_fault(line, entry, trees)
+            if fault is not None:
+                yield functools.partial(_with_fault, line, fault)
             else:
                 known = None if entry is None else entry.details.identity
                 yield functools.partial(_look, line, known, options_for(line.path, storage_options))
@@ -181,11 +181,11 @@ class _Sources:
         return place_in(place, below, keys)
 
 
-def _as_told(line: Line, why: str) -> tuple[Line, str | None]:
+def _with_fault(line: Line, why: str) -> tuple[Line, str | None]:
     return line, why
 
 
-def _told(line: Line, entry: Committed | None, trees: set[str]) -> str | None:
+def _journal_fault(line: Line, entry: Committed | None, trees: set[str]) -> str | None:
     """The fault of a line according to the journal alone."""
     if line.digest.startswith("tree:"):
         return None if line.digest in trees else "the journal has no such source any more"
@@ -200,11 +200,11 @@ def _look(line: Line, known: str | None, storage_options: StorageOptions) -> tup
     """The fault of a line according to the source as it is now."""
     try:
         if is_remote(line.path):
-            found = open_store(line.path, storage_options).stat()
-            if found is None:
+            entry = open_store(line.path, storage_options).stat()
+            if entry is None:
                 return line, "it is not there any more"
-            size, changed = found.size, _time((found.modified or 0) * 1_000_000)
-            is_folder = found.is_folder
+            size, changed = entry.size, _time((entry.modified or 0) * 1_000_000)
+            is_folder = entry.is_folder
         else:
             about = os.stat(line.path)
             size, changed = about.st_size, _time(about.st_mtime_ns)

@@ -37,9 +37,11 @@ def summary(report: Report) -> str:
     if report.metastore is not None:
         lines += metastore_lines(report.metastore.findings)
         lines.append(report.metastore.summary)
-    lines += [f"NOT READ: {one.relative}: {one.reason}" for one in report.unread]
-    lines += [f"NOT ASKED FOR: {one.source}: {one}" for one in report.left_out if one.blocks]
-    lines += [f"left behind: {one.source}: {one}" for one in report.left_out if one.visible and one.named]
+    lines += [f"NOT READ: {item.relative}: {item.reason}" for item in report.unread]
+    lines += [f"NOT ASKED FOR: {item.source}: {item}" for item in report.left_out if item.blocks]
+    lines += [
+        f"left behind: {item.source}: {item}" for item in report.left_out if item.visible and item.named
+    ]
     if report.hidden:
         names = "1 hidden name" if report.hidden == 1 else f"{report.hidden:,} hidden names"
         lines.append(f"{names} passed over, such as {report.hidden_names[0]}")

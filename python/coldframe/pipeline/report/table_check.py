@@ -14,10 +14,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from coldframe.pipeline.report.target_facts import (
+from coldframe.pipeline.report.target_table import (
     WHOLE_TABLE,
     Difference,
-    TargetFacts,
+    TargetTable,
     differences,
     foreign,
     look,
@@ -33,10 +33,10 @@ _GONE = ("gone", "resized")
 
 
 @dataclass
-class Standing:
+class TableCheck:
     """The findings."""
 
-    facts: TargetFacts
+    target: TargetTable
     rows_verified: int = 0
     rows_now: int | None = None
     whole: Difference | None = None
@@ -58,48 +58,52 @@ class Standing:
         if self.counts["deleted"] or self.counts["unlisted"] or self.counts["unknown"]:
             now = self.rows_now
             gone = 0 if now is None else self.rows_verified - now
-            detail = next((f"{one.file}: {one.reason}" for one in self.changed.values()), "")
+            detail = next(
+                (f"{difference.file}: {difference.reason}" for difference in self.changed.values()), ""
+            )
             if gone > 0 and not self.foreign:
                 yield Reason("known_gone" if known else "rows_gone", gone, detail)
             else:
                 # Rows that others wrote may be ours, or not.
                 kind = "known_elsewhere" if known else "rows_elsewhere"
                 yield Reason(
-                    kind, sum(self.counts[one] for one in ("deleted", "unlisted", "unknown")), detail
+                    kind,
+                    sum(self.counts[difference] for difference in ("deleted", "unlisted", "unknown")),
+                    detail,
                 )
                 if gone > 0:
                     yield Reason("known_gone" if known else "rows_gone", gone, "at least")
 
 
-def standing(destination: Destination, state: State, kind: str, name: str, path: str) -> Standing:
+def check_table(destination: Destination, state: State, kind: str, name: str, path: str) -> TableCheck:
     """The condition of a table. Lists it once, and reads its log once."""
-    facts = look(destination, kind, state.name_of(name, path))
-    found = Standing(facts)
-    found.rows_verified = sum(part.rows for entry in state.done.of_table(path) for part in entry.parts)
-    if facts.has_log and facts.state == "there":
-        seen = [file.rows for file in facts.files]
-        found.rows_now = None if None in seen else sum(rows for rows in seen if rows is not None)
-    for one in differences(facts, state):
-        if one.kind in WHOLE_TABLE:
-            found.whole = one
-        elif one.kind in _GONE:
-            found.missing.setdefault(one.file, one)
+    target = look(destination, kind, state.name_of(name, path))
+    check = TableCheck(target)
+    check.rows_verified = sum(part.rows for entry in state.done.of_table(path) for part in entry.parts)
+    if target.has_log and target.state == "there":
+        seen = [file.rows for file in target.files]
+        check.rows_now = None if None in seen else sum(rows for rows in seen if rows is not None)
+    for difference in differences(target, state):
+        if difference.kind in WHOLE_TABLE:
+            check.whole = difference
+        elif difference.kind in _GONE:
+            check.missing.setdefault(difference.file, difference)
         else:
-            found.counts[one.kind] += 1
-            if len(found.changed) < MAX_NAMED:
-                found.changed.setdefault(one.file, one)
-    for file in foreign(facts, state):
-        found.foreign.append(file.path)
-        if facts.has_log and file.path.startswith(f"{path}/"):
-            wrong = _unreadable(facts, file)
+            check.counts[difference.kind] += 1
+            if len(check.changed) < MAX_NAMED:
+                check.changed.setdefault(difference.file, difference)
+    for file in foreign(target, state):
+        check.foreign.append(file.path)
+        if target.has_log and file.path.startswith(f"{path}/"):
+            wrong = _unreadable(target, file)
             if wrong is not None:
-                found.missing[file.path] = Difference(wrong[0], path, "", file.path, file.rows or 0, wrong[1])
-    return found
+                check.missing[file.path] = Difference(wrong[0], path, "", file.path, file.rows or 0, wrong[1])
+    return check
 
 
-def _unreadable(facts: TargetFacts, file: LiveFile) -> tuple[str, str] | None:
+def _unreadable(target: TargetTable, file: LiveFile) -> tuple[str, str] | None:
     """A file of others because of which the whole table cannot be read, and why."""
-    there = facts.stored.get(file.path)
+    there = target.stored.get(file.path)
     if there is None:
         return "gone", "others wrote it, and it is not there any more: the table cannot be read"
     if file.bytes is not None and there.size != file.bytes:

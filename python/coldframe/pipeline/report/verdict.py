@@ -45,8 +45,8 @@ class Kind:
     grade: Grade
     blocks: bool
     """Whether no source of the table is safe to delete while it holds."""
-    one: str
-    many: str
+    singular: str
+    plural: str
     """The words after the count."""
 
 
@@ -207,8 +207,8 @@ class Reason:
     def text(self) -> str:
         """In words, with its count."""
         kind = KINDS[self.kind]
-        words = f"{self.count:,} {kind.one if self.count == 1 else kind.many}"
-        return f"{words}: {self.detail}" if self.detail else words
+        text = f"{self.count:,} {kind.singular if self.count == 1 else kind.plural}"
+        return f"{text}: {self.detail}" if self.detail else text
 
     def to_json(self) -> Json:
         """For report.json."""
@@ -311,7 +311,7 @@ Verdict: TypeAlias = Verified | Partial | Failed | NotVerified
 
 
 @dataclass(frozen=True)
-class SourceFacts:
+class SourceSummary:
     """What decides whether one source may be listed, beside the verdict on its table."""
 
     status: str
@@ -326,7 +326,7 @@ class SourceFacts:
 
 
 @dataclass(frozen=True)
-class TableFacts:
+class TableSummary:
     """What is known of a table at the end of a run."""
 
     written: int
@@ -348,12 +348,12 @@ class TableFacts:
     on_vanished: str = "fail"
     metastore: int = 0
     error: bool = False
-    told: tuple[Reason, ...] = ()
+    reasons: tuple[Reason, ...] = ()
     """Reasons that other modules have added: see above."""
 
 
 @dataclass(frozen=True)
-class RunFacts:
+class RunSummary:
     """What is known of a run beside its tables."""
 
     unread: int = 0
@@ -365,7 +365,7 @@ class RunFacts:
     left_behind: int = 0
     """Those of them that the user named."""
     metastore: int = 0
-    told: tuple[Reason, ...] = ()
+    reasons: tuple[Reason, ...] = ()
 
 
 BY_SPARK = ("by_spark", "allowed_by_spark")
@@ -373,36 +373,36 @@ BY_SPARK = ("by_spark", "allowed_by_spark")
 _VANISHED = {"fail": "vanished", "keep": "kept", "remove": "removed"}
 
 
-def judge_table(facts: TableFacts, allowed: frozenset[str] = frozenset()) -> Verdict:
+def judge_table(summary: TableSummary, allowed: frozenset[str] = frozenset()) -> Verdict:
     """The verdict on a table. `allowed`: losses that the user named."""
-    found = [
+    reasons = [
         Reason(status, count)
         for status in ("failed", "changed", "withheld", "held", "salvaged", "quarantined")
-        if (count := facts.statuses.get(status, 0))
+        if (count := summary.statuses.get(status, 0))
     ]
-    if facts.error:
-        found.append(Reason("error"))
+    if summary.error:
+        reasons.append(Reason("error"))
     for kind, count in (
-        ("missing", facts.missing),
-        ("foreign", facts.foreign),
-        ("part", facts.partial),
-        (_VANISHED[facts.on_vanished], facts.vanished),
-        ("metastore", facts.metastore),
-        ("unverified", facts.unverified),
-        ("unproved_source", facts.undigested),
-        (BY_SPARK[NOT_SHOWN in allowed], facts.by_spark),
+        ("missing", summary.missing),
+        ("foreign", summary.foreign),
+        ("part", summary.partial),
+        (_VANISHED[summary.on_vanished], summary.vanished),
+        ("metastore", summary.metastore),
+        ("unverified", summary.unverified),
+        ("unproved_source", summary.undigested),
+        (BY_SPARK[NOT_SHOWN in allowed], summary.by_spark),
     ):
         if count:
-            found.append(Reason(kind, count))
-    for how, count in facts.losses.items():
+            reasons.append(Reason(kind, count))
+    for how, count in summary.losses.items():
         kind = "named_loss" if how in allowed else "lossy"
-        found.append(Reason(kind, count, LOSSES.get(how, how)))
-    if not facts.written:
-        found.append(Reason("nothing"))
-    return _verdict([*found, *facts.told])
+        reasons.append(Reason(kind, count, LOSSES.get(how, how)))
+    if not summary.written:
+        reasons.append(Reason("nothing"))
+    return _verdict([*reasons, *summary.reasons])
 
 
-def judge_run(tables: Iterable[Verdict], facts: RunFacts = RunFacts()) -> Verdict:
+def judge_run(tables: Iterable[Verdict], summary: RunSummary = RunSummary()) -> Verdict:
     """The verdict on a run: that on its worst table, and what belongs to none."""
     summed: dict[str, Reason] = {}
     written = False
@@ -418,31 +418,31 @@ def judge_run(tables: Iterable[Verdict], facts: RunFacts = RunFacts()) -> Verdic
     elif "nothing" not in summed:
         summed["nothing"] = Reason("nothing")
     for kind, count in (
-        ("unread", facts.unread),
-        ("metastore", facts.metastore),
-        ("excluded", facts.excluded),
-        ("hidden", facts.hidden),
-        ("left_out", facts.left_out),
-        ("left_behind", facts.left_behind),
-        ("stray", facts.stray),
+        ("unread", summary.unread),
+        ("metastore", summary.metastore),
+        ("excluded", summary.excluded),
+        ("hidden", summary.hidden),
+        ("left_out", summary.left_out),
+        ("left_behind", summary.left_behind),
+        ("stray", summary.stray),
     ):
         if count:
             before = summed.get(kind)
             summed[kind] = Reason(kind, count + (before.count if before is not None else 0))
-    return _verdict([*summed.values(), *facts.told])
+    return _verdict([*summed.values(), *summary.reasons])
 
 
-def judge_preview(found: Iterable[Reason]) -> Verdict:
+def judge_preview(reasons: Iterable[Reason]) -> Verdict:
     """The verdict before a run: nothing has been compared yet."""
-    return _verdict([*found, Reason("dry_run")])
+    return _verdict([*reasons, Reason("dry_run")])
 
 
-def judge_audit(files: int, told: Iterable[Reason]) -> Verdict:
+def judge_audit(files: int, reasons: Iterable[Reason]) -> Verdict:
     """The verdict of an audit, which looked at so many files of the target."""
-    found = list(told)
-    if not files and not any(reason.fails for reason in found):
-        found.append(Reason("nothing"))
-    return _verdict(found)
+    known = list(reasons)
+    if not files and not any(reason.fails for reason in known):
+        known.append(Reason("nothing"))
+    return _verdict(known)
 
 
 def _verdict(reasons: Iterable[Reason]) -> Verdict:
@@ -458,7 +458,7 @@ def _verdict(reasons: Iterable[Reason]) -> Verdict:
 _ORDER: Mapping[str, int] = {"failed": 0, "unproven": 1, "partial": 2, "note": 3}
 
 
-def may_be_listed(table: Verdict, source: SourceFacts, allowed: frozenset[str] = frozenset()) -> bool:
+def may_be_listed(table: Verdict, source: SourceSummary, allowed: frozenset[str] = frozenset()) -> bool:
     """Whether a source may be listed as safe to delete, if it still is the one that was read."""
     return (
         not table.blocks

@@ -128,19 +128,19 @@ class CommittedTable:
     @property
     def counts(self) -> Counts:
         """The rows that were verified, by partition."""
-        found: Counter[tuple[Any, ...]] = Counter()
+        counts: Counter[tuple[Any, ...]] = Counter()
         for entry in self.entries:
             for part in entry.parts:
                 texts = partition_texts(part.final)
-                found[
+                counts[
                     tuple(partition_value(texts.get(field.name), field.type) for field in self.partitions)
                 ] += part.rows
-        return found
+        return counts
 
-    def check_counts(self, found: Counts, how: str) -> None:
+    def check_counts(self, actual: Counts, how: str) -> None:
         """Raises unless the table, read as `how` reads it, has the verified row counts."""
         wanted = {key: count for key, count in self.counts.items() if count}
-        there = {key: count for key, count in found.items() if count}
+        there = {key: count for key, count in actual.items() if count}
         if wanted == there:
             return
         wrong = [key for key in {**wanted, **there} if wanted.get(key) != there.get(key)]

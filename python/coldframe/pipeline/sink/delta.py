@@ -75,7 +75,7 @@ def register(destination: Destination, table: CommittedTable, foreign: str = "re
     others = _by_others(history) or _unlike(known, set(present))
     before = set(present)
     if others:
-        last = next((one for one in history if MARK in one), None)
+        last = next((commit for commit in history if MARK in commit), None)
         if known == set(files) or (last is not None and last[MARK] == digest):
             return {"delta version": existing.version(), "changed by others": others}
         if foreign != "append" or not table.known:
@@ -85,7 +85,7 @@ def register(destination: Destination, table: CommittedTable, foreign: str = "re
                 "'append'"
             )
         before = known
-        _demand_present(before - set(files), present, table.name)
+        _check_present(before - set(files), present, table.name)
     new = {path: file for path, file in files.items() if path not in before and path not in present}
     configuration = existing.metadata().configuration
     change = _Change(
@@ -105,7 +105,7 @@ def register(destination: Destination, table: CommittedTable, foreign: str = "re
     if others:
         now_there = DeltaTable(uri, storage_options=options)
         listed = _present(now_there)
-        lost = [one.action.path for one in change.added if one.action.path not in listed]
+        lost = [commit.action.path for commit in change.added if commit.action.path not in listed]
         if lost:
             raise SchemaError(f"table {table.name}: files that were added are not in it: {lost[:3]}")
         return {"delta version": now_there.version(), "changed by others": others}
@@ -124,12 +124,12 @@ def _create(destination: Destination, table: CommittedTable, files: Mapping[str,
             "its place again, or convert everything once more (fresh)"
         )
     schema, partitions = _schema(table), [field.name for field in table.partitions]
-    told = json.loads(schema.to_json())
-    features = _features(told)
+    log_schema = json.loads(schema.to_json())
+    features = _features(log_schema)
     added = _actions(destination, table, files, {})
-    protocol.demand(
+    protocol.check(
         protocol.Commit(
-            schema=told,
+            schema=log_schema,
             partitions=partitions,
             reader=3 if features else 1,
             writer=protocol.FEATURES if features else 2,
@@ -138,7 +138,7 @@ def _create(destination: Destination, table: CommittedTable, files: Mapping[str,
             configuration={},
             before=None,
             present={},
-            adds=[one.told for one in added],
+            adds=[add.entry for add in added],
             removes=(),
         ),
         table.name,
@@ -148,7 +148,7 @@ def _create(destination: Destination, table: CommittedTable, files: Mapping[str,
     create_table_with_add_actions(
         destination.path(table.path),
         schema,
-        [one.action for one in added],
+        [add.action for add in added],
         mode="error",
         partition_by=partitions,
         name=table.name,
@@ -165,7 +165,7 @@ class _Added:
 
     action: Any
     """As the library takes it."""
-    told: protocol.Adding
+    entry: protocol.Adding
     rows: int
     """By its footer."""
 
@@ -189,7 +189,7 @@ class _Change:
         if anew:
             self.gone = set(self.present)
         new = [] if anew or self.table.schema is None else self._new_columns()
-        self._demand(anew=anew, new=new)
+        self._check(anew=anew, new=new)
         self._add_features()
         if new:
             self.existing.alter.add_columns(new, commit_properties=_properties(self.table, self.digest))
@@ -200,8 +200,8 @@ class _Change:
         removed = [
             RemoveAction(path, True, now, None, partition_texts(prefix + path)) for path in sorted(self.gone)
         ]
-        adds = [one.action for one in self.added]
-        self.table.announce((prefix + one.path for one in adds), (prefix + path for path in self.gone))
+        adds = [add.action for add in self.added]
+        self.table.announce((prefix + add.path for add in adds), (prefix + path for path in self.gone))
         self.existing.create_write_transaction(
             # The library itself removes overwritten files.
             adds if anew else [*adds, *removed],
@@ -225,17 +225,17 @@ class _Change:
             )
         return [field for name, field in now.items() if name not in before]
 
-    def _demand(self, *, anew: bool, new: Sequence[Any]) -> None:
+    def _check(self, *, anew: bool, new: Sequence[Any]) -> None:
         about, metadata = self.existing.protocol(), self.existing.metadata()
         before = json.loads(self.existing.schema().to_json())
         now = json.loads(self.schema.to_json())
         fresh = {field.name for field in new}
-        added = [one for one in now["fields"] if one["name"] in fresh]
-        told = now if anew else {**before, "fields": [*before["fields"], *added]}
-        features = _features(told)
-        protocol.demand(
+        added = [field for field in now["fields"] if field["name"] in fresh]
+        log_schema = now if anew else {**before, "fields": [*before["fields"], *added]}
+        features = _features(log_schema)
+        protocol.check(
             protocol.Commit(
-                schema=told,
+                schema=log_schema,
                 partitions=metadata.partition_columns,
                 reader=3 if features else about.min_reader_version,
                 writer=protocol.FEATURES if features else about.min_writer_version,
@@ -244,7 +244,7 @@ class _Change:
                 configuration={key: str(value) for key, value in metadata.configuration.items()},
                 before=before,
                 present=self.present,
-                adds=[one.told for one in self.added],
+                adds=[add.entry for add in self.added],
                 removes=self.gone,
             ),
             self.table.name,
@@ -272,27 +272,27 @@ class _Change:
 def live(destination: Destination, name: TableName) -> set[str] | None:
     """The files in the table, relative to the target's root; None if there is no table."""
     table = open_table(destination, name.path)
-    return None if table is None else {f"{name.path}/{one}" for one in _present(table)}
+    return None if table is None else {f"{name.path}/{file}" for file in _present(table)}
 
 
 def runs(destination: Destination, name: TableName) -> set[str]:
     """The runs that have committed to the table."""
     table = open_table(destination, name.path)
-    return set() if table is None else {str(one[RUN]) for one in table.history() if RUN in one}
+    return set() if table is None else {str(commit[RUN]) for commit in table.history() if RUN in commit}
 
 
 def _read_back(destination: Destination, table: CommittedTable, added: Iterable[_Added]) -> Json:
     """Counts rows as a reader of the table does: from its log, and the footers of added files."""
-    found = open_table(destination, table.path)
+    current = open_table(destination, table.path)
     if table.schema is not None:
         names = [field.name for field in table.partitions]
-        rows = {f"{table.path}/{one.action.path}": one.rows for one in added}
+        rows = {f"{table.path}/{add.action.path}": add.rows for add in added}
         counts: Counter[tuple[Any, ...]] = Counter()
-        for file in live_files(found, table.path):
+        for file in live_files(current, table.path):
             counts[tuple(file.values.get(name) for name in names)] += rows.get(file.path, file.rows or 0)
         table.check_counts(counts, "Delta")
-    keep_checkpoints(destination, table.path, found)
-    return {"delta version": found.version()}
+    keep_checkpoints(destination, table.path, current)
+    return {"delta version": current.version()}
 
 
 def _actions(
@@ -303,7 +303,7 @@ def _actions(
 ) -> list[_Added]:
     """What the log says of files that are new in it: the footer of each is read."""
     # Files that others removed from the table and deleted are not added again.
-    modified = {found.name: found.modified for found in destination.list(table.path)} if files else {}
+    modified = {stored.name: stored.modified for stored in destination.list(table.path)} if files else {}
     indexed = indexed_columns(table.schema or (), configuration)
 
     def look(path: str, file: DataFile) -> _Added:
@@ -311,8 +311,8 @@ def _actions(
 
         footer = pq.read_metadata(reading(destination.path(file.final), destination.storage_options))
         values, changed = partition_texts(file.final), modified.get(file.final, 0)
-        told = statistics(footer, file, indexed)
-        action = AddAction(path, file.bytes, values, changed, True, told)
+        bounds = statistics(footer, file, indexed)
+        action = AddAction(path, file.bytes, values, changed, True, bounds)
         return _Added(
             action, protocol.Adding(path, file.bytes, values, file.rows, file.nulls), footer.num_rows
         )
@@ -337,8 +337,10 @@ def _digest(paths: Iterable[str], schema: Any) -> str:
 
 def _by_others(history: Sequence[Mapping[str, Any]]) -> str:
     """The versions that others wrote since our first one; empty if none."""
-    foreign = [one for one in history if MARK not in one]
-    return ", ".join(f"version {one.get('version')}: {one.get('operation')}" for one in reversed(foreign))
+    foreign = [commit for commit in history if MARK not in commit]
+    return ", ".join(
+        f"version {commit.get('version')}: {commit.get('operation')}" for commit in reversed(foreign)
+    )
 
 
 def _unlike(known: set[str], present: set[str]) -> str:
@@ -348,7 +350,7 @@ def _unlike(known: set[str], present: set[str]) -> str:
     return f"{len(present - known)} file(s) added, {len(known - present)} taken out"
 
 
-def _demand_present(removed: set[str], present: Mapping[str, int], name: str) -> None:
+def _check_present(removed: set[str], present: Mapping[str, int], name: str) -> None:
     gone = sorted(removed - present.keys())
     if gone:
         raise SchemaError(

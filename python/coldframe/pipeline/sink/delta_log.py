@@ -37,8 +37,8 @@ def keep_checkpoints(destination: Destination, path: str, table: Any) -> None:
 
     deltalake writes one every 100 versions; the other writers, every 10.
     """
-    stated = str(table.metadata().configuration.get(_INTERVAL) or "")
-    interval = int(stated) if stated.isdigit() and int(stated) > 0 else _USUAL_INTERVAL
+    setting = str(table.metadata().configuration.get(_INTERVAL) or "")
+    interval = int(setting) if setting.isdigit() and int(setting) > 0 else _USUAL_INTERVAL
     try:
         last = int(json.loads(destination.read(f"{path}/{LOG}/{_LAST}"))["version"])
     except FileNotFoundError:
@@ -74,15 +74,17 @@ def live_files(table: Any, path: str) -> Iterator[LiveFile]:
                 hidden,
                 row["size_bytes"],
                 unknown,
-                {one.removeprefix(_PARTITION): row[one] for one in values},
+                {column.removeprefix(_PARTITION): row[column] for column in values},
             )
 
 
 def add_actions(table: Any) -> pa.Table:
     """The log's own entries for the files of a version."""
-    found = table.get_add_actions(flatten=True)
+    actions = table.get_add_actions(flatten=True)
     # Depending on its version, the library returns a table or a batch.
-    return pa.table(found) if hasattr(found, "__arrow_c_stream__") else pa.table([pa.record_batch(found)])
+    return (
+        pa.table(actions) if hasattr(actions, "__arrow_c_stream__") else pa.table([pa.record_batch(actions)])
+    )
 
 
 def hidden_rows(table: Any) -> dict[str, int] | None:

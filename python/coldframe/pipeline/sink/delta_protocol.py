@@ -57,7 +57,7 @@ class Commit:
     removes: Collection[str]
 
 
-def demand(commit: Commit, name: str) -> None:
+def check(commit: Commit, name: str) -> None:
     """A SchemaError where the log behind the commit would be none that readers can be given."""
     wrong = list(dict.fromkeys(problems(commit)))
     if wrong:
@@ -76,13 +76,13 @@ def problems(commit: Commit) -> Iterator[str]:
 
 def _of_columns(commit: Commit) -> Iterator[str]:
     fields = commit.schema["fields"]
-    names = Counter(str(one["name"]).lower() for one in fields)
+    names = Counter(str(field["name"]).lower() for field in fields)
     # Spark tells names apart without regard to their case.
     yield from (f"two columns are called {name}" for name, count in names.items() if count > 1)
     for path, inner in _structs(fields):
         twice = [name for name, count in inner.items() if count > 1]
         yield from (f"two fields of {path} are called {name}" for name in twice)
-    kinds = {str(one["name"]): one["type"] for one in fields}
+    kinds = {str(field["name"]): field["type"] for field in fields}
     for name in commit.partitions:
         if name not in kinds:
             yield f"partition column {name} is not in the schema"
@@ -96,15 +96,15 @@ def _of_columns(commit: Commit) -> Iterator[str]:
 
 def _structs(fields: Iterable[Mapping[str, Any]], path: str = "") -> Iterator[tuple[str, Counter[str]]]:
     """The structs inside of columns, and how often each name is in them."""
-    for one in fields:
-        yield from _of_type(one["type"], f"{path}{one['name']}")
+    for column in fields:
+        yield from _of_type(column["type"], f"{path}{column['name']}")
 
 
 def _of_type(kind: Any, path: str) -> Iterator[tuple[str, Counter[str]]]:
     if not isinstance(kind, Mapping):
         return
     if kind["type"] == "struct":
-        yield path, Counter(str(one["name"]).lower() for one in kind["fields"])
+        yield path, Counter(str(field["name"]).lower() for field in kind["fields"])
         yield from _structs(kind["fields"], f"{path}.")
     for inner in ("elementType", "keyType", "valueType"):
         if inner in kind:
@@ -119,8 +119,8 @@ def _of_features(commit: Commit) -> Iterator[str]:
         yield f"its protocol names features of writers, and asks for version {commit.writer} of them"
     if commit.reader_features and commit.reader < 3:
         yield f"its protocol names features of readers, and asks for version {commit.reader} of them"
-    only = [one for one in commit.reader_features if one not in commit.writer_features]
-    yield from (f"its protocol asks readers for {one}, and not writers" for one in only)
+    only = [column for column in commit.reader_features if column not in commit.writer_features]
+    yield from (f"its protocol asks readers for {column}, and not writers" for column in only)
     if not commit.adds:
         return
     if commit.configuration.get("delta.columnMapping.mode", "none") != "none":
@@ -129,31 +129,32 @@ def _of_features(commit: Commit) -> Iterator[str]:
         yield "others track its rows: each file that is added needs numbers for its rows"
     if any(key.startswith("delta.constraints.") for key in commit.configuration):
         yield "others have put constraints on it, which nobody has checked for the files that are added"
-    for one in commit.schema["fields"]:
-        asks = [key for key in one.get("metadata") or {} if _ASK_WRITERS.match(key)]
+    for column in commit.schema["fields"]:
+        asks = [key for key in column.get("metadata") or {} if _ASK_WRITERS.match(key)]
         if asks:
-            yield f"column {one['name']} has {asks[0]}, which nobody has checked for the files that are added"
+            name = column["name"]
+            yield f"column {name} has {asks[0]}, which nobody has checked for the files that are added"
 
 
 def _of_adds(commit: Commit) -> Iterator[str]:
-    paths = Counter(one.path for one in commit.adds)
+    paths = Counter(add.path for add in commit.adds)
     yield from (f"it adds {path} twice" for path, count in paths.items() if count > 1)
-    required = [str(one["name"]) for one in commit.schema["fields"] if not one.get("nullable", True)]
-    for one in commit.adds:
-        if one.path in commit.present:
-            yield f"it adds {one.path}, which is there"
-        if one.path in commit.removes:
-            yield f"it adds and removes {one.path}: Spark takes it for removed"
-        if one.path.startswith("/") or _URL.match(one.path) or ".." in one.path.split("/"):
-            yield f"it adds {one.path}, which is no path inside of the table"
-        if set(one.values) != set(commit.partitions):
-            given, wanted = ", ".join(one.values) or "none", ", ".join(commit.partitions) or "none"
-            yield f"{one.path} has values of the partition columns {given}, the table's are {wanted}"
-        if one.size < 0 or one.rows < 0:
-            yield f"{one.path} has {one.size} bytes and {one.rows} rows"
+    required = [str(add["name"]) for add in commit.schema["fields"] if not add.get("nullable", True)]
+    for add in commit.adds:
+        if add.path in commit.present:
+            yield f"it adds {add.path}, which is there"
+        if add.path in commit.removes:
+            yield f"it adds and removes {add.path}: Spark takes it for removed"
+        if add.path.startswith("/") or _URL.match(add.path) or ".." in add.path.split("/"):
+            yield f"it adds {add.path}, which is no path inside of the table"
+        if set(add.values) != set(commit.partitions):
+            given, wanted = ", ".join(add.values) or "none", ", ".join(commit.partitions) or "none"
+            yield f"{add.path} has values of the partition columns {given}, the table's are {wanted}"
+        if add.size < 0 or add.rows < 0:
+            yield f"{add.path} has {add.size} bytes and {add.rows} rows"
         for name in required:
-            if one.nulls.get(name) or (name in one.values and one.values[name] is None):
-                yield f"{one.path} has nulls in column {name}, which others have forbidden"
+            if add.nulls.get(name) or (name in add.values and add.values[name] is None):
+                yield f"{add.path} has nulls in column {name}, which others have forbidden"
 
 
 def _of_removes(commit: Commit) -> Iterator[str]:
@@ -171,20 +172,20 @@ def _of_types(commit: Commit) -> Iterator[str]:
     """Files that stay are read in the types of the table."""
     if commit.before is None or commit.present.keys() <= set(commit.removes):
         return
-    now = {str(one["name"]): one["type"] for one in commit.schema["fields"]}
-    for one in commit.before["fields"]:
-        name = str(one["name"])
+    now = {str(column["name"]): column["type"] for column in commit.schema["fields"]}
+    for column in commit.before["fields"]:
+        name = str(column["name"])
         if name not in now:
             yield f"column {name} is gone, and files that have it stay"
-        elif now[name] != one["type"]:
-            old, new = json.dumps(one["type"]), json.dumps(now[name])
+        elif now[name] != column["type"]:
+            old, new = json.dumps(column["type"]), json.dumps(now[name])
             yield f"column {name} becomes {new}, and files that have it as {old} stay"
 
 
 def has_type(kind: Any, name: str) -> bool:
     """Whether a schema, or a type of one, has a type of this name in it."""
     if isinstance(kind, Mapping):
-        return any(has_type(one, name) for key, one in kind.items() if key not in ("name", "metadata"))
+        return any(has_type(value, name) for key, value in kind.items() if key not in ("name", "metadata"))
     if isinstance(kind, list):
-        return any(has_type(one, name) for one in kind)
+        return any(has_type(value, name) for value in kind)
     return bool(kind == name)

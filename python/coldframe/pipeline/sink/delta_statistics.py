@@ -54,19 +54,19 @@ Writer: TypeAlias = Callable[[Any], str]
 
 def indexed_columns(schema: Iterable[pa.Field], configuration: Mapping[str, str | None]) -> tuple[Path, ...]:
     """The columns of a table whose statistics readers expect, given the table's properties."""
-    said = configuration.get(INDEXED) or ""
-    most = int(said) if said.lstrip("-").isdigit() else _INDEXED
-    some = itertools.islice(columns(schema), most if most >= 0 else None)
+    setting = configuration.get(INDEXED) or ""
+    limit = int(setting) if setting.lstrip("-").isdigit() else _INDEXED
+    some = itertools.islice(columns(schema), limit if limit >= 0 else None)
     return tuple(path for path, kind in some if not pa.types.is_nested(kind))
 
 
 def statistics(footer: pq.FileMetaData, file: DataFile, indexed: Iterable[Path]) -> str:
     """The statistics of a file as JSON."""
-    found = dict(leaves(footer.schema.to_arrow_schema()))
+    by_path = dict(leaves(footer.schema.to_arrow_schema()))
     nulls: dict[Path, str] = {}
     bounds: dict[Path, tuple[str, str]] | None = {}
     for path in indexed:
-        leaf = found.get(path)
+        leaf = by_path.get(path)
         chunks = [] if leaf is None else chunk_statistics(footer, leaf.number)
         if leaf is None:
             nulls[path] = str(file.rows)

@@ -24,11 +24,11 @@ def delta_options(destination: Destination) -> dict[str, str] | None:
     given = text_options(destination.storage_options)
     options = _coldframe.resolved_options(destination.root, given)
     kind = _KINDS.get(str(scheme_of(destination.root)), "az")
-    found: dict[str, str] = {}
+    translated: dict[str, str] = {}
     for name, value in options.items():
         if name in _OURS:
             continue
         if name in ("timeout", "connect_timeout") and value.replace(".", "", 1).isdigit():
             value = f"{value}s"
-        found[name if name in _PLAIN or kind == "hdfs" else _PREFIXES[kind] + name] = value
-    return found
+        translated[name if name in _PLAIN or kind == "hdfs" else _PREFIXES[kind] + name] = value
+    return translated

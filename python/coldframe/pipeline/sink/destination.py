@@ -46,7 +46,7 @@ _WITH_FOLDERS = ("hdfs", "viewfs")
 
 
 @dataclass(frozen=True)
-class Found:
+class StoredFile:
     """A file of the destination."""
 
     name: str
@@ -80,12 +80,12 @@ class Destination:
         """The reverse of `path`."""
         return os.path.relpath(path, self.root).replace(os.sep, "/")
 
-    def list(self, folder: str = "") -> Iterator[Found]:
+    def list(self, folder: str = "") -> Iterator[StoredFile]:
         """All files below a folder; none where there is no such folder."""
         try:
-            for some in self._store.list(folder, recursive=True):
-                for one in some:
-                    yield Found(one.path, one.size, one.modified or 0)
+            for entries in self._store.list(folder, recursive=True):
+                for entry in entries:
+                    yield StoredFile(entry.path, entry.size, entry.modified or 0)
         except NotFoundError:
             return
         except OSError:
@@ -93,12 +93,12 @@ class Destination:
             if self.stat(folder) is None:
                 raise
 
-    def stat(self, name: str) -> Found | None:
+    def stat(self, name: str) -> StoredFile | None:
         """A file; None where there is none."""
-        found = self._store.stat(name)
-        if found is None or found.is_folder:
+        entry = self._store.stat(name)
+        if entry is None or entry.is_folder:
             return None
-        return Found(name, found.size, found.modified or 0)
+        return StoredFile(name, entry.size, entry.modified or 0)
 
     def has(self, folder: str) -> bool:
         """Whether there is a file in a folder."""
@@ -171,16 +171,16 @@ class Destination:
 
     def copy_in(self, path: str, name: str, storage_options: StorageOptions = None) -> None:
         """Copies a file or directory of elsewhere, with all that is in it, in place of what there was."""
-        for one in below(path, storage_options):
-            source = path if not one else f"{path}/{one}"
-            self.write(f"{name}/{one}" if one else name, pieces(source, storage_options))
+        for file in below(path, storage_options):
+            source = path if not file else f"{path}/{file}"
+            self.write(f"{name}/{file}" if file else name, pieces(source, storage_options))
 
     def sweep(self, folder: str) -> None:
         """Deletes temporary files that a kill has left."""
-        for found in list(self.list(folder)):
-            last = found.name.rpartition("/")[2]
+        for file in list(self.list(folder)):
+            last = file.name.rpartition("/")[2]
             if last.endswith(".new") or last.startswith(_TEMPORARY):
-                self.delete(found.name)
+                self.delete(file.name)
 
     def lock(self, name: str) -> IO[str] | None:
         """Holds a lock until the answer is closed; None where another one holds it."""
@@ -253,8 +253,10 @@ class StoreDestination(Destination):
         if not self._has_folders:
             return
         with contextlib.suppress(ColdframeError, OSError):
-            for one in [one for some in self._store.list(folder) for one in some if one.is_folder]:
-                self.prune(one.path)
+            for entry in [
+                entry for entries in self._store.list(folder) for entry in entries if entry.is_folder
+            ]:
+                self.prune(entry.path)
             self._store.delete(folder)
 
     def _are_same(self, staged: str, name: str) -> bool:
@@ -264,7 +266,7 @@ class StoreDestination(Destination):
             raise FileNotFoundError(self.path(staged))
         if second is None or first.size != second.size:
             return False
-        ours = (pieces(self.path(one), self.storage_options) for one in (staged, name))
+        ours = (pieces(self.path(file), self.storage_options) for file in (staged, name))
         return all(a == b for a, b in zip_longest(*ours))
 
 

@@ -35,7 +35,7 @@ _CLASSES = (
     f"{_HIVE}MapredParquetOutputFormat",
     f"{_HIVE}serde.ParquetHiveSerDe",
 )
-_STATED = ("numFiles", "numRows", "totalSize")
+_STATISTICS = ("numFiles", "numRows", "totalSize")
 Kind = Literal["parquet", "delta"]
 
 
@@ -48,10 +48,10 @@ class _Folder:
     files: set[str] = field(default_factory=set)
 
     @property
-    def stated(self) -> dict[str, str]:
+    def statistics(self) -> dict[str, str]:
         """Its statistics as properties."""
         numbers = (len(self.files), self.rows, self.bytes)
-        return dict(zip(_STATED, map(str, numbers), strict=True))
+        return dict(zip(_STATISTICS, map(str, numbers), strict=True))
 
 
 def check_metastore(uri: str, destination: Destination) -> None:
@@ -106,14 +106,14 @@ def writer(uris: str) -> MetastoreWriter:
 def _folders(table: CommittedTable) -> dict[tuple[str, ...], _Folder]:
     """The files by the values of their partitions, which may lie in several folders."""
     names = [field.name for field in table.partitions]
-    found: dict[tuple[str, ...], _Folder] = defaultdict(_Folder)
+    folders: dict[tuple[str, ...], _Folder] = defaultdict(_Folder)
     for file in table.files:
         texts = partition_texts(file.final)
         values = tuple(HIVE_NULL if texts.get(name) is None else str(texts[name]) for name in names)
-        one = found[values]
-        one.rows, one.bytes = one.rows + file.rows, one.bytes + file.bytes
-        one.files.add(file.final)
-    return found
+        folder = folders[values]
+        folder.rows, folder.bytes = folder.rows + file.rows, folder.bytes + file.bytes
+        folder.files.add(file.final)
+    return folders
 
 
 def _definition(
@@ -132,21 +132,21 @@ def _definition(
     if about.comment:
         marks["comment"] = about.comment
     if table.schema is None and before is not None:
-        columns, keys, told = before.storage.columns, before.keys, _spark_properties(before.parameters)
+        columns, keys, spark = before.storage.columns, before.keys, _spark_properties(before.parameters)
     else:
         fields = about.commented(table.schema or ())
         columns, keys = _columns(fields), _columns(about.commented(table.partitions))
-        told = {"spark.sql.sources.provider": kind, **spark_schema([*fields, *table.partitions])}
-        told["spark.sql.sources.schema.numPartCols"] = str(len(keys))
+        spark = {"spark.sql.sources.provider": kind, **spark_schema([*fields, *table.partitions])}
+        spark["spark.sql.sources.schema.numPartCols"] = str(len(keys))
         for number, key in enumerate(table.partitions):
-            told[f"spark.sql.sources.schema.partCol.{number}"] = key.name
+            spark[f"spark.sql.sources.schema.partCol.{number}"] = key.name
     if kind == "delta":
         # The columns and partitions are those of the log.
         columns, keys = (*columns, *keys), ()
-        told = {"spark.sql.sources.provider": "delta"}
+        spark = {"spark.sql.sources.provider": "delta"}
     elif keys:
-        told["spark.sql.partitionProvider"] = "catalog"
-    stated = {} if keys or kind == "delta" else folders.get((), _Folder()).stated
+        spark["spark.sql.partitionProvider"] = "catalog"
+    statistics = {} if keys or kind == "delta" else folders.get((), _Folder()).statistics
     input_format, output_format, serde = _CLASSES
     properties = {"serialization.format": "1", "path": location}
     storage = Storage(columns, location, input_format, output_format, serde, properties)
@@ -157,7 +157,7 @@ def _definition(
         about.owner or "coldframe",
         storage,
         keys,
-        {**marks, **told, **stated},
+        {**marks, **spark, **statistics},
     )
 
 
@@ -166,13 +166,13 @@ def _spark_properties(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _columns(fields: Iterable[Any]) -> tuple[Column, ...]:
-    found = []
-    for one in fields:
-        comment = (one.metadata or {}).get(b"doc")
+    columns = []
+    for column in fields:
+        comment = (column.metadata or {}).get(b"doc")
         # Hive keeps names in lower case.
         text = None if comment is None else comment.decode()
-        found.append(Column(one.name.lower(), hive_type(one.type), text))
-    return tuple(found)
+        columns.append(Column(column.name.lower(), hive_type(column.type), text))
+    return tuple(columns)
 
 
 def _keys(table: Definition) -> list[str]:
@@ -199,24 +199,24 @@ def _bring_partitions(
     committed: CommittedTable,
 ) -> None:
     """Adds, changes and forgets the partitions that differ."""
-    there = {one.values: one for one in metastore.partition_definitions(table)}
+    there = {partition.values: partition for partition in metastore.partition_definitions(table)}
     mark = table.parameters[DESTINATION]
     wanted = {values: _partition(root, table, values, folder) for values, folder in folders.items()}
-    added = [one for values, one in wanted.items() if values not in there]
+    added = [partition for values, partition in wanted.items() if values not in there]
     changed = []
-    for values, one in wanted.items():
+    for values, partition in wanted.items():
         old = there.get(values)
         if old is None:
             continue
         if old.parameters.get(DESTINATION) != mark:
             name = table.name_of(old)
             raise SchemaError(f"table {committed.name}: others have registered its partition {name}")
-        if _is_other(old, one):
-            changed.append(replace(one, parameters={**old.parameters, **one.parameters}))
+        if _is_other(old, partition):
+            changed.append(replace(partition, parameters={**old.parameters, **partition.parameters}))
     metastore.add(table, added)
     metastore.change_partitions(table, changed)
-    gone = [one for values, one in there.items() if values not in wanted]
-    metastore.drop(table, [one for one in gone if one.parameters.get(DESTINATION) == mark])
+    gone = [partition for values, partition in there.items() if values not in wanted]
+    metastore.drop(table, [partition for partition in gone if partition.parameters.get(DESTINATION) == mark])
 
 
 def _partition(root: str, table: Definition, values: tuple[str, ...], folder: _Folder) -> PartitionDefinition:
@@ -226,7 +226,7 @@ def _partition(root: str, table: Definition, values: tuple[str, ...], folder: _F
     serde = {"serialization.format": "1"}
     storage = replace(table.storage, location=root + places[0], serde_properties=serde)
     marks = {DESTINATION: table.parameters[DESTINATION]}
-    return PartitionDefinition(values, storage, {**marks, **folder.stated})
+    return PartitionDefinition(values, storage, {**marks, **folder.statistics})
 
 
 def _is_other(old: PartitionDefinition, new: PartitionDefinition) -> bool:
@@ -248,20 +248,22 @@ def _read_back(
         raise SchemaError(f"table {table.name}: {table.place} lies at {now.storage.location}")
     counts: Counter[tuple[Any, ...]] = Counter()
     if not now.keys:
-        stated, found = wanted.parameters.get("numRows"), now.parameters.get("numRows")
-        if stated is not None and stated != found:
-            raise SchemaError(f"table {table.name}: {table.place} has {found} rows, verified were {stated}")
+        verified, listed = wanted.parameters.get("numRows"), now.parameters.get("numRows")
+        if verified is not None and verified != listed:
+            raise SchemaError(
+                f"table {table.name}: {table.place} has {listed} rows, verified were {verified}"
+            )
         return
     mark = wanted.parameters[DESTINATION]
-    for one in metastore.partition_definitions(now):
-        folder = folders.get(one.values)
-        if folder is None or one.parameters.get(DESTINATION) != mark:
+    for partition in metastore.partition_definitions(now):
+        folder = folders.get(partition.values)
+        if folder is None or partition.parameters.get(DESTINATION) != mark:
             continue
-        expected = _partition(root, wanted, one.values, folder).storage.location
-        if one.storage.location != expected:
-            name = now.name_of(one)
+        expected = _partition(root, wanted, partition.values, folder).storage.location
+        if partition.storage.location != expected:
+            name = now.name_of(partition)
             raise SchemaError(f"table {table.name}: partition {name} of {table.place} is not at {expected}")
-        counts[_typed(one.values, table)] += one.rows or 0
+        counts[_typed(partition.values, table)] += partition.rows or 0
     table.check_counts(counts, "Hive's metastore")
 
 

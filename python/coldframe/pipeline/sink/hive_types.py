@@ -45,16 +45,16 @@ def spark_schema(columns: Iterable[pa.Field]) -> dict[str, str]:
     """The properties in which Spark keeps the columns of a table: it knows their case, and more types."""
     text = json.dumps(_spark_fields(columns), separators=(",", ":"))
     pieces = [text[at : at + _PIECE] for at in range(0, len(text), _PIECE)]
-    found = {f"spark.sql.sources.schema.part.{number}": piece for number, piece in enumerate(pieces)}
-    return {"spark.sql.sources.schema.numParts": str(len(pieces)), **found}
+    parts = {f"spark.sql.sources.schema.part.{number}": piece for number, piece in enumerate(pieces)}
+    return {"spark.sql.sources.schema.numParts": str(len(pieces)), **parts}
 
 
 def _spark_fields(fields: Iterable[pa.Field]) -> dict[str, object]:
-    found = [
+    described = [
         {"name": field.name, "type": _spark_type(field.type), "nullable": True, "metadata": {}}
         for field in fields
     ]
-    return {"type": "struct", "fields": found}
+    return {"type": "struct", "fields": described}
 
 
 def _spark_type(kind: pa.DataType) -> object:
@@ -74,7 +74,7 @@ def _plain(kind: pa.DataType) -> tuple[str, str]:
         return text, text
     if pa.types.is_timestamp(kind) and kind.unit == "us" and kind.tz is not None:
         return "timestamp", "timestamp"
-    found = _PLAIN.get(str(kind))
-    if found is None:
+    names = _PLAIN.get(str(kind))
+    if names is None:
         raise SchemaError(f"Hive and Spark have no type for columns of {kind}")
-    return found
+    return names

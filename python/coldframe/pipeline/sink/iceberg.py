@@ -49,13 +49,13 @@ def register(destination: Destination, table: CommittedTable, foreign: str = "re
     or (`foreign="append"`) the difference from our own last snapshot is applied to what they left. Then the
     table is scanned, and must have the verified rows.
     """
-    with catalog_of(destination, table.place) as found:
-        return _register(destination, found, table, foreign)
+    with catalog_of(destination, table.place) as handle:
+        return _register(destination, handle, table, foreign)
 
 
-def _register(destination: Destination, found: OpenCatalog, table: CommittedTable, foreign: str) -> Json:
+def _register(destination: Destination, handle: OpenCatalog, table: CommittedTable, foreign: str) -> Json:
     root = url_of(destination)
-    catalog = found.open()
+    catalog = handle.open()
     if table.place is None:
         catalog.create_namespace_if_not_exists(NAMESPACE)
     identifier = identifier_of(catalog, table.table_name)
@@ -70,7 +70,7 @@ def _register(destination: Destination, found: OpenCatalog, table: CommittedTabl
     if not exists and known & set(wanted):
         # Rows that someone deleted through its metadata would come back.
         raise SchemaError(
-            f"table {table.name}: it is gone from the catalog {found.said}, which said what of these "
+            f"table {table.name}: it is gone from the catalog {handle.label}, which said what of these "
             "files is the table. Put that in its place again, or convert everything once more (fresh)"
         )
     digest = hashlib.sha256("\n".join([str(table.schema), *wanted]).encode()).hexdigest()
@@ -82,19 +82,19 @@ def _register(destination: Destination, found: OpenCatalog, table: CommittedTabl
         others, last = _by_others(current)
         others = others or _unlike(known, set(present))
         if others:
-            _demand_columns(current, table)
+            _check_columns(current, table)
         if others and (last == digest or known == set(wanted)):
-            return {**_facts(identifier, current), "changed by others": others}
+            return {**_metadata(identifier, current), "changed by others": others}
         if others:
             before = _ours(root, table, others, foreign)
-            _demand_whole(before - set(wanted), present, table.name)
+            _check_whole(before - set(wanted), present, table.name)
     kept = set(wanted)
     added = [path for path in wanted if path not in before and path not in present]
     removed = [present[path][0] for path in before if path not in kept]
     # If no earlier file stays, nothing binds the table to its columns.
     anew = not others and len(removed) == len(present)
     if not anew:
-        _demand_columns(current, table)
+        _check_columns(current, table)
     marked = {MARK: digest, RUN: table.run}
     if added or removed:
         gone = [file.file_path.removeprefix(root) for file in removed]
@@ -114,14 +114,14 @@ def _register(destination: Destination, found: OpenCatalog, table: CommittedTabl
             files = [file for file in table.files if root + file.final in new]
             partition_of = partitions_of(transaction.table_metadata, table)
             add_data_files(transaction, files, root, destination, partition_of, marked)
-    found.keep()
+    handle.keep()
     table.committed()
     current = catalog.load_table(identifier)
     if others:
-        return {**_facts(identifier, current), "changed by others": others}
+        return {**_metadata(identifier, current), "changed by others": others}
     if table.schema is not None:
-        _demand_files(current, root, table)
-    return _facts(identifier, current)
+        _check_files(current, root, table)
+    return _metadata(identifier, current)
 
 
 def live(destination: Destination, name: TableName) -> set[str] | None:
@@ -144,8 +144,8 @@ def read_table(destination: Destination, name: TableName) -> LiveTable:
     """The table according to its metadata."""
     with _loaded(destination, name) as table:
         if table is None:
-            said = FILE if name.place is None else name.place.catalog
-            return LiveTable("gone", f"the catalog {said} does not have it")
+            label = FILE if name.place is None else name.place.catalog
+            return LiveTable("gone", f"the catalog {label} does not have it")
         columns = tuple(field.name for field in table.schema().fields)
         snapshot = table.current_snapshot()
         version = "no snapshot" if snapshot is None else f"snapshot {snapshot.snapshot_id}"
@@ -156,15 +156,15 @@ def read_table(destination: Destination, name: TableName) -> LiveTable:
 @contextlib.contextmanager
 def _loaded(destination: Destination, name: TableName) -> Iterator[Any]:
     """A table of the catalog, if there is one."""
-    with catalog_of(destination, name.place) as found:
+    with catalog_of(destination, name.place) as handle:
         table = None
-        if found.exists:
-            catalog = found.open()
+        if handle.exists:
+            catalog = handle.open()
             table = loaded(catalog, identifier_of(catalog, name))
         yield table
 
 
-def _demand_files(current: Any, root: str, table: CommittedTable) -> None:
+def _check_files(current: Any, root: str, table: CommittedTable) -> None:
     """Raises unless the table has exactly the verified rows of each file, in the partition of that file."""
     partition_of = partitions_of(current.metadata, table)
     spec_id = current.metadata.spec().spec_id
@@ -177,10 +177,10 @@ def _demand_files(current: Any, root: str, table: CommittedTable) -> None:
             )
         # Files that stay are in a partition of the spec that they came with.
         if entry is not None and entry.spec_id == spec_id:
-            found, expected = entry.partition, partition_of(file)
-            if found != expected:
+            actual, expected = entry.partition, partition_of(file)
+            if actual != expected:
                 raise ColdframeError(
-                    f"table {table.name}: Iceberg has {file.final} in partition {found}, expected {expected}"
+                    f"table {table.name}: Iceberg has {file.final} in partition {actual}, expected {expected}"
                 )
     if there:
         path, (_, rows) = next(iter(there.items()))
@@ -194,7 +194,7 @@ def _unlike(known: set[str], present: set[str]) -> str:
     return f"{len(present - known)} file(s) added, {len(known - present)} taken out"
 
 
-def _demand_whole(replaced: set[str], present: Mapping[str, tuple[Any, LiveFile]], name: str) -> None:
+def _check_whole(replaced: set[str], present: Mapping[str, tuple[Any, LiveFile]], name: str) -> None:
     """A SchemaError where others have rewritten files that are to be replaced, or deleted rows of them."""
     gone = sorted(replaced - present.keys())
     if gone:
@@ -210,7 +210,7 @@ def _demand_whole(replaced: set[str], present: Mapping[str, tuple[Any, LiveFile]
         )
 
 
-def _facts(identifier: Identifier, current: Any) -> Json:
+def _metadata(identifier: Identifier, current: Any) -> Json:
     snapshot = current.current_snapshot()
     return {
         "iceberg table": ".".join(identifier),
@@ -219,7 +219,7 @@ def _facts(identifier: Identifier, current: Any) -> Json:
     }
 
 
-def _demand_columns(current: Any, table: CommittedTable) -> None:
+def _check_columns(current: Any, table: CommittedTable) -> None:
     if table.schema is None:
         return
     gone = sorted({field.name for field in current.schema().fields} - set(table.schema.names))

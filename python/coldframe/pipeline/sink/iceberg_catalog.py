@@ -38,7 +38,7 @@ class OpenCatalog:
     exists: bool
     keep: Callable[[], None]
     """Publishes what was changed last."""
-    said: str
+    label: str
     """What it is called in messages."""
 
 

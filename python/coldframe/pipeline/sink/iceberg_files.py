@@ -24,7 +24,7 @@ from coldframe.pipeline.sink.iceberg_statistics import (
     FileStatistics,
     measured_columns,
     parquet_statistics,
-    stated_statistics,
+    reported_statistics,
 )
 
 _THREADS = 16
@@ -57,10 +57,10 @@ def add_data_files(
             footer = pq.read_metadata(reading(path, options))
             # What readers will find; it is compared with what was verified.
             rows = footer.num_rows
-            found = parquet_statistics(footer, file, columns)
+            statistics = parquet_statistics(footer, file, columns)
         else:
-            found = stated_statistics(_stated(path, options), file, columns)
-        return _data_file(file, f"{prefix}{file.final}", rows, partition_of(file), spec_id, found)
+            statistics = reported_statistics(_reported(path, options), file, columns)
+        return _data_file(file, f"{prefix}{file.final}", rows, partition_of(file), spec_id, statistics)
 
     with transaction.update_snapshot(snapshot_properties=dict(marked)).fast_append() as snapshot:
         for made in in_threads((functools.partial(entry, file) for file in files), _THREADS):
@@ -73,23 +73,23 @@ def write_format(names: Iterable[str]) -> dict[str, str]:
     return {_WRITE_FORMAT: endings.pop()} if len(endings) == 1 and endings != {"parquet"} else {}
 
 
-def _stated(path: str, storage_options: StorageOptions) -> Iterable[Mapping[str, Any]]:
+def _reported(path: str, storage_options: StorageOptions) -> Iterable[Mapping[str, Any]]:
     """What a file states of its columns; SchemaError where engines would read other values from it."""
-    found: list[Mapping[str, Any]] = coldframe.open(path, storage_options=storage_options).statistics()[
+    columns: list[Mapping[str, Any]] = coldframe.open(path, storage_options=storage_options).statistics()[
         "file"
     ]
-    for one in found:
-        days, seconds = one.get("min_days", 0), decimal.Decimal(one.get("min_seconds_utc") or 0)
+    for column in columns:
+        days, seconds = column.get("min_days", 0), decimal.Decimal(column.get("min_seconds_utc") or 0)
         if days < _REFORM or seconds < _REFORM * 86400:
             raise coldframe.SchemaError(
-                f"{path}: column {one['path']} has days before 1582-10-15: engines read other ones from "
+                f"{path}: column {column['path']} has days before 1582-10-15: engines read other ones from "
                 "files of this format in an Iceberg table. Migrate to files of Parquet"
             )
-    return found
+    return columns
 
 
 def _data_file(
-    file: DataFile, location: str, rows: int, partition: Any, spec_id: int, found: FileStatistics
+    file: DataFile, location: str, rows: int, partition: Any, spec_id: int, statistics: FileStatistics
 ) -> Any:
     from pyiceberg.manifest import DataFile as Entry
     from pyiceberg.manifest import DataFileContent, FileFormat
@@ -101,14 +101,14 @@ def _data_file(
         partition=partition,
         record_count=rows,
         file_size_in_bytes=file.bytes,
-        column_sizes=found.sizes,
-        value_counts=found.values,
-        null_value_counts=found.nulls,
-        nan_value_counts=found.nans,
-        lower_bounds=found.low,
-        upper_bounds=found.high,
+        column_sizes=statistics.sizes,
+        value_counts=statistics.values,
+        null_value_counts=statistics.nulls,
+        nan_value_counts=statistics.nans,
+        lower_bounds=statistics.low,
+        upper_bounds=statistics.high,
         key_metadata=None,
-        split_offsets=found.splits,
+        split_offsets=statistics.splits,
         equality_ids=None,
         sort_order_id=None,
         spec_id=spec_id,

@@ -25,7 +25,7 @@ _PLAIN = {
 _WITH_NUMBER = frozenset({"bucket", "truncate"})
 _CALL = re.compile(r"(\w+)\s*\(\s*(?:(\d+)\s*,\s*)?(.+?)\s*\)\Z")
 _ORDER = re.compile(r"(.+?)(?:\s+(asc|desc))?(?:\s+nulls\s+(first|last))?\Z", re.IGNORECASE)
-_MOST = (1 << 31) - 1
+_MAX_NUMBER = (1 << 31) - 1
 """Iceberg has the number of a transform as an int."""
 
 
@@ -70,14 +70,14 @@ class IcebergLayout:
     def renamed(self, name_of: Callable[[str], str]) -> IcebergLayout:
         """With other names for its columns."""
 
-        def term(one: Term) -> Term:
-            return replace(one, column=name_of(one.column))
+        def term(old: Term) -> Term:
+            return replace(old, column=name_of(old.column))
 
         partitions, sorts = self.partition_by, self.sort_by
         return replace(
             self,
             partition_by=None if partitions is None else tuple(map(term, partitions)),
-            sort_by=None if sorts is None else tuple(replace(one, term=term(one.term)) for one in sorts),
+            sort_by=None if sorts is None else tuple(replace(sort, term=term(sort.term)) for sort in sorts),
         )
 
 
@@ -103,7 +103,7 @@ def iceberg_layout(entry: object) -> IcebergLayout:
 def _texts(name: str, given: object) -> Sequence[str] | None:
     if given is None:
         return None
-    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
+    if not isinstance(given, list) or not all(isinstance(text, str) for text in given):
         raise SchemaError(f"iceberg: {name}: expected a list of texts, found {given!r}")
     return given
 
@@ -131,7 +131,7 @@ def _term(text: str) -> Term:
         )
     if name in _PLAIN and number is None:
         return Term(column, _PLAIN[name])
-    if name in _WITH_NUMBER and number is not None and 0 < int(number) <= _MOST:
+    if name in _WITH_NUMBER and number is not None and 0 < int(number) <= _MAX_NUMBER:
         return Term(column, f"{name}[{int(number)}]")
     raise SchemaError(
         "iceberg: expected years, months, days or hours(column), bucket(number, column), "

@@ -97,14 +97,14 @@ def _hidden(table: Any, deletes: _Deletes) -> dict[str, int]:
 
     def read(file: Any) -> pa.Table:
         with table.io.new_input(file.file_path).open() as opened:
-            found = pq.read_table(opened, columns=["file_path", "pos"])
-        return found.cast(pa.schema([("file_path", pa.string()), ("pos", pa.int64())]))
+            rows = pq.read_table(opened, columns=["file_path", "pos"])
+        return rows.cast(pa.schema([("file_path", pa.string()), ("pos", pa.int64())]))
 
     some: dict[str, list[pa.Array]] = defaultdict(list)
     calls = (functools.partial(read, file) for file in deletes.positional)
-    for found in in_threads(calls, _THREADS):
-        for path in pc.unique(found["file_path"]).to_pylist():
-            some[path].append(found.filter(pc.equal(found["file_path"], path))["pos"].combine_chunks())
+    for rows in in_threads(calls, _THREADS):
+        for path in pc.unique(rows["file_path"]).to_pylist():
+            some[path].append(rows.filter(pc.equal(rows["file_path"], path))["pos"].combine_chunks())
     return {path: len(pc.unique(pa.concat_arrays(positions))) for path, positions in some.items()}
 
 
@@ -115,13 +115,13 @@ def _partition_columns(table: Any, spec: Any) -> list[tuple[str, Callable[[Any],
     from pyiceberg.transforms import IdentityTransform
 
     schema = table.schema()
-    found: list[tuple[str, Callable[[Any], Any] | None]] = []
+    columns: list[tuple[str, Callable[[Any], Any] | None]] = []
     for part in spec.fields:
         column = schema.find_column_name(part.source_id)
         identity = isinstance(part.transform, IdentityTransform) and column is not None
         kind = schema.find_type(part.source_id) if identity else None
-        found.append((column or part.name, functools.partial(_value, kind) if identity else None))
-    return found
+        columns.append((column or part.name, functools.partial(_value, kind) if identity else None))
+    return columns
 
 
 def _value(kind: Any, stored: Any) -> Any:

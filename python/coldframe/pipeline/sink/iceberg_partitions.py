@@ -38,21 +38,21 @@ def settle_layout(layout: IcebergLayout, schema: pa.Schema, keys: Sequence[pa.Fi
             "format_version out, and have an engine upgrade the table"
         )
     if layout.sort_by is not None:
-        _demand_sorting()
+        _check_sorting()
     names = {name.lower(): name for name in schema.names}
 
     def name_of(given: str) -> str:
-        found = given if given in schema.names else names.get(given.lower())
-        if found is None:
+        name = given if given in schema.names else names.get(given.lower())
+        if name is None:
             raise SchemaError(f"iceberg: no column {given}; there are {', '.join(schema.names)}")
-        return found
+        return name
 
     layout = layout.renamed(name_of)
-    sorts = [one.term for one in layout.sort_by or ()]
+    sorts = [sort.term for sort in layout.sort_by or ()]
     for terms in (layout.partition_by or (), sorts):
-        _demand_distinct(terms)
+        _check_distinct(terms)
         for term in terms:
-            _demand_type(term, schema.field(term.column).type)
+            _check_type(term, schema.field(term.column).type)
     constant = {field.name for field in keys}
     for term in layout.partition_by or ():
         if _field_name(term) in schema.names and term.transform != "identity":
@@ -66,14 +66,14 @@ def settle_layout(layout: IcebergLayout, schema: pa.Schema, keys: Sequence[pa.Fi
     return layout
 
 
-def _demand_sorting() -> None:
+def _check_sorting() -> None:
     from pyiceberg.table import Transaction
 
     if not hasattr(Transaction, "update_sort_order"):
         raise unsupported("a sort order with this version of PyIceberg; pip install 'pyiceberg>=0.11'")
 
 
-def _demand_distinct(terms: Iterable[Term]) -> None:
+def _check_distinct(terms: Iterable[Term]) -> None:
     seen: dict[tuple[str, str], Term] = {}
     for term in terms:
         # Two units of time of one column are one too many to Iceberg.
@@ -83,10 +83,10 @@ def _demand_distinct(terms: Iterable[Term]) -> None:
             raise SchemaError(f"iceberg: {other} and {term}: one of them is enough")
 
 
-def _demand_type(term: Term, kind: pa.DataType) -> None:
-    found = iceberg_type(kind)
-    if not transform_of(term).can_transform(found):
-        raise SchemaError(f"iceberg: {term}: its column is {found}, which has no {term.transform}")
+def _check_type(term: Term, kind: pa.DataType) -> None:
+    type = iceberg_type(kind)
+    if not transform_of(term).can_transform(type):
+        raise SchemaError(f"iceberg: {term}: its column is {type}, which has no {term.transform}")
 
 
 def _field_name(term: Term) -> str:
@@ -100,7 +100,9 @@ def _field_name(term: Term) -> str:
 
 def terms_of(schema: Any, spec: Any) -> list[Term]:
     """The terms of a partition spec."""
-    return [Term(str(schema.find_column_name(one.source_id)), str(one.transform)) for one in spec.fields]
+    return [
+        Term(str(schema.find_column_name(field.source_id)), str(field.transform)) for field in spec.fields
+    ]
 
 
 def bring_layout(transaction: Any, table: CommittedTable, *, anew: bool) -> None:
@@ -112,9 +114,9 @@ def bring_layout(transaction: Any, table: CommittedTable, *, anew: bool) -> None
     if layout.sort_by is not None:
         _bring_order(transaction, layout.sort_by)
     if layout.file_bytes is not None:
-        stated = {FILE_SIZE: str(layout.file_bytes)}
-        if stated.items() - transaction.table_metadata.properties.items():
-            transaction.set_properties(stated)
+        properties = {FILE_SIZE: str(layout.file_bytes)}
+        if properties.items() - transaction.table_metadata.properties.items():
+            transaction.set_properties(properties)
 
 
 def _bring_partitions(transaction: Any, table: CommittedTable, *, anew: bool) -> None:
@@ -144,16 +146,16 @@ def _bring_partitions(transaction: Any, table: CommittedTable, *, anew: bool) ->
 def _bring_order(transaction: Any, sort_by: Sequence[SortTerm]) -> None:
     metadata = transaction.table_metadata
     schema, order = metadata.schema(), metadata.sort_order_by_id(metadata.default_sort_order_id)
-    have = [_sort_term(schema, one) for one in (order.fields if order is not None else ())]
+    have = [_sort_term(schema, sort) for sort in (order.fields if order is not None else ())]
     if have == list(sort_by):
         return
     from pyiceberg.table.sorting import NullOrder
 
     with transaction.update_sort_order() as update:
-        for one in sort_by:
-            add = update.desc if one.is_descending else update.asc
-            nulls = NullOrder.NULLS_FIRST if one.nulls_first else NullOrder.NULLS_LAST
-            add(one.term.column, transform_of(one.term), nulls)
+        for sort in sort_by:
+            add = update.desc if sort.is_descending else update.asc
+            nulls = NullOrder.NULLS_FIRST if sort.nulls_first else NullOrder.NULLS_LAST
+            add(sort.term.column, transform_of(sort.term), nulls)
 
 
 def _sort_term(schema: Any, field: Any) -> SortTerm:
@@ -197,9 +199,9 @@ def _of_directory(
     terms: Sequence[Term], keys: Mapping[str, pa.DataType], texts: Mapping[str, str | None]
 ) -> dict[Term, Any]:
     """The values that follow from the directory of a file."""
-    found: dict[Term, Any] = {}
+    values: dict[Term, Any] = {}
     for term in terms:
         if term.column in keys:
             column = pa.array([texts.get(term.column)], pa.string()).cast(keys[term.column])
-            found[term] = transformed(term, column)[0].as_py()
-    return found
+            values[term] = transformed(term, column)[0].as_py()
+    return values

@@ -68,8 +68,8 @@ def _set_columns(transaction: Any, current: Any, name: str, schema: pa.Schema, *
     wanted = {field.name: field for field in _pyarrow_to_schema_without_ids(pa.schema(schema)).fields}
     others = [field for field in before.fields if stay and field.name not in wanted]
     fields = [*others, *ids.assign(wanted.values(), ids.root)]
-    _demand_partitions(current, name, fields)
-    number = 1 + max(one.schema_id for one in metadata.schemas)
+    _check_partitions(current, name, fields)
+    number = 1 + max(version.schema_id for version in metadata.schemas)
     transaction.set_properties({_MAPPING: type(mapping)(root=ids.mapped(ids.root)).model_dump_json()})
     transaction._apply(
         (
@@ -80,7 +80,7 @@ def _set_columns(transaction: Any, current: Any, name: str, schema: pa.Schema, *
     )
 
 
-def _demand_partitions(current: Any, name: str, fields: list[Any]) -> None:
+def _check_partitions(current: Any, name: str, fields: list[Any]) -> None:
     """Older manifests have the partition's values in the type that the column had."""
     types = {field.field_id: field for field in fields}
     for part in current.spec().fields:
@@ -113,14 +113,14 @@ class _Ids:
         self.root = self._known(mapping)
 
     def _known(self, mapping: Any) -> dict[str, _Node]:
-        found: dict[str, _Node] = {}
-        for one in mapping:
-            if one.field_id is None:
+        nodes: dict[str, _Node] = {}
+        for field in mapping:
+            if field.field_id is None:
                 continue
-            for name in one.names:
-                node = found[name] = _Node(one.field_id)
-                node.inside = self._known(one.fields)
-        return found
+            for name in field.names:
+                node = nodes[name] = _Node(field.field_id)
+                node.inside = self._known(field.fields)
+        return nodes
 
     def mapped(self, names: dict[str, _Node]) -> list[Any]:
         """The mapping with all that has come since."""
@@ -135,12 +135,14 @@ class _Ids:
         """Fields with the ids that their names have."""
         from pyiceberg.types import NestedField
 
-        found = []
+        assigned = []
         for field in fields:
             node = self._node(names, field.name)
             kind = self._type(field.field_type, node.inside)
-            found.append(NestedField(node.number, field.name, kind, required=field.required, doc=field.doc))
-        return found
+            assigned.append(
+                NestedField(node.number, field.name, kind, required=field.required, doc=field.doc)
+            )
+        return assigned
 
     def _node(self, names: dict[str, _Node], name: str) -> _Node:
         if name not in names:

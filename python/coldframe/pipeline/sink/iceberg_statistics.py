@@ -32,8 +32,8 @@ from coldframe.pipeline.sink.parquet_footer import (
 
 _DEFAULT = "write.metadata.metrics.default"
 _OF_COLUMN = "write.metadata.metrics.column."
-_MOST = "write.metadata.metrics.max-inferred-column-defaults"
-_USUAL, _USUAL_MOST = "truncate(16)", 100
+_MAX_INFERRED = "write.metadata.metrics.max-inferred-column-defaults"
+_USUAL, _USUAL_MAX = "truncate(16)", 100
 
 
 @dataclass
@@ -65,45 +65,47 @@ class Measured:
 def measured_columns(schema: Any, properties: Mapping[str, str]) -> dict[Path, Measured]:
     """The columns of a table that have statistics."""
     usual = properties.get(_DEFAULT, _USUAL)
-    stated = properties.get(_MOST, "")
-    most = int(stated) if stated.isdigit() else _USUAL_MOST
-    found: dict[Path, Measured] = {}
-    for number, (path, one) in enumerate(_primitives(schema.fields)):
-        inferred = usual if number < most or _DEFAULT in properties else "none"
+    setting = properties.get(_MAX_INFERRED, "")
+    limit = int(setting) if setting.isdigit() else _USUAL_MAX
+    measured: dict[Path, Measured] = {}
+    for number, (path, column) in enumerate(_primitives(schema.fields)):
+        inferred = usual if number < limit or _DEFAULT in properties else "none"
         mode = properties.get(_OF_COLUMN + ".".join(path), inferred).strip().lower()
         if mode == "none":
             continue
         cut = re.fullmatch(r"truncate\((\d+)\)", mode)
-        found[path] = Measured(one.field_id, one.field_type, mode != "counts", int(cut[1]) if cut else None)
-    return found
+        measured[path] = Measured(
+            column.field_id, column.field_type, mode != "counts", int(cut[1]) if cut else None
+        )
+    return measured
 
 
 def _primitives(fields: Iterable[Any], above: Path = ()) -> Iterator[tuple[Path, Any]]:
-    for one in fields:
-        path = (*above, one.name)
-        if one.field_type.is_primitive:
-            yield path, one
-        elif one.field_type.is_struct:
-            yield from _primitives(one.field_type.fields, path)
+    for column in fields:
+        path = (*above, column.name)
+        if column.field_type.is_primitive:
+            yield path, column
+        elif column.field_type.is_struct:
+            yield from _primitives(column.field_type.fields, path)
 
 
 def parquet_statistics(
     footer: pq.FileMetaData, file: DataFile, columns: Mapping[Path, Measured]
 ) -> FileStatistics:
     """By the footer of a file of Parquet."""
-    found = FileStatistics(splits=_splits(footer))
+    statistics = FileStatistics(splits=_splits(footer))
     for path, leaf in leaves(footer.schema.to_arrow_schema()):
         column = columns.get(path)
         if column is None:
             continue
         groups = [footer.row_group(group).column(leaf.number) for group in range(footer.num_row_groups)]
-        found.sizes[column.id] = sum(group.total_compressed_size for group in groups)
-        found.values[column.id] = sum(group.num_values for group in groups)
+        statistics.sizes[column.id] = sum(group.total_compressed_size for group in groups)
+        statistics.values[column.id] = sum(group.num_values for group in groups)
         chunks = chunk_statistics(footer, leaf.number)
         if all(chunk is not None and chunk.has_null_count for chunk in chunks):
-            found.nulls[column.id] = sum(chunk.null_count for chunk in chunks)
+            statistics.nulls[column.id] = sum(chunk.null_count for chunk in chunks)
         if path[1:] == () and path[0] in file.nans:
-            found.nans[column.id] = file.nans[path[0]]
+            statistics.nans[column.id] = file.nans[path[0]]
         if not column.has_bounds:
             continue
         try:
@@ -114,8 +116,8 @@ def parquet_statistics(
         except UnknownBounds:
             continue
         if ends is not None:
-            _set_bounds(found, column, *ends)
-    return found
+            _set_bounds(statistics, column, *ends)
+    return statistics
 
 
 def _splits(footer: pq.FileMetaData) -> list[int]:
@@ -129,41 +131,41 @@ def _splits(footer: pq.FileMetaData) -> list[int]:
     return sorted(offsets)
 
 
-def stated_statistics(
-    stated: Iterable[Mapping[str, Any]], file: DataFile, columns: Mapping[Path, Measured]
+def reported_statistics(
+    reported: Iterable[Mapping[str, Any]], file: DataFile, columns: Mapping[Path, Measured]
 ) -> FileStatistics:
     """By what a file of our own formats states of its columns, as `File.statistics` gives it."""
-    found = FileStatistics()
+    statistics = FileStatistics()
     for name, count in file.nulls.items():
         if (column := columns.get((name,))) is not None:
-            found.nulls[column.id], found.values[column.id] = count, file.rows
+            statistics.nulls[column.id], statistics.values[column.id] = count, file.rows
             if name in file.nans:
-                found.nans[column.id] = file.nans[name]
+                statistics.nans[column.id] = file.nans[name]
             if column.has_bounds and (ends := file.floats.get(name)) is not None:
-                _set_bounds(found, column, *ends)
-    for one in stated:
-        column = columns.get((one["path"],))
+                _set_bounds(statistics, column, *ends)
+    for entry in reported:
+        column = columns.get((entry["path"],))
         if column is not None and column.has_bounds:
-            _set_bounds(found, column, *_ends(one, column.kind))
-    return found
+            _set_bounds(statistics, column, *_ends(entry, column.kind))
+    return statistics
 
 
-def _ends(stated: Mapping[str, Any], kind: Any) -> tuple[Any, Any]:
+def _ends(entry: Mapping[str, Any], kind: Any) -> tuple[Any, Any]:
     """The smallest and the largest value; None where they are unknown."""
     from pyiceberg.types import DateType, DecimalType, IntegerType, LongType, StringType, TimestampType
     from pyiceberg.types import TimestamptzType as WithZone
 
     if isinstance(kind, (IntegerType, LongType, StringType)):
-        return stated.get("min"), stated.get("max")
+        return entry.get("min"), entry.get("max")
     if isinstance(kind, DateType):
-        return stated.get("min_days"), stated.get("max_days")
+        return entry.get("min_days"), entry.get("max_days")
     if isinstance(kind, (TimestampType, WithZone)):
         return (
-            _microseconds(stated.get("min_seconds_utc"), decimal.ROUND_FLOOR),
-            _microseconds(stated.get("max_seconds_utc"), decimal.ROUND_CEILING),
+            _microseconds(entry.get("min_seconds_utc"), decimal.ROUND_FLOOR),
+            _microseconds(entry.get("max_seconds_utc"), decimal.ROUND_CEILING),
         )
     if isinstance(kind, DecimalType):
-        texts = (stated.get("min"), stated.get("max"))
+        texts = (entry.get("min"), entry.get("max"))
         low, high = (None if text is None else decimal.Decimal(text) for text in texts)
         return low, high
     return None, None
@@ -175,14 +177,14 @@ def _microseconds(seconds: str | None, rounding: str) -> int | None:
     return int((decimal.Decimal(seconds) * 1_000_000).to_integral_value(rounding=rounding))
 
 
-def _set_bounds(found: FileStatistics, column: Measured, low: Any, high: Any) -> None:
+def _set_bounds(statistics: FileStatistics, column: Measured, low: Any, high: Any) -> None:
     """Sets the bounds that are known, as Iceberg stores them."""
     from pyiceberg.conversions import to_bytes
 
     if (low := _lower(column, low)) is not None:
-        found.low[column.id] = to_bytes(column.kind, low)
+        statistics.low[column.id] = to_bytes(column.kind, low)
     if (high := _upper(column, high)) is not None:
-        found.high[column.id] = to_bytes(column.kind, high)
+        statistics.high[column.id] = to_bytes(column.kind, high)
 
 
 def _lower(column: Measured, value: Any) -> Any:

@@ -34,24 +34,24 @@ class CatalogCopy:
     def __init__(self, destination: Destination, path: str) -> None:
         self._store = open_store(destination.root, destination.storage_options)
         self._path = path
-        self._found: StoreEntry | None = self._store.stat(CATALOG)
-        if self._found is not None:
+        self._entry: StoreEntry | None = self._store.stat(CATALOG)
+        if self._entry is not None:
             with open(path, "wb") as copy:
                 copy.write(self._store.read(CATALOG))
 
     @property
     def exists(self) -> bool:
         """Whether the destination has a catalog."""
-        return self._found is not None
+        return self._entry is not None
 
     def put_back(self) -> None:
         """Publishes the copy to the destination."""
         with open(self._path, "rb") as copy:
             content = copy.read()
-        if self._found is None:
-            self._found = self._store.put(CATALOG, content)
+        if self._entry is None:
+            self._entry = self._store.put(CATALOG, content)
         else:
-            self._found = self._store.put(CATALOG, content, mode="over", etag=self._found.etag)
+            self._entry = self._store.put(CATALOG, content, mode="over", etag=self._entry.etag)
 
 
 @contextlib.contextmanager
@@ -164,12 +164,12 @@ class _Stream:
 
 
 def _is_file(store: Store) -> bool:
-    found = store.stat()
-    return found is not None and not found.is_folder
+    entry = store.stat()
+    return entry is not None and not entry.is_folder
 
 
 def _size(store: Store, location: str) -> int:
-    found = store.stat()
-    if found is None or found.is_folder:
+    entry = store.stat()
+    if entry is None or entry.is_folder:
         raise ColdframeError(f"{location}: no such file")
-    return found.size
+    return entry.size

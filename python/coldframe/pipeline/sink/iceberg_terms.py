@@ -48,7 +48,7 @@ def transformed(term: Term, column: pa.Array) -> pa.Array:
     if name == "truncate" and pa.types.is_binary(column.type):
         return pc.binary_slice(column, 0, int(number))
     if name in ("bucket", "truncate"):
-        return _one_by_one(term, column)
+        return _by_pyiceberg(term, column)
     return _since_1970(name, column)
 
 
@@ -83,9 +83,9 @@ def _as_int(column: pa.Array) -> pa.Array:
 def _divided_down(values: pa.Array, by: int) -> pa.Array:
     """The quotient, rounded down; Arrow rounds towards zero."""
     divisor = pa.scalar(by, values.type)
-    found = pc.divide(values, divisor)
-    is_below = pc.and_(pc.less(values, 0), pc.not_equal(pc.multiply(found, divisor), values))
-    return pc.if_else(is_below, pc.subtract(found, pa.scalar(1, values.type)), found)
+    quotient = pc.divide(values, divisor)
+    is_below = pc.and_(pc.less(values, 0), pc.not_equal(pc.multiply(quotient, divisor), values))
+    return pc.if_else(is_below, pc.subtract(quotient, pa.scalar(1, values.type)), quotient)
 
 
 def _rounded_down(values: pa.Array, width: int) -> pa.Array:
@@ -94,7 +94,7 @@ def _rounded_down(values: pa.Array, width: int) -> pa.Array:
 
 
 def _is_hashed_as_long(kind: pa.DataType) -> bool:
-    return any(is_one(kind) for is_one in (pa.types.is_integer, pa.types.is_date, pa.types.is_timestamp))
+    return any(matches(kind) for matches in (pa.types.is_integer, pa.types.is_date, pa.types.is_timestamp))
 
 
 def _buckets(values: pa.Array, count: int) -> pa.Array:
@@ -127,7 +127,7 @@ def _rotated(values: pa.Array, by: int) -> pa.Array:
     return pc.bit_wise_or(pc.shift_left(values, _u32(by)), pc.shift_right(values, _u32(32 - by)))
 
 
-def _one_by_one(term: Term, column: pa.Array) -> pa.Array:
+def _by_pyiceberg(term: Term, column: pa.Array) -> pa.Array:
     """By PyIceberg, each value once."""
     encoded = column.dictionary_encode()
     kind = iceberg_type(column.type)

@@ -45,7 +45,7 @@ class Converted(TypedDict):
     observed: RawObserved
 
 
-Demand: TypeAlias = Callable[[pa.RecordBatch], None]
+Check: TypeAlias = Callable[[pa.RecordBatch], None]
 """Raises where rows are not what they should be."""
 
 
@@ -70,7 +70,7 @@ class Sink(Protocol):
         shape: RawShape,
         path: str,
         storage_options: StorageOptions = None,
-        most_bytes: int = 0,
+        max_bytes: int = 0,
         divide: Divide | None = None,
     ) -> Converted:
         """Writes the rows of a part of a source, as `_coldframe.convert` does: files that are on disk, or in
@@ -90,7 +90,7 @@ class Sink(Protocol):
         storage_options: StorageOptions = None,
         *,
         rows_only: bool = False,
-        demand: Demand | None = None,
+        check: Check | None = None,
     ) -> RawFingerprint:
         """The fingerprint of what the file gives back, in the types of `schema` or in the file's own.
 
@@ -132,8 +132,8 @@ class _WrittenByCore:
             most_bytes=most_bytes or None,
             **({} if divide is None else {"divide": (divide.columns, divide)}),
         )
-        found: Converted = converted
-        return found
+        result: Converted = converted
+        return result
 
     def begin(self, schema: pa.Schema, path: str, storage_options: StorageOptions = None) -> RawTarget:
         """See `Sink.begin`."""
@@ -154,16 +154,16 @@ class _WrittenByCore:
         storage_options: StorageOptions = None,
         *,
         rows_only: bool = False,
-        demand: Demand | None = None,
+        check: Check | None = None,
     ) -> RawFingerprint:
         """See `Sink.read`."""
-        found_schema, batches = self.open(path, storage_options)
-        found = RawFingerprint(found_schema if schema is None else schema, rows_only=rows_only)
+        file_schema, batches = self.open(path, storage_options)
+        fingerprint = RawFingerprint(file_schema if schema is None else schema, rows_only=rows_only)
         for batch in batches:
-            if demand is not None:
-                demand(batch)
-            found.add(batch)
-        return found
+            if check is not None:
+                check(batch)
+            fingerprint.add(batch)
+        return fingerprint
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from coldframe.hive.definition import in_hive
 from coldframe.hive.group import columns_of
 from coldframe.hive.metadata import are_folders_of
 from coldframe.hive.write_ids import OPTION
-from coldframe.pipeline.file_access import root_of, with_one_name
+from coldframe.pipeline.file_access import canonical_root, root_of
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.records import Listing, SourceFile, Unread
 from coldframe.pipeline.scheduling import Scheduler, in_threads
@@ -55,11 +55,11 @@ _AT_ONCE = 16
 
 def check_apart(source: DefinedSource, goal: str) -> None:
     """Raises SchemaError where the target and a location of the source contain each other."""
-    target = with_one_name(goal) + "/"
+    target = canonical_root(goal) + "/"
     for table in source.tables:
         for location in {table.location or "", *(part.location for part in table.parts)} - {""}:
-            one = with_one_name(root_of(location)) + "/"
-            if one.startswith(target) or target.startswith(one):
+            place = canonical_root(root_of(location)) + "/"
+            if place.startswith(target) or target.startswith(place):
                 raise SchemaError(f"{table.name} at {location} and target {goal} must not contain each other")
 
 
@@ -70,16 +70,16 @@ def look_at_defined(
     inventory = new_inventory(source.uri, options.source_storage_options)
     untaken = (part.place for table in source.tables for part in table.parts if not part.is_taken)
     inventory.not_meant = frozenset(source.not_meant).union(untaken)
-    handled = Counter(table.location for table in source.tables if table.is_handled)
+    sharing = Counter(table.location for table in source.tables if table.is_handled)
     looks = [
-        _Look(table, source.claims, options, inventory, max(handled[table.location], 1))
+        _Look(table, source.claims, options, inventory, max(sharing[table.location], 1))
         for table in source.tables
     ]
     for look in looks:
         look.run(scheduler)
-    inventory.unread.sort(key=lambda one: one.relative)
+    inventory.unread.sort(key=lambda place: place.relative)
     findings = {look.table.name: list(look.findings) for look in looks}
-    return inventory, sorted((look.made for look in looks), key=lambda one: one.name), findings
+    return inventory, sorted((look.made for look in looks), key=lambda place: place.name), findings
 
 
 def place_in(place: str, below: str, keys: int = 0) -> str:
@@ -87,7 +87,7 @@ def place_in(place: str, below: str, keys: int = 0) -> str:
     values; no other one does.
     """
     *folders, name = below.split("/")
-    others = (one.replace("%", "%25").replace("=", "%3D") for one in folders[keys:])
+    others = (folder.replace("%", "%25").replace("=", "%3D") for folder in folders[keys:])
     return "/".join((place, *folders[:keys], *others, name))
 
 
@@ -167,16 +167,16 @@ class _Look:
         """Walks the table's directory, and partitions that are not found there."""
         own, elsewhere = self._roots()
         for around in own:
-            for found in self._walked(around, scheduler):
-                self._take(around, found)
+            for listing in self._walked(around, scheduler):
+                self._take(around, listing)
 
         def listings(around: _Around) -> tuple[_Around, list[Listing]]:
             return around, list(self._walked(around, None))
 
-        calls = ((lambda one=one: listings(one)) for one in elsewhere)
+        calls = ((lambda around=around: listings(around)) for around in elsewhere)
         for around, some in in_threads(calls, _AT_ONCE):
-            for found in some:
-                self._take(around, found)
+            for listing in some:
+                self._take(around, listing)
         whole = [part for part in self.table.parts if part.by_spark]
         looks = (functools.partial(self._whole, part) for part in whole)
         for part, directory in zip(whole, in_threads(looks, _AT_ONCE), strict=True):
@@ -212,9 +212,9 @@ class _Look:
                 # The comparison with the metastore tells it.
                 return
             elif is_whole and (whole := whole_folder(location, of_several=self.table.is_handled)) is not None:
-                found = Listing()
-                found.add(whole)
-                yield found
+                listing = Listing()
+                listing.add(whole)
+                yield listing
             else:
                 yield from walked(location, around)
         except NotFoundError:
@@ -228,25 +228,27 @@ class _Look:
             part.location, options_for(part.location, self._options.source_storage_options)
         )
 
-    def _take_whole(self, part: Part, found: Directory | Unread | None) -> None:
+    def _take_whole(self, part: Part, directory: Directory | Unread | None) -> None:
         place = place_in(part.place, WHOLE)
-        if found is None:
+        if directory is None:
             return
-        if isinstance(found, Unread):
-            self._inventory.unread.append(Unread(place, f"{part.location}: {found.reason}"))
+        if isinstance(directory, Unread):
+            self._inventory.unread.append(Unread(place, f"{part.location}: {directory.reason}"))
             self._unread.append(part.location)
             return
-        self._inventory.hide([f"{part.location}/{name}" for name in found.hidden])
+        self._inventory.hide([f"{part.location}/{name}" for name in directory.hidden])
         if not self._options.selection.takes(place):
             self._inventory.left_out.append(place)
-        elif found.file is not None:
-            file = replace(found.file, format=part.format)
-            self._add(part, "", file, self._refused(part.format, found.refusal) if found.refusal else None)
+        elif directory.file is not None:
+            file = replace(directory.file, format=part.format)
+            self._add(
+                part, "", file, self._refused(part.format, directory.refusal) if directory.refusal else None
+            )
 
-    def _take(self, around: _Around, found: Listing) -> None:
+    def _take(self, around: _Around, listing: Listing) -> None:
         inventory = self._inventory
-        inventory.hide([f"{around.root}/{name}" for name in found.hidden_names], found.hidden)
-        for unread in found.unread:
+        inventory.hide([f"{around.root}/{name}" for name in listing.hidden_names], listing.hidden)
+        for unread in listing.unread:
             part, below, is_foreign = around.find(unread.relative)
             where = around.root if unread.relative == ROOT else f"{around.root}/{unread.relative}"
             # A link that is not followed may be the location of a partition, which is walked by itself.
@@ -256,7 +258,7 @@ class _Look:
                 place = self.table.place if part is None else _folder_in(part, below)
                 inventory.unread.append(Unread(place, f"{where}: {unread.reason}"))
                 self._unread.append(where)
-        for relative in found.left_out:
+        for relative in listing.left_out:
             part, below, is_foreign = around.find(relative)
             if is_foreign or (part is not None and not part.is_walked):
                 continue
@@ -266,7 +268,7 @@ class _Look:
             else:
                 self._count += 1
                 self._strange = self._strange or [f"{around.root}/{relative}"]
-        for file in found.files:
+        for file in listing.files:
             part, below, _ = around.find(file.relative)
             if part is not None:
                 self._add(part, below, file)
@@ -333,7 +335,7 @@ class _Look:
 
 def _has_later_writes(file: SourceFile, known: str) -> bool:
     try:
-        found = contents(
+        items = contents(
             file.path,
             format=file.format or "",
             storage_options=text_options(file.storage_options),
@@ -342,7 +344,7 @@ def _has_later_writes(file: SourceFile, known: str) -> bool:
     except (ColdframeError, OSError):
         # Reading meets it again, and reports it.
         return True
-    return any(one["kind"] == "later writes" for one in found)
+    return any(item["kind"] == "later writes" for item in items)
 
 
 def _called(reading: Reading) -> str:

@@ -32,7 +32,7 @@ def why_not_read(table: Definition, partition: PartitionDefinition, format: str)
     if format in TYPELESS:
         if not partition.storage.serde:
             return "it states no SerDe"
-        names = [one.name.lower() for one in _columns(table, partition.storage)]
+        names = [column.name.lower() for column in _columns(table, partition.storage)]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             return f"by position, two of its columns are the table's {', '.join(twice)}"
@@ -42,7 +42,7 @@ def why_not_read(table: Definition, partition: PartitionDefinition, format: str)
 def _columns(table: Definition, storage: Storage) -> tuple[Column, ...]:
     """The columns of files without names: the partition's under the table's names, then the table's."""
     of_table, own = table.storage.columns, storage.columns
-    shared = [replace(one, name=named.name) for one, named in zip(own, of_table, strict=False)]
+    shared = [replace(column, name=named.name) for column, named in zip(own, of_table, strict=False)]
     return (*shared, *own[len(of_table) :], *of_table[len(own) :])
 
 
@@ -69,14 +69,14 @@ class Readings:
         """As `of`, of directories that are read as one; of tables that are not transactional none is."""
         if not self.table.is_transactional:
             return {}
-        found = {}
+        numbers = {}
         for format, number in self.of(storage, declared).items():
             reading = self.all[number]
             if self.writes is not None and not self.writes.all_count and not reading.refusal:
                 only = {OPTION: self.writes.text(self.table.full_name)}
                 number = self._number(replace(reading, options={**reading.options, **only}))
-            found[format] = number
-        return found
+            numbers[format] = number
+        return numbers
 
     def by_spark(self, partition: PartitionDefinition, declared: str) -> dict[str, int]:
         """As `of_directories`, of a partition that Spark reads."""
@@ -93,7 +93,7 @@ class Readings:
         if format not in TYPELESS:
             # The file has names and types; the table's say more where the file's say little.
             columns = self.table.storage
-            names = tuple(one.name for one in columns.columns)
+            names = tuple(column.name for column in columns.columns)
             if self.table.is_by_position:
                 # What the table says of a name may be about another column of the file.
                 return Reading(format, {}, names, by_position=True, is_only=False)

@@ -74,7 +74,8 @@ class Findings:
 def metastore_lines(findings: Findings, indent: str = "") -> list[str]:
     """The first findings as lines for a terminal."""
     lines = [
-        f"{indent}{'not as the metastore has it' if one.is_wrong else 'note'}: {one}" for one in findings
+        f"{indent}{'not as the metastore has it' if finding.is_wrong else 'note'}: {finding}"
+        for finding in findings
     ]
     more = len(findings) - MAX_LINES
     return lines[:MAX_LINES] + ([f"{indent}and {more:,} more in report.json"] if more > 0 else [])

@@ -56,8 +56,8 @@ def why_not_by_spark(table: Definition, partition: PartitionDefinition) -> str |
         return "a transactional table: which of its rows count only Hive knows"
     if not storage.serde:
         return "it states no SerDe"
-    if kind == _TEXT and (found := next((name for name in _HIVES_OWN if name in properties), None)):
-        return f"Spark does not heed its property {found}"
+    if kind == _TEXT and (setting := next((name for name in _HIVES_OWN if name in properties), None)):
+        return f"Spark does not heed its property {setting}"
     types = ", ".join(column.type.lower() for column in _columns(table, storage))
     if "uniontype<" in types:
         return "Spark has no type for unions"
@@ -76,7 +76,7 @@ def why_not_by_spark(table: Definition, partition: PartitionDefinition) -> str |
 
 def definition_for_spark(table: Definition, partition: PartitionDefinition) -> PartitionDefinition:
     """All that decides how files are read, and nothing else: without a place, values and statistics."""
-    columns = tuple(replace(one, comment=None) for one in _columns(table, partition.storage))
+    columns = tuple(replace(column, comment=None) for column in _columns(table, partition.storage))
     storage = replace(partition.storage, columns=columns, location=None)
     kept = {
         key: value

@@ -38,16 +38,16 @@ def identity_of(path: str, storage_options: StorageOptions = None) -> str:
     """The current identity of `path`; raises OSError if it cannot be determined."""
     if is_remote(path):
         return _stored(path, storage_options)
-    found = os.stat(path)
+    status = os.stat(path)
     if not os.path.isdir(path):
-        return identity_of_file(found)
+        return identity_of_file(status)
     digest = hashlib.sha256()
     for folder, folders, names in os.walk(path):
         folders.sort()
         for name in sorted(names):
-            one = os.path.join(folder, name)
+            file = os.path.join(folder, name)
             digest.update(
-                f"{os.path.relpath(one, path)}\0{identity_of_file(os.stat(one))}\n".encode(errors="replace")
+                f"{os.path.relpath(file, path)}\0{identity_of_file(os.stat(file))}\n".encode(errors="replace")
             )
     return digest.hexdigest()
 
@@ -135,22 +135,22 @@ def of_entry(entry: FileEntry) -> str:
 def of_entries(entries: Iterable[tuple[str, FileEntry]]) -> str:
     """The identity of a folder: of the files below it and their relative paths."""
     digest = hashlib.sha256()
-    for relative, entry in sorted(entries, key=lambda one: one[0]):
+    for relative, entry in sorted(entries, key=lambda item: item[0]):
         digest.update(f"{relative}\0{of_entry(entry)}\n".encode(errors="replace"))
     return digest.hexdigest()
 
 
 def _stored(path: str, storage_options: StorageOptions) -> str:
     store = open_store(path, storage_options)
-    found = store.stat()
-    if found is None:
+    entry = store.stat()
+    if entry is None:
         raise FileNotFoundError(path)
-    if not found.is_folder:
-        return of_entry(found)
+    if not entry.is_folder:
+        return of_entry(entry)
     below = store.list("", recursive=True)
-    return of_entries((one.path, one) for some in below for one in some)
+    return of_entries((file.path, file) for some in below for file in some)
 
 
-def identity_of_file(found: os.stat_result) -> str:
+def identity_of_file(status: os.stat_result) -> str:
     """The identity of a file, of which this was found."""
-    return f"{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}:{found.st_ino}"
+    return f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_ino}"

@@ -46,7 +46,7 @@ def name_tables(
         )
     _give_paths([table for table in tables if not table.path], paths)
     _give_names(tables, names)
-    _demand_distinct(tables)
+    _check_distinct(tables)
 
 
 def _remembered(tables: Sequence[Table], state: State) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
@@ -120,7 +120,7 @@ def _give_names(tables: Sequence[Table], taken: set[str]) -> None:
         taken.add(table.name)
 
 
-def _demand_distinct(tables: Sequence[Table]) -> None:
+def _check_distinct(tables: Sequence[Table]) -> None:
     for path in (path for path, count in Counter(table.path for table in tables).items() if count > 1):
         both = sorted(table.called for table in tables if table.path == path)
         raise SchemaError(f"tables {' and '.join(both)} would both lie in {path}: give them different paths")

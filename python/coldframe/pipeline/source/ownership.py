@@ -24,10 +24,10 @@ Key = tuple[str, ...]
 
 def key_of(location: str) -> Key:
     """By what a readable location is known; links of this machine are followed."""
-    found = Location.of(location)
-    if found.is_local:
-        found = Location.of(os.path.realpath("/" + "/".join(found.names)))
-    return found.key
+    place = Location.of(location)
+    if place.is_local:
+        place = Location.of(os.path.realpath("/" + "/".join(place.names)))
+    return place.key
 
 
 @dataclass
@@ -39,8 +39,8 @@ class Claims:
 
     def add(self, location: str, table: str) -> None:
         """Notes that a table has files at and below a readable location."""
-        one = table, Location.of(location)
-        self._at.setdefault(key_of(location), []).append(one)
+        owner = table, Location.of(location)
+        self._at.setdefault(key_of(location), []).append(owner)
         self._sorted.clear()
 
     def others(self, location: str, table: str) -> Iterator[str]:
@@ -59,13 +59,13 @@ class Claims:
     def _below(self, key: Key, place: Location) -> Iterator[str]:
         if not self._sorted:
             self._sorted = sorted(
-                ((key, name, one) for key, some in self._at.items() for name, one in some),
-                key=lambda one: one[:2],
+                ((key, name, owner) for key, some in self._at.items() for name, owner in some),
+                key=lambda owner: owner[:2],
             )
-        at = bisect.bisect_left(self._sorted, (key, ""), key=lambda one: one[:2])
-        while at < len(self._sorted) and (found := self._sorted[at])[0][: len(key)] == key:
-            if found[0] != key and found[2].is_on(place):
-                yield found[1]
+        at = bisect.bisect_left(self._sorted, (key, ""), key=lambda owner: owner[:2])
+        while at < len(self._sorted) and (entry := self._sorted[at])[0][: len(key)] == key:
+            if entry[0] != key and entry[2].is_on(place):
+                yield entry[1]
             at += 1
 
     def at(self, key: Key) -> list[str]:

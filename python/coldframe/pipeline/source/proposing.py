@@ -55,7 +55,7 @@ def _suggestion(table: Table, *, shared: bool) -> str:
     if serde is None:
         lines.append('serde = "?"   # "text" or "binary": the first rows do not tell')
     else:
-        other = next(one for one in _SERDES if one != serde)
+        other = next(name for name in _SERDES if name != serde)
         lines.append(f'serde = "{serde}"   # by the first rows; or "{other}"')
     lines += shown
     names = [field.name for field in table.partition_fields]
@@ -74,14 +74,14 @@ def _readings(file: SourceFile, schema: str) -> list[str]:
     for serde in _SERDES:
         # Bytes that are not text are an error of that reading.
         with contextlib.suppress(ColdframeError):
-            found = _open(file, schema=schema, serde=serde).read(limit=_ROWS, on_error="null")
-            rows[serde] = found.to_pylist()
+            batch = _open(file, schema=schema, serde=serde).read(limit=_ROWS, on_error="null")
+            rows[serde] = batch.to_pylist()
     pairs = list(zip(*(rows.get(serde, []) for serde in _SERDES), strict=False))
-    at = next((number for number, (one, other) in enumerate(pairs) if one != other), 0)
+    at = next((number for number, (first, other) in enumerate(pairs) if first != other), 0)
     return [
-        f"# row {at + 1:,} as {serde}: {_cut(repr(tuple(found[at].values())))}"
-        for serde, found in rows.items()
-        if len(found) > at
+        f"# row {at + 1:,} as {serde}: {_cut(repr(tuple(batch[at].values())))}"
+        for serde, batch in rows.items()
+        if len(batch) > at
     ]
 
 

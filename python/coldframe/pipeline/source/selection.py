@@ -52,7 +52,9 @@ class Selection:
 
 def select(include: Sequence[str], exclude: Sequence[str]) -> Selection:
     """Builds the selection."""
-    return Selection(tuple(one.strip("/") for one in include), tuple(one.strip("/") for one in exclude))
+    return Selection(
+        tuple(pattern.strip("/") for pattern in include), tuple(pattern.strip("/") for pattern in exclude)
+    )
 
 
 def _matches(pattern: str, relative: str) -> bool:

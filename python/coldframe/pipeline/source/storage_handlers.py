@@ -20,7 +20,7 @@ from coldframe.hive.locations import Locations
 from coldframe.pipeline.source.inventory import SEVERAL
 from coldframe.pipeline.source.reading import Reading
 
-__all__ = ["Handled", "advice", "handled"]
+__all__ = ["HandledTable", "advice", "handled_table"]
 
 _BYTES = {
     "int": "int",
@@ -35,7 +35,7 @@ _TEXTS = ("string", "varchar", "char")
 
 
 @dataclass(frozen=True)
-class Handled:
+class HandledTable:
     """A table of another system."""
 
     root: str
@@ -43,7 +43,7 @@ class Handled:
     reading: Reading
 
 
-def handled(table: Definition, locations: Locations) -> Handled | None:
+def handled_table(table: Definition, locations: Locations) -> HandledTable | None:
     """The table behind a storage handler; None unless a location for that system's files was given.
 
     Raises SchemaError for columns that cannot be mapped.
@@ -58,11 +58,11 @@ def handled(table: Definition, locations: Locations) -> Handled | None:
     name = known.get(f"{format}.table.name") or known.get(f"{format}.table_name") or table.full_name
     mapping = known.get(f"{format}.columns.mapping")
     if mapping is None:
-        return Handled(root, Reading(format, {"table": name}, is_only=False))
+        return HandledTable(root, Reading(format, {"table": name}, is_only=False))
     is_binary = known.get(f"{format}.table.default.storage.type", "string").lower().startswith("b")
     wanted, names = _mapped(table.storage.columns, mapping, is_binary=is_binary)
     options = {"table": name, "view": "pivot", "columns": wanted}
-    return Handled(root, Reading(format, options, renamed=names, is_only=False))
+    return HandledTable(root, Reading(format, options, renamed=names, is_only=False))
 
 
 def advice(table: Definition) -> str:

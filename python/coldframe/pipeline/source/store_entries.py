@@ -48,9 +48,9 @@ class Shelf(Scratch):
         with self._turn:
             return super().get(number, key)
 
-    def page(self, number: int, after: bytes | None, most: int = PAGE) -> list[tuple[bytes, bytes]]:
+    def page(self, number: int, after: bytes | None, limit: int = PAGE) -> list[tuple[bytes, bytes]]:
         with self._turn:
-            return super().page(number, after, most)
+            return super().page(number, after, limit)
 
 
 class FolderFiles:

@@ -41,7 +41,7 @@ from coldframe.sources import Source, open_store
 
 _T = TypeVar("_T")
 
-FILES_HERE = 2000
+DRIVER_FILES = 2000
 """Files that the driver looks into by itself; of more the scheduler does;"""
 FILES_A_TASK = 200
 """so many at once."""
@@ -76,10 +76,10 @@ class LookTask:
 
     def run(self) -> Listing:
         """Examines each file."""
-        found = Listing()
+        listing = Listing()
         for url, entry in self.files:
-            found.add(_look(url, entry, self.storage_options))
-        return found
+            listing.add(_look(url, entry, self.storage_options))
+        return listing
 
     def given_up(self, reason: str) -> Listing:
         """The outcome if no worker came back."""
@@ -105,15 +105,15 @@ def take_listed(
     tree = _list_flat(store) if is_flat(root) else _list_folders(store, selection)
     inventory = new_inventory(root, storage_options)
     inventory.unread = tree.unread
-    one = None if any(path in tree.folders for path in named if path != ".") else _one_source(tree)
-    if one is not None:
-        found = _look_at_folder(tree, "", storage_options)
-        inventory.files.append(replace(found, relative=".", format=one))
+    format = None if any(path in tree.folders for path in named if path != ".") else _source_format(tree)
+    if format is not None:
+        folder = _look_at_folder(tree, "", storage_options)
+        inventory.files.append(replace(folder, relative=".", format=format))
         return inventory
 
     for examined in _examined(tree, selection, storage_options, scheduler):
         inventory.take(examined)
-    inventory.unread.sort(key=lambda one: one.relative)
+    inventory.unread.sort(key=lambda format: format.relative)
     return inventory
 
 
@@ -152,7 +152,7 @@ def _examined(
     """The contents of a tree, each selected file examined."""
     doer: Scheduler = Threads(THREADS)
     size = 1
-    if scheduler is not None and tree.count > FILES_HERE:
+    if scheduler is not None and tree.count > DRIVER_FILES:
         doer, size = scheduler, FILES_A_TASK
     passed = Listing()
 
@@ -210,10 +210,10 @@ def _list_folders(store: Store, selection: Selecting) -> _Tree:
     return tree
 
 
-def _one_source(tree: _Tree) -> str | None:
+def _source_format(tree: _Tree) -> str | None:
     """The format of a root that is the data of one server, or of several side by side."""
-    if (found := tree.detect("")) in SEVERAL:
-        return found
+    if (format := tree.detect("")) in SEVERAL:
+        return format
     root = tree.folders[""]
     files = [name for name in root.files if not is_hidden(name) and name != TABLES_FILE]
     folders = [name for name in root.folders if not is_hidden(name)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from coldframe._coldframe import SchemaError
-from coldframe.pipeline.file_access import StorageOptions, exists, root_of, with_one_name
+from coldframe.pipeline.file_access import StorageOptions, canonical_root, exists, root_of
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.scheduling import Scheduler
 from coldframe.pipeline.source.defined import DefinedSource
@@ -51,8 +51,8 @@ class Survey:
 def roots_of(src: str | os.PathLike[str], dst: str | os.PathLike[str]) -> tuple[str, str]:
     """The two roots: absolute paths, or URLs without a slash at their end."""
     source, goal = root_of(src), root_of(dst)
-    one, other = (with_one_name(root) + "/" for root in (source, goal))
-    if one.startswith(other) or other.startswith(one):
+    first, second = (canonical_root(root) + "/" for root in (source, goal))
+    if first.startswith(second) or second.startswith(first):
         raise SchemaError(f"source {source} and target {goal} must not contain each other")
     return source, goal
 
@@ -71,14 +71,14 @@ def look(
         inventory = take_listed(source, named, options.selection, storage_options, scheduler=scheduler)
     else:
         inventory = take_inventory(source, named, options.selection, scheduler=scheduler)
-    found = find_tables(inventory, specs)
+    source_tables = find_tables(inventory, specs)
     if not options.untyped:
-        check_schemas(found, tables_file=tables_file)
-    return inventory, found
+        check_schemas(source_tables, tables_file=tables_file)
+    return inventory, source_tables
 
 
 def lay_out(
-    found: Sequence[Table],
+    source_tables: Sequence[Table],
     inventory: Inventory,
     tables: str | os.PathLike[str] | Sequence[TableSpec] | None,
     options: Options,
@@ -90,7 +90,7 @@ def lay_out(
     if tables is None:
         return
     specs, _ = _specs(tables, "", options.source_storage_options)
-    by_name = {name.lower(): table for table in found for name in (table.name, table.place)}
+    by_name = {name.lower(): table for table in source_tables for name in (table.name, table.place)}
     for spec in specs:
         if spec.layout is None or spec.options or spec.partitions or spec.format is not None:
             raise SchemaError(

@@ -213,10 +213,10 @@ def _place_others(inventory: Inventory, tables: list[Table], entries: _Entries) 
 
     unknown: dict[int, tuple[Table, list[SourceFile]]] = {}
     for file in inventory.unknown:
-        if (found := table_of(file)) is None:
+        if (owner := table_of(file)) is None:
             inventory.stray.append(file.relative)
         else:
-            unknown.setdefault(id(found), (found, []))[1].append(file)
+            unknown.setdefault(id(owner), (owner, []))[1].append(file)
     for table, files in unknown.values():
         foreign = _of_other_kinds(table, files, entries)
         for file in files:
@@ -225,8 +225,8 @@ def _place_others(inventory: Inventory, tables: list[Table], entries: _Entries) 
             else:
                 table.damaged.append(file)
     for file in inventory.empty:
-        if (found := table_of(file)) is not None:
-            found.empty.append(file)
+        if (owner := table_of(file)) is not None:
+            owner.empty.append(file)
     return list(lonely.values())
 
 
@@ -239,11 +239,11 @@ def _of_other_kinds(table: Table, unknown: list[SourceFile], entries: _Entries) 
     if not listed or not len(table.files):
         return set()
     files = [*table.files, *listed]
-    found: list[tuple[str, list[tuple[str, str]], tuple[int, int | None, str | None] | None]] = [
+    candidates: list[tuple[str, list[tuple[str, str]], tuple[int, int | None, str | None] | None]] = [
         (file.path, list(file.keys), None if file.is_folder else (file.size, None, file.etag))
         for file in files
     ]
-    numbers, _ = foreign_files(found, storage_options=listed[0].storage_options)
+    numbers, _ = foreign_files(candidates, storage_options=listed[0].storage_options)
     return {files[number].relative for number in numbers}
 
 
@@ -268,10 +268,10 @@ class _Entries:
 
     def holding(self, file: SourceFile) -> TableSpec | None:
         """The entry whose path holds the file; the longest where several do."""
-        found = self._holding(file)
-        if found is not None:
-            self.used.add(found.name)
-        return found
+        spec = self._holding(file)
+        if spec is not None:
+            self.used.add(spec.name)
+        return spec
 
     def _holding(self, file: SourceFile) -> TableSpec | None:
         for spec in self.at(file.relative):
@@ -292,25 +292,30 @@ def _tables_of(
     spec = entries.holding(file)
     if file.format in SEVERAL:
         given = [] if spec is None else entries.at(spec.path)
-        entries.used.update(one.name for one in given)
-        if len(given) > 1 or any("table" in one.options for one in given):
+        entries.used.update(entry.name for entry in given)
+        if len(given) > 1 or any("table" in entry.options for entry in given):
             # Sources are identified by their relative path: each of its tables has one.
-            for one in given:
-                shared = len(given) > 1 or one.path == ROOT
+            for entry in given:
+                shared = len(given) > 1 or entry.path == ROOT
                 part = (
-                    replace(file, relative=f"{file.relative}/{one.name}", tables=len(given))
+                    replace(file, relative=f"{file.relative}/{entry.name}", tables=len(given))
                     if shared
                     else file
                 )
-                yield one.name, _below(one.path, one.name) if shared else one.path, one, part
+                yield entry.name, _below(entry.path, entry.name) if shared else entry.path, entry, part
             return
         held = _held_tables(file, spec)
         if len(held) > 1 or (held and file.relative == ROOT):
             place = file.relative if spec is None else spec.path
-            for one in held:
-                path = _below(place, one.path)
-                part = replace(file, relative=f"{file.relative}/{one.path}", tables=len(held))
-                yield one.name if place == ROOT else f"{place.replace('/', '.')}.{one.name}", path, one, part
+            for entry in held:
+                path = _below(place, entry.path)
+                part = replace(file, relative=f"{file.relative}/{entry.path}", tables=len(held))
+                yield (
+                    entry.name if place == ROOT else f"{place.replace('/', '.')}.{entry.name}",
+                    path,
+                    entry,
+                    part,
+                )
             return
     place = _place_of(inventory, file) if spec is None or spec.path == ROOT else spec.path
     yield place.replace("/", ".") if spec is None else spec.name, place, spec, file

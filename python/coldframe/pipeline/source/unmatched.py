@@ -20,7 +20,7 @@ def unmatched(inventory: Inventory, tables: Sequence[Table], state: State) -> li
 
 def _is_explained(path: str, inventory: Inventory, tables: Sequence[Table], state: State) -> bool:
     below = f"{path}/"
-    if inventory.leaves_out(path) or any(one.relative.startswith(below) for one in inventory.unread):
+    if inventory.leaves_out(path) or any(unread.relative.startswith(below) for unread in inventory.unread):
         return True
     if any(place.startswith(below) for place in inventory.left_out):
         return True

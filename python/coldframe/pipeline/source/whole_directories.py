@@ -40,7 +40,7 @@ def look_at_directory(path: str, storage_options: StorageOptions) -> Directory |
         # What changes from here on is noticed when the directory has been read.
         identity = identity_of(path, storage_options)
         store = open_store(path, storage_options)
-        entries = [one for some in store.list("", recursive=True) for one in some if not one.is_folder]
+        entries = [entry for some in store.list("", recursive=True) for entry in some if not entry.is_folder]
         return _directory(path, entries, identity, storage_options)
     except (FileNotFoundError, NotFoundError):
         return None
@@ -51,15 +51,15 @@ def look_at_directory(path: str, storage_options: StorageOptions) -> Directory |
 def _directory(
     path: str, entries: Sequence[FileEntry], identity: str, storage_options: StorageOptions
 ) -> Directory:
-    shown = [one for one in entries if not any(is_hidden(name) for name in one.path.split("/"))]
-    hidden = [one.path for one in entries if one not in shown]
-    if not any(one.size for one in shown):
+    shown = [entry for entry in entries if not any(is_hidden(name) for name in entry.path.split("/"))]
+    hidden = [entry.path for entry in entries if entry not in shown]
+    if not any(entry.size for entry in shown):
         return Directory(hidden=hidden)
     file = SourceFile(
         path,
         ROOT,
-        sum(one.size for one in entries),
-        max(one.modified or 0 for one in entries) * 1_000_000,
+        sum(entry.size for entry in entries),
+        max(entry.modified or 0 for entry in entries) * 1_000_000,
         None,
         identity,
         is_folder=True,
@@ -70,12 +70,12 @@ def _directory(
 
 def _refusal(path: str, shown: Sequence[FileEntry], storage_options: StorageOptions) -> str:
     """Why Spark may not read the files as Hive does; empty where it may."""
-    for one in shown:
-        if "/" in one.path:
-            return f"{one.path} lies in a directory of its own, which Hive reads or not by its settings"
-        found = _format_of(f"{path}/{one.path}", storage_options) if one.size else None
-        if found is not None:
-            return f"{one.path} is {found} by its bytes"
+    for entry in shown:
+        if "/" in entry.path:
+            return f"{entry.path} lies in a directory of its own, which Hive reads or not by its settings"
+        format = _format_of(f"{path}/{entry.path}", storage_options) if entry.size else None
+        if format is not None:
+            return f"{entry.path} is {format} by its bytes"
     return ""
 
 

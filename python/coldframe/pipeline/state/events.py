@@ -146,7 +146,7 @@ class Unit:
     generation: int
     outcome: Outcome
 
-    def counts_for(self, other: Unit) -> bool:
+    def matches(self, other: Unit) -> bool:
         """Whether everything but the outcome is the same."""
         return replace(self, outcome=other.outcome) == other
 
@@ -234,12 +234,12 @@ Event: TypeAlias = (
 
 def to_json(event: Event) -> Json:
     """An event as a line of the journal has it."""
-    said = {name: value for name, value in vars(event).items() if value is not None}
+    record = {name: value for name, value in vars(event).items() if value is not None}
     if isinstance(event, Held | Begun | Compacted):
-        said["entry"] = event.entry.to_json()
+        record["entry"] = event.entry.to_json()
     elif isinstance(event, Unit):
-        said["outcome"] = event.outcome.to_json()
-    return {"event": event.kind, **said}
+        record["outcome"] = event.outcome.to_json()
+    return {"event": event.kind, **record}
 
 
 def from_json(json: Mapping[str, Any]) -> Event:
@@ -253,7 +253,7 @@ def from_json(json: Mapping[str, Any]) -> Event:
 
 def _plain(made: type[Any]) -> Callable[[Mapping[str, Any]], Event]:
     """Of events whose values are as JSON has them: those with a default may be missing."""
-    keys = [(one.name, one.default is MISSING) for one in fields(made)]
+    keys = [(field.name, field.default is MISSING) for field in fields(made)]
 
     def read(json: Mapping[str, Any]) -> Event:
         event: Event = made(**{key: json[key] if is_needed else json.get(key) for key, is_needed in keys})

@@ -92,8 +92,8 @@ class State:
 
     def name_of(self, name: str, path: str) -> TableName:
         """What a table is called, in its catalog too."""
-        found = self.named.get(path)
-        place = None if found is None else InCatalog(found.catalog, found.namespace, found.table)
+        named = self.named.get(path)
+        place = None if named is None else InCatalog(named.catalog, named.namespace, named.table)
         return TableName(name, path, place)
 
     def begin_fresh(self) -> None:
@@ -185,14 +185,14 @@ class State:
 
 def read_state(destination: Destination) -> tuple[State, int]:
     """The state and the number of its last segment. Takes no lock, and works beside a run."""
-    names = {found.name.rsplit("/", 1)[-1] for found in destination.list(STATE)}
+    names = {matches.name.rsplit("/", 1)[-1] for matches in destination.list(STATE)}
     if "journal.jsonl" in names:
         raise UnsupportedError(
             f"{destination.root}: the state of an early version; migrate into a new directory"
         )
-    found = [match for match in map(_SEGMENT.match, names) if match is not None]
-    base = max((int(match.group(1)) for match in found if match.group(2)), default=0)
-    numbers = sorted(int(match.group(1)) for match in found if not match.group(2))
+    matches = [match for match in map(_SEGMENT.match, names) if match is not None]
+    base = max((int(match.group(1)) for match in matches if match.group(2)), default=0)
+    numbers = sorted(int(match.group(1)) for match in matches if not match.group(2))
     state = State()
     files = [f"{base:012d}.base.jsonl"] if base else []
     for expected, number in enumerate((n for n in numbers if n > base), base + 1):
@@ -247,7 +247,7 @@ class Journal:
         if self._lock is None:
             raise ColdframeError(f"{root}: another migration is at work here")
         try:
-            self._demand_state()
+            self._check_state()
             self.destination.sweep(HOME)
             self._take_over()
             self._recover()
@@ -334,27 +334,27 @@ class Journal:
         held |= {name for units in self.state.units.values() for name, _ in _staged(units)}
 
         def useless() -> Iterator[str]:
-            for found in self.destination.list(STAGING):
-                run = found.name.removeprefix(f"{STAGING}/").partition("/")[0]
-                if found.name not in held and not (run.isdigit() and int(run) > self.state.epoch):
-                    yield found.name
+            for file in self.destination.list(STAGING):
+                run = file.name.removeprefix(f"{STAGING}/").partition("/")[0]
+                if file.name not in held and not (run.isdigit() and int(run) > self.state.epoch):
+                    yield file.name
 
         self._each(self.destination.delete, useless())
         self.destination.prune(STAGING)
 
     def compact(self) -> None:
         """Writes the journal in short, and deletes what that makes superfluous."""
-        names = [found.name for found in self.destination.list(STATE)]
+        names = [match.name for match in self.destination.list(STATE)]
         if len(names) < COMPACT:
             return
         self._append()
         self.destination.write(f"{STATE}/{self._number:012d}.base.jsonl", _lines_of(self.state.events()))
         base = f"{STATE}/{self._number:012d}.base.jsonl"
         for name in names:
-            found = _SEGMENT.match(name.rsplit("/", 1)[-1])
+            match = _SEGMENT.match(name.rsplit("/", 1)[-1])
             # What a newer driver has written is its own. A driver that slept through whole runs would next
             # create the segment with which the first of them began: it must find that taken.
-            if found is None or name == base or int(found.group(1)) > self._number:
+            if match is None or name == base or int(match.group(1)) > self._number:
                 continue
             if not self._begins_run(name):
                 self.destination.delete(name)
@@ -371,8 +371,8 @@ class Journal:
 
     def is_whole(self, name: str, size: int) -> bool:
         """Whether a file of the target is there, with its size."""
-        found = self.destination.stat(name)
-        return found is not None and found.size == size
+        file = self.destination.stat(name)
+        return file is not None and file.size == size
 
     def _replaced(self, entry: Committed) -> tuple[str, ...]:
         before = self.done.get(entry.source)
@@ -401,11 +401,11 @@ class Journal:
         for event in new:
             self.state.apply(event)
 
-    def _demand_state(self) -> None:
+    def _check_state(self) -> None:
         """Raises if the state is gone: the migration's files would be unknown, and rows doubled."""
         if self.destination.has(STATE):
             return
-        names = (found.name for found in self.destination.list())
+        names = (file.name for file in self.destination.list())
         table = next((name for name in names if not name.startswith(f"{HOME}/")), None)
         if table is not None:
             raise UnsupportedError(
@@ -513,9 +513,9 @@ def _staged(units: Mapping[int, Unit]) -> Iterator[tuple[str, int]]:
 
 def _manifest_line(entry: Committed, part: Part) -> Json:
     """A file as it is now; the place of a source's rows only where others' are beside them."""
-    unsaid = {"staged", "final"} if part.of else {"staged", "final", "first", "of"}
-    said = {name: value for name, value in vars(part).items() if name not in unsaid}
-    return {"table": entry.table, "source": entry.source, "file": part.final, **said}
+    omitted = {"staged", "final"} if part.of else {"staged", "final", "first", "of"}
+    record = {name: value for name, value in vars(part).items() if name not in omitted}
+    return {"table": entry.table, "source": entry.source, "file": part.final, **record}
 
 
 def _lines_of(some: Iterable[Event]) -> Iterator[bytes]:

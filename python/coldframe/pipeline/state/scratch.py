@@ -55,18 +55,18 @@ class Scratch:
         waiting = self._waiting.get((number, key))
         if waiting is not None:
             return waiting
-        found = self._database.execute(
+        row = self._database.execute(
             "select body from rows where list = ? and key = ?", (number, key)
         ).fetchone()
-        return None if found is None else bytes(found[0])
+        return None if row is None else bytes(row[0])
 
-    def page(self, number: int, after: bytes | None, most: int = PAGE) -> list[tuple[bytes, bytes]]:
+    def page(self, number: int, after: bytes | None, limit: int = PAGE) -> list[tuple[bytes, bytes]]:
         """Keys and bodies after a key, or from the first one on."""
         self._settle()
         how = ">" if after is not None else ">="
         return self._database.execute(
             f"select key, body from rows where list = ? and key {how} ? order by key limit ?",
-            (number, after or b"", most),
+            (number, after or b"", limit),
         ).fetchall()
 
     def rows(self, number: int, prefix: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
@@ -95,8 +95,8 @@ class Scratch:
     def count(self, number: int) -> int:
         """How many rows a list has."""
         self._settle()
-        (found,) = self._database.execute("select count(*) from rows where list = ?", (number,)).fetchone()
-        return int(found)
+        (count,) = self._database.execute("select count(*) from rows where list = ?", (number,)).fetchone()
+        return int(count)
 
     def _settle(self) -> None:
         if self._waiting:

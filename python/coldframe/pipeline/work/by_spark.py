@@ -48,10 +48,10 @@ def check_spark(spark: SparkSession | Callable[[], SparkSession] | InProcess) ->
     if isinstance(spark, InProcess):
         raise unsupported("other formats without Spark: --others spark does not go with --master in-process")
     if not callable(spark):
-        _demand_hive(spark)
+        _check_hive(spark)
 
 
-def _demand_hive(spark: SparkSession) -> None:
+def _check_hive(spark: SparkSession) -> None:
     if not has_hive(spark):
         raise unsupported(
             "other formats with a Spark session without Hive support, or with Spark Connect:"
@@ -92,12 +92,12 @@ class SparkTask:
         """Reads and writes all of it. Raises only where the session is lost."""
         started = time.monotonic()
         try:
-            _demand_hive(spark)
+            _check_hive(spark)
             outcome = self._joined(*self._run(spark))
         except Exception as error:
             if not is_alive(spark):
                 raise
-            outcome = self.given_up(_told(error))
+            outcome = self.given_up(_message(error))
         return replace(outcome, seconds=round(time.monotonic() - started, 3))
 
     def _run(self, spark: SparkSession) -> tuple[list[Outcome], int]:
@@ -108,8 +108,8 @@ class SparkTask:
         seen = Observation(self.key)
         rows = rows_of(spark, self.definition, self.location).observe(seen, of.count(of.lit(1)).alias("rows"))
         answers = rows.mapInArrow(functools.partial(_write, self), OUTCOME_SCHEMA).collect()
-        found = [cast("Outcome", loads(answer.outcome)) for answer in answers]
-        return found, int(seen.get["rows"])
+        outcomes = [cast("Outcome", loads(answer.outcome)) for answer in answers]
+        return outcomes, int(seen.get["rows"])
 
     def _joined(self, outcomes: list[Outcome], seen: int) -> Outcome:
         """The outcomes of all parts as one."""
@@ -125,12 +125,12 @@ class SparkTask:
         return Outcome(self.key, 0, files, rows, verified=self.verify)
 
 
-def _told(error: Exception) -> str:
+def _message(error: Exception) -> str:
     """The line of an error that says what is wrong: Spark's have a page of the JVM's stack."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith("Caused by: ")]
-    said = causes[-1].removeprefix("Caused by: ") if causes else (lines or [type(error).__name__])[0]
-    return f"Spark does not read it: {said[:500]}"
+    message = causes[-1].removeprefix("Caused by: ") if causes else (lines or [type(error).__name__])[0]
+    return f"Spark does not read it: {message[:500]}"
 
 
 def _write(task: SparkTask, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -19,7 +19,7 @@ from coldframe._coldframe import ColdframeError
 from coldframe.pipeline.plan.exchange import source_of
 from coldframe.pipeline.plan.grouping import folder_of
 from coldframe.pipeline.plan.plan_files import encoded, schema_id
-from coldframe.pipeline.plan.table_work import Fail, Pending, TableWork, due_of
+from coldframe.pipeline.plan.table_work import Fail, Pending, TableWork, pending_of
 from coldframe.pipeline.records import (
     Cause,
     Committed,
@@ -73,11 +73,11 @@ class Committer:
         self._names: dict[int, tuple[pa.Schema, str]] = {}
         self._since = 0.0
 
-    def finish(self, one: Running) -> None:
+    def finish(self, running: Running) -> None:
         """All tasks of a source file are back. What follows from that is done by `settle`."""
-        work, planned = one.work, one.planned
-        outcomes = [one.outcomes[number] for number in sorted(one.outcomes)]
-        wrong = self._wrong(one, outcomes)
+        work, planned = running.work, running.planned
+        outcomes = [running.outcomes[number] for number in sorted(running.outcomes)]
+        wrong = self._wrong(running, outcomes)
         if wrong is not None:
             destination = self._journal.destination
             for file in (file for outcome in outcomes for file in outcome.files):
@@ -95,10 +95,10 @@ class Committer:
         self._units = [unit for unit in self._units if unit.source != entry.source]
         self._ready.append((work, entry, FileReport.of_entry(entry, planned.file.share)))
 
-    def _wrong(self, one: Running, outcomes: Sequence[Outcome]) -> Failure | None:
+    def _wrong(self, running: Running, outcomes: Sequence[Outcome]) -> Failure | None:
         """Why a source is not converted; None where it is."""
-        planned = one.planned
-        if one.changed:
+        planned = running.planned
+        if running.changed:
             return Failure(f"{planned.file.path}: {CHANGED}", "changed")
         failed = [outcome.failure for outcome in outcomes if outcome.failure is not None]
         if not failed:
@@ -110,11 +110,11 @@ class Committer:
         cause: Cause = "changed" if "changed" in causes else "failed" if "failed" in causes else "damaged"
         return Failure("; ".join(dict.fromkeys(failure.error for failure in failed)), cause)
 
-    def keep(self, one: Running, outcome: Outcome) -> None:
+    def keep(self, running: Running, outcome: Outcome) -> None:
         """One of several tasks of a source file is back: a later run need not do it again."""
         if outcome.failure is None:
             self._note()
-            self._units.append(self._unit(one, _moved(outcome, self._journal.destination.name_of)))
+            self._units.append(self._unit(running, _moved(outcome, self._journal.destination.name_of)))
 
     def settle(self) -> None:
         """Commits, or holds, what is ready, if that is enough or has waited long enough. Sources that share a
@@ -158,7 +158,7 @@ class Committer:
         stale = [source for source in failed if self._is_outdated(work, source)]
         shared = any(self._leaves_rows(work, source) for source in failed)
         # Rows that a changed source has lost may stand in new ones: without it they would be there twice.
-        news = any(due.file.relative not in self._journal.done for due in work.held)
+        news = any(pending.file.relative not in self._journal.done for pending in work.held)
         news = news and work.report.on_vanished != "keep"
         parted = news and any(self._is_rewritten(work, source) for source in failed)
         stays = bool(work.refused or stale or shared or parted or (failed and work.drops))
@@ -171,11 +171,11 @@ class Committer:
                 f"{len(failed)} file(s) could not be converted, such as {failed[0]}, and {why}: the earlier "
                 "result stays until they are converted, or left out"
             )
-        for due in work.held:
+        for pending in work.held:
             # Files that an earlier run has held are not in the report yet.
-            before = work.files.get(due.file.relative)
-            held = self._journal.held[due.file.relative]
-            report = FileReport.of_entry(held, due.file.share, earlier=before is None)
+            before = work.files.get(pending.file.relative)
+            held = self._journal.held[pending.file.relative]
+            report = FileReport.of_entry(held, pending.file.share, earlier=before is None)
             report.status = "held" if stays else report.status
             work.files.append(report)
         if not stays:
@@ -185,27 +185,27 @@ class Committer:
             except TornFile as torn:
                 work.report.error = str(torn)
 
-    def kept(self, one: Running) -> dict[int, Outcome]:
+    def kept(self, running: Running) -> dict[int, Outcome]:
         """Outcomes of an earlier run that count for this one: of the same source, cut and written alike."""
-        units = self._journal.state.units.get(one.planned.file.relative, {})
-        found = {}
+        units = self._journal.state.units.get(running.planned.file.relative, {})
+        outcomes = {}
         for number, unit in units.items():
-            if number < len(one.planned.parts) and unit.counts_for(self._unit(one, unit.outcome)):
-                found[number] = _moved(unit.outcome, self._journal.destination.path)
-        if units and not found:
-            self._journal.forget(one.planned.file.relative)
-        return found
+            if number < len(running.planned.parts) and unit.matches(self._unit(running, unit.outcome)):
+                outcomes[number] = _moved(unit.outcome, self._journal.destination.path)
+        if units and not outcomes:
+            self._journal.forget(running.planned.file.relative)
+        return outcomes
 
-    def _unit(self, one: Running, outcome: Outcome) -> Unit:
+    def _unit(self, running: Running, outcome: Outcome) -> Unit:
         """What the journal has of a part of a source."""
-        part, start, stop, rows, _ = one.planned.parts[outcome.number]
+        part, start, stop, rows, _ = running.planned.parts[outcome.number]
         return Unit(
-            source=one.planned.file.relative,
-            key=one.planned.key,
-            identity=one.planned.file.identity,
+            source=running.planned.file.relative,
+            key=running.planned.key,
+            identity=running.planned.file.identity,
             number=outcome.number,
             part=(part, start, stop, rows),
-            written=self._keep(one.work.schema),
+            written=self._keep(running.work.schema),
             generation=self._journal.state.generation,
             outcome=outcome,
         )
@@ -218,12 +218,12 @@ class Committer:
 
     def _is_rewritten(self, work: TableWork, source: str) -> bool:
         """Whether a source has changed since rows of it were taken."""
-        entry, due = self._journal.done.get(source), work.work.get(source)
-        return entry is not None and bool(entry.parts) and (due is None or due.key != entry.key)
+        entry, pending = self._journal.done.get(source), work.work.get(source)
+        return entry is not None and bool(entry.parts) and (pending is None or pending.key != entry.key)
 
     def _is_outdated(self, work: TableWork, source: str) -> bool:
         entry = self._journal.done.get(source)
-        return entry is not None and work.is_outdated(due_of(source_of(entry), entry))
+        return entry is not None and work.is_outdated(pending_of(source_of(entry), entry))
 
     def _entry(self, work: TableWork, planned: PlannedFile, outcomes: Sequence[Outcome]) -> Committed:
         epoch = self._journal.state.epoch
@@ -292,10 +292,10 @@ def _moved(outcome: Outcome, move: Callable[[str], str]) -> Outcome:
 
 def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """Counts of all parts of a source."""
-    found: Counter[str] = Counter()
+    total: Counter[str] = Counter()
     for some in counts:
-        found.update(some)
-    return {key: count for key, count in found.items() if count}
+        total.update(some)
+    return {key: count for key, count in total.items() if count}
 
 
 def _of_columns(work: TableWork, planned: PlannedFile, outcomes: Sequence[Outcome]) -> dict[str, int]:
@@ -303,8 +303,8 @@ def _of_columns(work: TableWork, planned: PlannedFile, outcomes: Sequence[Outcom
     rows = sum(outcome.rows for outcome in outcomes)
     partitions = {field.name.lower() for field in work.table.partition_fields}
     dropped = [name for name in work.schemas[planned.schema].names if name.lower() in partitions]
-    found = {"partition-columns": rows * len(dropped), "masked-columns": rows * planned.masked}
-    return {how: count for how, count in found.items() if count}
+    lost = {"partition-columns": rows * len(dropped), "masked-columns": rows * planned.masked}
+    return {how: count for how, count in lost.items() if count}
 
 
 def _digest(file: SourceFile, outcomes: Sequence[Outcome]) -> str:
@@ -313,9 +313,9 @@ def _digest(file: SourceFile, outcomes: Sequence[Outcome]) -> str:
         return f"tree:{file.identity}"
     if file.etag:
         return f"etag:{file.etag}"
-    found = next((outcome.digest for outcome in outcomes if outcome.digest is not None), "")
-    if found or outcomes:
-        return found
+    digest = next((outcome.digest for outcome in outcomes if outcome.digest is not None), "")
+    if digest or outcomes:
+        return digest
     # A file without rows has no task.
     try:
         return content_digest(file.path, file.storage_options)
@@ -335,24 +335,24 @@ def batches(work: TableWork, journal: Journal) -> Iterator[tuple[list[Committed]
         """A source, those that its new file has rows of, and those that its old one has rows of."""
         waiting, seen = [source], set[str]()
         while waiting:
-            one = waiting.pop()
-            if one in seen or one in entries or one in dropped:
+            current = waiting.pop()
+            if current in seen or current in entries or current in dropped:
                 continue
-            seen.add(one)
-            if one not in drops and work.held.get(one) is not None:
-                held = journal.held.look_up(one)
+            seen.add(current)
+            if current not in drops and work.held.get(current) is not None:
+                held = journal.held.look_up(current)
                 # One that is not held any more has been committed.
                 if held is None:
                     continue
-                entries[one] = held
+                entries[current] = held
                 waiting += _beside(journal.held, held)
-            elif one in drops:
-                dropped[one] = None
-            elif work.stays.get(one) is not None:
-                raise TornFile(f"not published: {one} stays as it is, and shares a file with {source}")
-            waiting += _beside(journal.done, journal.done.look_up(one))
+            elif current in drops:
+                dropped[current] = None
+            elif work.stays.get(current) is not None:
+                raise TornFile(f"not published: {current} stays as it is, and shares a file with {source}")
+            waiting += _beside(journal.done, journal.done.look_up(current))
 
-    for sources in ((due.file.relative for due in work.held), iter(work.drops)):
+    for sources in ((pending.file.relative for pending in work.held), iter(work.drops)):
         for source in sources:
             take(source)
             if len(entries) + len(dropped) >= AT_ONCE:

@@ -29,7 +29,7 @@ from coldframe.file import raw_scan
 from coldframe.pipeline.file_access import StorageOptions, discard
 from coldframe.pipeline.records import Checks, Damage, Failure, Outcome, StagedFile
 from coldframe.pipeline.sink.iceberg_layout import Term
-from coldframe.pipeline.sink.sinks import Demand, Sink
+from coldframe.pipeline.sink.sinks import Check, Sink
 from coldframe.pipeline.source.identity import CHANGED, content_digest, is_unchanged
 from coldframe.pipeline.work.dividing import Division
 
@@ -114,7 +114,7 @@ def run_task(task: Task) -> Outcome:
         outcome = replace(outcome, digest=digest_of_source(task))
     except Exception as error:
         outcome = replace(outcome, failure=Failure.of(error))
-    outcome = tell_change(task, outcome)
+    outcome = check_change(task, outcome)
     if outcome.failure is not None:
         discard_files(written, task.target_options)
         outcome = replace(outcome, files=())
@@ -145,7 +145,7 @@ def digest_of_source(task: Task) -> str | None:
     return content_digest(task.source, task.source_options) if task.digest else None
 
 
-def tell_change(task: Task, outcome: Outcome) -> Outcome:
+def check_change(task: Task, outcome: Outcome) -> Outcome:
     """Checks after the last byte: if the source changed, anything read may be a mix of two files."""
     if _unchanged(task):
         return outcome
@@ -178,8 +178,8 @@ class Decoding:
     @property
     def damage(self) -> tuple[Damage, ...]:
         """The losses so far."""
-        found: list[Any] = self.rows.damage()
-        return tuple(found)
+        lost: list[Any] = self.rows.damage()
+        return tuple(lost)
 
     @property
     def passed_over(self) -> dict[str, int]:
@@ -191,7 +191,7 @@ class Decoding:
         """Values that were changed during conversion; complete after the last row."""
         return self.rows.changes()
 
-    def demand(self, rows: int, observed: RawObserved) -> None:
+    def check(self, rows: int, observed: RawObserved) -> None:
         """Checks, after the last batch, the rows and values against what the file states.
 
         A reader that loses rows, or returns values other than stated, is not trusted. If rows are lost, the
@@ -200,10 +200,10 @@ class Decoding:
         task = self._task
         if self.damage:
             return
-        stated = task.split.rows
-        if stated is not None and rows != stated:
+        declared = task.split.rows
+        if declared is not None and rows != declared:
             raise VerificationError(
-                f"part {task.number} of {task.split.path} declares {stated} rows, but {rows} were decoded"
+                f"part {task.number} of {task.split.path} declares {declared} rows, but {rows} were decoded"
             )
         unlike = [] if self._witness is None else self._witness.differences(observed)
         if unlike:
@@ -223,7 +223,7 @@ def _convert(task: Task, staged: str, written: list[str]) -> Outcome:
     decoding = Decoding(task)
     files, observed = write_files(task, decoding.rows, decoding.shape, staged, written)
     rows = sum(file.rows for file in files)
-    decoding.demand(rows, observed)
+    decoding.check(rows, observed)
     return Outcome(
         task.key,
         task.number,
@@ -246,35 +246,35 @@ def write_files(
     division = Division(task.divided_by, task.schema) if task.divided_by else None
     converted = task.sink.convert(rows, shape, staged, task.target_options, task.file_bytes, division)
     folder = os.path.dirname(staged)
-    written += [f"{folder}/{found['name']}" for found in converted["files"]]
+    written += [f"{folder}/{result['name']}" for result in converted["files"]]
     files = tuple(
         finish_file(
             task,
-            found["print"],
+            result["print"],
             StagedFile(
                 path,
-                found["rows"],
-                found["bytes"],
-                found["sha256"],
-                checks_of(found["print"]) if task.verify else Checks(),
-                partition={} if division is None else division.values(found["partition"] or 0),
+                result["rows"],
+                result["bytes"],
+                result["sha256"],
+                checks_of(result["print"]) if task.verify else Checks(),
+                partition={} if division is None else division.values(result["partition"] or 0),
             ),
-            None if division is None else functools.partial(division.demand, partition=found["partition"]),
+            None if division is None else functools.partial(division.check, partition=result["partition"]),
         )
-        for path, found in zip(written, converted["files"], strict=True)
+        for path, result in zip(written, converted["files"], strict=True)
     )
     return files, converted["observed"]
 
 
-def checks_of(found: RawFingerprint) -> Checks:
+def checks_of(raw: RawFingerprint) -> Checks:
     """A fingerprint in JSON."""
-    given: Any = found.to_json()
+    given: Any = raw.to_json()
     checks: Checks = given
     return checks
 
 
 def finish_file(
-    task: Writing, read: RawFingerprint, file: StagedFile, demand: Demand | None = None
+    task: Writing, read: RawFingerprint, file: StagedFile, check: Check | None = None
 ) -> StagedFile:
     """Reads a written file back. `demand` looks at its rows, too, and raises where they are wrong."""
     if not task.verify:
@@ -282,7 +282,7 @@ def finish_file(
     # Equal rows imply equal columns; if rows differ, the differing columns are named.
     differences: list[str] = []
     for rows_only in (True, False):
-        written = _read_back(task, file.staged, rows_only, demand)
+        written = _read_back(task, file.staged, rows_only, check)
         differences = read.differences(written) or differences
         if not differences:
             break
@@ -291,15 +291,15 @@ def finish_file(
     return replace(file, verified=True)
 
 
-def _read_back(task: Writing, staged: str, rows_only: bool, demand: Demand | None) -> RawFingerprint:
+def _read_back(task: Writing, staged: str, rows_only: bool, check: Check | None) -> RawFingerprint:
     try:
-        return task.sink.read(staged, task.schema, task.target_options, rows_only=rows_only, demand=demand)
+        return task.sink.read(staged, task.schema, task.target_options, rows_only=rows_only, check=check)
     except CorruptFileError as error:
         # Damage of the written file is not damage of the source.
         raise VerificationError(f"what was written cannot be read: {error}") from error
 
 
-def losses(source: str, stated: int | None, outcomes: Sequence[Outcome]) -> Failure | None:
+def losses(source: str, declared: int | None, outcomes: Sequence[Outcome]) -> Failure | None:
     """The fault of a source as a whole, although each part is right on its own."""
     rows = sum(outcome.rows for outcome in outcomes)
     damage = [lost for outcome in outcomes for lost in outcome.damage]
@@ -307,8 +307,8 @@ def losses(source: str, stated: int | None, outcomes: Sequence[Outcome]) -> Fail
         first = damage[0]
         reason = f"none of its rows could be saved; {first['structure']}: {first['reason']}"
         return Failure(f"CorruptFileError: {reason}", "damaged")
-    if not damage and stated is not None and rows != stated:
-        return Failure(f"VerificationError: {source} declares {stated} rows, but {rows} were decoded")
+    if not damage and declared is not None and rows != declared:
+        return Failure(f"VerificationError: {source} declares {declared} rows, but {rows} were decoded")
     return None
 
 
@@ -317,7 +317,7 @@ def fingerprint(sink: Sink, path: str, storage_options: StorageOptions = None) -
     return as_stored(sink.read(path, storage_options=storage_options))
 
 
-def as_stored(found: RawFingerprint) -> Checks:
+def as_stored(raw: RawFingerprint) -> Checks:
     """A fingerprint in the form that the journal returns."""
-    stored: Checks = json.loads(json.dumps(found.to_json()))
+    stored: Checks = json.loads(json.dumps(raw.to_json()))
     return stored

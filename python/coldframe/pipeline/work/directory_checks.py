@@ -42,13 +42,13 @@ class DirectoryChecks:
     def __exit__(self, *_: object) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def finish(self, one: Running) -> None:
+    def finish(self, running: Running) -> None:
         """All tasks of a source are back."""
-        if not one.planned.file.is_folder:
-            self._finish(one)
+        if not running.planned.file.is_folder:
+            self._finish(running)
             return
-        directory = self._directories.setdefault(one.planned.file.path, _Directory())
-        directory.waiting.append(one)
+        directory = self._directories.setdefault(running.planned.file.path, _Directory())
+        directory.waiting.append(running)
         if not directory.served:
             self._begin(directory)
 
@@ -62,9 +62,9 @@ class DirectoryChecks:
                 served, directory.served = directory.served, []
                 if directory.waiting:
                     self._begin(directory)
-                for one in served:
-                    one.changed = not look.result()
-                    self._finish(one)
+                for running in served:
+                    running.changed = not look.result()
+                    self._finish(running)
             if not (back or wait_for_all):
                 return
 

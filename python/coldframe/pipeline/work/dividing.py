@@ -40,11 +40,13 @@ class Division:
         values = list(self._numbers)[partition]
         return {str(term): stored_value(value) for term, value in zip(self._terms, values, strict=True)}
 
-    def demand(self, rows: pa.RecordBatch, partition: int | None) -> None:
+    def check(self, rows: pa.RecordBatch, partition: int | None) -> None:
         """Raises unless all rows of a file that was written are in its partition."""
-        found = self._partitions(rows).unique().to_pylist()
-        if found not in ([], [partition]):
-            raise ColdframeError(f"rows of the partitions {found} are in the file of partition {partition}")
+        partitions = self._partitions(rows).unique().to_pylist()
+        if partitions not in ([], [partition]):
+            raise ColdframeError(
+                f"rows of the partitions {partitions} are in the file of partition {partition}"
+            )
 
     def _partitions(self, rows: pa.RecordBatch) -> pa.Array:
         columns = [transformed(term, rows.column(term.column)) for term in self._terms]
@@ -54,7 +56,7 @@ class Division:
         groups = pa.table({_VALUE: codes, _ROW: pa.array(range(rows.num_rows))}).group_by(_VALUE)
         firsts = groups.aggregate([(_ROW, "min")]).sort_by(_VALUE)[f"{_ROW}_min"].combine_chunks()
         tuples = zip(*(column.take(firsts).to_pylist() for column in columns), strict=True)
-        numbers = [self._numbers.setdefault(one, len(self._numbers)) for one in tuples]
+        numbers = [self._numbers.setdefault(values, len(self._numbers)) for values in tuples]
         return pa.array(numbers, pa.uint32()).take(codes)
 
 
@@ -62,7 +64,7 @@ def _codes(columns: Sequence[pa.Array]) -> pa.Array:
     """Numbers from 0 on, the same for rows with the same values."""
     codes = _encoded(columns[0])
     for column in columns[1:]:
-        high, low = (one.cast(pa.int64()) for one in (codes, _encoded(column)))
+        high, low = (part.cast(pa.int64()) for part in (codes, _encoded(column)))
         codes = _encoded(pc.bit_wise_or(pc.shift_left(high, pa.scalar(32, pa.int64())), low))
     return codes
 

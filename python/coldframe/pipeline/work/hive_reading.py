@@ -54,16 +54,17 @@ def rows_of(spark: SparkSession, definition: PartitionDefinition, location: str)
         reader = session.read.schema(_in_spark(columns, has_lengths=False)).options(**_READING_PARQUET)
         return reader.parquet(_literal(location))
     if any("timestamp" in column.type.lower() for column in columns):
-        _demand_utc(session)
+        _check_utc(session)
     return _relation(session, definition, location)
 
 
 def _in_spark(columns: Sequence[Column], *, has_lengths: bool) -> str:
     """Columns in Spark's language. `has_lengths`: whether a varchar may say how long it is."""
     types = (
-        one.type if has_lengths else re.sub(r"varchar\(\d+\)", "string", one.type.lower()) for one in columns
+        column.type if has_lengths else re.sub(r"varchar\(\d+\)", "string", column.type.lower())
+        for column in columns
     )
-    named = zip((one.name.replace("`", "``") for one in columns), types, strict=True)
+    named = zip((column.name.replace("`", "``") for column in columns), types, strict=True)
     return ", ".join(f"`{name}` {kind}" for name, kind in named)
 
 
@@ -72,7 +73,7 @@ def _literal(location: str) -> str:
     return re.sub(r"([\[\]{}*?\\])", r"\\\1", location)
 
 
-def _demand_utc(session: SparkSession) -> None:
+def _check_utc(session: SparkSession) -> None:
     """Raises UnsupportedError where the executors are in another zone."""
     zone = (
         session.range(1).selectExpr("reflect('java.time.ZoneId', 'systemDefault') AS zone").collect()[0].zone
@@ -146,7 +147,7 @@ class _Java:
         self, name: str, order: Sequence[str], fields: Mapping[str, Any], default: Callable[[int], Any]
     ) -> Any:
         constructors = self.jvm.java.lang.Class.forName(f"{_CATALOG}{name}").getConstructors()
-        longest = max(constructors, key=lambda one: one.getParameterCount())
+        longest = max(constructors, key=lambda constructor: constructor.getParameterCount())
         count = longest.getParameterCount()
         values = self._gateway.new_array(self.jvm.java.lang.Object, count)
         for at in range(count):
@@ -160,7 +161,7 @@ class _Java:
 
     def map(self, given: Mapping[str, str]) -> Any:
         """A Map of Scala's."""
-        found = self.jvm.java.util.HashMap()
+        java_map = self.jvm.java.util.HashMap()
         for key, value in given.items():
-            found.put(key, value)
-        return self.jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(found)
+            java_map.put(key, value)
+        return self.jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(java_map)

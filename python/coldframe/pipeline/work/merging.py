@@ -23,13 +23,13 @@ from coldframe.pipeline.work.convert import (
     Decoding,
     Task,
     attempt,
+    check_change,
     check_unchanged,
     checks_of,
     digest_of_source,
     discard_files,
     finish_file,
     losses,
-    tell_change,
 )
 
 
@@ -67,8 +67,8 @@ def run_merge(merge: MergeTask) -> MergeOutcome:
     staged = attempt(merge.staged)
     merged = _Merging(merge, staged)
     try:
-        for one in merge.tasks:
-            merged.add(one)
+        for task in merge.tasks:
+            merged.add(task)
         file = merged.finish()
     except Exception as error:
         discard_files([staged], merge.tasks[0].target_options)
@@ -106,7 +106,7 @@ class _Merging:
             check_unchanged(task)
             decoding = Decoding(task)
             decoded = decode(decoding.rows, decoding.shape)
-            decoding.demand(decoded.rows, decoded.observed())
+            decoding.check(decoded.rows, decoded.observed())
             outcome = replace(
                 outcome,
                 rows=decoded.rows,
@@ -119,7 +119,7 @@ class _Merging:
             outcome = replace(outcome, failure=losses(task.source, task.rows, [outcome]))
         except Exception as error:
             outcome = replace(outcome, failure=Failure.of(error))
-        outcome = tell_change(task, outcome)
+        outcome = check_change(task, outcome)
         self._outcomes.append(replace(outcome, seconds=round(time.monotonic() - started, 3)))
         if outcome.failure is not None or decoded is None or not decoded.rows:
             return
@@ -161,5 +161,5 @@ class _Merging:
             for outcome in self._outcomes
         ]
         seen = {outcome.key for outcome in outcomes}
-        outcomes += [one.given_up(failure.error) for one in self._merge.tasks if one.key not in seen]
+        outcomes += [task.given_up(failure.error) for task in self._merge.tasks if task.key not in seen]
         return MergeOutcome(tuple(outcomes))

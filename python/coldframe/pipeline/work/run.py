@@ -87,7 +87,7 @@ class Run:
         try:
             return self._quarantine(work.report, planned.file, None, damage)
         except (ColdframeError, OSError) as error:
-            work.report.tell("no_copy", detail=f"{planned.file.relative}: {describe(error)}")
+            work.report.add_reason("no_copy", detail=f"{planned.file.relative}: {describe(error)}")
             return None
 
     def _quarantine(
@@ -111,13 +111,13 @@ class Run:
             salvaged=self._salvaged,
         )
         flight = InFlight(works)
-        size = sum(one.file.share for work in works for one in work.planned)
+        size = sum(running.file.share for work in works for running in work.planned)
         self.progress.start(flight.tables, flight.files, size)
 
-        def finish(one: Running) -> None:
-            committer.finish(one)
-            if flight.finish(one) and one.work.careful:
-                committer.publish(one.work)
+        def finish(running: Running) -> None:
+            committer.finish(running)
+            if flight.finish(running) and running.work.careful:
+                committer.publish(running.work)
 
         conversion = Conversion(self.options, self.target, journal.destination, journal, committer, flight)
         with DirectoryChecks(finish) as checks:
@@ -139,19 +139,19 @@ class Run:
         for answer in answers:
             # Sources that share a target file come back together.
             for outcome in answer.outcomes:
-                one = flight.take(outcome)
-                if one is None:
+                running = flight.take(outcome)
+                if running is None:
                     continue
-                self._tell(one, outcome)
-                if one.is_back:
-                    checks.finish(one)
+                self._advance(running, outcome)
+                if running.is_back:
+                    checks.finish(running)
                 else:
-                    committer.keep(one, outcome)
+                    committer.keep(running, outcome)
             checks.settle()
             committer.settle()
         checks.settle(wait_for_all=True)
 
-    def _tell(self, one: Running, outcome: Outcome) -> None:
-        size = one.planned.file.share // len(one.planned.parts)
+    def _advance(self, running: Running, outcome: Outcome) -> None:
+        size = running.planned.file.share // len(running.planned.parts)
         self.timeline.add(size, outcome.rows)
-        self.progress.advance(one.work.table.name, size, outcome.rows)
+        self.progress.advance(running.work.table.name, size, outcome.rows)

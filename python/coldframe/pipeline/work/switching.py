@@ -51,11 +51,11 @@ def _switch(work: TableWork, journal: Journal, old: Definition | None) -> None:
     if old.database != place.namespace:
         raise SchemaError(f"{place} and {old.full_name} are not in one database")
     path = work.table.path
-    one = Switching(path, place.catalog, old.database, old.name, old.name + KEPT, place.table)
+    switching = Switching(path, place.catalog, old.database, old.name, old.name + KEPT, place.table)
     with writer(place.catalog) as metastore:
-        pair = _Pair(metastore, one, root_of(journal.destination) + path)
+        pair = _Pair(metastore, switching, root_of(journal.destination) + path)
         pair.check_old(old)
-        journal.begin_switch(one)
+        journal.begin_switch(switching)
         pair.switch()
     journal.keep_name(path, InCatalog(place.catalog, old.database, old.name))
 
@@ -63,21 +63,21 @@ def _switch(work: TableWork, journal: Journal, old: Definition | None) -> None:
 def unswitch(journal: Journal) -> list[str]:
     """Gives all tables that were switched their names back. Returns the names of the old ones."""
     done = []
-    for path, one in list(journal.state.switched.items()):
-        with writer(one.catalog) as metastore:
-            _Pair(metastore, one, root_of(journal.destination) + path).unswitch()
-        journal.keep_name(path, InCatalog(one.catalog, one.database, one.new))
+    for path, switching in list(journal.state.switched.items()):
+        with writer(switching.catalog) as metastore:
+            _Pair(metastore, switching, root_of(journal.destination) + path).unswitch()
+        journal.keep_name(path, InCatalog(switching.catalog, switching.database, switching.new))
         journal.end_unswitch(path)
-        done.append(f"{one.database}.{one.table}")
+        done.append(f"{switching.database}.{switching.table}")
     return done
 
 
 def check_unswitched(state: State) -> None:
     """Raises where tables are switched: the source has other tables under their names now."""
-    for one in state.switched.values():
+    for switching in state.switched.values():
         raise ColdframeError(
-            f"{one.database}.{one.table} was switched to what is migrated here, or was about to be: its old "
-            f"definition is {one.kept}. Run `coldframe unswitch` on the target first"
+            f"{switching.database}.{switching.table} was switched to what is migrated here, or was about to "
+            f"be: its old definition is {switching.kept}. Run `coldframe unswitch` on the target first"
         )
 
 

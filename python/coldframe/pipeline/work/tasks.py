@@ -47,19 +47,19 @@ class Conversion:
                 else:
                     yield from self._each(begun[0], finish)
 
-    def _each(self, one: Running, finish: Callable[[Running], None]) -> Iterator[Task | SparkTask]:
+    def _each(self, running: Running, finish: Callable[[Running], None]) -> Iterator[Task | SparkTask]:
         """The parts of a file that no earlier run has converted. A file without rows has none."""
-        if len(one.planned.parts) > 1:
-            one.outcomes.update(self.committer.kept(one))
-        if one.is_back:
-            finish(one)
+        if len(running.planned.parts) > 1:
+            running.outcomes.update(self.committer.kept(running))
+        if running.is_back:
+            finish(running)
             self.committer.settle()
             return
-        done = frozenset(one.outcomes)
-        if one.work.table.reading_of(one.planned.file).by_spark is not None:
-            yield self._by_spark(one.work, one.planned)
+        done = frozenset(running.outcomes)
+        if running.work.table.reading_of(running.planned.file).by_spark is not None:
+            yield self._by_spark(running.work, running.planned)
             return
-        yield from (task for task in self._of(one.work, one.planned) if task.number not in done)
+        yield from (task for task in self._of(running.work, running.planned) if task.number not in done)
 
     def _merge(self, work: TableWork, group: Sequence[PlannedFile]) -> MergeTask:
         tasks = tuple(task for planned in group for task in self._of(work, planned))

@@ -30,7 +30,7 @@ _OWN = {"delta": ("_delta_log",), "iceberg": ("metadata",), OVER_ORC: ("metadata
 
 
 @dataclass(frozen=True)
-class TargetFacts:
+class TargetTable:
     """A table of a target as it is now."""
 
     kind: str
@@ -71,7 +71,7 @@ class Difference:
     reason: str
 
 
-def look(destination: Destination, kind: str, name: TableName) -> TargetFacts:
+def look(destination: Destination, kind: str, name: TableName) -> TargetTable:
     """What a table is now. A table that cannot be read is no error: its state says so."""
     scratch, path = Scratch(), name.path
     files = _live_files(scratch)
@@ -85,47 +85,47 @@ def look(destination: Destination, kind: str, name: TableName) -> TargetFacts:
         # A log that others have written can be wrong in any way, and each library has its own errors.
         table, files = LiveTable("unreadable", f"{type(error).__name__}: {error}"), files.another()
     about = (table.state, table.reason, table.version, table.columns)
-    return TargetFacts(kind, path, *about, files, stored)
+    return TargetTable(kind, path, *about, files, stored)
 
 
-def differences(facts: TargetFacts, state: State) -> Iterator[Difference]:
+def differences(target: TargetTable, state: State) -> Iterator[Difference]:
     """Files of the migration that the table lacks or has changed since they were verified, by source."""
-    entries = state.done.of_table(facts.path)
+    entries = state.done.of_table(target.path)
     has_parts = any(entry.parts for entry in entries)
     # If a killed run was about to empty the table, it is unknown whether it did.
-    if not has_parts and not state.registered.get(facts.path):
+    if not has_parts and not state.registered.get(target.path):
         return
-    whole = _of_table(facts, state)
+    whole = _of_table(target, state)
     if whole is not None:
         yield whole
-    if facts.state == "unreadable" or (facts.has_log and facts.state == "gone"):
+    if target.state == "unreadable" or (target.has_log and target.state == "gone"):
         return
-    ours = state.registered.get(facts.path)
-    for entry in state.done.of_table(facts.path):
+    ours = state.registered.get(target.path)
+    for entry in state.done.of_table(target.path):
         for part in entry.parts:
-            found = _of_part(facts, part, ours)
-            if found is not None:
-                yield Difference(found[0], facts.path, entry.source, part.final, part.rows, found[1])
+            fault = _of_part(target, part, ours)
+            if fault is not None:
+                yield Difference(fault[0], target.path, entry.source, part.final, part.rows, fault[1])
 
 
-def foreign(facts: TargetFacts, state: State) -> Iterator[LiveFile]:
+def foreign(target: TargetTable, state: State) -> Iterator[LiveFile]:
     """Files of others that readers of the table see."""
-    for file in facts.files:
+    for file in target.files:
         if not state.done.has_final(file.path):
             yield file
 
 
-def _of_table(facts: TargetFacts, state: State) -> Difference | None:
+def _of_table(target: TargetTable, state: State) -> Difference | None:
     def difference(kind: str, reason: str) -> Difference:
-        rows = sum(part.rows for entry in state.done.of_table(facts.path) for part in entry.parts)
-        return Difference(kind, facts.path, "", "", rows, reason)
+        rows = sum(part.rows for entry in state.done.of_table(target.path) for part in entry.parts)
+        return Difference(kind, target.path, "", "", rows, reason)
 
-    if facts.state == "unreadable":
-        return difference("log unreadable", f"the table cannot be read: {facts.reason}")
-    if facts.has_log and facts.state == "gone":
-        return difference("log gone", f"there is no table: {facts.reason}")
-    if facts.columns is not None:
-        lost = sorted(_columns(facts.path, state) - {name.lower() for name in facts.columns})
+    if target.state == "unreadable":
+        return difference("log unreadable", f"the table cannot be read: {target.reason}")
+    if target.has_log and target.state == "gone":
+        return difference("log gone", f"there is no table: {target.reason}")
+    if target.columns is not None:
+        lost = sorted(_columns(target.path, state) - {name.lower() for name in target.columns})
         if lost:
             return difference("columns", f"the table has no such columns any more: {', '.join(lost)}")
     return None
@@ -138,19 +138,19 @@ def _columns(path: str, state: State) -> set[str]:
     return {name.lower() for schema in known for name in schema.names}
 
 
-def _of_part(facts: TargetFacts, part: Part, ours: set[str] | None) -> tuple[str, str] | None:
+def _of_part(target: TargetTable, part: Part, ours: set[str] | None) -> tuple[str, str] | None:
     """What is wrong with a file, and why."""
-    listed = facts.files.get(part.final)
-    if listed is None and facts.has_log:
+    listed = target.files.get(part.final)
+    if listed is None and target.has_log:
         if ours and part.final not in ours:
             return "unlisted", "no version of the table has it yet"
         return "unlisted", "others have taken it out of the table: its rows are deleted, or written elsewhere"
-    there = facts.stored.get(part.final)
+    there = target.stored.get(part.final)
     if there is None:
         return "gone", "it is not there any more"
     if there.size != part.bytes:
         return "resized", f"it has {there.size:,} bytes, {part.bytes:,} were written"
-    if not facts.has_log or listed is None:
+    if not target.has_log or listed is None:
         return None
     if listed.rows is None:
         return "unknown", listed.why
@@ -165,9 +165,9 @@ def _plain(stored: StoredFiles, path: str) -> LiveTable:
     if not stored:
         return LiveTable("gone", f"{path} has no files")
     seen = (
-        LiveFile(found.name, None, 0, found.size, _PLAIN)
-        for found in stored
-        if not any(map(is_hidden, found.name.removeprefix(f"{path}/").split("/")))
+        LiveFile(file.name, None, 0, file.size, _PLAIN)
+        for file in stored
+        if not any(map(is_hidden, file.name.removeprefix(f"{path}/").split("/")))
     )
     return LiveTable("there", files=seen)
 
