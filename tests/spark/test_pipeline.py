@@ -479,7 +479,7 @@ def test_targets_that_are_not(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match="avro"):
         migrate(spark, WAREHOUSE, tmp_path / "x", to="avro")
     with pytest.raises(UnsupportedError, match="microseconds"):
-        migrate(spark, WAREHOUSE, tmp_path / "x", to="delta", timestamps="ns")
+        migrate(spark, WAREHOUSE, tmp_path / "x", to="delta", timestamp_unit="ns")
     with pytest.raises(SchemaError, match="contain each other"):
         migrate(spark, WAREHOUSE, WAREHOUSE / "sales")
     (tmp_path / "full").mkdir()

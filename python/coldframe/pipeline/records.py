@@ -55,7 +55,7 @@ class ColumnCheck(TypedDict, total=False):
 
     nulls: int
     nans: int
-    """Of columns of floats. Absent where an early version wrote the journal."""
+    """Columns of floats only."""
     min: str | None
     max: str | None
     checksum: str
@@ -403,13 +403,13 @@ class Outcome:
             str(json["key"]),
             int(json["number"]),
             tuple(StagedFile.from_json(file) for file in json["files"]),
-            json.get("rows", 0),
-            tuple(json.get("damage", ())),
-            json.get("verified", False),
-            json.get("passed_over", {}),
-            json.get("losses", {}),
+            json["rows"],
+            tuple(json["damage"]),
+            json["verified"],
+            json["passed_over"],
+            json["losses"],
             json.get("digest"),
-            json.get("seconds", 0.0),
+            json["seconds"],
             Failure.from_json(json),
         )
 
@@ -460,12 +460,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Details:
-    """Details of a converted source; None or empty where early versions did not record them."""
+    """Details of a converted source."""
 
-    identity: str | None = None
-    digest: str | None = None
-    """The source's digest when it was converted: see `identity`."""
-    passed_over: Mapping[str, int] | None = None
+    identity: str = ""
+    digest: str = ""
+    """The source's digest when it was converted: see `identity`. Empty if it could not be taken."""
+    passed_over: Mapping[str, int] = field(default_factory=dict)
     losses: Mapping[str, int] = field(default_factory=dict)
     bytes: int = 0
     """Of the source."""
@@ -492,7 +492,7 @@ class Details:
     def from_json(json: Mapping[str, Any]) -> Details:
         """The reverse of `to_json`. Ignores fields of later versions."""
         known = {key: value for key, value in json.items() if key in Details.__dataclass_fields__}
-        return Details(**{**known, "damage": tuple(known.get("damage", ()))})
+        return Details(**{**known, "damage": tuple(known["damage"])})
 
 
 @dataclass(frozen=True)

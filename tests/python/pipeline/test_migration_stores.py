@@ -260,7 +260,7 @@ def test_of_two_drivers_the_later_one_goes_on(s3: S3, tmp_path: Path) -> None:
     first = Journal(StoreDestination(root, s3.options))
     first.__enter__()
     with Journal(StoreDestination(root, s3.options)) as second:
-        second.keep_table(KnownTable("t", "t", "parquet", "us"))
+        second.keep_table(KnownTable("t", "t", "parquet", "us", "t", "orc"))
         with pytest.raises(cf.ColdframeError, match="another driver"):
             first.end()
         second.end()

@@ -35,15 +35,12 @@ Live = Callable[[Table], "set[str] | None"]
 """The files that a Delta or Iceberg table lists; None where there is no such table."""
 
 
-CODECS = ("zstd", "snappy", "gzip", "none")
-"""Of Parquet. Which one a file was written with makes no difference to its rows."""
-
-
-def settings_of(options: Options, target: Target, table: Table, codec: str = CODECS[0]) -> dict[str, str]:
-    """What makes two conversions of one file different. Early versions counted the codec among it."""
+def settings_of(options: Options, target: Target, table: Table) -> dict[str, str]:
+    """The settings that decide whether two conversions of one file differ."""
     sink = target.sink
     if type(sink) is ParquetSink:
-        sink = replace(sink, compression=codec)
+        # The codec makes no difference to the rows.
+        sink = replace(sink, compression="zstd")
     settings = {"to": target.name, "sink": repr(sink), "unit": options.timestamp_unit}
     if target.partitions_inside and table.spec is not None:
         settings["partitions"] = str(table.spec.partitions)
@@ -52,19 +49,6 @@ def settings_of(options: Options, target: Target, table: Table, codec: str = COD
         if divided_by:
             settings["divided by"] = ", ".join(map(str, divided_by)).lower()
     return settings
-
-
-class _Keys:
-    """The identities of a table's files: see `key_maker`."""
-
-    def __init__(self, options: Options, target: Target, table: Table) -> None:
-        self.of, *self._earlier = (
-            key_maker(table, settings_of(options, target, table, codec)) for codec in CODECS
-        )
-
-    def fits(self, key: str, file: SourceFile) -> bool:
-        """Whether a key identifies the file, in the form of this version or of an earlier one."""
-        return key == self.of(file) or any(key == earlier(file) for earlier in self._earlier)
 
 
 def compare(
@@ -101,8 +85,8 @@ def compare(
     works = known.works
     replaces: list[bool] = []
     for work in works:
-        keys = _Keys(options, target, work.table)
-        replaces.append(_sort_files(work, journal, keys, live(work.table), sharing, absence))
+        key_of = key_maker(work.table, settings_of(options, target, work.table))
+        replaces.append(_sort_files(work, journal, key_of, live(work.table), sharing, absence))
     exchange = Exchange(journal, options, target, absence, nested(works, journal), sharing.gone)
     for work, replaced in zip(works, replaces, strict=True):
         replaced = exchange.settle(work) or replaced
@@ -169,10 +153,8 @@ def _has_spoilt(work: TableWork, journal: Journal) -> bool:
 
 def _gone_table(path: str, journal: Journal) -> Table:
     """A table of which there is nothing left in the source."""
-    known = journal.state.tables.get(path)
-    if known is None:
-        return Table(path.replace("/", "."), path, "gone", None)
-    return Table(known.name, path, known.format or "gone", None)
+    known = journal.state.tables[path]
+    return Table(known.name, path, known.format, None)
 
 
 def _half_dropped(journal: Journal, target: Target, live: Live) -> Iterator[str]:
@@ -212,7 +194,7 @@ class _Sharing:
 def _sort_files(
     work: TableWork,
     journal: Journal,
-    keys: _Keys,
+    key_of: Callable[[SourceFile], str],
     live: set[str] | None,
     sharing: _Sharing,
     absence: Absence,
@@ -226,7 +208,7 @@ def _sort_files(
             work.known += 1
         elif before is not None:
             absence.moved.append(file.relative)
-        replaces = _sort(work, file, before, journal, keys, live, sharing) or replaces
+        replaces = _sort(work, file, before, journal, key_of(file), live, sharing) or replaces
     return replaces
 
 
@@ -235,7 +217,7 @@ def _sort(
     file: SourceFile,
     before: Committed | None,
     journal: Journal,
-    keys: _Keys,
+    key: str,
     live: set[str] | None,
     sharing: _Sharing,
 ) -> bool:
@@ -244,7 +226,7 @@ def _sort(
     state = journal.state
     usable = (
         waiting is not None
-        and keys.fits(waiting.key, file)
+        and waiting.key == key
         and _is_same(file, waiting)
         and waiting.generation == state.generation
         and all(journal.held.is_whole(part) for part in waiting.parts)
@@ -252,7 +234,7 @@ def _sort(
     now = not state.fresh or (before is not None and before.generation == state.generation)
     # Files that share a target file are held, and published, together.
     together = usable and waiting is not None and bool(waiting.shared_file)
-    again = before is not None and keys.fits(before.key, file) and _is_same(file, before)
+    again = before is not None and before.key == key and _is_same(file, before)
     same = again and now and not together
     if before is not None and same and not sharing.lost(before, journal, live):
         work.done.append(pending_of(file, before))
@@ -264,14 +246,14 @@ def _sort(
         return False
     sharing.leave(before)
     sharing.leave(waiting)
-    work.work.append(Pending(file, keys.of(file), again=again))
+    work.work.append(Pending(file, key, again=again))
     return before is not None and bool(before.parts)
 
 
 def _is_same(file: SourceFile, entry: Committed) -> bool:
     """Whether a source of the same key is the one that was converted: see `identity`."""
-    identity, digest = entry.details.identity, entry.details.digest or ""
-    return is_same_source(file.path, file.identity, identity, digest, file.storage_options)
+    details = entry.details
+    return is_same_source(file.path, file.identity, details.identity, details.digest, file.storage_options)
 
 
 def _lost(entry: Committed, journal: Journal, stored: StoredFiles, live: set[str] | None) -> bool:

@@ -31,10 +31,10 @@ import pyarrow.parquet as pq
 import coldframe
 from coldframe._coldframe import ColdframeError, RawFingerprint
 from coldframe.pipeline.file_access import StorageOptions, reading, sha256
-from coldframe.pipeline.records import Checks, Committed, Json, Part, describe
+from coldframe.pipeline.records import Committed, Json, Part, describe
 from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.safe_list import SafeList
-from coldframe.pipeline.report.table_check import TableCheck, check_table, kind_of
+from coldframe.pipeline.report.table_check import TableCheck, check_table
 from coldframe.pipeline.report.verdict import Reason, Verdict, judge_audit
 from coldframe.pipeline.scheduling import in_threads
 from coldframe.pipeline.sink.destination import Destination
@@ -107,7 +107,7 @@ class Audit:
 
     def check_tables(self, destination: Destination, state: State) -> None:
         """Checks each table as a whole: its files in one listing, and its own log."""
-        self._checks = {path: _check_table(destination, state, path) for path in _tables(state)}
+        self._checks = {path: _check_table(destination, state, path) for path in state.tables}
         for path, check in sorted(self._checks.items()):
             self.add_table(path, check)
 
@@ -190,18 +190,8 @@ class Audit:
         }
 
 
-def _tables(state: State) -> Iterator[str]:
-    """The tables that have, or once had, results."""
-    seen = set(state.tables)
-    yield from seen
-    for entry in state.done.each():
-        if entry.table not in seen:
-            seen.add(entry.table)
-            yield entry.table
-
-
 def _check_table(destination: Destination, state: State, path: str) -> TableCheck:
-    about = kind_of(state, path)
+    about = state.tables[path]
     return check_table(destination, state, about.to, about.name, path)
 
 
@@ -213,7 +203,7 @@ def _is_there(part: Part, table: TableCheck) -> bool:
 
 
 def _sink_of(state: State, entry: Committed) -> Sink:
-    about = kind_of(state, entry.table)
+    about = state.tables[entry.table]
     return find_target(about.to, unit=about.unit).sink
 
 
@@ -245,7 +235,7 @@ def _faults(
             return
         elif part.of:
             yield from _unlike(sink, path, inside, options)
-        elif not _is_same(fingerprint(sink, path, options), part.checks):
+        elif fingerprint(sink, path, options) != part.checks:
             yield "unlike", "its rows are not those that were verified", None
     except (ColdframeError, pa.ArrowException, OSError) as error:
         yield "altered", f"it cannot be read: {describe(error)}", None
@@ -266,18 +256,9 @@ def _unlike(
             at, left = at + some.num_rows, left - some.num_rows
             if left == 0:
                 entry, part = waiting.popleft()
-                if not _is_same(as_stored(seen), part.checks):
+                if as_stored(seen) != part.checks:
                     yield "unlike", f"rows of {entry.source} are not those that were verified", entry.source
                 seen, left = RawFingerprint(schema), waiting[0][1].rows if waiting else 0
-
-
-def _is_same(actual: Checks, recorded: Checks) -> bool:
-    """Early versions did not count NaNs, which are in the checksums as well."""
-    known = recorded.get("columns", {})
-    for name, column in actual.get("columns", {}).items():
-        if "nans" not in known.get(name, {}):
-            column.pop("nans", None)
-    return actual == recorded
 
 
 def _rows(path: str, storage_options: StorageOptions) -> int | None:

@@ -91,8 +91,8 @@ class FileReport:
             earlier,
             details.seconds,
             dict(details.losses),
-            details.digest or "",
-            None if details.passed_over is None else dict(details.passed_over),
+            details.digest,
+            dict(details.passed_over),
             details.by_spark,
         )
 
@@ -129,7 +129,7 @@ class Totals:
     """Files of which something lies in the target, and those of them that were not read back."""
     unverified: int = 0
     undigested: int = 0
-    """Sources that were converted by a version that kept no digest of them."""
+    """Converted sources without a digest."""
     by_spark: int = 0
     """Sources that Spark has read."""
     losses: Counter[str] = field(default_factory=Counter)

@@ -112,7 +112,7 @@ class SafeList:
 
 
 def read(path: str, storage_options: StorageOptions = None) -> SafeList:
-    """Reads a list. Raises SchemaError if it is invalid, or one of an earlier version."""
+    """Reads a list. Raises SchemaError if it is invalid, or has another version."""
     text = b"".join(pieces(path, storage_options)).decode(errors="surrogateescape")
     first, *rest = text.split("\n")
     if first != _FIRST:
@@ -136,11 +136,8 @@ def check(
 ) -> Iterator[tuple[Line, str]]:
     """The lines that no longer hold, with reasons: from the source as it is now, or from the journal."""
     sources = _Sources(listed)
-    trees = {
-        entry.details.digest
-        for entry in state.done.each()
-        if entry.details.digest is not None and entry.details.digest.startswith("tree:")
-    }
+    digests = (entry.details.digest for entry in state.done.each())
+    trees = {digest for digest in digests if digest.startswith("tree:")}
 
     def looks() -> Iterator[Callable[[], tuple[Line, str | None]]]:
         for line in listed.lines:

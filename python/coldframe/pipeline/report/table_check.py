@@ -25,7 +25,6 @@ from coldframe.pipeline.report.target_table import (
 from coldframe.pipeline.report.verdict import Reason
 from coldframe.pipeline.sink.destination import Destination
 from coldframe.pipeline.sink.live import LiveFile
-from coldframe.pipeline.state.events import KnownTable
 from coldframe.pipeline.state.journal import State
 
 MAX_NAMED = 1000
@@ -110,8 +109,3 @@ def _unreadable(target: TargetTable, file: LiveFile) -> tuple[str, str] | None:
         sizes = f"it has {there.size:,} bytes, the table says {file.bytes:,}"
         return "resized", f"others wrote it, and {sizes}: the table cannot be read"
     return None
-
-
-def kind_of(state: State, path: str) -> KnownTable:
-    """What a table was written as."""
-    return state.tables.get(path) or KnownTable(path, path, "parquet", "us")

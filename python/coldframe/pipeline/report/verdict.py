@@ -107,8 +107,8 @@ KINDS: Mapping[str, Kind] = {
     "unproved_source": Kind(
         "note",
         False,
-        "source was converted by an earlier version, which kept no digest of it",
-        "sources were converted by an earlier version, which kept no digests of them",
+        "source has no digest, so it is not on the list",
+        "sources have no digest, so they are not on the list",
     ),
     "by_spark": Kind(
         "note",
@@ -338,7 +338,7 @@ class TableSummary:
     losses: Mapping[str, int] = field(default_factory=dict)
     """Values that were changed on the way, by how."""
     undigested: int = 0
-    """Sources that were converted by a version that kept no digest of them."""
+    """Converted sources without a digest."""
     by_spark: int = 0
     """Sources that Spark has read."""
     missing: int = 0

@@ -97,16 +97,15 @@ def digest_now(path: str, identity: str, digest: str, storage_options: StorageOp
 def is_same_source(
     path: str,
     identity: str,
-    known_identity: str | None,
+    known_identity: str,
     known_digest: str,
     storage_options: StorageOptions = None,
 ) -> bool:
     """Whether a source is the one that an earlier run converted, given what that run recorded.
 
-    Size and time of change are already known to be equal. Earlier versions recorded neither identity nor
-    digest: then size and time must suffice.
+    Size and time of change are already known to be equal.
     """
-    if known_identity is None or identity == known_identity:
+    if identity == known_identity:
         return True
     if not is_proof(known_digest, identity, known_identity):
         return False

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from coldframe._coldframe import SchemaError
@@ -30,7 +30,7 @@ def name_tables(
 
     No path looks like a partition to Spark.
     """
-    known = {} if state is None else dict(_remembered(tables, state))
+    known = {} if state is None else _remembered(state)
     for table in tables:
         table.path, table.name = known.get((table.place, table.known_as), ("", ""))
     paths = {table.path for table in tables if table.path}
@@ -40,32 +40,15 @@ def name_tables(
             if path not in paths and (inventory is None or _has_left_out(path, state, inventory)):
                 paths.add(path)
                 names.add(name)
-        # A path of an early version whose format is unknown.
-        paths |= (
-            state.tables.keys() - {path for path, _ in known.values()} - {table.place for table in tables}
-        )
+
     _give_paths([table for table in tables if not table.path], paths)
     _give_names(tables, names)
     _check_distinct(tables)
 
 
-def _remembered(tables: Sequence[Table], state: State) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+def _remembered(state: State) -> dict[tuple[str, str], tuple[str, str]]:
     """Paths and names in the target, by location and format."""
-    nameless: set[str] = set()
-    for path, about in state.tables.items():
-        if about.place is not None and about.format is not None:
-            yield (about.place, about.format), (path, about.name)
-        else:
-            nameless.add(path)
-    # Early versions did not record a table's source; the results of its files reveal it.
-    for table in tables if nameless else ():
-        for file in table.files:
-            before = state.done.look_up(file.relative)
-            if before is not None and before.table in nameless:
-                nameless.discard(before.table)
-                name = state.tables[before.table].name
-                yield (table.place, table.known_as), (before.table, name)
-                break
+    return {(about.place, about.format): (path, about.name) for path, about in state.tables.items()}
 
 
 def _has_left_out(path: str, state: State, inventory: Inventory) -> bool:

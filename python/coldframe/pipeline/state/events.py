@@ -1,6 +1,6 @@
-"""The events of the journal, and their one form in JSON: docs/migration-state.md says what each means.
+"""The events of the journal and their JSON form: docs/migration-state.md explains each.
 
-What earlier versions wrote is read: keys that they did not have are optional here.
+Keys whose value is None are left out.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ class RunBegun:
 
     kind: ClassVar = "run"
     epoch: int
-    """How many runs there were, with this one."""
+    """The number of runs, including this one."""
     id: str | None = None
+    """None, like the fields below, in a compacted journal."""
     host: str | None = None
     pid: int | None = None
     started: float | None = None
@@ -45,7 +46,7 @@ class KnownSchema:
 
 @dataclass(frozen=True)
 class KnownTable:
-    """How a table is written, and which directory and format of the source it comes from."""
+    """How a table is written, and the directory and format of its source."""
 
     kind: ClassVar = "table"
     path: str
@@ -53,8 +54,8 @@ class KnownTable:
     to: str
     unit: str
     """The unit of its timestamps."""
-    place: str | None = None
-    format: str | None = None
+    place: str
+    format: str
 
 
 @dataclass(frozen=True)

@@ -186,10 +186,6 @@ class State:
 def read_state(destination: Destination) -> tuple[State, int]:
     """The state and the number of its last segment. Takes no lock, and works beside a run."""
     names = {matches.name.rsplit("/", 1)[-1] for matches in destination.list(STATE)}
-    if "journal.jsonl" in names:
-        raise UnsupportedError(
-            f"{destination.root}: the state of an early version; migrate into a new directory"
-        )
     matches = [match for match in map(_SEGMENT.match, names) if match is not None]
     base = max((int(match.group(1)) for match in matches if match.group(2)), default=0)
     numbers = sorted(int(match.group(1)) for match in matches if not match.group(2))

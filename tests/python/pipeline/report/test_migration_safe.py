@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import shutil
 from pathlib import Path
@@ -307,22 +306,6 @@ def test_a_list_is_held_against_the_journal(estate: Estate) -> None:
     assert [(fault.file, fault.reason) for fault in found.faults] == [
         (str(path), "the journal has another digest of it")
     ]
-
-
-def test_the_state_of_an_earlier_version_resumes_and_lists_nothing(estate: Estate) -> None:
-    estate.orc("t/1", {"a": [1]})
-    estate.migrate()
-    for segment in (estate.target / "_coldframe/state").glob("*.jsonl"):
-        events = [json.loads(line) for line in segment.read_text().splitlines()]
-        for event in events:
-            for key in ("identity", "digest"):
-                event.get("entry", {}).get("details", {}).pop(key, None)
-        segment.write_text("".join(json.dumps(event) + "\n" for event in events))
-    report = estate.migrate()
-    assert [file.earlier for file in report.tables[0].files] == [True]
-    assert (report.exit_code, report.verified, estate.safe()) == (0, True, [])
-    assert "kept no digest of it" in report.verdict.notes[0].text
-    assert estate.migrate(fresh=True).safe_to_delete == 1
 
 
 # Nothing that could be read is left behind without a word.

@@ -199,7 +199,7 @@ def test_partitions_come_back_from_executors_and_the_journal() -> None:
     entry = Committed("key", "x", "t", (part, Part("y", "t/y", 1, 2)))
     stored = json.loads(json.dumps(entry.to_json()))
     assert Committed.from_json(stored).parts == entry.parts
-    assert "partition" not in stored["parts"][1]  # as earlier versions wrote it
+    assert "partition" not in stored["parts"][1]
 
 
 def test_floats_divide_no_rows(tmp_path: Path) -> None:
