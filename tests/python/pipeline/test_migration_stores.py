@@ -269,9 +269,9 @@ def test_of_two_drivers_the_later_one_goes_on(s3: S3, tmp_path: Path) -> None:
 def test_a_store_that_overwrites_is_refused(s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = Place(str(tmp_path / "src"), None)
     source.orc("t/0", {"a": [1]})
-    with pytest.raises(cf.UnsupportedError, match=r"memory://.*only where there is none"):
+    with pytest.raises(cf.UnsupportedError, match=r"memory://.*no conditional put"):
         migrate(InProcess(), source.url, f"memory://{tmp_path.name}")
-    with pytest.raises(cf.UnsupportedError, match="only where there is none"):
+    with pytest.raises(cf.UnsupportedError, match="no conditional put"):
         migrate(InProcess(), source.url, "https://127.0.0.1:1/x")
 
 

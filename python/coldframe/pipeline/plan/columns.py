@@ -1,10 +1,10 @@
 """The columns of each table, from all its known files.
 
-Files of earlier runs count with the columns that they had in the source, whether this run looks at them or
-not. Nothing is remembered beyond the files: a name that a corrected tables.toml changes is gone with the next
-run. Files whose types differ from the table's current ones are converted again, since readers take a table's
-types from one of its files. If that is impossible (the source is gone, or left out), nothing that needs other
-types is taken.
+Files of earlier runs count with the columns that they had in the source, even if this run skips them. Only
+files define columns: if a corrected tables.toml renames a column, the next run drops the old name. Files
+whose types differ from the table's current ones are converted again, since readers take a table's types from
+one of its files. If that is impossible (the source is gone, or left out), no file that needs other types is
+taken.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from coldframe.widening import shape_of, unified
 
 _METASTORE = "the metastore's definition"
 Planner = Callable[[TableWork, Rows[Pending]], None]
-"""Plans files of a table: those that can be opened are `planned` from then on."""
+"""Plans files of a table: adds those that can be opened to `planned`."""
 
 
 def settle_columns(work: TableWork, state: State, target: Target, planner: Planner, fail: Fail) -> None:
@@ -68,7 +68,7 @@ def settle_columns(work: TableWork, state: State, target: Target, planner: Plann
 
 
 def _check_declared(work: TableWork, fail: Fail) -> None:
-    """Fails files with types that do not fit those that a metastore states for the table."""
+    """Fails files whose types do not fit the table's types in the metastore."""
     declared = work.table.declared
     if declared is None:
         return
@@ -90,7 +90,7 @@ def _misfit(declared: pa.Schema, file: str, schema: pa.Schema) -> str:
 
 
 def _keep_failed(work: TableWork, state: State) -> None:
-    """Files that could not be opened: the results of earlier runs stay."""
+    """Keeps the earlier results of files that could not be opened."""
     if len(work.planned) == len(work.work):
         return
     for pending in work.work:
@@ -118,18 +118,18 @@ def _check_partitions(work: TableWork, fail: Fail) -> None:
 
 
 def _check_types(work: TableWork, outdated: _Outdated) -> None:
-    """A file that cannot be converted in this run cannot get other types either."""
+    """Raises if files that this run cannot convert need other types."""
     drops = set(work.drops)
     stay = [pending for pending in work.stays if outdated.has(pending) and pending.file.relative not in drops]
     if not stay:
         return
     how = {
         GONE: "on_vanished 'remove' takes them out",
-        LEFT_OUT: "a run that takes all of the table converts them once more",
-    }.get(stay[0].why, "they have to be converted together with the others")
+        LEFT_OUT: "a run that selects all of the table converts them again",
+    }.get(stay[0].why, "they must be converted together with the others")
     raise SchemaError(
-        f"table {work.table.name} needs other types by now, and {len(stay)} file(s) of it lie in the old "
-        f"ones, such as that of {stay[0].file.relative}, {stay[0].why}: {how}"
+        f"table {work.table.name} needs other types now, but {len(stay)} of its files keep the old ones, "
+        f"such as that of {stay[0].file.relative}, {stay[0].why}: {how}"
     )
 
 

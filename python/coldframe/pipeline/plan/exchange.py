@@ -1,10 +1,10 @@
-"""What a table loses and gains in one run; it is taken as a whole or not at all.
+"""What a table loses and gains in one run: all of it is taken, or nothing.
 
-Hive compacts, moves and overwrites between two runs: the rows of a source that is gone may be in another one
-that is new or has changed. Taking one without the other would duplicate or lose rows. So until the user has
-decided what happens to sources that are gone (`on_vanished`), nothing new or changed of their table is taken.
-Earlier results whose sources cannot be converted now (gone, left out, withheld) stay unchanged, and so do the
-target files that they share with others.
+Hive compacts, moves and overwrites between two runs: a new or changed source may have the rows of a vanished
+one. Taking one without the other would duplicate or lose rows. So until the user has decided what happens to
+vanished sources (`on_vanished`), the run takes no new or changed files of their table. Earlier results whose
+sources cannot be converted now (gone, left out, withheld) stay unchanged, and so do the target files that
+they share with others.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from coldframe.pipeline.state.scratch import Rows
 
 GONE = "whose source is gone"
 LEFT_OUT = "whose source this run leaves out, or could not read"
-UNKNOWN = "whose source is of no known format any more"
+UNKNOWN = "whose source no longer has a known format"
 WITHHELD = "which this run does not take"
 
 
@@ -34,10 +34,10 @@ class Absence:
     def __init__(self, inventory: Inventory, there: Rows[str], options: Options) -> None:
         self._there, self._selection = there, options.selection
         self.moved = there.another()
-        """Those that belong to another table by now."""
+        """Sources that belong to another table now."""
         self._inventory = inventory
         self.is_empty = not (len(there) or len(inventory.left_out))
-        """Whether there is nothing at all in the source."""
+        """Whether the source has no files at all."""
 
     def of(self, source: str) -> str:
         """Why a source is absent; empty if it is present."""
@@ -59,7 +59,7 @@ class Absence:
 
 
 def source_of(entry: Committed) -> SourceFile:
-    """A source that is absent, as far as it is known."""
+    """An absent source, as far as the journal knows it."""
     return SourceFile(entry.source, entry.source, entry.details.bytes, 0, None)
 
 
@@ -74,10 +74,10 @@ class Exchange:
     nested: Mapping[str, str]
     """Why tables cannot be written, by their paths."""
     gone: set[str]
-    """Files of the target that cannot stay, since a source of theirs leaves."""
+    """Target files that cannot stay, since one of their sources leaves."""
 
     def settle(self, work: TableWork) -> bool:
-        """Decides. Returns whether earlier results are replaced, other than those of changed files."""
+        """Decides what to take. Returns whether it replaces earlier results of unchanged files."""
         work.report.on_vanished = self.options.on_vanished
         beside: Pending | None = None
         if self.journal.done.sources_of(work.table.path) > work.known + len(work.vanished):
@@ -125,8 +125,8 @@ def _why_not_removed(
     """Why rows of vanished sources are not removed although that was requested."""
     if beside is not None:
         return (
-            f"{beside.file.relative} is gone, too, and this run leaves it out: what a table loses and gains "
-            "is taken as a whole. Select all of the table"
+            f"{beside.file.relative} is gone, too, but this run leaves it out. A table's changes can only be "
+            "taken as a whole: select all of the table"
         )
     if not work.vanished:
         return ""
@@ -142,9 +142,9 @@ def _why_not_removed(
 
 
 def _brake(work: TableWork, journal: Journal, options: Options, absence: Absence) -> str:
-    """An empty mount point looks like a source whose every file was deleted.
+    """Why so much is not removed without an explicit request.
 
-    So much is not removed unless that is explicitly requested.
+    An empty mount point looks like a source whose every file was deleted.
     """
     table = work.table
     if any(fnmatchcase(name, pattern) for pattern in options.dropped for name in (table.name, table.path)):
@@ -156,11 +156,11 @@ def _brake(work: TableWork, journal: Journal, options: Options, absence: Absence
     if lost <= options.most_vanished and not absence.is_empty:
         return ""
     what = "the source is empty" if absence.is_empty else f"{lost:.0%} of its bytes"
-    how = "" if absence.is_empty else f", most_vanished {lost:.2f} and above takes out so much"
+    how = "" if absence.is_empty else f", or with most_vanished {lost:.2f} or more"
     return (
         f"nothing is taken out: {len(work.vanished)} source(s) of this table are gone, such as "
-        f"{work.vanished[0].file.relative} ({what}). Is all of the source there? "
-        f"dropped '{table.path}' says that it is meant{how}"
+        f"{work.vanished[0].file.relative} ({what}). Is the whole source mounted? If these files were really "
+        f"deleted, allow it with dropped '{table.path}'{how}"
     )
 
 
@@ -171,8 +171,8 @@ def _withhold(work: TableWork, journal: Journal, blocked: str, beside: Pending |
         return
     why = blocked or (
         f"{max(len(work.vanished), 1)} source(s) of this table are gone since an earlier run, such as "
-        f"{first.file.relative}, and their rows may stand in this one; on_vanished 'remove' takes them out "
-        "of the target, 'keep' leaves them there"
+        f"{first.file.relative}, and their rows may be in this file; on_vanished 'remove' takes them out of "
+        "the target, 'keep' leaves them there"
     )
     for rows in (work.work, work.held):
         for pending in rows:
@@ -196,8 +196,8 @@ def _keep_together(work: TableWork, journal: Journal, gone: set[str]) -> None:
         shared = journal.done.sharing(name) if pending.why == GONE else ()
         if not all(journal.done.is_whole(part) for _, part in shared):
             work.report.error = (
-                f"{name} has rows of {pending.file.relative}, which is gone, and of sources that lie "
-                "elsewhere by now: on_vanished 'remove' takes them out"
+                f"{name} has rows of {pending.file.relative}, which is gone, and of sources that have moved "
+                "since: on_vanished 'remove' takes them out"
             )
     for rows in (work.work, work.held) if kept else ():
         for pending in rows:
@@ -222,9 +222,12 @@ def _which(pending: Pending) -> str:
 
 
 def _convert_mates(work: TableWork, journal: Journal, gone: set[str]) -> bool:
-    """Converts sources again that share a file with one that leaves it. Returns whether there are any."""
+    """Converts again all sources that share a file with a source that leaves it.
+
+    Returns whether this replaces finished results.
+    """
     gone.discard("")
-    # Of sources held together, all are taken or none.
+    # Sources that are held in one file are taken together or not at all.
     known: dict[str, bool] = {}
     for pending in work.held:
         if pending.shared and pending.shared not in known:

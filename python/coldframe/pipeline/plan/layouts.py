@@ -8,8 +8,8 @@
     t/c=/..                             Spark reads nothing; Delta takes it for null
     t/x/.. beside t/.., both tables     readers of t take x for a part of it, a vacuum of t deletes x
 
-Delta and Iceberg store each file's partition values themselves, so the order of folders does not matter to
-them. Iceberg stores the values in the files, so it does not even need folders.
+Delta and Iceberg record each file's partition values, so the order of folders does not matter to them.
+Iceberg also stores the values in the files, so it needs no folders.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _Shape = tuple[str, ...]
 
 
 def nested(works: Sequence[TableWork], journal: Journal) -> Mapping[str, str]:
-    """Why tables that contain, or lie inside, others cannot be written, by path.
+    """Why nested tables cannot be written, by the path of the refused table.
 
-    An existing table stays; of two new ones, the outer one gives way.
+    Of an existing and a new table, the new one is refused; of two new ones, the outer one.
     """
     there = set(journal.done.tables())
     paths = there.union(work.table.path for work in works if work.table.files)
@@ -39,9 +39,9 @@ def nested(works: Sequence[TableWork], journal: Journal) -> Mapping[str, str]:
         refused, other = (path, outer) if outer in there and path not in there else (outer, path)
         refusals.setdefault(
             refused,
-            f"it would lie in {refused}, and table {other} in {other}: readers of {outer} would take both "
-            f"for one table. An entry of tables.toml with path '{outer}' makes one of both; or leave one "
-            "out, and migrate it into another directory",
+            f"its directory {refused} and that of table {other} are nested: readers of {outer} would take "
+            f"both for one table. Merge them by an entry of tables.toml with path '{outer}', or leave one "
+            "out and migrate it into another directory",
         )
     return refusals
 
@@ -62,7 +62,7 @@ def unreadable(work: TableWork, target: Target) -> Iterator[tuple[Pending, str]]
         if other is not None:
             reason = (
                 f"{_described(pending.file.relative, mine)}, and {_described(rivals[other], other)}: readers "
-                "of the table would not find all of its rows. Leave one of both out, and migrate it into "
+                "of the table would not find all of its rows. Leave one of the two out, and migrate it into "
                 "another directory"
             )
         if reason:
@@ -82,7 +82,7 @@ def _written(work: TableWork) -> Iterator[Pending]:
 
 
 def _shapes(rows: Iterator[Pending], target: Target) -> dict[_Shape, str]:
-    """How folders are named, and the first file for each."""
+    """The shapes of partition folders, each with the first file that has it."""
     shapes: dict[_Shape, str] = {}
     for pending in rows:
         shapes.setdefault(_shape(pending.file, target), pending.file.relative)

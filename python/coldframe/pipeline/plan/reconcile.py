@@ -1,12 +1,12 @@
 """Compares the source with the state, to find out what has to be done.
 
-    done       unchanged, and its files are there
-    work       new, changed, begun afresh, or its files in the target are lost
-    held       converted by a run that did not come to publish it
-    vanished   done once, and not there any more
-    stays      done once, and not looked at by this run: left out, gone, or withheld
+    done       unchanged, and its files are in the target
+    work       new, changed, to be converted again (`--fresh`), or its files in the target are lost
+    held       converted, but not yet published, by an earlier run
+    vanished   converted once, and gone now
+    stays      converted once, and skipped by this run: left out, gone, or withheld
 
-`exchange` says what is taken of a table that loses something.
+`exchange` decides what is taken of a table that loses something.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from coldframe.pipeline.state.stored_files import StoredFiles
 __all__ = ["Pending", "TableWork", "compare"]
 
 Live = Callable[[Table], "set[str] | None"]
-"""The files that a Delta or Iceberg table lists; None where there is no such table."""
+"""The files that a Delta or Iceberg table lists; None if there is no such table."""
 
 
 def settings_of(options: Options, target: Target, table: Table) -> dict[str, str]:
@@ -58,7 +58,7 @@ def compare(
     options: Options,
     target: Target,
 ) -> list[TableWork]:
-    """The work of each table; those that are known by the state alone come last."""
+    """The work of each table; tables that only the state knows come last."""
 
     def live(table: Table) -> set[str] | None:
         return target.lists(journal.destination, journal.state.name_of(table.name, table.path))
@@ -95,7 +95,7 @@ def compare(
 
 
 class _KnownTables:
-    """The work of each table: of those that are there, then of those that are known by the state alone."""
+    """The work of each table: tables of the source, then those that only the state knows."""
 
     def __init__(self, all_works: Works, tables: Sequence[Table], journal: Journal) -> None:
         self._all_works, self._journal = all_works, journal
@@ -124,7 +124,7 @@ def _note_what_is_there(all_works: Works, inventory: Inventory, tables: Sequence
 
 
 def _forget_what_has_gone(all_works: Works, journal: Journal, sharing: _Sharing) -> None:
-    """Drops what was begun for sources that are not there any more."""
+    """Forgets unfinished results of sources that are gone."""
     for source in journal.held:
         if all_works.there.get(source) is None:
             sharing.leave(journal.held.look_up(source))
@@ -135,7 +135,9 @@ def _forget_what_has_gone(all_works: Works, journal: Journal, sharing: _Sharing)
 
 
 def _spoilt(inventory: Inventory, journal: Journal) -> list[tuple[str, SourceFile]]:
-    """Files of no known format and outside of every table that an earlier run converted, and their tables."""
+    """Files that an earlier run converted and that now have no known format and no table: their earlier
+    tables, and the files.
+    """
     stray = set(inventory.stray)
     spoilt = []
     for file in inventory.unknown if stray else ():
@@ -146,13 +148,13 @@ def _spoilt(inventory: Inventory, journal: Journal) -> list[tuple[str, SourceFil
 
 
 def _has_spoilt(work: TableWork, journal: Journal) -> bool:
-    """Whether a file that was converted once is of no known format now: its earlier rows stay."""
+    """Whether a converted file has no known format now: its earlier rows stay."""
     before = (journal.done.get(file.relative) for file in work.table.damaged)
     return any(entry is not None and entry.parts for entry in before)
 
 
 def _gone_table(path: str, journal: Journal) -> Table:
-    """A table of which there is nothing left in the source."""
+    """A table without files in the source."""
     known = journal.state.tables[path]
     return Table(known.name, path, known.format, None)
 
@@ -172,17 +174,17 @@ class _Sharing:
 
     def __init__(self, journal: Journal) -> None:
         self.gone: set[str] = set()
-        """Those that cannot stay, since a source of theirs has to leave;"""
+        """Files that cannot stay, since one of their sources has to leave."""
         self._last: tuple[str, bool] = ("", False)
         self.stored = StoredFiles(journal.destination, "")
-        """Of the table that is looked at."""
+        """The files of the table that is being compared."""
 
     def leave(self, entry: Committed | None) -> None:
-        """A source's rows have to leave the file, which others share with it."""
+        """Notes that a source's rows have to leave the file that it shares with others."""
         self.gone.add("" if entry is None else entry.shared_file)
 
     def lost(self, entry: Committed, journal: Journal, live: set[str] | None) -> bool:
-        """See `_lost`; each shared file is looked at once for sources that come one after the other."""
+        """See `_lost`; a shared file is checked once for consecutive sources."""
         name = entry.shared_file
         if not name:
             return _lost(entry, journal, self.stored, live)
@@ -199,7 +201,7 @@ def _sort_files(
     sharing: _Sharing,
     absence: Absence,
 ) -> bool:
-    """Puts each file of a table where it belongs; whether what was made of any before is to be replaced."""
+    """Sorts the files of a table into done, held and work. Returns whether earlier results are replaced."""
     replaces = False
     sharing.stored = StoredFiles(journal.destination, work.table.path)
     for file in work.table.files:
@@ -221,7 +223,7 @@ def _sort(
     live: set[str] | None,
     sharing: _Sharing,
 ) -> bool:
-    """Puts a file where it belongs; whether what was made of it before is to be replaced."""
+    """Sorts one file. Returns whether its earlier result is replaced."""
     waiting = journal.held.look_up(file.relative)
     state = journal.state
     usable = (
@@ -251,14 +253,14 @@ def _sort(
 
 
 def _is_same(file: SourceFile, entry: Committed) -> bool:
-    """Whether a source of the same key is the one that was converted: see `identity`."""
+    """Whether a source with the same key still is the converted one: see `identity`."""
     details = entry.details
     return is_same_source(file.path, file.identity, details.identity, details.digest, file.storage_options)
 
 
 def _lost(entry: Committed, journal: Journal, stored: StoredFiles, live: set[str] | None) -> bool:
-    """Whether a file of the target is gone, or has another size. One that a Delta or Iceberg table does not
-    list any more was taken out by others, on purpose.
+    """Whether a target file of an entry is gone, or has another size. Ignores files that a Delta or Iceberg
+    table no longer lists: others removed them on purpose.
     """
     return any(
         not (stored.is_whole(part.final, part.bytes) and journal.done.is_whole(part))

@@ -224,8 +224,8 @@ class StoreDestination(Destination):
         scheme = scheme_of(root)
         if not is_of_core(root) or scheme in ("http", "https"):
             raise unsupported(
-                f"migrating into {root}: its store cannot create a file only where there is none, which is "
-                "what keeps two runs apart; expected a directory, HDFS, S3, Google or Azure"
+                f"migrating into {root}: its store has no conditional put, which serves as the lock; "
+                "expected a directory, HDFS, S3, Google or Azure"
             )
         self.root = root.rstrip("/")
         self.storage_options = dict(storage_options) if storage_options else None

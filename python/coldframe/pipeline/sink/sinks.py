@@ -116,7 +116,7 @@ class _WrittenByCore:
         shape: RawShape,
         path: str,
         storage_options: StorageOptions = None,
-        most_bytes: int = 0,
+        max_bytes: int = 0,
         divide: Divide | None = None,
     ) -> Converted:
         """See `Sink.convert`."""
@@ -129,7 +129,7 @@ class _WrittenByCore:
             name,
             format=format,
             options=options,
-            most_bytes=most_bytes or None,
+            most_bytes=max_bytes or None,
             **({} if divide is None else {"divide": (divide.columns, divide)}),
         )
         result: Converted = converted

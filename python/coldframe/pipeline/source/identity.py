@@ -1,4 +1,4 @@
-"""Whether a source is still the one that was planned, and the one that an earlier run converted.
+"""Whether a source is unchanged since it was planned, and since an earlier run converted it.
 
     file        size : mtime_ns : ctime_ns : inode
     of a store  size : etag, or size : time of change if the store has none
@@ -7,15 +7,15 @@
 The inventory records this identity; the task compares it before reading its first and after its last byte. An
 edit of equal size, even one whose time was set back, changes it; reading does not.
 
-Across runs a digest of the content tells more. It is taken between the two checks of the identity:
+Across runs, a digest of the content proves more. It is taken between the two checks of the identity:
 
     whole:..    sha256 of a file of up to 1 MiB
     ends:..     sha256 of the first 64 KiB and the last 256 KiB of a larger one
     etag:..     the store's name of the content
     tree:..     of a directory: its identity, as above
 
-A source whose identity differs is the same if `whole` is equal. If `ends` is equal, it is the same if the
-time of its last change (ctime) is equal, too: an edit in the middle changes that.
+A source with another identity is unchanged if `whole` is equal, or if `ends` and the time of its last change
+(ctime) are equal: an edit in the middle changes the ctime.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def is_same_source(
     known_digest: str,
     storage_options: StorageOptions = None,
 ) -> bool:
-    """Whether a source is the one that an earlier run converted, given what that run recorded.
+    """Whether a source is unchanged since an earlier run converted it, given the run's record.
 
     Size and time of change are already known to be equal.
     """
@@ -127,7 +127,7 @@ def _changed_at(identity: str) -> str:
 
 def of_entry(entry: FileEntry) -> str:
     """The identity of a file that a store has listed."""
-    # Listings and single answers use different units of time; an etag is the same in both.
+    # The time's unit differs between listings and single requests; the etag does not.
     return f"{entry.size}:{entry.etag}" if entry.etag else f"{entry.size}:{entry.modified}"
 
 
@@ -151,5 +151,5 @@ def _stored(path: str, storage_options: StorageOptions) -> str:
 
 
 def identity_of_file(status: os.stat_result) -> str:
-    """The identity of a file, of which this was found."""
+    """The identity of a file with this status."""
     return f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_ino}"

@@ -29,13 +29,13 @@ from coldframe.sources import options_for
 
 TABLES_FILE = "tables.toml"
 ROOT = "."
-"""The relative path of the source's root itself, where that is the data of one server or of several."""
+"""The relative path of the root itself, if it holds the data of one or several servers."""
 LEFTOVERS = ("._COPYING_", ".inprogress", ".tmp")
 THREADS = 8
 DRIVER_FOLDERS = 1000
-"""Directories of one level that the driver looks into by itself; of more the scheduler does;"""
+"""Up to so many directories of a level, the driver lists them itself; more go to the scheduler."""
 FOLDERS_A_TASK = 50
-"""so many at once."""
+"""Directories in a task of the scheduler."""
 SEVERAL = frozenset(name for name, about in formats().items() if about["capabilities"]["tables"])
 _SIDE_BY_SIDE = frozenset(name for name, about in formats().items() if about["capabilities"]["side_by_side"])
 
@@ -52,20 +52,21 @@ class Inventory:
     empty: Files = field(default_factory=list)
     """Files of zero bytes, as Hive leaves for empty buckets: they hold no rows."""
     unknown: Files = field(default_factory=list)
-    """Files of another format, or too damaged to tell."""
+    """Files of another format, or too damaged to be recognised."""
     unread: list[Unread] = field(default_factory=list)
-    """What could not be looked at."""
+    """Places that could not be read."""
     left_out: Rows[str] = field(default_factory=lambda: names(Scratch()))
-    """Files and directories that were left out as asked, by their relative paths."""
+    """Files and directories that were excluded as requested, by their relative paths."""
     hidden: int = 0
-    """Names that were passed over, as Hive and Spark do, and the first of them."""
+    """The number of skipped names; Hive and Spark skip them, too."""
     hidden_names: list[str] = field(default_factory=list)
+    """The first skipped names."""
     stray: list[str] = field(default_factory=list)
-    """Those of `unknown` that lie outside of every table."""
+    """Unknown files outside of every table."""
     unmatched: list[str] = field(default_factory=list)
-    """Paths of entries of tables.toml that no file belongs to."""
+    """Paths of entries of tables.toml without a file."""
     not_meant: frozenset[str] = frozenset()
-    """Where the source is a metastore: its tables that this run does not take, as paths."""
+    """For a metastore as the source: the places of tables that this run does not take."""
 
     @property
     def excluded(self) -> int:
@@ -73,7 +74,7 @@ class Inventory:
         return len(self.left_out)
 
     def leaves_out(self, source: str) -> bool:
-        """Whether an unlisted source may exist: because it was excluded, or could not be read."""
+        """Whether an unlisted source may still exist: it was excluded, or could not be read."""
         if lies_below(source, self._unread_places) or lies_below(source, self.not_meant):
             return True
         return len(self.left_out) > 0 and any(
@@ -82,7 +83,7 @@ class Inventory:
 
     @functools.cached_property
     def _unread_places(self) -> set[str]:
-        """Determined when the inventory is taken, as it is queried for each source that is gone."""
+        """Cached, as it is queried for each vanished source."""
         return {place.relative for place in self.unread}
 
     def new_files(self) -> Files:
@@ -136,7 +137,7 @@ def packing(
         path, *rest = row
         *rest, tables, reading = rest
         where = path if path is not None else _path(root, rest[0])
-        # A source that is a metastore may lie in several stores.
+        # The tables of a metastore may lie in several stores.
         options = storage_options if path is None else options_for(path, storage_options)
         of_it: Any = (where, *rest, options, tables, reading)
         return SourceFile(*of_it)
@@ -327,7 +328,7 @@ def _look(root: str, relative: str, directory: bool) -> SourceFile | Unread:
             size = sum(part.st_size for part in parts)
             newest = max((part.st_mtime_ns for part in parts), default=0)
             return SourceFile(path, relative, size, newest, _detect(path), identity_of(path), is_folder=True)
-        # Identity first: a replacement of the file from here on is noticed.
+        # Take the identity first, so that a later replacement of the file is noticed.
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
             return Unread(relative, "neither a file nor a directory")

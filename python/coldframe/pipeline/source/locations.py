@@ -18,7 +18,7 @@ from coldframe.pipeline.file_access import canonical_root
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(?://([^/]*))?(?=/|\Z)")
 _HOSTS = frozenset(("hdfs", "viewfs"))
-"""Whose authority is a host, and may be left out for the default file system's."""
+"""Schemes whose authority is a host; without a host, it is that of the default file system."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Location:
     """A location in a file system: scheme, authority, and path components."""
 
     scheme: str
-    """Empty where it is not said; `file` is local."""
+    """Empty if the location has none; `file` is local."""
     authority: str
     names: tuple[str, ...]
 
@@ -46,7 +46,7 @@ class Location:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Equal for all ways to write a location. Hosts are not in it: `is_on` compares them."""
+        """Equal for all ways to write a location. Excludes hosts, which `is_on` compares."""
         if self.is_local:
             return ("file", "", *self.names)
         return (self.scheme, "" if self.scheme in _HOSTS else self.authority, *self.names)

@@ -1,11 +1,11 @@
 """A table's path and name in the target: assigned once, and kept in the journal.
 
     sales/p=2/x.orc                 sales            the first run
-    sales/p=1/x.rc, p=2/x.orc       sales__rcfile    an older partition in another format comes later
-                                    sales            keeps its meaning
+    sales/p=1/x.rc, p=2/x.orc       sales__rcfile    a later run finds a partition in another format
+                                    sales            stays the same table
 
 A path belongs to a location and a format of the source. If all files of a table were rewritten in another
-format, the new ones are the same table: they take over its path, and what it loses and gains is one exchange.
+format, the new files stay the same table and take over its path; what it loses and gains is one exchange.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _remembered(state: State) -> dict[tuple[str, str], tuple[str, str]]:
 
 
 def _has_left_out(path: str, state: State, inventory: Inventory) -> bool:
-    """Whether a table has sources that this run leaves out, so that it is not gone."""
+    """Whether a table has sources that this run leaves out: then it is not gone."""
     return any(inventory.leaves_out(entry.source) for entry in state.done.of_table(path))
 
 
@@ -80,7 +80,7 @@ def folder_name(table: str) -> str:
 
 
 def _give_names(tables: Sequence[Table], taken: set[str]) -> None:
-    """Uses the names in tables.toml; if two formats share one, the later one's gets its format appended."""
+    """Uses the names in tables.toml; if two formats share a name, the later one gets its format appended."""
     for table in tables:
         if table.spec is not None and table.name:
             taken.discard(table.name)

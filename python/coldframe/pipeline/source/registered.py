@@ -2,11 +2,11 @@
 
     table without partitions     its location, a number of rows, a format
     partition                    the same
-    table with partitions        its location, a number of rows of all of them
+    table with partitions        its location, the number of rows of all partitions
 
-`numRows` is what Hive counted when it wrote, or was told; 0 and less mean nothing (Spark's inserts leave 0).
-Spark's ANALYZE stores a number of its own, which Hive's inserts do not update: a location may state two
-numbers, and is right with either. Whether Hive claims that its number is accurate is kept with it.
+`numRows` is what Hive counted when it wrote, or what a user set; 0 and less mean unknown (Spark's inserts
+leave 0). Spark's ANALYZE stores another number, which Hive's inserts do not update: a location may have two
+numbers, and matches if either is right. Hive's claim of accuracy is kept with its number.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ class Place:
     table: str
     partition: str = ""
     rows: tuple[int, ...] = ()
-    """The numbers that are stated; none where nothing is known."""
+    """The stated numbers of rows; empty if unknown."""
     is_accurate: bool = False
     """Whether the metastore claims that they are accurate."""
     format: str = ""
-    """By its input format: one of ours, or the name of the class; empty where none is said."""
+    """By its input format: one of ours, or the name of the class; empty if unknown."""
     location: str = ""
-    """Where it is, if that is not below the source's root."""
+    """Its location, if that is not below the source's root."""
     is_migrated: bool = False
-    """Whether it is migrated although its format is not ours: by Spark."""
+    """Whether Spark migrates it although its format is foreign."""
 
     @property
     def is_ours(self) -> bool:
@@ -68,7 +68,7 @@ class Registered:
     wholes: Rows[Place]
     """Tables with partitions."""
     scattered: set[str] = field(default_factory=set)
-    """Of the latter those of which a partition lies outside of the table's own directory."""
+    """Tables with a partition outside of the table's own directory."""
     findings: Mapping[str, Sequence[Finding]] = field(default_factory=dict)
     """Earlier findings on tables, by their names in the metastore."""
 
@@ -79,7 +79,7 @@ class Registered:
         return Registered(MetastoreReport(uri), _rows(scratch), _rows(scratch))
 
     def each(self) -> Iterator[Place]:
-        """All of them."""
+        """All places."""
         yield from self.places
         yield from self.wholes
 
@@ -95,7 +95,7 @@ def _rows(scratch: Scratch) -> Rows[Place]:
 
 
 def registered_of(source: DefinedSource, findings: Mapping[str, Sequence[Finding]]) -> Registered:
-    """The locations of the tables of a source that is a metastore, and what is `told` of these."""
+    """The locations of a metastore's tables, with earlier findings on these."""
     registered = Registered.empty(source.uris)
     registered.findings = findings
     for finding in source.left_out:
@@ -128,7 +128,7 @@ def registered_of(source: DefinedSource, findings: Mapping[str, Sequence[Finding
 
 
 def read_registered(uris: str, source: str, selection: Selection) -> Registered:
-    """Reads from a metastore all selected locations below a root, as `file_access.root_of` returns it."""
+    """Reads from a metastore all selected locations below a root (as `file_access.root_of` returns it)."""
     with connect(uris) as metastore:
         tables = (table for database in metastore.databases() for table in metastore.tables(database))
         return collect(metastore.uri, source, tables, metastore.partitions, selection)
@@ -170,10 +170,10 @@ class _Collector:
     partitions: Callable[[HiveTable], Iterable[HivePartition]]
     selection: Selection
     taken: int = 0
-    """Tables that lie below the source; those that are left out as asked, too."""
+    """Tables below the source, including those that were excluded as requested."""
 
     def take(self, table: HiveTable, location: str) -> bool:
-        """Whether a table lies below the source."""
+        """Takes a table that lies below the source; returns whether it does."""
         path = self.root.relative(location)
         if path is None:
             return False
@@ -216,7 +216,7 @@ class _Collector:
         if others:
             self.registered.scattered.add(whole.table)
             text = f"{others:,} of its partitions lie outside of the source, such as {other}"
-            # With a selection of files, it is unknown whether these would have been selected.
+            # With include patterns, it is unknown whether they would have been selected.
             wrong = not self.selection.include
             finding = Finding("elsewhere", whole.table, text, location=other, is_wrong=wrong)
             self.registered.report.findings.add(finding)

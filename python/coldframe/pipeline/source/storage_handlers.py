@@ -4,8 +4,8 @@
     hbase.table.name = ns:orders            the table there
     hbase.columns.mapping = :key,f:price#b  where Hive's columns are: the key of a row, family:qualifier
 
-The name of a handler's class says whose tables it reads. Columns get Hive's names, and the types of that
-system: a number that HBase has as text stays text.
+The name of a handler's class contains the name of the system. Columns get Hive's names, and that system's
+types: a number that HBase stores as text stays text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _BYTES = {
     "double": "double",
     "boolean": "boolean",
 }
-"""Hive's types, and how the client of HBase calls their bytes."""
+"""Hive's types, and HBase's names for their binary forms."""
 _TEXTS = ("string", "varchar", "char")
 
 
@@ -82,7 +82,7 @@ def _mapped(
     """Cells that are columns, with their types, and Hive's names for them."""
     places = [place.strip() for place in mapping.split(",") if place.strip()]
     if len(places) == len(columns) - 1 and ":key" not in {place.partition("#")[0] for place in places}:
-        # Hive takes the first column for the key then.
+        # Then Hive takes the first column for the key.
         places = [":key", *places]
     if len(places) != len(columns):
         raise SchemaError(f"{len(columns)} columns, and a mapping of {len(places)}: {mapping}")

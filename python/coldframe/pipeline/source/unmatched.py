@@ -12,8 +12,8 @@ from coldframe.sources import is_remote
 
 
 def unmatched(inventory: Inventory, tables: Sequence[Table], state: State) -> list[str]:
-    """The paths of entries that ask for what is not there. What is left out, could not be read or is gone
-    since an earlier run is told as that; a directory without files is a table without rows.
+    """The paths of entries without any files. Skips paths that were left out, could not be read or are gone
+    since an earlier run, which are reported as such, and directories without files: tables without rows.
     """
     return [path for path in inventory.unmatched if not _is_explained(path, inventory, tables, state)]
 

@@ -1,9 +1,9 @@
 """From outcomes of tasks to files of the tables.
 
-A source file is committed when its last part is back, several at a time. Where files of a table are replaced
-or taken out, what is converted is held until all of the table is, and then published at once: readers see the
-earlier result until then, and never files of two types side by side. Where something of such a table failed,
-and the types changed or sources are gone, the earlier result stays; what is converted waits for the next run.
+A source file is committed when its last part is back, several at a time. If files of a table are replaced or
+removed, its new files are held until the whole table is converted, and then published at once: until then,
+readers see the earlier result, and never files of two types side by side. If a file of such a table failed,
+and the types changed or sources are gone, the earlier result stays, and the new files wait for the next run.
 """
 
 from __future__ import annotations
@@ -40,16 +40,15 @@ from coldframe.pipeline.work.convert import losses
 from coldframe.pipeline.work.in_flight import Running
 
 BATCH = 1000
-"""Source files that are committed together, at most: they share a segment of the journal and the waits for
-the disk;"""
+"""Maximum number of source files in a commit: they share a segment of the journal and the disk's syncs."""
 BATCH_SECONDS = 2.0
-"""and how long the first of them waits for the others."""
+"""How long the first file of a commit waits for the others."""
 AT_ONCE = 1000
-"""Held files that are published in one commit, and sources that are taken out in one."""
+"""Maximum number of held files and removed sources in a commit."""
 
 
 class TornFile(ColdframeError):
-    """A commit would take the rows of some sources out of a file that others share with them."""
+    """A commit would remove the rows of some sources from a file that they share with others."""
 
 
 class Committer:
@@ -74,7 +73,7 @@ class Committer:
         self._since = 0.0
 
     def finish(self, running: Running) -> None:
-        """All tasks of a source file are back. What follows from that is done by `settle`."""
+        """Takes a source file whose tasks are all back. `settle` commits it."""
         work, planned = running.work, running.planned
         outcomes = [running.outcomes[number] for number in sorted(running.outcomes)]
         wrong = self._wrong(running, outcomes)
@@ -96,29 +95,29 @@ class Committer:
         self._ready.append((work, entry, FileReport.of_entry(entry, planned.file.share)))
 
     def _wrong(self, running: Running, outcomes: Sequence[Outcome]) -> Failure | None:
-        """Why a source is not converted; None where it is."""
+        """Why a source is not converted; None if it is."""
         planned = running.planned
         if running.changed:
             return Failure(f"{planned.file.path}: {CHANGED}", "changed")
         failed = [outcome.failure for outcome in outcomes if outcome.failure is not None]
         if not failed:
-            # A source that shares a file with others was judged before its rows went there.
+            # A source that shares a file was checked before its rows were written.
             shared = any(file.of for outcome in outcomes for file in outcome.files)
             return None if shared else losses(planned.file.relative, planned.rows, outcomes)
         causes = {failure.cause for failure in failed}
-        # One part that failed by itself is enough: the others' damage does not explain it.
+        # If any part failed without damage, the source is not merely damaged.
         cause: Cause = "changed" if "changed" in causes else "failed" if "failed" in causes else "damaged"
         return Failure("; ".join(dict.fromkeys(failure.error for failure in failed)), cause)
 
     def keep(self, running: Running, outcome: Outcome) -> None:
-        """One of several tasks of a source file is back: a later run need not do it again."""
+        """Keeps the outcome of one of several tasks of a source file, so that no later run repeats it."""
         if outcome.failure is None:
             self._note()
             self._units.append(self._unit(running, _moved(outcome, self._journal.destination.name_of)))
 
     def settle(self) -> None:
-        """Commits, or holds, what is ready, if that is enough or has waited long enough. Sources that share a
-        file of the target are ready together.
+        """Commits or holds what is ready, if it fills a batch or has waited long enough. Sources that share a
+        target file are ready together.
         """
         if not (self._ready or self._units):
             return
@@ -130,7 +129,7 @@ class Committer:
             self._since = time.monotonic()
 
     def flush(self) -> None:
-        """Commits, or holds, what is ready."""
+        """Commits or holds what is ready."""
         ready, self._ready = self._ready, []
         units, self._units = self._units, []
         if units:
@@ -150,14 +149,15 @@ class Committer:
             work.files.append(report)
 
     def publish(self, work: TableWork) -> None:
-        """All tasks of a careful table are back."""
+        """Publishes a careful table, whose tasks are all back, unless its earlier result has to stay."""
         self.flush()
         failed = [file.source for file in work.report.problems if file.error is not None]
-        # In its old types, beside the others in their new ones, a file must not lie; nor one that has rows of
-        # others that are elsewhere by then.
+        # A file in old types must not stay beside files in new ones, nor may a shared file stay whose other
+        # rows are published elsewhere.
         stale = [source for source in failed if self._is_outdated(work, source)]
         shared = any(self._leaves_rows(work, source) for source in failed)
-        # Rows that a changed source has lost may stand in new ones: without it they would be there twice.
+        # New sources may have rows that a changed source has lost. If that one failed, its earlier result
+        # would duplicate them.
         news = any(pending.file.relative not in self._journal.done for pending in work.held)
         news = news and work.report.on_vanished != "keep"
         parted = news and any(self._is_rewritten(work, source) for source in failed)
@@ -165,14 +165,14 @@ class Committer:
         if stays and work.report.error is None:
             why = "its types have changed" if stale or work.refused else "sources of it are gone"
             if not (stale or work.refused):
-                why = "rows that it had may stand in files that are new" if parted else why
-                why = "its rows lie in one file with those of others" if shared else why
+                why = "new files may have rows that it had" if parted else why
+                why = "its rows share a file with those of others" if shared else why
             work.report.error = (
                 f"{len(failed)} file(s) could not be converted, such as {failed[0]}, and {why}: the earlier "
-                "result stays until they are converted, or left out"
+                "result stays until all are converted or left out"
             )
         for pending in work.held:
-            # Files that an earlier run has held are not in the report yet.
+            # The report does not have files that an earlier run held yet.
             before = work.files.get(pending.file.relative)
             held = self._journal.held[pending.file.relative]
             report = FileReport.of_entry(held, pending.file.share, earlier=before is None)
@@ -186,7 +186,7 @@ class Committer:
                 work.report.error = str(torn)
 
     def kept(self, running: Running) -> dict[int, Outcome]:
-        """Outcomes of an earlier run that count for this one: of the same source, cut and written alike."""
+        """Outcomes of an earlier run that this run can use: of the same source, split and written alike."""
         units = self._journal.state.units.get(running.planned.file.relative, {})
         outcomes = {}
         for number, unit in units.items():
@@ -197,7 +197,7 @@ class Committer:
         return outcomes
 
     def _unit(self, running: Running, outcome: Outcome) -> Unit:
-        """What the journal has of a part of a source."""
+        """The journal's record of a part of a source."""
         part, start, stop, rows, _ = running.planned.parts[outcome.number]
         return Unit(
             source=running.planned.file.relative,
@@ -211,13 +211,13 @@ class Committer:
         )
 
     def _leaves_rows(self, work: TableWork, source: str) -> bool:
-        """Whether a source's earlier result lies in a file that others are about to leave."""
+        """Whether a source's earlier result shares a file with sources that are about to leave it."""
         mates = _beside(self._journal.done, self._journal.done.get(source))
         drops = frozenset(work.drops) if mates else frozenset()
         return any(work.held.get(mate) is not None or mate in drops for mate in mates)
 
     def _is_rewritten(self, work: TableWork, source: str) -> bool:
-        """Whether a source has changed since rows of it were taken."""
+        """Whether a source has changed since its rows were converted."""
         entry, pending = self._journal.done.get(source), work.work.get(source)
         return entry is not None and bool(entry.parts) and (pending is None or pending.key != entry.key)
 
@@ -232,7 +232,7 @@ class Committer:
         parts: list[Part] = []
         for outcome in outcomes:
             for more, file in enumerate(outcome.files):
-                # The run's number makes the name one that no other attempt at this file has, at any time.
+                # The run's number makes the name unique among all attempts at this file.
                 name = f"{file.name or own}-{epoch:04d}-{outcome.number:04d}{f'-{more}' if more else ''}"
                 parts.append(
                     Part(
@@ -275,7 +275,7 @@ class Committer:
         )
 
     def _keep(self, schema: pa.Schema | None) -> str:
-        """Remembers columns once, and gives the name under which files have them."""
+        """Records columns once, and returns their name."""
         if schema is None:
             raise AssertionError("a file without columns was converted")
         known = self._names.get(id(schema))
@@ -286,12 +286,12 @@ class Committer:
 
 
 def _moved(outcome: Outcome, move: Callable[[str], str]) -> Outcome:
-    """With other names for its files: the journal's are relative to the target's root."""
+    """An outcome with its files renamed: the journal's names are relative to the target's root."""
     return replace(outcome, files=tuple(replace(file, staged=move(file.staged)) for file in outcome.files))
 
 
 def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Counts of all parts of a source."""
+    """The sums of the counts of all parts of a source."""
     total: Counter[str] = Counter()
     for some in counts:
         total.update(some)
@@ -299,7 +299,7 @@ def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def _of_columns(work: TableWork, planned: PlannedFile, outcomes: Sequence[Outcome]) -> dict[str, int]:
-    """Values that are lost with whole columns: one for each row."""
+    """Values that are lost with whole columns: one per row."""
     rows = sum(outcome.rows for outcome in outcomes)
     partitions = {field.name.lower() for field in work.table.partition_fields}
     dropped = [name for name in work.schemas[planned.schema].names if name.lower() in partitions]
@@ -308,7 +308,7 @@ def _of_columns(work: TableWork, planned: PlannedFile, outcomes: Sequence[Outcom
 
 
 def _digest(file: SourceFile, outcomes: Sequence[Outcome]) -> str:
-    """What a later run knows the source by: see `identity`. Empty where it could not be taken."""
+    """The digest by which a later run recognises the source: see `identity`. Empty if it cannot be taken."""
     if file.is_folder:
         return f"tree:{file.identity}"
     if file.etag:
@@ -324,15 +324,15 @@ def _digest(file: SourceFile, outcomes: Sequence[Outcome]) -> str:
 
 
 def batches(work: TableWork, journal: Journal) -> Iterator[tuple[list[Committed], list[str]]]:
-    """What is held of a table and what is to be taken out, in commits: what has to do with one file of the
-    target is in one.
+    """Divides held and removed sources of a table into commits. Sources that share a target file, before or
+    after the commit, are in the same one.
     """
     drops = dict.fromkeys(work.drops)
     entries: dict[str, Committed] = {}
     dropped: dict[str, None] = {}
 
     def take(source: str) -> None:
-        """A source, those that its new file has rows of, and those that its old one has rows of."""
+        """Takes a source with all sources that share its new or its old file."""
         waiting, seen = [source], set[str]()
         while waiting:
             current = waiting.pop()
@@ -341,7 +341,7 @@ def batches(work: TableWork, journal: Journal) -> Iterator[tuple[list[Committed]
             seen.add(current)
             if current not in drops and work.held.get(current) is not None:
                 held = journal.held.look_up(current)
-                # One that is not held any more has been committed.
+                # A source that is no longer held has been committed.
                 if held is None:
                     continue
                 entries[current] = held
@@ -349,7 +349,7 @@ def batches(work: TableWork, journal: Journal) -> Iterator[tuple[list[Committed]
             elif current in drops:
                 dropped[current] = None
             elif work.stays.get(current) is not None:
-                raise TornFile(f"not published: {current} stays as it is, and shares a file with {source}")
+                raise TornFile(f"not published: {current} has to stay, but shares a file with {source}")
             waiting += _beside(journal.done, journal.done.look_up(current))
 
     for sources in ((pending.file.relative for pending in work.held), iter(work.drops)):

@@ -1,7 +1,7 @@
-"""Which partition the rows of a task are in, where a table is partitioned by values in its files.
+"""The partitions of a task's rows, for tables that are partitioned by values in their files.
 
-The core asks for a number for each row, and writes the rows of each number into files of their own. When such
-a file is read back, all of its rows must be in its partition.
+The core asks for a partition number for each row, and writes the rows of each number into separate files.
+When such a file is read back, all of its rows must be in its partition.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _VALUE, _ROW = "v", "row"
 
 
 class Division:
-    """Numbers the partitions of rows in the order in which they are found."""
+    """Numbers the partitions of rows in the order of their first row."""
 
     def __init__(self, terms: Sequence[Term], schema: pa.Schema) -> None:
         self._terms = terms
         names = dict.fromkeys(term.column for term in terms)
         self.columns: Sequence[int] = [schema.get_field_index(name) for name in names]
-        """What decides, by the number in the table."""
+        """The columns that determine the partition, by their number in the table."""
         self._names = list(names)
         self._numbers: dict[tuple[Any, ...], int] = {}
 
@@ -41,7 +41,7 @@ class Division:
         return {str(term): stored_value(value) for term, value in zip(self._terms, values, strict=True)}
 
     def check(self, rows: pa.RecordBatch, partition: int | None) -> None:
-        """Raises unless all rows of a file that was written are in its partition."""
+        """Raises unless all rows of a written file are in its partition."""
         partitions = self._partitions(rows).unique().to_pylist()
         if partitions not in ([], [partition]):
             raise ColdframeError(
@@ -61,7 +61,7 @@ class Division:
 
 
 def _codes(columns: Sequence[pa.Array]) -> pa.Array:
-    """Numbers from 0 on, the same for rows with the same values."""
+    """Numbers from 0 on, equal for rows with equal values."""
     codes = _encoded(columns[0])
     for column in columns[1:]:
         high, low = (part.cast(pa.int64()) for part in (codes, _encoded(column)))

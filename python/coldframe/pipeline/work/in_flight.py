@@ -17,7 +17,7 @@ class Running:
     planned: PlannedFile
     outcomes: dict[int, Outcome] = field(default_factory=dict)
     changed: bool = False
-    """It is a directory, and another one than was planned."""
+    """Whether it is a directory that has changed since it was planned."""
 
     @property
     def is_back(self) -> bool:
@@ -30,7 +30,7 @@ class InFlight:
 
     def __init__(self, works: Sequence[TableWork]) -> None:
         self._sources: dict[str, Running] = {}
-        """By their keys."""
+        """Sources by their keys."""
         self._unfinished = {work.table.path: len(work.planned) for work in works}
         """How many sources of each table are not finished."""
 

@@ -1,7 +1,7 @@
-"""A run: hands files out as tasks, and commits what comes back.
+"""A run: hands files out as tasks, and commits their outcomes.
 
-Spark schedules splits and nothing else (`scheduling`). Each source file is committed as soon as its last
-split is back (`committing`), so a run that is killed keeps what it has done.
+Spark only schedules splits (`scheduling`). Each source file is committed as soon as its last split is back
+(`committing`), so a killed run keeps what it has done.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Run:
     timeline: Timeline = field(default_factory=Timeline)
 
     def begin(self, works: Sequence[TableWork]) -> None:
-        """Reports what is known of each table before any of its files is opened."""
+        """Reports what is known of each table before its files are opened."""
         for work in works:
             work.report.allowed = frozenset(self.options.allow_loss)
             self._report_unreadable(work)
@@ -70,7 +70,7 @@ class Run:
             self.fail(work, file, reason, "damaged" if same else "changed")
 
     def fail(self, work: TableWork, file: SourceFile, error: str, cause: Cause = "failed") -> None:
-        """Fails a source. Quarantines it only for damage of its own, and if that is requested."""
+        """Fails a source. Quarantines it if that is requested and the source itself is damaged."""
         status = "changed" if cause == "changed" else "failed"
         failed = FileReport(file.relative, status, bytes_in=file.share, error=error)
         if self.options.on_error == "quarantine" and cause == "damaged":
@@ -102,7 +102,7 @@ class Run:
         return place
 
     def convert(self, works: Sequence[TableWork]) -> None:
-        """Runs the tasks of all tables, and commits what comes back."""
+        """Runs the tasks of all tables, and commits their outcomes."""
         journal = self.journal
         committer = Committer(
             journal,
@@ -135,7 +135,7 @@ class Run:
         committer: Committer,
         checks: DirectoryChecks,
     ) -> None:
-        """Takes what comes back, until everything is back."""
+        """Takes outcomes until all tasks are back."""
         for answer in answers:
             # Sources that share a target file come back together.
             for outcome in answer.outcomes:

@@ -36,9 +36,9 @@ class Conversion:
     def tasks(
         self, works: Sequence[TableWork], finish: Callable[[Running], None]
     ) -> Iterator[Work[Outcome | MergeOutcome]]:
-        """The tasks in order; `finish` is called for sources that need none, or no more."""
+        """The tasks in order. Calls `finish` for sources that need no more tasks."""
         for work in works:
-            # Sources whose rows go to several files share none of them.
+            # Sources whose rows are divided do not share files.
             file_bytes = 0 if work.divided_by else work.file_bytes(self.options.target_file_bytes)
             for group in grouped(work.planned, file_bytes, self.journal.done.file_shared_by):
                 begun = [self.flight.begin(work, planned) for planned in group]
@@ -48,7 +48,7 @@ class Conversion:
                     yield from self._each(begun[0], finish)
 
     def _each(self, running: Running, finish: Callable[[Running], None]) -> Iterator[Task | SparkTask]:
-        """The parts of a file that no earlier run has converted. A file without rows has none."""
+        """Tasks for the parts of a file that no earlier run has converted; none for a file without rows."""
         if len(running.planned.parts) > 1:
             running.outcomes.update(self.committer.kept(running))
         if running.is_back:
@@ -109,7 +109,7 @@ class Conversion:
                 divided_by=work.divided_by,
                 rows=planned.rows if len(planned.parts) == 1 else None,
                 source=planned.file.path,
-                # A directory is checked after the last byte of all: see `directory_checks`.
+                # A directory is checked after its last byte: see `directory_checks`.
                 identity="" if planned.file.is_folder else planned.file.identity,
                 digest=number == 0 and not (planned.file.etag or planned.file.is_folder),
                 source_options=planned.file.storage_options,

@@ -91,7 +91,7 @@ def test_a_rewrite_of_which_one_file_fails_is_not_taken_in_part(estate: Estate, 
     estate.orc("t/p=3/g", {"a": [8]})
     report = estate.migrate()
     assert (report.exit_code, estate.values()) == (1, before)
-    assert "may stand in files that are new" in str(report.tables[0].error)
+    assert "new files may have rows that it had" in str(report.tables[0].error)
     changed.write_bytes(whole)
     assert estate.migrate().exit_code == 0
     assert estate.values() == before
