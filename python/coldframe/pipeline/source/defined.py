@@ -194,8 +194,8 @@ class _Reader:
                 self.source.left_out.append(Finding("nothing", pattern, "no table of the metastore matches"))
 
     def _leave_out(self, definition: Definition | Refused, reason: str, *, is_meant: bool) -> None:
-        """Records a left-out table. `is_meant`: whether it was selected; other tables are only reported, since
-        their files are unknown.
+        """Records a left-out table. `is_meant`: whether it was selected; other tables are only reported,
+        since their files are unknown.
         """
         text = f"left out: {reason}" if is_meant else f"the location of its files is unknown: {reason}"
         database, table = definition.database, definition.name
@@ -328,10 +328,7 @@ class _Reader:
             # A table without partitions may have claimed several locations.
             other = next((name for name in others if name != table.name or part.name), None)
             if other == table.name:
-                return (
-                    f"the files of its partition {part.name} at {part.location} may be those of another "
-                    "partition"
-                )
+                return f"the files of its partition {part.name} at {part.location} may be those of another"
             if other is not None:
                 files = f"the files of its partition {part.name}" if part.name else "its files"
                 return f"{files} at {part.location} may be those of {other}"

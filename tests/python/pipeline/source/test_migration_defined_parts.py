@@ -260,7 +260,7 @@ def test_a_partition_of_another_table_lies_in_the_directory(
     report = run(hive_server, tmp_path / "dst", only=["cold.shares", "cold.twice", "cold.apart"])
     assert told(report) == [
         f"cold.shares: left out: its files at {root}/shares may be those of cold.inside",
-        f"cold.twice: left out: the files of its partition p=1 at {root}/twice/p=1 may be those of another partition",
+        f"cold.twice: left out: the files of its partition p=1 at {root}/twice/p=1 may be those of another",
     ]
     assert [table.name for table in report.tables] == ["cold.apart"]
     assert read(tmp_path / "dst", "apart", {"p": pa.int32()}).to_pylist() == [{"a": 1, "p": 1}]
