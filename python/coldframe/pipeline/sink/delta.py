@@ -38,7 +38,7 @@ from coldframe.sources import is_remote
 
 MARK = "coldframe.files"
 RUN = "coldframe.run"
-"""Keys of our versions' commit information: what they leave in the table, and who made them."""
+"""Keys in the commit information of our versions: the digest of the table's files, and the run."""
 APP = "coldframe"
 
 
@@ -47,10 +47,9 @@ def register(destination: Destination, table: CommittedTable, foreign: str = "re
 
     A version adds and removes exactly the difference from the previous one, and no path twice: Spark treats a
     path that one version both adds and removes as removed. The journal has the files that our own versions
-    left in the table. If the table now has others, or others have written versions, the table is theirs: it
-    is refused, or (`foreign="append"`) the difference from our own last version is applied to what they left.
-    The commit is checked against the protocol. Then the table is read through its log, and must have the
-    verified rows.
+    left in the table. If the table now has other files, or versions of other writers, it is refused, or
+    (`foreign="append"`) the difference from our last version is applied to its current one. The commit is
+    checked against the protocol. Then the table is read through its log, and must have the verified rows.
     """
     from deltalake import DeltaTable
 
@@ -61,7 +60,7 @@ def register(destination: Destination, table: CommittedTable, foreign: str = "re
     exists = DeltaTable.is_deltatable(uri, options)
     if table.schema is None and not exists:
         return {}
-    # In the form of the file system: the library itself writes them as URLs.
+    # Paths as in the file system: the library itself escapes them.
     files = {os.path.relpath(file.final, table.path).replace(os.sep, "/"): file for file in table.files}
     if not exists:
         return _create(destination, table, files)
@@ -107,7 +106,7 @@ def register(destination: Destination, table: CommittedTable, foreign: str = "re
         listed = _present(now_there)
         lost = [commit.action.path for commit in change.added if commit.action.path not in listed]
         if lost:
-            raise SchemaError(f"table {table.name}: files that were added are not in it: {lost[:3]}")
+            raise SchemaError(f"table {table.name}: added files are missing from it: {lost[:3]}")
         return {"delta version": now_there.version(), "changed by others": others}
     return _read_back(destination, table, change.added)
 
@@ -118,10 +117,10 @@ def _create(destination: Destination, table: CommittedTable, files: Mapping[str,
 
     prefix = f"{table.path}/"
     if any(prefix + path in table.known for path in files):
-        # Rows that someone deleted through its log would come back.
+        # Rows that someone deleted through the log would come back.
         raise SchemaError(
-            f"table {table.name}: its log is gone, which said what of these files is the table. Put {LOG} in "
-            "its place again, or convert everything once more (fresh)"
+            f"table {table.name}: its log, which listed the table's files, is gone. Restore {LOG}, or "
+            "convert everything again (fresh)"
         )
     schema, partitions = _schema(table), [field.name for field in table.partitions]
     log_schema = json.loads(schema.to_json())
@@ -143,7 +142,7 @@ def _create(destination: Destination, table: CommittedTable, files: Mapping[str,
         ),
         table.name,
     )
-    # A log that is gone leaves nothing.
+    # Without a log, all known files are removed.
     table.announce((prefix + path for path in files), table.known)
     create_table_with_add_actions(
         destination.path(table.path),
@@ -164,10 +163,10 @@ class _Added:
     """A file that a version adds."""
 
     action: Any
-    """As the library takes it."""
+    """The library's form."""
     entry: protocol.Adding
     rows: int
-    """By its footer."""
+    """The rows in its footer."""
 
 
 @dataclass
@@ -213,14 +212,14 @@ class _Change:
         self.table.committed()
 
     def _new_columns(self) -> list[Any]:
-        """New columns, from files that came later."""
+        """The columns that newer files add to the table."""
         before = {field.name: field for field in self.existing.schema().fields}
         now = {field.name: field for field in self.schema.fields}
         gone = sorted(name for name in before if name not in now)
         changed = [name for name in now if name in before and before[name].type != now[name].type]
         if changed or gone:
             raise SchemaError(
-                f"table {self.table.name}: columns that its older files have in another way: "
+                f"table {self.table.name}: columns differ from those of its older files: "
                 f"{', '.join([*changed, *gone])}. Migrate into a new directory"
             )
         return [field for name, field in now.items() if name not in before]
@@ -259,7 +258,7 @@ class _Change:
             return
         features = [TableFeatures.TimestampWithoutTimezone]
         if about.min_writer_version < protocol.FEATURES:
-            # Features that the older protocol version implied are now named.
+            # From this version on, features that the older version implied must be named.
             features += [TableFeatures.AppendOnly, TableFeatures.Invariants]
         self.existing.alter.add_feature(
             features,
@@ -301,8 +300,8 @@ def _actions(
     files: Mapping[str, DataFile],
     configuration: Mapping[str, str | None],
 ) -> list[_Added]:
-    """What the log says of files that are new in it: the footer of each is read."""
-    # Files that others removed from the table and deleted are not added again.
+    """The log's entries for new files. Reads the footer of each."""
+    # The log records when each file was written.
     modified = {stored.name: stored.modified for stored in destination.list(table.path)} if files else {}
     indexed = indexed_columns(table.schema or (), configuration)
 
@@ -330,13 +329,13 @@ def _properties(table: CommittedTable, digest: str, *, last: bool = False) -> An
 
 
 def _digest(paths: Iterable[str], schema: Any) -> str:
-    """A short digest of what a version of ours leaves in the table."""
+    """A digest of the files and columns that one of our versions leaves in the table."""
     text = "\n".join([schema.to_json(), *sorted(paths)])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _by_others(history: Sequence[Mapping[str, Any]]) -> str:
-    """The versions that others wrote since our first one; empty if none."""
+    """The versions of other writers, for messages; empty if none."""
     foreign = [commit for commit in history if MARK not in commit]
     return ", ".join(
         f"version {commit.get('version')}: {commit.get('operation')}" for commit in reversed(foreign)
@@ -344,7 +343,7 @@ def _by_others(history: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _unlike(known: set[str], present: set[str]) -> str:
-    """What others changed, judged by the files alone: logs are cleaned up, and their versions with them."""
+    """What others changed, judged by the files: cleaned logs no longer have the versions."""
     if not known or known == present:
         return ""
     return f"{len(present - known)} file(s) added, {len(known - present)} taken out"
@@ -354,14 +353,14 @@ def _check_present(removed: set[str], present: Mapping[str, int], name: str) -> 
     gone = sorted(removed - present.keys())
     if gone:
         raise SchemaError(
-            f"table {name}: {len(gone)} file(s) that are to be replaced, such as {gone[0]}, were rewritten "
-            "by others: their old rows cannot be told from the others' any more"
+            f"table {name}: {len(gone)} file(s) that have to be replaced, such as {gone[0]}, were rewritten "
+            "by others: their old rows can no longer be identified"
         )
     partly = sorted(path for path in removed if present[path])
     if partly:
         raise SchemaError(
-            f"table {name}: others have deleted rows of {len(partly)} file(s) that are to be replaced, such "
-            f"as {partly[0]}, by deletion vectors: what replaces them would bring these rows back"
+            f"table {name}: others have deleted rows of {len(partly)} file(s) that have to be replaced, such "
+            f"as {partly[0]}, by deletion vectors: the new files would bring these rows back"
         )
 
 
@@ -385,9 +384,9 @@ def _features(schema: Mapping[str, Any]) -> set[str]:
 def _present(table: Any) -> dict[str, int]:
     """The files of a version, and how many rows of each are hidden.
 
-    The library returns their names as URLs, and expects them unescaped.
+    The library returns escaped names, and expects unescaped ones.
     """
     hidden = hidden_rows(table)
     names = (unquote(str(path)) for path in add_actions(table).column("path").to_pylist())
-    # If it is unknown what is hidden, something may be.
+    # If the number of hidden rows is unknown, assume that there are some.
     return {name: 1 if hidden is None else hidden.get(name, 0) for name in names}

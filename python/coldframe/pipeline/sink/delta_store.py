@@ -1,4 +1,4 @@
-"""Store options for other libraries: the same credentials under the names that those use."""
+"""Store options for deltalake: the same credentials under its names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _KINDS = {
     **dict.fromkeys(("gs", "gcs"), "gs"),
     **dict.fromkeys(("hdfs", "viewfs"), "hdfs"),
 }
-# Options of ours only: the library has its own.
+# Options that only coldframe has.
 _OURS = frozenset(("copy_if_not_exists", "max_retries", "retry_timeout", "profile"))
 _PLAIN = frozenset(("allow_http", "allow_invalid_certificates", "proxy_url", "timeout", "connect_timeout"))
 

@@ -1,23 +1,22 @@
-"""The one place through which the driver touches what it writes to: a directory, HDFS, or an object store.
+"""All access of the driver to its destination: a directory, HDFS, or an object store.
 
-    list, stat, read, lines what lies there
-    create                  a file that is not there yet, whole or not at all; False where there is one
-    write                   a file, whole or not at all, in place of what there was
-    publish                 a staged file under its final name; never over another file
-    delete                  a file, if it is there
-    copy_in                 a file or directory of elsewhere
+    list, stat, read, lines look at files
+    create                  makes a new file, whole or not at all; False if the file exists
+    write                   makes or replaces a file, whole or not at all
+    publish                 renames a staged file to its final name; never over another file
+    delete                  deletes a file, if it exists
+    copy_in                 copies a file or directory from elsewhere
     lock                    one holder at a time
 
-Names are relative to the root and have slashes. What is whole on return is on disk, too. The core's stores do
-the work; they differ in what they promise:
+Names are relative to the root and have slashes. Whole files are on disk when a call returns. The core's
+stores do the work; their guarantees differ:
 
     directory        create and publish: rename without overwriting; lock: of the file system, on one host
     HDFS             the same renames; no lock
     object stores    create: put-if-absent; publish: conditional copy on the server, then delete; no lock
 
-Where there is no lock, the journal's numbers fence: a driver that another one has replaced stops at its next
-segment, before it touches a table. A store that takes the condition of a put and does not keep to it is
-refused before anything is written.
+Without a lock, the journal's numbers fence: a driver that another one has replaced stops at its next segment,
+before it touches a table. A store that ignores the condition of a put is refused before anything is written.
 """
 
 from __future__ import annotations
@@ -39,9 +38,9 @@ from coldframe.pipeline.scheduling import SIDE_BY_SIDE
 from coldframe.sources import is_of_core, is_remote, open_store, scheme_of
 
 HOME = "_coldframe"
-"""The folder of the migration's own in what it writes to."""
+"""The migration's own folder in the destination."""
 _TEMPORARY = ".coldframe-"
-"""How the names begin under which stores have what is not whole yet."""
+"""The prefix of the names of unfinished files."""
 _WITH_FOLDERS = ("hdfs", "viewfs")
 
 
@@ -52,7 +51,7 @@ class StoredFile:
     name: str
     size: int
     modified: int = 0
-    """In milliseconds since 1970."""
+    """Milliseconds since 1970."""
 
 
 def open_destination(root: str, storage_options: Mapping[str, Any] | None = None) -> Destination:
@@ -64,16 +63,16 @@ class Destination:
     """A directory on a file system that the driver and all executors mount."""
 
     storage_options: StorageOptions = None
-    """How a store is reached. They hold secrets: into no file and no message."""
+    """Options of the store. They hold secrets, and must not get into files or messages."""
     at_once = 4
-    """How many calls are worth making side by side."""
+    """How many calls to make at once."""
 
     def __init__(self, root: str) -> None:
         self.root = os.path.abspath(root)
         self._store = open_store(self.root, None)
 
     def path(self, name: str) -> str:
-        """Where a file lies, for those who read and write it themselves."""
+        """The path or URL of a file, for other readers and writers."""
         return os.path.join(self.root, *name.split("/"))
 
     def name_of(self, path: str) -> str:
@@ -81,7 +80,7 @@ class Destination:
         return os.path.relpath(path, self.root).replace(os.sep, "/")
 
     def list(self, folder: str = "") -> Iterator[StoredFile]:
-        """All files below a folder; none where there is no such folder."""
+        """All files below a folder; none if the folder does not exist."""
         try:
             for entries in self._store.list(folder, recursive=True):
                 for entry in entries:
@@ -89,12 +88,12 @@ class Destination:
         except NotFoundError:
             return
         except OSError:
-            # A file of that name has nothing below it.
+            # If it is a file, there is nothing below it.
             if self.stat(folder) is None:
                 raise
 
     def stat(self, name: str) -> StoredFile | None:
-        """A file; None where there is none."""
+        """A file; None if it does not exist."""
         entry = self._store.stat(name)
         if entry is None or entry.is_folder:
             return None
@@ -105,7 +104,7 @@ class Destination:
         return next(self.list(folder), None) is not None
 
     def is_empty(self) -> bool:
-        """Whether there is no file: a run that was killed at once has left directories, and nothing else."""
+        """Whether there is no file. There may be directories, which a run leaves that is killed at once."""
         return not self.has("")
 
     def read(self, name: str) -> bytes:
@@ -114,7 +113,7 @@ class Destination:
             return self._store.read(name)
 
     def lines(self, name: str) -> Iterator[bytes]:
-        """The lines of a text, one after the other."""
+        """The lines of a text file."""
         with _as_missing():
             rest = b""
             for piece in pieces(self.path(name), self.storage_options):
@@ -128,14 +127,14 @@ class Destination:
         try:
             self._store.put(name, content)
         except FileExistsError:
-            # If an answer was lost, the request is repeated and finds its own file. Two drivers never write
-            # the same content to one name: a driver that takes over begins with a line of its own.
+            # A request that is repeated after a lost answer finds its own file. Two drivers never write the
+            # same content to one name: a driver that takes over begins with a unique line.
             return self.read(name) == content
         self.settle([name])
         return True
 
     def write(self, name: str, content: bytes | Iterable[bytes]) -> None:
-        """Puts a file in place of what there was; long ones in pieces."""
+        """Makes or replaces a file; an iterable is written piece by piece."""
         upload = self._store.create(name, mode="over")
         try:
             for piece in (content,) if isinstance(content, bytes) else content:
@@ -146,31 +145,31 @@ class Destination:
         self.settle([name])
 
     def publish(self, staged: str, name: str) -> None:
-        """Gives a staged file its final name; FileExistsError where another file has that name."""
+        """Gives a staged file its final name; FileExistsError if another file has that name."""
         with _as_missing():
             try:
                 self._store.publish(staged, name)
             except FileExistsError:
-                # A kill came between two steps, or an answer was lost.
+                # The file may be the same: after a kill between two steps, or a lost answer.
                 if not self._are_same(staged, name):
                     raise
                 self._store.delete(staged)
 
     def delete(self, name: str) -> bool:
-        """Whether there was such a file, where the store says so."""
+        """Deletes a file. Returns whether it existed, as far as the store reports that."""
         try:
             self._store.delete(name)
         except NotFoundError:
             return False
         except OSError:
-            # Below a file there is none.
+            # If a parent is a file, there is nothing below it.
             if self.stat(name) is not None:
                 raise
             return False
         return True
 
     def copy_in(self, path: str, name: str, storage_options: StorageOptions = None) -> None:
-        """Copies a file or directory of elsewhere, with all that is in it, in place of what there was."""
+        """Copies a file, or a directory with its contents, from elsewhere; replaces existing files."""
         for file in below(path, storage_options):
             source = path if not file else f"{path}/{file}"
             self.write(f"{name}/{file}" if file else name, pieces(source, storage_options))
@@ -183,7 +182,7 @@ class Destination:
                 self.delete(file.name)
 
     def lock(self, name: str) -> IO[str] | None:
-        """Holds a lock until the answer is closed; None where another one holds it."""
+        """Holds a lock until the returned file is closed; None if another process holds it."""
         path = self.path(name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         held = open(path, "w", encoding="utf-8")  # noqa: SIM115 - the caller closes it
@@ -195,7 +194,7 @@ class Destination:
         return held
 
     def settle(self, names: Iterable[str]) -> None:
-        """What was published and deleted among these names survives a power cut from here on."""
+        """Makes the publication and deletion of these names survive a power cut."""
         for folder in {os.path.dirname(self.path(name)) for name in names}:
             with contextlib.suppress(FileNotFoundError):
                 descriptor = os.open(folder, os.O_RDONLY)
@@ -205,13 +204,13 @@ class Destination:
                     os.close(descriptor)
 
     def prune(self, folder: str) -> None:
-        """Deletes the empty directories below a folder, and itself."""
+        """Deletes the empty directories at and below a folder."""
         for at, _, _ in os.walk(self.path(folder), topdown=False):
             with contextlib.suppress(OSError):
                 os.rmdir(at)
 
     def _are_same(self, staged: str, name: str) -> bool:
-        """Whether both names are of one file: a file system without the one step has a link and an unlink."""
+        """Whether both names are links to one file, as after a kill between link and unlink."""
         return os.path.samefile(self.path(staged), self.path(name))
 
 
@@ -241,15 +240,15 @@ class StoreDestination(Destination):
         return path.removeprefix(self.path(""))
 
     def lock(self, name: str) -> IO[str] | None:
-        """Makes sure that the journal can fence; what is to be closed is nothing."""
+        """Checks that the journal can fence: there is no lock to hold."""
         self._store.check_exclusive(f"{name}.{uuid.uuid4().hex[:8]}.new")
         return io.StringIO()
 
     def settle(self, names: Iterable[str]) -> None:
-        """What a store has said to be done is done."""
+        """Does nothing: a store's answers are final."""
 
     def prune(self, folder: str) -> None:
-        """Deletes the empty directories below a folder, and itself; object stores have none."""
+        """Deletes the empty directories at and below a folder; object stores have none."""
         if not self._has_folders:
             return
         with contextlib.suppress(ColdframeError, OSError):
@@ -260,7 +259,7 @@ class StoreDestination(Destination):
             self._store.delete(folder)
 
     def _are_same(self, staged: str, name: str) -> bool:
-        """Whether two files have the same bytes: a kill came between the copy and the deletion."""
+        """Whether two files have the same bytes, as after a kill between the copy and the deletion."""
         first, second = self.stat(staged), self.stat(name)
         if first is None:
             raise FileNotFoundError(self.path(staged))

@@ -2,10 +2,10 @@
 
     Parquet   columns, partitions with their locations and their numbers of rows and bytes; Hive, Spark,
               Trino and Impala read them. Spark finds the exact columns in the table's properties
-    Delta     the table and its location: who reads it knows the log
+    Delta     the table and its location: its readers use the log
 
-Only tables and partitions that bear this migration's mark are changed; no file is touched. Each step finds
-out what is there: after a kill, the next run does the rest.
+Only tables and partitions with this migration's mark are changed; no file is touched. Each step looks up what
+exists, so that the next run completes a killed one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Kind = Literal["parquet", "delta"]
 
 @dataclass
 class _Folder:
-    """The files of a partition, or of a table without."""
+    """The files of a partition, or of a table without partitions."""
 
     rows: int = 0
     bytes: int = 0
@@ -55,13 +55,13 @@ class _Folder:
 
 
 def check_metastore(uri: str, destination: Destination) -> None:
-    """Raises unless the metastore of an address answers."""
+    """Raises unless the metastore at an address answers."""
     with connect(Selected.of(uri).uris) as metastore:
         metastore.databases()
 
 
 def enlist(destination: Destination, table: CommittedTable, kind: Kind) -> Json:
-    """Makes the metastore's table what the journal says. Repeating it changes nothing."""
+    """Makes the metastore's table match the journal. Repeating it changes nothing."""
     place = table.place
     if place is None:
         return {}
@@ -97,14 +97,14 @@ def root_of(destination: Destination) -> str:
 
 
 def writer(uris: str) -> MetastoreWriter:
-    """A connection through which tables are made and changed."""
+    """A connection that can create and change tables."""
     from coldframe.hive.changes import MetastoreWriter
 
     return MetastoreWriter(uris)
 
 
 def _folders(table: CommittedTable) -> dict[tuple[str, ...], _Folder]:
-    """The files by the values of their partitions, which may lie in several folders."""
+    """The files by their partition values; files of a partition may lie in several folders."""
     names = [field.name for field in table.partitions]
     folders: dict[tuple[str, ...], _Folder] = defaultdict(_Folder)
     for file in table.files:
@@ -123,11 +123,11 @@ def _definition(
     before: Definition | None,
     folders: Mapping[tuple[str, ...], _Folder],
 ) -> Definition:
-    """What the table is to be."""
+    """The definition that the table should have."""
     assert table.place is not None
     location, about = root + table.path, table.about
     marks = {**about.properties, **marks_of(root, table), "EXTERNAL": "TRUE"}
-    # Hive 3 deletes files of external tables that say so.
+    # With "true", Hive 3 deletes the files of external tables, too.
     marks["external.table.purge"] = "false"
     if about.comment:
         marks["comment"] = about.comment
@@ -141,7 +141,7 @@ def _definition(
         for number, key in enumerate(table.partitions):
             spark[f"spark.sql.sources.schema.partCol.{number}"] = key.name
     if kind == "delta":
-        # The columns and partitions are those of the log.
+        # The log defines columns and partitions.
         columns, keys = (*columns, *keys), ()
         spark = {"spark.sql.sources.provider": "delta"}
     elif keys:
@@ -180,14 +180,14 @@ def _keys(table: Definition) -> list[str]:
 
 
 def _differs(before: Definition, wanted: Definition) -> bool:
-    """Whether something of ours is not as it should be. What others have added stays unnoticed."""
+    """Whether one of our properties differs. Ignores what others have added."""
     storage = replace(before.storage, buckets=0, serde_properties=wanted.storage.serde_properties)
     same = _has(before.parameters, wanted.parameters)
     return not same or storage != wanted.storage or before.keys != wanted.keys
 
 
 def _has(properties: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    """Whether all that is wanted is there; there may be more."""
+    """Whether the properties contain all wanted ones."""
     return wanted.items() <= properties.items()
 
 
@@ -198,7 +198,7 @@ def _bring_partitions(
     folders: Mapping[tuple[str, ...], _Folder],
     committed: CommittedTable,
 ) -> None:
-    """Adds, changes and forgets the partitions that differ."""
+    """Adds, changes and drops the partitions that differ."""
     there = {partition.values: partition for partition in metastore.partition_definitions(table)}
     mark = table.parameters[DESTINATION]
     wanted = {values: _partition(root, table, values, folder) for values, folder in folders.items()}
@@ -242,16 +242,19 @@ def _read_back(
     folders: Mapping[tuple[str, ...], _Folder],
     table: CommittedTable,
 ) -> None:
-    """The metastore's own answer must have the verified rows, each partition where its files are."""
+    """Raises unless the metastore returns the verified rows, and each partition at its files' location."""
     now = metastore.definition(wanted.database, wanted.name)
     if now.storage.location != wanted.storage.location:
-        raise SchemaError(f"table {table.name}: {table.place} lies at {now.storage.location}")
+        raise SchemaError(
+            f"table {table.name}: {table.place} lies at {now.storage.location}, expected "
+            f"{wanted.storage.location}"
+        )
     counts: Counter[tuple[Any, ...]] = Counter()
     if not now.keys:
         verified, listed = wanted.parameters.get("numRows"), now.parameters.get("numRows")
         if verified is not None and verified != listed:
             raise SchemaError(
-                f"table {table.name}: {table.place} has {listed} rows, verified were {verified}"
+                f"table {table.name}: {table.place} has {listed} rows, but {verified} were verified"
             )
         return
     mark = wanted.parameters[DESTINATION]

@@ -1,4 +1,4 @@
-"""Types of columns as Hive's metastore and Spark have them in a table's definition."""
+"""The names of column types in a table's definition, for Hive and for Spark."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _PLAIN = {
     "binary": ("binary", "binary"),
     "large_binary": ("binary", "binary"),
     "date32[day]": ("date", "date"),
-    # Hive has one type for both, Spark tells them apart.
+    # Hive has one type for timestamps with and without a zone; Spark has two.
     "timestamp[us]": ("timestamp", "timestamp_ntz"),
 }
 _PIECE = 4000
-"""Characters of a property's value that every metastore keeps."""
+"""The length of a property's value that every metastore can store."""
 
 
 def hive_type(kind: pa.DataType) -> str:
@@ -42,7 +42,7 @@ def hive_type(kind: pa.DataType) -> str:
 
 
 def spark_schema(columns: Iterable[pa.Field]) -> dict[str, str]:
-    """The properties in which Spark keeps the columns of a table: it knows their case, and more types."""
+    """The properties in which Spark keeps a table's columns, with their case and Spark's own types."""
     text = json.dumps(_spark_fields(columns), separators=(",", ":"))
     pieces = [text[at : at + _PIECE] for at in range(0, len(text), _PIECE)]
     parts = {f"spark.sql.sources.schema.part.{number}": piece for number, piece in enumerate(pieces)}

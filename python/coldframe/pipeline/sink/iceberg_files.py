@@ -1,9 +1,8 @@
-"""Entries of an Iceberg table for files that are in place already, by what the journal and the files say.
+"""Entries of an Iceberg table for files that are already in place.
 
-Rows, sizes and NaNs are those of the journal, partitions those of the directories, bounds those that the file
-states. Files have no ids: the table's name mapping says which column is which. PyIceberg's own `add_files`
-reads footers of Parquet alone, takes the partition of a file from bounds, whatever nulls there are, and knows
-no bounds of floats.
+Rows, sizes and NaNs come from the journal, partitions from the directories, bounds from the file. Files have
+no field ids: the table's name mapping identifies the columns. PyIceberg's own `add_files` only reads footers
+of Parquet, takes the partition of a file from bounds even if it has nulls, and knows no bounds of floats.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from coldframe.pipeline.sink.iceberg_statistics import (
 _THREADS = 16
 """Files whose statistics are read at once."""
 _REFORM = -141427
-"""The day 1582-10-15. Iceberg's readers have ORC's library turn earlier days into Julian ones."""
+"""The day 1582-10-15. ORC's library converts earlier days to the Julian calendar for Iceberg's readers."""
 _MAPPING = "schema.name-mapping.default"
 _WRITE_FORMAT = "write.format.default"
 
@@ -55,7 +54,7 @@ def add_data_files(
         rows = file.rows
         if path.endswith(".parquet"):
             footer = pq.read_metadata(reading(path, options))
-            # What readers will find; it is compared with what was verified.
+            # The number that readers will find; it is compared with the verified one later.
             rows = footer.num_rows
             statistics = parquet_statistics(footer, file, columns)
         else:
@@ -68,13 +67,13 @@ def add_data_files(
 
 
 def write_format(names: Iterable[str]) -> dict[str, str]:
-    """The property that has other engines write files of the same format, for files by their names."""
+    """The property by which other engines write files of the same format; `names`: the table's files."""
     endings = {name.rpartition(".")[2] for name in names}
     return {_WRITE_FORMAT: endings.pop()} if len(endings) == 1 and endings != {"parquet"} else {}
 
 
 def _reported(path: str, storage_options: StorageOptions) -> Iterable[Mapping[str, Any]]:
-    """What a file states of its columns; SchemaError where engines would read other values from it."""
+    """A file's statistics of its columns; SchemaError if engines would read other values from it."""
     columns: list[Mapping[str, Any]] = coldframe.open(path, storage_options=storage_options).statistics()[
         "file"
     ]
@@ -82,8 +81,8 @@ def _reported(path: str, storage_options: StorageOptions) -> Iterable[Mapping[st
         days, seconds = column.get("min_days", 0), decimal.Decimal(column.get("min_seconds_utc") or 0)
         if days < _REFORM or seconds < _REFORM * 86400:
             raise coldframe.SchemaError(
-                f"{path}: column {column['path']} has days before 1582-10-15: engines read other ones from "
-                "files of this format in an Iceberg table. Migrate to files of Parquet"
+                f"{path}: column {column['path']} has days before 1582-10-15, which engines misread in files "
+                "of this format in an Iceberg table. Migrate to files of Parquet"
             )
     return columns
 

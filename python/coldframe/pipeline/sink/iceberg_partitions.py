@@ -1,9 +1,9 @@
-"""The partitions and the order of an Iceberg table, as its entry in tables.toml states them.
+"""The partitions and the sort order of an Iceberg table, as its entry in tables.toml states them.
 
-    partition spec    the newest one holds for files that are added; files that stay keep theirs
-    a file            lies in one partition: the value of each term is constant in its directory, or the rows
-                      of its source were divided by it, and the journal has the value
-    sort order        for writers to come: no file of ours claims it, since its rows are as in the source
+    partition spec    the newest one is for files that are added; files that stay keep theirs
+    a file            lies in one partition: each term is constant in its directory, or the rows of its source
+                      were divided by it, and the journal has the value
+    sort order        for later writers: our files do not claim it, since their rows are as in the source
 
 Without an entry, a table is partitioned by the keys of its directories.
 """
@@ -28,9 +28,9 @@ _WRITTEN = 2
 
 
 def settle_layout(layout: IcebergLayout, schema: pa.Schema, keys: Sequence[pa.Field]) -> IcebergLayout:
-    """The layout by the exact names of columns. Raises where the table cannot have it.
+    """The layout with the exact names of columns. Raises if the table cannot have it.
 
-    `keys`: columns whose values directories have.
+    `keys`: the columns that are keys of directories.
     """
     if (layout.format_version or _WRITTEN) > _WRITTEN:
         raise unsupported(
@@ -57,11 +57,11 @@ def settle_layout(layout: IcebergLayout, schema: pa.Schema, keys: Sequence[pa.Fi
     for term in layout.partition_by or ():
         if _field_name(term) in schema.names and term.transform != "identity":
             raise SchemaError(
-                f"iceberg: partition {term}: its field is called {_field_name(term)}, as a column is"
+                f"iceberg: partition {term}: its field would have the name of column {_field_name(term)}"
             )
         kind = schema.field(term.column).type
         if term.column not in constant and pa.types.is_floating(kind):
-            # NaN has many forms, and zero two.
+            # NaN has many bit patterns, and zero has two.
             raise unsupported(f"an Iceberg table with partition {term}: rows are not divided by floats")
     return layout
 
@@ -76,7 +76,7 @@ def _check_sorting() -> None:
 def _check_distinct(terms: Iterable[Term]) -> None:
     seen: dict[tuple[str, str], Term] = {}
     for term in terms:
-        # Two units of time of one column are one too many to Iceberg.
+        # Iceberg allows one unit of time for a column.
         kind = "time" if term.transform in ("year", "month", "day", "hour") else term.transform
         other = seen.setdefault((term.column, kind), term)
         if other is not term:
@@ -90,7 +90,7 @@ def _check_type(term: Term, kind: pa.DataType) -> None:
 
 
 def _field_name(term: Term) -> str:
-    """What PyIceberg calls a field of a partition."""
+    """PyIceberg's name of a partition field."""
     name, _, number = term.transform.rstrip("]").partition("[")
     if name == "identity":
         return term.column
@@ -106,7 +106,7 @@ def terms_of(schema: Any, spec: Any) -> list[Term]:
 
 
 def bring_layout(transaction: Any, table: CommittedTable, *, anew: bool) -> None:
-    """Gives the table what its layout states. `anew`: no file of before stays."""
+    """Gives the table its layout. `anew`: no earlier file stays."""
     _bring_partitions(transaction, table, anew=anew)
     layout = table.layout
     if layout is None:
@@ -120,7 +120,7 @@ def bring_layout(transaction: Any, table: CommittedTable, *, anew: bool) -> None
 
 
 def _bring_partitions(transaction: Any, table: CommittedTable, *, anew: bool) -> None:
-    """Without a layout the partitions are the directories' keys, in tables that have no other files."""
+    """Sets the partitions: those of the layout or, if no earlier file stays, the directories' keys."""
     layout = table.layout
     if layout is not None and layout.partition_by is not None:
         wanted = list(layout.partition_by)
@@ -133,7 +133,7 @@ def _bring_partitions(transaction: Any, table: CommittedTable, *, anew: bool) ->
     if list(have) == wanted:
         return
     with transaction.update_spec() as spec:
-        # In the order that is wanted; a field that comes back gets the id that it had.
+        # Fields get the wanted order; a field that comes back gets its old id.
         kept = 0
         while kept < min(len(have), len(wanted)) and list(have)[kept] == wanted[kept]:
             kept += 1
@@ -167,10 +167,10 @@ def _sort_term(schema: Any, field: Any) -> SortTerm:
 
 
 def partitions_of(metadata: Any, table: CommittedTable) -> Callable[[DataFile], Any]:
-    """Gives the partition of a file that is added to the table, as a manifest has it."""
+    """Returns a function that gives the partition of an added file, in the form of a manifest."""
     keys: Mapping[str, pa.DataType] = {field.name: field.type for field in table.partitions}
     terms = terms_of(metadata.schema(), metadata.spec())
-    # Files of one directory come one after the other, and there are fewer directories than files.
+    # Cached by directory: there are fewer directories than files.
     known: dict[tuple[str | None, ...], dict[Term, Any]] = {}
 
     def record(file: DataFile) -> Any:
@@ -184,9 +184,9 @@ def partitions_of(metadata: Any, table: CommittedTable) -> Callable[[DataFile], 
         unknown = [term for term in terms if term not in values and str(term) not in file.partition]
         if unknown:
             raise SchemaError(
-                f"table {table.name}: it is partitioned by {unknown[0]} in its catalog, and nobody has "
-                f"divided the rows of {file.final} by that. Put back the partitions that it had, or migrate "
-                "into a new directory"
+                f"table {table.name}: it is partitioned by {unknown[0]} in its catalog, but the rows of "
+                f"{file.final} were not divided by that. Restore its earlier partitions, or migrate into a "
+                "new directory"
             )
         return Record(
             *(values[term] if term in values else restored_value(file.partition[str(term)]) for term in terms)

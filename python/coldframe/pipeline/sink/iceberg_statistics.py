@@ -1,13 +1,13 @@
-"""What a manifest says of the columns of a file: by it, readers skip files.
+"""The statistics of a file's columns in a manifest. Readers use them to skip files.
 
     values, nulls        of each column that is not in a list or map
-    NaNs                 of floats, as they were verified
-    lower, upper bound   texts and bytes are cut, the upper one upwards; floats only where it is known that
-                         there is no NaN, and zero as the zero that is farther out: -0.0 is sorted below 0.0
+    NaNs                 of floats, as verified
+    lower, upper bound   texts and bytes are cut, the upper one upwards; floats only if they are known to have
+                         no NaN, and zero as the outer zero: -0.0 is sorted below 0.0
 
-A bound that is wrong hides rows, so each is exact, or wider than the values, or left out. Which columns have
-what, the properties of the table say (`write.metadata.metrics..`): by default the first 100 columns have all,
-their bounds of 16 characters or bytes.
+A wrong bound hides rows, so each bound is exact, or wider than the values, or left out. The table's
+properties (`write.metadata.metrics..`) select the statistics of each column: by default the first 100 columns
+have all, with bounds of 16 characters or bytes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _USUAL, _USUAL_MAX = "truncate(16)", 100
 
 @dataclass
 class FileStatistics:
-    """Of the columns of a file, by field ids."""
+    """The statistics of a file's columns, by field id."""
 
     sizes: dict[int, int] = field(default_factory=dict)
     values: dict[int, int] = field(default_factory=dict)
@@ -56,10 +56,10 @@ class Measured:
 
     id: int
     kind: Any
-    """Its type, as Iceberg has it."""
+    """Its Iceberg type."""
     has_bounds: bool
     width: int | None
-    """Of bounds of texts and bytes: how many characters or bytes they have; None: all."""
+    """The length of bounds of texts and bytes, in characters or bytes; None: unlimited."""
 
 
 def measured_columns(schema: Any, properties: Mapping[str, str]) -> dict[Path, Measured]:
@@ -92,7 +92,7 @@ def _primitives(fields: Iterable[Any], above: Path = ()) -> Iterator[tuple[Path,
 def parquet_statistics(
     footer: pq.FileMetaData, file: DataFile, columns: Mapping[Path, Measured]
 ) -> FileStatistics:
-    """By the footer of a file of Parquet."""
+    """The statistics in the footer of a Parquet file."""
     statistics = FileStatistics(splits=_splits(footer))
     for path, leaf in leaves(footer.schema.to_arrow_schema()):
         column = columns.get(path)
@@ -134,7 +134,7 @@ def _splits(footer: pq.FileMetaData) -> list[int]:
 def reported_statistics(
     reported: Iterable[Mapping[str, Any]], file: DataFile, columns: Mapping[Path, Measured]
 ) -> FileStatistics:
-    """By what a file of our own formats states of its columns, as `File.statistics` gives it."""
+    """The statistics of a file in one of our formats; `reported`: those of `File.statistics`."""
     statistics = FileStatistics()
     for name, count in file.nulls.items():
         if (column := columns.get((name,))) is not None:
@@ -151,7 +151,7 @@ def reported_statistics(
 
 
 def _ends(entry: Mapping[str, Any], kind: Any) -> tuple[Any, Any]:
-    """The smallest and the largest value; None where they are unknown."""
+    """The smallest and the largest value; None if unknown."""
     from pyiceberg.types import DateType, DecimalType, IntegerType, LongType, StringType, TimestampType
     from pyiceberg.types import TimestamptzType as WithZone
 
@@ -178,7 +178,7 @@ def _microseconds(seconds: str | None, rounding: str) -> int | None:
 
 
 def _set_bounds(statistics: FileStatistics, column: Measured, low: Any, high: Any) -> None:
-    """Sets the bounds that are known, as Iceberg stores them."""
+    """Sets the known bounds, in Iceberg's form."""
     from pyiceberg.conversions import to_bytes
 
     if (low := _lower(column, low)) is not None:
@@ -200,17 +200,17 @@ def _upper(column: Measured, value: Any) -> Any:
         return truncate_upper_bound_binary_string(value, column.width)
     if isinstance(value, str):
         cut = truncate_upper_bound_text_string(value, column.width)
-        # Behind the last character below the surrogates there is one of these, which is none of UTF-8.
+        # The character after U+D7FF is a surrogate, which UTF-8 cannot encode.
         return None if cut is None or any("\ud800" <= letter <= "\udfff" for letter in cut) else cut
     return 0.0 if isinstance(value, float) and value == 0 else _scaled(column, value)
 
 
 def _scaled(column: Measured, value: Any) -> Any:
-    """A decimal with the digits of its column."""
+    """A decimal with the scale of its column."""
     if not isinstance(value, decimal.Decimal):
         return value
     return value.quantize(decimal.Decimal(1).scaleb(-column.kind.scale), context=_DIGITS)
 
 
 _DIGITS = decimal.Context(prec=76)
-"""Python rounds to 28 by itself."""
+"""By default, Python rounds to 28 digits."""

@@ -1,9 +1,9 @@
 """Iceberg on a store: files through our own stores, and a catalog next to the tables.
 
-    DST/_coldframe/iceberg.db ──▶ a local copy ──▶ pyiceberg's SQL catalog ──▶ put back in its place
+    DST/_coldframe/iceberg.db ──▶ a local copy ──▶ pyiceberg's SQL catalog ──▶ put back
 
-An Iceberg table is what its catalog says, so the last step is the commit: with an etag, it replaces only the
-catalog that was read. A run that dies before it leaves metadata files to which nothing points.
+The catalog defines the tables, so putting it back is the commit: with an etag, it replaces only the catalog
+that was read. A run that is killed before that leaves unreferenced metadata files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from coldframe.store_file import RangedFile
 CATALOG = f"{HOME}/iceberg.db"
 ROOT = "coldframe.root"
 _OPTIONS: dict[str, StorageOptions] = {}
-"""Of the roots that this process writes to: properties of pyiceberg are shown in places."""
+"""Storage options by root. They are not in pyiceberg's properties, which are shown in some places."""
 
 
 class CatalogCopy:
@@ -130,7 +130,7 @@ class _Output(OutputFile):
 
 
 class _Stream:
-    """An upload as pyiceberg ends it: by closing, after an error too."""
+    """An upload for pyiceberg, which closes it even after an error."""
 
     def __init__(self, upload: Any) -> None:
         self._upload = upload
@@ -145,7 +145,7 @@ class _Stream:
         return at
 
     def flush(self) -> None:
-        """Nothing is held back that closing would not send."""
+        """Does nothing: closing sends everything."""
 
     def close(self) -> None:
         if not self.closed:
