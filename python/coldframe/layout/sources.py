@@ -1,4 +1,4 @@
-"""What a page is drawn from: the tree of one file, or of the files of a directory, and their bytes."""
+"""The data of a page: the tree of one file, or of the files of a directory, and their bytes."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from coldframe.scanning import Dataset
 __all__ = ["Bytes", "Layout", "layout_of"]
 
 _WHOLE_FILES = 1000
-"""Files of a directory whose inside is drawn; the others are drawn as they lie there."""
+"""Maximum number of files of a directory whose parts are drawn; further files are drawn as a whole."""
 
-# What a file says of itself in one word, where it says so.
+# Metadata of a file with short values.
 _PROPERTY_NAMES = ("codec", "compression", "version", "writer", "writer_version", "encoding", "dialect")
 
 
 @dataclass
 class Layout:
-    """Everything that the page tells."""
+    """Everything that the page shows."""
 
     name: str
     where: str
@@ -40,11 +40,11 @@ class Layout:
     damage: list[Place] = field(default_factory=list)
     verified: bool = False
     checked: list[str] = field(default_factory=list)
-    """What that compared, in the words of each kind of file."""
+    """What `verify` checked, for each kind of file."""
 
 
 class Bytes:
-    """The bytes behind a layout, where they lie in local files."""
+    """The bytes of a layout, if they are in local files."""
 
     def __init__(self, root: str | None, starts: Mapping[str, int]) -> None:
         self._root = root
@@ -52,14 +52,14 @@ class Bytes:
         self._open: dict[str, Any] = {}
 
     def read(self, file: str | None, offset: int, length: int) -> bytes:
-        """Bytes of the layout; none where they are not to be had."""
+        """Bytes of the layout; empty if they are not available."""
         path = file if file is not None else self._root
         if path is None:
             return b""
         try:
             handle = self._open.get(path)
             if handle is None:
-                for other in self._open.values():  # files come one after the other
+                for other in self._open.values():  # files are read in sequence
                     other.close()
                 handle = open(path, "rb")  # noqa: SIM115
                 self._open = {path: handle}
@@ -119,7 +119,7 @@ def _of_file(file: File, verify: bool) -> Layout:
 
 
 def _of_files(dataset: Dataset, verify: bool) -> Layout:
-    """The files one behind the other, in the order in which they are read."""
+    """The files in a row, in reading order."""
     root = os.path.commonpath([os.path.dirname(path) or "." for path in dataset.files])
     children: list[dict[str, Any]] = []
     starts: dict[str, int] = {}
@@ -181,7 +181,7 @@ def _move(node: dict[str, Any], by: int) -> None:
 
 
 def _files_of(tree: dict[str, Any], levels: int = 2) -> Iterator[dict[str, Any]]:
-    """What may be files of a table, named by their paths: its parts, or those of its regions or groups."""
+    """Nodes that may be files of a table, named by their paths: parts of the tree, of regions or of groups."""
     for child in tree["children"]:
         yield child
         if "/" not in child["name"] and levels > 1:
@@ -189,7 +189,7 @@ def _files_of(tree: dict[str, Any], levels: int = 2) -> Iterator[dict[str, Any]]
 
 
 def _name_files(tree: dict[str, Any], folder: str) -> dict[str, int]:
-    """Says of the parts of a directory which files they are. Paths count from it, or from what it lies in."""
+    """Sets the files of a directory's parts. Their names are relative to the directory or one above it."""
     starts: dict[str, int] = {}
     parts = list(_files_of(tree))
     while True:
@@ -204,7 +204,7 @@ def _name_files(tree: dict[str, Any], folder: str) -> dict[str, int]:
 
 
 def _start_of(lost: Mapping[str, Any], known: Mapping[str, int]) -> int:
-    """Where the file begins that damage is in; what it is in says which, if there are several."""
+    """The offset of the file with the damage; of several files, the one that the damage's structure names."""
     named = [name for name in known if name in lost["structure"]]
     return known[max(named, key=len)] if named else 0
 
@@ -237,7 +237,7 @@ def _column_sizes(tree: dict[str, Any], names: list[str]) -> dict[str, int]:
 
 
 def _with_statistics(tree: dict[str, Any], file: File) -> None:
-    """Puts the statistics that a file has of a unit's columns where the unit's columns are."""
+    """Adds the statistics of each unit's columns to the nodes of these columns."""
     known = file.statistics()
     units = known.get("stripes") if isinstance(known, Mapping) else None
     if not isinstance(units, list):

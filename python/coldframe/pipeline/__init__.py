@@ -1,23 +1,24 @@
-"""Migration of whole directory trees: found, converted, verified row by row, reported.
+"""Migrates whole directory trees: finds tables, converts them, verifies every row, and reports.
 
     from coldframe.pipeline import migrate
 
     report = migrate(spark, "/warehouse", "/lake", to="parquet", on_error="quarantine")
     report.exit_code, report.rows, report.verified
 
-A file of the source goes through these rooms, from the top to the bottom:
+A file of the source goes through these packages, from top to bottom:
 
-    source/    what the source contains: listing, tables.toml, a metastore's definitions
-    plan/      what has to be done: comparison with the state, columns, splits, groups
-    work/      tasks that convert and verify in any process; committing their results
-    state/     what is remembered between runs: the journal, and lists too long for memory
-    target/    what is written: a directory or store, Parquet and ORC files, Delta and Iceberg tables
-    report/    what people see: the verdict, pages, progress, the list of what is safe to delete
+    source/    the contents of the source: listing, tables.toml, a metastore's definitions
+    plan/      the work to do: comparison with the state, columns, splits, groups
+    work/      tasks that convert and verify in any process; commits of their outcomes
+    state/     what is kept between runs: the journal; lists that are too long for memory
+    sink/      the target: a directory or store, Parquet and ORC files, Delta and Iceberg tables
+    report/    output for people: the verdict, pages, progress, the list of what is safe to delete
 
-`records` defines what passes between them. `scheduling` runs the tasks, on Spark's executors or in threads.
+`records` defines the data that passes between them. `scheduling` runs the tasks, on Spark's executors or in
+threads.
 
-`coldframe migrate` on the command line does the same with its own Spark session, and this package's
-`__main__` is a script for `spark-submit`.
+`coldframe migrate` on the command line does the same with its own Spark session. This package's `__main__` is
+a script for `spark-submit`.
 """
 
 from __future__ import annotations
@@ -110,14 +111,14 @@ def migrate(
 
     Args:
         spark: the session whose executors do the work (they must see both directories), or a function that
-            starts one: it is called when there is work, and again if its JVM has died. `InProcess()` works
+            starts a session: called when there is work, and again if the JVM has died. `InProcess()` works
             without Spark.
         src: the root of the source, a path or a URL that can be listed; or
             `thrift://host:9083/[database[.table]]`, the tables that a Hive metastore defines; or a file with
             such definitions, that is, a dump of a metastore's database or a script of CREATE TABLE. Nothing
             in the source is changed.
-        dst: an empty or new directory, or that of an earlier run, which is then continued: a path, or a URL
-            of HDFS, S3, Google or Azure.
+        dst: an empty or new directory, or the target of an earlier run, which is then continued: a path, or a
+            URL of HDFS, S3, Google or Azure.
         to: `"parquet"`, `"iceberg"`, `"delta"` or `"orc"`.
         files: the format of an Iceberg table's files: `"parquet"` or `"orc"`.
         tables: a tables.toml, or its entries; None takes `src/tables.toml` if it exists. For tables of a
@@ -133,7 +134,7 @@ def migrate(
         dropped: names, paths or patterns of tables that `"remove"` may remove entirely. If `src` is empty,
             only these are removed.
         on_foreign_changes: what happens to a Delta or Iceberg table that others have written to. `"refuse"`
-            leaves it as it is; `"append"` adds what is new.
+            leaves it unchanged; `"append"` adds new files.
         leave_behind: parts of a directory of HBase or Kudu that may be missing from the target although the
             directory is listed as safe to delete: `"tables"`, `"snapshots"`, `"older-versions"`, .., or a
             single one: `"tables=ns:old"`.
@@ -211,7 +212,7 @@ def migrate_with(
     tables: _Tables = None,
     progress: Progress | None = None,
 ) -> Report:
-    """As `migrate`, with its keyword arguments as one object."""
+    """As `migrate`, with its keyword arguments as an `Options` object."""
     started = time.time()
     target = _target_of(options)
     _check_switch(src, dst, options)
@@ -223,7 +224,7 @@ def migrate_with(
     destination = open_destination(goal, options.target_storage_options)
     _check_catalog(target, options, destination)
     report = Report(source, goal, target.name, options.on_error, [], on_vanished=options.on_vanished)
-    # Delta and Iceberg know which files are a table's; of plain directories all are.
+    # Delta and Iceberg list a table's files, so replaced files may stay; in a plain directory all count.
     with Journal(destination, keep_replaced=target.register is not None) as journal:
         # The list describes the earlier state of the target; until this run ends, nothing is safe to delete.
         destination.delete(safe_list.SAFE)
@@ -278,9 +279,9 @@ def dry_run(
     tables: _Tables = None,
     progress: Progress | None = None,
 ) -> Preview:
-    """Says what a run would do and what it would refuse: lists the source and opens what would be converted.
+    """Previews a run: lists the source, opens the files to convert, and reports what would be refused.
 
-    Nothing is written, and no Spark is started. `progress` is notified of each file that was opened.
+    Writes nothing and starts no Spark. `progress` is notified of each opened file.
     """
     options, progress = options or Options(), progress or NoProgress()
     target = _target_of(options)
@@ -353,7 +354,7 @@ def _defined(src: str | os.PathLike[str], options: Options) -> DefinedSource | N
             raise ValueError("tables, locations and others are for a metastore: thrift://host:9083")
         return None
     if options.metastore is not None:
-        raise ValueError("metastore: the source is one already, and the run is compared with it")
+        raise ValueError("metastore: the source is a metastore itself, and the run is compared with that")
     by_spark = options.others == "spark"
     return read_defined(os.fsdecode(src), options.tables, options.locations, others_by_spark=by_spark)
 
@@ -365,7 +366,7 @@ def _survey(
     options: Options,
     scheduler: Scheduler | None = None,
 ) -> Survey:
-    """What the source contains, and what a metastore says about it, before anything is done."""
+    """The contents of the source and its definitions in a metastore, before anything is done."""
     defined = _defined(src, options)
     if defined is not None:
         goal = root_of(dst)
@@ -399,7 +400,7 @@ def _check_switch(src: str | os.PathLike[str], dst: str | os.PathLike[str], opti
     """Raises if tables of the metastore are still switched."""
     if not is_metastore(src):
         if options.switch:
-            raise ValueError("switch: the source is to be a metastore, thrift://host:9083")
+            raise ValueError("switch: the source must be a metastore, thrift://host:9083")
         return
     state, _ = read_state(open_destination(root_of(dst), options.target_storage_options))
     check_unswitched(state)

@@ -1,4 +1,4 @@
-"""Files by path or URL: everything that tasks do with a written file, wherever it is stored.
+"""Access to files by path or URL, for tasks: local files, or files of a store.
 
 Local files are passed to pyarrow by path; files of a store are read by ranges.
 """
@@ -21,7 +21,7 @@ PIECE = 16 << 20
 
 
 def reading(path: str, storage_options: StorageOptions = None) -> Any:
-    """What pyarrow reads a file from."""
+    """A file in a form that pyarrow can read."""
     return RangedFile(open_store(path, storage_options)) if is_remote(path) else path
 
 
@@ -93,7 +93,7 @@ def root_of(given: str | os.PathLike[str]) -> str:
 
 
 def canonical_root(root: str) -> str:
-    """A root in canonical form, so that two names of one place are equal."""
+    """A root in canonical form, so that all names of a place are equal."""
     scheme = scheme_of(root)
     if scheme is None:
         return root

@@ -1,14 +1,14 @@
-"""What travels from room to room: frozen, and each with one form in JSON.
+"""The data that passes between packages: immutable records, each with one JSON form.
 
-    SourceFile   what lies in the source                                     source/
-    PlannedFile  what it says of itself, and the splits that it is read by   plan/
-    Task         one split, to be converted and verified anywhere            work/ (its class is there)
-    Outcome      what came back of a task: files that are staged, or why not
+    SourceFile   a file or directory of the source                           source/
+    PlannedFile  its metadata, and the splits in which it is read            plan/
+    Task         one split, to be converted and verified anywhere            work/ (defined there)
+    Outcome      the result of a task: staged files, or a failure
     StagedFile   a file of the target that no reader sees yet
     Committed    a source whose files have their final names                 state/
 
-Outcomes come back from executors by `dumps` and `loads`. What the journal has of `Outcome` and `Committed` is
-the same form: docs/migration-state.md describes it, and what earlier versions wrote is read.
+Executors return outcomes by `dumps` and `loads`. The journal stores `Outcome` and `Committed` in the same
+form, which docs/migration-state.md describes.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from coldframe.pipeline.file_access import StorageOptions
 Json: TypeAlias = dict[str, object]
 """A record in JSON. Read it by its `from_json`."""
 Recorded = Sequence[tuple[int, bytes]]
-"""What was read to open something, for opening it again."""
+"""Data that was read when a source was opened, for opening it again: pairs of offset and bytes."""
 PartitionValues: TypeAlias = Mapping[str, object]
-"""The values that all rows of a file have, by terms such as `days(ts)`, as `stored_value` gives them."""
+"""The common values of a file's rows, by terms such as `days(ts)`, in the form of `stored_value`."""
 Cause = Literal["failed", "changed", "damaged"]
-"""Why a source was not converted. Damaged: its own bytes are wrong, and nobody changed them meanwhile; only
-such a one may be quarantined. Failed: all else, from a full disk to values that have no form in the table.
+"""Why a source was not converted. Damaged: its bytes are wrong, and did not change meanwhile; only such a
+source may be quarantined. Failed: anything else, from a full disk to values that the table cannot hold.
 """
 
 
@@ -73,7 +73,7 @@ class Checks(TypedDict, total=False):
 
 
 _PARTITIONED = frozenset(name for name, about in formats().items() if not about["capabilities"]["tables"])
-"""Formats of which a directory may be a partition; one of the others holds tables."""
+"""Formats whose directories may be partitions; directories of other formats hold tables."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,9 @@ class SourceFile:
     storage_options: StorageOptions = field(default=None, repr=False, compare=False)
     """Credentials and settings of its store. They hold secrets and are never in JSON."""
     tables: int = 1
-    """How many tables a directory holds, of which this is one."""
+    """The number of tables in the directory, including this one."""
     reading: int = 0
-    """Which of its table's readings applies to it: see `Table.readings`."""
+    """The number of its reading: see `Table.readings`."""
 
     @property
     def share(self) -> int:
@@ -104,13 +104,13 @@ class SourceFile:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The names of the directories between the source's root and the file, and that of a partition."""
+        """The names of the directories between the source's root and the file; includes a partition's own."""
         names = self.relative.split("/")
         return tuple(names if self.is_partition else names[:-1])
 
     @property
     def is_partition(self) -> bool:
-        """Whether it is a directory that is a partition as a whole, as one of a transactional table."""
+        """Whether it is a directory that is a whole partition, as in a transactional table."""
         return self.is_folder and self.format in _PARTITIONED and is_partition(self.relative.split("/")[-1])
 
     @property
@@ -141,7 +141,7 @@ _OF_FILE = tuple(name for name in SourceFile.__dataclass_fields__ if name != "st
 
 
 MAX_HIDDEN = 1000
-"""How many skipped names are kept; of further ones only the number is."""
+"""How many skipped names are kept; further ones are only counted."""
 
 
 @dataclass
@@ -168,7 +168,7 @@ class Listing:
         self.hidden_names += names[: MAX_HIDDEN - len(self.hidden_names)]
 
     def drained(self) -> Listing:
-        """All of it; nothing is left here."""
+        """A copy of the contents; empties this object."""
         listing = Listing(**vars(self))
         self.files, self.folders, self.unread, self.left_out = [], [], [], []
         self.hidden, self.hidden_names = 0, []
@@ -248,7 +248,7 @@ class PlannedFile:
     rows: int | None = None
     """The number of rows that the file states."""
     known: tuple[Any, ...] | None = None
-    """What the store said about it; compared when it is opened again."""
+    """The store's identity of it; compared when it is opened again."""
     masked: bool = False
     """Whether encrypted columns are read with masked values, since there is no key."""
 
@@ -352,7 +352,7 @@ class StagedFile:
     """The partition values, if the table is partitioned by values in its files."""
 
     def to_json(self) -> Json:
-        """The form in outcomes; sharing is mentioned only if something is shared, partitions if there are."""
+        """The form in outcomes; has keys for sharing and partitions only if needed."""
         omitted = () if self.of else ("first", "of", "name")
         record = {key: value for key, value in vars(self).items() if key not in omitted}
         return record if self.partition else _without_partition(record)
@@ -375,7 +375,7 @@ class Outcome:
     damage: tuple[Damage, ...] = ()
     verified: bool = False
     passed_over: Mapping[str, int] = field(default_factory=dict)
-    """What could have been read besides these rows but was not requested, by kind."""
+    """Counts of content that was readable but not requested, by kind."""
     losses: Mapping[str, int] = field(default_factory=dict)
     """How many values were changed, by kind of change."""
     digest: str | None = None
@@ -449,7 +449,7 @@ class Part:
     partition: PartitionValues = field(default_factory=dict)
 
     def to_json(self) -> Json:
-        """The form in the journal; a partition is mentioned only if there is one."""
+        """The form in the journal; has the key `partition` only if there is one."""
         return dict(vars(self)) if self.partition else _without_partition(vars(self))
 
     @property
@@ -468,19 +468,20 @@ class Details:
     passed_over: Mapping[str, int] = field(default_factory=dict)
     losses: Mapping[str, int] = field(default_factory=dict)
     bytes: int = 0
-    """Of the source."""
+    """Bytes of the source."""
     rows: int = 0
     damage: tuple[Damage, ...] = ()
     verified: bool = False
     seconds: float = 0.0
     """The total time of its tasks."""
     schema: str = ""
-    """The names of the columns that it had; `written`: of those that it was written with."""
+    """The name of its columns in the source."""
     written: str = ""
+    """The name of its columns in the target."""
     quarantine: str | None = None
-    """Where a copy of it lies, relative to the target's root."""
+    """The path of its copy, relative to the target's root."""
     by_spark: bool = False
-    """Whether Spark has read it, and not coldframe."""
+    """Whether Spark has read it instead of coldframe."""
 
     def to_json(self) -> Json:
         """The form in the journal."""
@@ -506,7 +507,7 @@ class Committed:
     replaces: tuple[str, ...] = ()
     details: Details = field(default_factory=Details)
     generation: int = 0
-    """How often `--fresh` was used on the target before."""
+    """How often `--fresh` was used on the target."""
 
     @property
     def shared_file(self) -> str:

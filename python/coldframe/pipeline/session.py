@@ -1,4 +1,4 @@
-"""A quiet Spark on this machine, for the command line."""
+"""A Spark session for the command line, without console output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ _IN_PROCESS = re.compile(r"in-process(?:\[(\*|[1-9]\d{0,3})\])?\Z")
 
 
 def in_process(master: str | None) -> tuple[int | None, str | None]:
-    """How many threads of this process do the work (None if Spark does), and the reason if not requested."""
+    """The number of threads of this process that do the work (None: Spark does), and the reason if that was
+    not requested.
+    """
     if master is not None and master.startswith("in-process"):
         match = _IN_PROCESS.match(master)
         if match is None:
@@ -74,7 +76,7 @@ def start_session(master: str | None = None, *, conf: dict[str, str] | None = No
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
-        # The pipeline itself repeats a task that did not come back.
+        # The pipeline itself repeats failed tasks.
         "spark.task.maxFailures": "1",
         **(conf or {}),
     }
@@ -92,7 +94,7 @@ def start_session(master: str | None = None, *, conf: dict[str, str] | None = No
 
 @contextlib.contextmanager
 def _light_jvm(is_ours: bool) -> Iterator[None]:
-    """Our own JVM only schedules: its quick compiler suffices, and starts in half the time."""
+    """Starts our own JVM, which only schedules, with the quick compiler: that takes half the time."""
     given = os.environ.get("SPARK_SUBMIT_OPTS")
     if not is_ours or "PYSPARK_GATEWAY_PORT" in os.environ:
         yield
@@ -155,10 +157,10 @@ def has_hive(spark: SparkSession) -> bool:
 
 
 def with_hive(master: str | None) -> dict[str, str]:
-    """The settings of a session of ours that reads tables as Hive does."""
+    """The settings of our own session for reading tables as Hive does."""
     settings = {"spark.sql.catalogImplementation": "hive"}
     if master is None or master.startswith("local"):
-        # Hive's timestamps are the wall clock of Java.
+        # Hive's classes return timestamps in Java's time zone.
         settings["spark.driver.extraJavaOptions"] = "-Duser.timezone=UTC"
     return settings
 

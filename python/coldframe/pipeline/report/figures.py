@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 MAX_MARKS = 200
-"""Damaged places that are marked on one map of a file."""
+"""Maximum number of damaged places on the map of a file."""
 
 
 def duration_text(seconds: float) -> str:
@@ -40,7 +40,7 @@ def duration_text(seconds: float) -> str:
 
 
 def number_text(value: object) -> str:
-    """A number, or a text for no number."""
+    """A number, or `unknown`."""
     return f"{value:,}" if isinstance(value, int) else "unknown"
 
 
@@ -53,7 +53,7 @@ def rows_lost_text(lost: Iterable[int | None]) -> str:
 
 
 def status_bar(counts: Mapping[str, int]) -> str:
-    """How many files have which outcome."""
+    """A bar with the number of files by status."""
     total = max(1, sum(counts.values()))
     shown = [(status, counts[status]) for status in STATUSES if counts.get(status)]
     parts = "".join(
@@ -99,7 +99,7 @@ def byte_map(damage: Sequence[Mapping[str, Any]], size: int) -> str:
 
 
 def grouped(damage: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, int, list[int | None]]]:
-    """Groups similar damage: structure and reason without numbers, how often, rows lost.
+    """Groups similar damage: structure and reason without numbers, count, rows lost.
 
     Unique damage keeps its numbers. The most frequent comes first.
     """

@@ -15,7 +15,7 @@ from coldframe.pipeline.sink.destination import HOME, Destination
 PAGES = f"{HOME}/report"
 RUNS = f"{HOME}/runs.jsonl"
 MAX_RUNS = 1000
-"""Runs that are remembered."""
+"""Maximum number of runs in runs.jsonl."""
 
 
 def write_report(report: Report, destination: Destination) -> None:
@@ -46,7 +46,7 @@ def write_definitions(tables: Sequence[Json], destination: Destination) -> None:
 
 
 def _earlier_runs(destination: Destination) -> list[Json]:
-    """The runs before this one; a line that a power cut has torn is none."""
+    """The earlier runs; skips lines that a power cut has torn."""
     try:
         lines = list(destination.lines(RUNS))
     except FileNotFoundError:

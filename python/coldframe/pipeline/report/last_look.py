@@ -19,7 +19,7 @@ from coldframe.pipeline.state.journal import Journal
 
 
 def look_again(works: Sequence[TableWork], journal: Journal, target: Target, options: Options) -> None:
-    """The final check: each table as its own engine reads it now, and each file with its size."""
+    """The final check: each table according to its log, and each file with its size."""
     for work in works:
         report, path = work.report, work.table.path
         check = check_table(journal.destination, journal.state, target.name, work.table.name, path)
@@ -34,7 +34,7 @@ def look_again(works: Sequence[TableWork], journal: Journal, target: Target, opt
 
 
 def report_partial(works: Sequence[TableWork], unit: str) -> None:
-    """Reports what sources state to be missing, in every run: earlier results belong to the table, too."""
+    """Reports parts that sources state to be missing; in every run, since earlier results count, too."""
     for work in works:
         failed = {file.source for file in work.report.problems if file.status == "failed"}
         files = [file for file in work.table.files if file.relative not in failed]
@@ -49,9 +49,9 @@ def write_safe_list(
     options: Options,
     places: Sequence[tuple[str, str, int]] = (),
 ) -> int:
-    """Lists the unchanged sources that the verdict lets be listed. Returns their number.
+    """Lists the unchanged sources that the verdict allows. Returns their number.
 
-    `places`: of a source that is a metastore, its locations and where their files stand.
+    `places`: see `Survey.places`.
     """
     verdicts = [work.report.verdict for work in works]
 
@@ -63,7 +63,7 @@ def write_safe_list(
             return ""
         return report.digest if may_be_listed(verdict, report.summary, work.report.allowed) else ""
 
-    # A directory of several tables is safe if all of them are, and nothing else in it was to be read.
+    # A directory of several tables is safe if all of them are, and it has no other content to read.
     unsafe = {path for path, items in left_out.items() if any(item.blocks for item in items)}
     unsafe |= {
         file.path

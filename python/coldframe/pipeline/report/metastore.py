@@ -1,9 +1,8 @@
-"""Compares the migration with a Hive metastore's statements about the source directories.
+"""Compares the migration with the row counts and formats in a Hive metastore.
 
-Each file counts for every registered directory above it. If directories of tables are nested, it is unknown
-whose the inner files are: a number is right both with and without them. No discrepancy is reported where its
-cause is known: files that failed or were not read are reported elsewhere, and so is damage with an unknown
-number of rows.
+Each file counts for every registered directory above it. If directories of tables are nested, the owner of
+the inner files is unknown: a count is right both with and without them. Discrepancies with a known cause are
+not reported here: files that failed or were not read, and damage with an unknown number of rows.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ from coldframe.pipeline.state.scratch import Rows, Scratch
 from coldframe.sources import is_remote, open_store, options_for
 
 _STALE = (
-    "; the metastore does not claim that its number is accurate (COLUMN_STATS_ACCURATE), and all files that"
-    " are there were read and verified"
+    "; the metastore does not claim that its number is accurate (COLUMN_STATS_ACCURATE), and all existing"
+    " files were read and verified"
 )
 _DECODED = ("converted", "salvaged")
 
 
 @dataclass(frozen=True)
 class Tally:
-    """What was found at and below a directory."""
+    """The files at and below a directory."""
 
     path: str = ""
     rows: int = 0
-    """That were migrated."""
+    """Migrated rows."""
     lost: int = 0
     """Rows that damage is known to have lost."""
     is_unsure: bool = False
@@ -50,18 +49,18 @@ class Tally:
     """Files without a byte."""
     formats: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
-    """The migrated tables that files of it belong to, by their paths."""
+    """The paths of the migrated tables that its files belong to."""
     own_rows: int = 0
-    """Migrated rows that lie in no registered directory below this one."""
+    """Migrated rows outside of registered subdirectories."""
     own_lost: int = 0
     own_files: int = 0
     example: str = ""
     """One of its files, for messages."""
     is_proven: bool = True
-    """All of its files were converted whole, and read back."""
+    """Whether all of its files were converted completely, and read back."""
 
     def plus(self, other: Tally, *, is_own: bool) -> Tally:
-        """With the contents of a directory added; `is_own`: no other directory below this one has them."""
+        """Adds the contents of a directory; `is_own`: they are in no registered subdirectory."""
         return replace(
             self,
             rows=self.rows + other.rows,
@@ -218,15 +217,15 @@ class _Comparison:
         self._inventory, self._options = inventory, options
         self._tallies, self._findings, self._counts = tallies, findings, counts
         self._asked = bool(inventory.excluded) and options.selection.has_patterns
-        """Whether files were left out as asked: a lack of rows is no fault then."""
+        """Whether files were excluded as requested: then missing rows are no fault."""
         self._unread = {place.relative for place in inventory.unread}
         self._by_name: dict[str, Findings] = {}
-        """Those of tables that the metastore defines, by its names."""
+        """Findings on tables that the metastore defines, by its names."""
         self._open: set[str] = set()
-        """Tables of which a partition states no number of rows."""
+        """Tables with a partition without a number of rows."""
 
     def run(self, tables: Sequence[Table]) -> MetastoreReport:
-        """`tables`: those of the source."""
+        """Compares all registered places. `tables`: the tables of the source."""
         self._by_name = {
             table.called: self._findings[table.path] for table in tables if table.declared is not None
         }
@@ -307,7 +306,7 @@ class _Comparison:
         expected, migrated = place.rows[0], tally.rows
         asked = self._asked and migrated < expected
         text += "; files were left out as asked" if asked else ""
-        # A number that the metastore does not vouch for counts less than files that were all compared.
+        # If the metastore does not claim accuracy, fully verified files prove the number to be stale.
         stale = not (asked or place.is_accurate) and tally.has_files and tally.is_proven
         text += _STALE if stale else ""
         is_wrong = not (asked or stale)
@@ -353,5 +352,5 @@ def _exists(path: str, options: Options) -> bool:
     try:
         return open_store(path, options_for(path, options.source_storage_options)).stat() is not None
     except (ColdframeError, OSError):
-        # Whatever is wrong with it, it exists.
+        # An error other than "not found" means that it exists.
         return True

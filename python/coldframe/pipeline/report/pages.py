@@ -1,7 +1,7 @@
-"""The report's first page: what is safe and what is not, problems, all tables; each table has its own page.
+"""The report's first page: verdict, problems, all tables; each table has its own page.
 
-No script, font or picture is loaded from elsewhere. The pages follow the screen's light or dark mode, and are
-complete without scripts, which only sort and filter.
+The pages load no scripts, fonts or pictures. They follow the system's light or dark mode, and are complete
+without scripts, which only sort and filter.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ __all__ = ["check", "document", "findings_list", "lost_text", "page"]
 MAX_PROBLEMS = 100
 """Maximum number of tables with problems that are listed above the table of all."""
 MAX_ROWS = 10_000
-"""Tables on the first page."""
+"""Maximum number of tables on the first page."""
 MAX_FINDINGS = 100
-"""Differences to a metastore, of a table."""
+"""Maximum number of findings on a table."""
 MAX_RUNS = 30
-"""Runs of the trend."""
+"""Maximum number of runs in the trend."""
 
 
 def page(report: Report) -> str:
-    """All tables, each with a page of its own in `report/`."""
+    """The first page. Each table has its own page in `report/`."""
     started = _time(report.started)
     body = f"""<header><h1>Migration to {escape(report.to)}</h1>
 <p class="soft"><code>{escape(report.source)}</code> &#8594; <code>{escape(report.target)}</code></p>
@@ -99,7 +99,7 @@ def _is_wrong(outcome: TableReport) -> bool:
 
 
 def _headline(report: Report) -> str:
-    """What is safe, what is not, what was lost, what was left out."""
+    """The verdict and the main figures."""
     verdict = report.verdict
     tables = report.tables
     sources = sum(len(outcome.files) for outcome in tables)
@@ -141,7 +141,7 @@ def _sentence(text: str) -> str:
 
 
 def _problems(report: Report) -> str:
-    """Tables with problems, each with a link; failed ones before those that lost rows."""
+    """Links to tables with problems, failed ones first."""
     wrong = [(number, broken) for number, broken in enumerate(report.tables, 1) if _is_wrong(broken)]
     if not wrong:
         return ""
@@ -224,7 +224,7 @@ def _metastore(report: Report) -> str:
 
 
 def _left_out(report: Report) -> str:
-    """What could be read, but was not requested or was skipped."""
+    """Contents of the source that were not requested, or skipped."""
     kept = [f"{item.source}: {item}" for item in report.left_out if item.blocks]
     named = [f"{item.source}: {item}" for item in report.left_out if item.visible and item.named]
     unseen = [f"{item.source}: {item}" for item in report.left_out if not item.visible]

@@ -1,4 +1,4 @@
-"""`coldframe migrate --dry-run`: what a run would do and refuse, without doing any of it."""
+"""`coldframe migrate --dry-run`: previews what a run would convert and refuse."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ class TablePreview:
     bytes: int = 0
     tasks: int = 0
     rows: int | None = 0
-    """As the files say; None where one does not."""
+    """The rows that the files state; None if a file does not state them."""
     done: int = 0
     """Files that an earlier run has converted."""
     columns: str = ""
     refused: list[tuple[str, str]] = field(default_factory=list)
-    """Files, and why they would fail."""
+    """Files that would fail, and why."""
     vanished: list[str] = field(default_factory=list)
     partial: list[str] = field(default_factory=list)
-    """Sources that have a part of the table only, by what they say of themselves."""
+    """Sources that state to have only a part of the table."""
     metastore: Findings = field(default_factory=Findings)
-    """What a Hive metastore says otherwise than was found."""
+    """Discrepancies with a Hive metastore."""
     error: str | None = None
 
     @property
     def reasons(self) -> list[Reason]:
-        """Why a run would end with 1 because of it."""
+        """Why the table would make the exit code 1."""
         counts = {
             "failed": len(self.refused),
             "vanished": len(self.vanished),
@@ -71,7 +71,7 @@ class Preview:
     expected_seconds: float | None = None
     """Time on one core at the rate of earlier runs; None if there were none."""
     expected_bytes: int | None = None
-    """To be written, likewise."""
+    """Bytes to be written, estimated in the same way."""
     metastore: MetastoreReport | None = None
     unmatched: list[str] = field(default_factory=list)
     """Paths of entries of tables.toml that match nothing."""
@@ -81,7 +81,7 @@ class Preview:
 
     @property
     def exit_code(self) -> int:
-        """1 if a run would end with 1, as far as is known now."""
+        """1 if a run would end with exit code 1, as far as is known now."""
         reasons = [reason for table in self.tables for reason in table.reasons]
         unlike = self.metastore.findings.wrong if self.metastore is not None else 0
         wrong = (("unread", len(self.unread)), ("metastore", unlike), ("unmatched", len(self.unmatched)))
@@ -90,7 +90,7 @@ class Preview:
         return judge_preview(reasons).exit_code
 
     def refuse(self, work: TableWork, file: SourceFile, error: str, cause: Cause = "failed") -> None:
-        """A file that a run would not convert."""
+        """Adds a file that a run would not convert."""
         self._by_path[work.table.path].refused.append((file.relative, error))
 
     @property
@@ -117,7 +117,7 @@ class Preview:
 
 
 def new_preview(works: Sequence[TableWork], inventory: Inventory, target: str, to: str) -> Preview:
-    """What is known before a file is opened."""
+    """The preview before any file is opened."""
     return Preview(
         inventory.root,
         target,
@@ -163,7 +163,7 @@ def _describe(work: TableWork, table: TablePreview, options: Options, shared: Ca
 
 
 def preview_text(preview: Preview) -> str:
-    """For people."""
+    """The form for people."""
     from coldframe.byte_size import size_text
 
     lines: list[str] = []

@@ -1,4 +1,4 @@
-"""`safe-to-delete.txt`: the sources whose every row is in the target, each with what it is known by.
+"""`safe-to-delete.txt`: the sources whose rows are all in the target, with their size, time and digest.
 
     # coldframe safe-to-delete 2
     # {"target": "/lake", "source": "/warehouse", "made": "..", "compared": "..", "left_behind": [..], ..}
@@ -6,8 +6,8 @@
     8331    2014-01-01T00:00:00.000000000Z    whole:9f0c..    /warehouse/sales/000000_0
     # end: 1
 
-The digest is that of `identity`. Paths are as they are, and come last. A source whose path has a line break
-is not listed. `check` asks of each line whether it still holds.
+The digest is that of `identity`. Paths come last and are not escaped. A source whose path has a line break is
+not listed. `check` tests whether each line still matches its source.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SAFE = f"{HOME}/safe-to-delete.txt"
 _FIRST = "# coldframe safe-to-delete 2"
 _LAST = "# end: "
 _THREADS = SIDE_BY_SIDE
-"""Sources that are looked at once: most of the time is waiting."""
+"""Sources that are checked at once: most of the time is waiting."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class SafeList:
     about: Json
     lines: tuple[Line, ...]
     is_whole: bool
-    """Whether its end is there."""
+    """Whether the list has its last line."""
 
 
 def read(path: str, storage_options: StorageOptions = None) -> SafeList:
@@ -134,7 +134,7 @@ def _parsed(text: str) -> Line:
 def check(
     listed: SafeList, state: State, storage_options: StorageOptions = None
 ) -> Iterator[tuple[Line, str]]:
-    """The lines that no longer hold, with reasons: from the source as it is now, or from the journal."""
+    """The lines that no longer match the current source or the journal, with reasons."""
     sources = _Sources(listed)
     digests = (entry.details.digest for entry in state.done.each())
     trees = {digest for digest in digests if digest.startswith("tree:")}
@@ -156,11 +156,11 @@ def check(
 
 
 class _Sources:
-    """What the journal calls the files of a list."""
+    """Maps the files of a list to their names in the journal."""
 
     def __init__(self, listed: SafeList) -> None:
         self._root = str(listed.about.get("source", ""))
-        # Where the source is a metastore: the locations of its partitions.
+        # For a metastore as the source: the locations of its partitions.
         given: Any = listed.about.get("places", [])
         self._places: dict[str, tuple[str, int]] = {
             location: (place, keys) for location, place, keys in given
@@ -194,7 +194,7 @@ def _journal_fault(line: Line, entry: Committed | None, trees: set[str]) -> str 
 
 
 def _look(line: Line, known: str | None, storage_options: StorageOptions) -> tuple[Line, str | None]:
-    """The fault of a line according to the source as it is now."""
+    """The fault of a line according to the current source."""
     try:
         if is_remote(line.path):
             entry = open_store(line.path, storage_options).stat()
@@ -213,12 +213,12 @@ def _look(line: Line, known: str | None, storage_options: StorageOptions) -> tup
         return line, f"it cannot be looked at: {error}"
     if not is_folder:
         if size != line.size:
-            return line, f"it has {size:,} bytes, {line.size:,} were read"
-        # Listings and single answers of object stores use different units of time: there the etag counts.
+            return line, f"it has {size:,} bytes, but {line.size:,} were read"
+        # Object stores use different units of time in listings and single answers; an etag is the same.
         if not line.digest.startswith("etag:") and changed != line.changed:
             return line, f"it was changed at {changed}"
     if digest_now(line.path, identity, line.digest, storage_options) != line.digest:
-        return line, "its content is not the one that was read"
+        return line, "its content differs from that which was read"
     if not is_proof(line.digest, identity, known):
-        return line, "it was touched since it was read, and a digest of its ends proves too little"
+        return line, "it was touched since it was read, and the digest of its ends is no proof"
     return line, None

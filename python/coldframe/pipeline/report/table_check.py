@@ -1,11 +1,11 @@
-"""The condition of a target table: what was verified, compared with what readers of the table see.
+"""The check of a target table: compares the verified rows with those that readers of the table see.
 
     rows_verified    according to the journal
-    rows_now         according to the table's own log, including deletion vectors; None if it cannot say
+    rows_now         according to the table's own log, including deletion vectors; None if unknown
 
-Plain files are what their footers say, and these are not opened here: only their existence and size are
-checked. Rows that others deleted are gone. Rows that others wrote elsewhere, as compactions do, are in files
-that were never compared: with `on_foreign_changes="append"` that is known, otherwise it is unexplained.
+For plain files, only their existence and size are checked; their footers are not opened here. Rows that
+others deleted are gone. Rows that others rewrote, as compactions do, are in files that were never compared:
+with `on_foreign_changes="append"` that is expected, otherwise it is a fault.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ _GONE = ("gone", "resized")
 
 @dataclass
 class TableCheck:
-    """The findings."""
+    """The result of the check."""
 
     target: TargetTable
     rows_verified: int = 0
     rows_now: int | None = None
     whole: Difference | None = None
-    """What is wrong with the table as a whole."""
+    """The fault of the table as a whole."""
     missing: dict[str, Difference] = field(default_factory=dict)
     """Files that are missing or have another size, and why."""
     changed: dict[str, Difference] = field(default_factory=dict)
-    """Files whose rows others deleted or wrote elsewhere, and why; the first of them only."""
+    """Files whose rows others deleted or rewrote, and why; only the first of them."""
     counts: Counter[str] = field(default_factory=Counter)
     """The number of differences of each kind."""
     foreign: list[str] = field(default_factory=list)
@@ -63,7 +63,7 @@ class TableCheck:
             if gone > 0 and not self.foreign:
                 yield Reason("known_gone" if known else "rows_gone", gone, detail)
             else:
-                # Rows that others wrote may be ours, or not.
+                # Foreign files may contain our rewritten rows.
                 kind = "known_elsewhere" if known else "rows_elsewhere"
                 yield Reason(
                     kind,
@@ -75,7 +75,7 @@ class TableCheck:
 
 
 def check_table(destination: Destination, state: State, kind: str, name: str, path: str) -> TableCheck:
-    """The condition of a table. Lists it once, and reads its log once."""
+    """Checks a table. Lists it once, and reads its log once."""
     target = look(destination, kind, state.name_of(name, path))
     check = TableCheck(target)
     check.rows_verified = sum(part.rows for entry in state.done.of_table(path) for part in entry.parts)
@@ -104,8 +104,8 @@ def _unreadable(target: TargetTable, file: LiveFile) -> tuple[str, str] | None:
     """A file of others because of which the whole table cannot be read, and why."""
     there = target.stored.get(file.path)
     if there is None:
-        return "gone", "others wrote it, and it is not there any more: the table cannot be read"
+        return "gone", "others wrote it, and it no longer exists: the table cannot be read"
     if file.bytes is not None and there.size != file.bytes:
-        sizes = f"it has {there.size:,} bytes, the table says {file.bytes:,}"
+        sizes = f"it has {there.size:,} bytes, but the table states {file.bytes:,}"
         return "resized", f"others wrote it, and {sizes}: the table cannot be read"
     return None

@@ -1,4 +1,4 @@
-"""A table's page of the report: what became of its files, problems first, damage that is alike together."""
+"""A table's page of the report: the outcomes of its files, problems first, similar damage grouped."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ __all__ = ["table_page"]
 MAX_PROBLEMS = 200
 """Maximum number of files with problems that are listed; files.jsonl has them all."""
 MAX_KINDS = 50
-"""Kinds of damage of a table, and of a file."""
+"""Maximum number of kinds of damage of a table, and of a file."""
 MAX_PLACES = 10
 """Maximum number of damaged places of a file that are listed with their offsets."""
 MAX_FILES = 10_000
-"""Files listed, """
+"""Maximum number of listed files."""
 DRAWN_FILES = 500
-"""and those of them that are drawn before anybody asks for more."""
+"""Files that are drawn before the reader asks for more."""
 
 
 def table_page(report: Report, outcome: TableReport) -> str:
@@ -93,7 +93,7 @@ def _some(what: str, names: Sequence[str]) -> str:
 
 
 def _damage(outcome: TableReport) -> str:
-    """All its damage, what is alike as one line."""
+    """All damage of the table, one line per kind."""
     places: Iterator[Mapping[str, Any]] = (lost for file in outcome.problems for lost in file.damage)
     kinds = grouped(places)
     if not kinds:
@@ -134,7 +134,7 @@ def _problem(file: FileReport) -> str:
 
 
 def _places(file: FileReport) -> str:
-    """Its damage: place by place where there are few, else kind by kind."""
+    """The damage of a file: by place if there are few places, else by kind."""
     if not file.damage:
         return ""
     if len(file.damage) <= MAX_PLACES:
@@ -157,7 +157,7 @@ def _places(file: FileReport) -> str:
 
 
 def _files(outcome: TableReport) -> str:
-    """A line a file. A browser draws the first of very many at once, the others when they are asked for."""
+    """A line per file. Of very many, the browser draws the first at once, and the others on request."""
     lines = [_file_cells(file) for file in islice(outcome.files, MAX_FILES)]
     rows = (
         f"<tr{' data-wrong' if wrong else ''}>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"

@@ -1,10 +1,11 @@
-"""What the tables of a target are now: by their own logs and metadata, and by the files that lie there.
+"""The current state of target tables, from their logs or metadata and from their stored files.
 
-    look          what a table is now, whoever has written to it since
-    differences   what of ours it does not have as it was verified
-    foreign       what it has besides
+    look          the current state of a table, whoever has written to it
+    differences   our files that it lacks, or that have changed since they were verified
+    foreign       files of others
 
-What the journal says is what was done once. Others delete rows, compact, vacuum and lose logs since then.
+The journal only records what the migration did. Since then, others may have deleted rows, compacted, vacuumed
+or lost logs.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from coldframe.pipeline.state.scratch import Rows, Scratch
 from coldframe.pipeline.state.stored_files import StoredFiles
 
 WHOLE_TABLE = ("log gone", "log unreadable", "columns")
-"""Kinds of differences that are those of every source of a table."""
+"""Kinds of differences that affect every source of a table."""
 _PLAIN = "in its footer"
 _OWN = {"delta": ("_delta_log",), "iceberg": ("metadata",), OVER_ORC: ("metadata",)}
 """Folders of a table's log or metadata."""
@@ -31,32 +32,34 @@ _OWN = {"delta": ("_delta_log",), "iceberg": ("metadata",), OVER_ORC: ("metadata
 
 @dataclass(frozen=True)
 class TargetTable:
-    """A table of a target as it is now."""
+    """The current state of a target table."""
 
     kind: str
-    """As `to` of a migration: `"parquet"`, `"orc"`, `"delta"`, `"iceberg"`, `"iceberg-orc"`."""
+    """The `to` of its migration: `"parquet"`, `"orc"`, `"delta"`, `"iceberg"`, `"iceberg-orc"`."""
     path: str
     """Relative to the target's root."""
     state: str
-    """`"there"`, `"gone"` or `"unreadable"`: its log or metadata; of plain files their directory."""
+    """`"there"`, `"gone"` or `"unreadable"`: the state of its log or metadata; for plain files, of the
+    directory.
+    """
     reason: str
     version: str
     columns: tuple[str, ...] | None
-    """That the table has now; None of plain files."""
+    """The current columns; None for plain files."""
     files: Rows[LiveFile]
-    """That readers of the table see."""
+    """The files that readers of the table see."""
     stored: StoredFiles
-    """That lie in its directory."""
+    """The files in its directory."""
 
     @property
     def has_log(self) -> bool:
-        """Whether something else than the directory says which files are the table's."""
+        """Whether a log or metadata lists the table's files."""
         return self.kind in _OWN
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Something of ours that a table does not have as it was verified."""
+    """A difference between a table and its verified state."""
 
     kind: str
     """`"log gone"`, `"log unreadable"`, `"columns"`: of the table; `"gone"`, `"resized"`, `"unlisted"`,
@@ -67,12 +70,12 @@ class Difference:
     """Empty: every source of the table."""
     file: str
     rows: int
-    """Of this source, in this file."""
+    """The source's rows in this file."""
     reason: str
 
 
 def look(destination: Destination, kind: str, name: TableName) -> TargetTable:
-    """What a table is now. A table that cannot be read is no error: its state says so."""
+    """The current state of a table. Does not raise for an unreadable table, but sets its state."""
     scratch, path = Scratch(), name.path
     files = _live_files(scratch)
     stored = StoredFiles(destination, path, without=_OWN.get(kind, ()))
@@ -82,14 +85,14 @@ def look(destination: Destination, kind: str, name: TableName) -> TargetTable:
         for file in table.files:
             files.append(file)
     except Exception as error:
-        # A log that others have written can be wrong in any way, and each library has its own errors.
+        # A log of other writers can be wrong in any way, and each library has its own errors.
         table, files = LiveTable("unreadable", f"{type(error).__name__}: {error}"), files.another()
     about = (table.state, table.reason, table.version, table.columns)
     return TargetTable(kind, path, *about, files, stored)
 
 
 def differences(target: TargetTable, state: State) -> Iterator[Difference]:
-    """Files of the migration that the table lacks or has changed since they were verified, by source."""
+    """Files of the migration that the table lacks, or that have changed since they were verified."""
     entries = state.done.of_table(target.path)
     has_parts = any(entry.parts for entry in entries)
     # If a killed run was about to empty the table, it is unknown whether it did.
@@ -127,29 +130,29 @@ def _of_table(target: TargetTable, state: State) -> Difference | None:
     if target.columns is not None:
         lost = sorted(_columns(target.path, state) - {name.lower() for name in target.columns})
         if lost:
-            return difference("columns", f"the table has no such columns any more: {', '.join(lost)}")
+            return difference("columns", f"the table no longer has the columns {', '.join(lost)}")
     return None
 
 
 def _columns(path: str, state: State) -> set[str]:
-    """The names of the columns that files of a table were written with, in small letters."""
+    """The names of the columns with which a table's files were written, in lower case."""
     written = {entry.details.written for entry in state.done.of_table(path) if entry.parts}
     known = (decoded(state.schemas[name]) for name in written if name in state.schemas)
     return {name.lower() for schema in known for name in schema.names}
 
 
 def _of_part(target: TargetTable, part: Part, ours: set[str] | None) -> tuple[str, str] | None:
-    """What is wrong with a file, and why."""
+    """The kind of a file's difference, and the reason; None if there is none."""
     listed = target.files.get(part.final)
     if listed is None and target.has_log:
         if ours and part.final not in ours:
-            return "unlisted", "no version of the table has it yet"
-        return "unlisted", "others have taken it out of the table: its rows are deleted, or written elsewhere"
+            return "unlisted", "no version of the table lists it yet"
+        return "unlisted", "others have removed it from the table: its rows are deleted, or rewritten"
     there = target.stored.get(part.final)
     if there is None:
         return "gone", "it is not there any more"
     if there.size != part.bytes:
-        return "resized", f"it has {there.size:,} bytes, {part.bytes:,} were written"
+        return "resized", f"it has {there.size:,} bytes, but {part.bytes:,} were written"
     if not target.has_log or listed is None:
         return None
     if listed.rows is None:
@@ -157,7 +160,7 @@ def _of_part(target: TargetTable, part: Part, ours: set[str] | None) -> tuple[st
     if listed.hidden:
         return "deleted", f"others have deleted {listed.hidden:,} of its rows"
     if listed.rows != (part.of or part.rows):
-        return "unknown", f"the table says that it has {listed.rows:,} rows, {part.of or part.rows:,} do"
+        return "unknown", f"the table states {listed.rows:,} rows, but it has {part.of or part.rows:,}"
     return None
 
 

@@ -1,23 +1,22 @@
-"""The verdict: one function from facts to `Verified | Partial | Failed | NotVerified`, with its reasons.
+"""The verdict: `Verified | Partial | Failed | NotVerified`, with reasons, from summaries of tables and runs.
 
-It is the only source of the words "verified" and "safe", of their colours, of exit codes, and of which
-sources `safe-to-delete.txt` lists. The report, its pages, the summary, the dry run and the audit print what
-it says.
+Only this module decides what is "verified" and "safe", their colours, exit codes, and the sources in
+`safe-to-delete.txt`. The report, its pages, the summary, the dry run and the audit print its result.
 
-    grade       the verdict is at best    exit code
-    failed      Failed                    1            asked for, and missing, wrong or unexplained
-    unproven    NotVerified               0            not compared
-    partial     Partial                   0            rows or digits are missing, which the user asked for
-    note        Verified                  0            reported, but nothing is wrong with the result
+    grade       best verdict    exit code
+    failed      Failed          1            requested, but missing, wrong or unexplained
+    unproven    NotVerified     0            not compared
+    partial     Partial         0            rows or digits are missing, which the user allowed
+    note        Verified        0            reported, but the result is correct
 
 How to add a reason:
 
-1. Add a line to `KINDS`: its grade, whether it keeps all sources of its table off the list, and its words.
-2. Where you find it, tell the table: `work.report.tell("my_kind", count, "which, or why")`. What belongs to
-   no table goes to `report.tell(..)` of the whole `Report`.
+1. Add a line to `KINDS`: its grade, whether it keeps all sources of its table off the list, and its texts.
+2. Where the problem is detected, add it to the table: `work.report.add_reason("my_kind", count, "which, or
+   why")`. Problems of no table go to `report.add_reason(..)` of the whole `Report`.
 
-Nothing else: words, colours, exit code, report.json and the list follow. What is true of one source only
-(it was salvaged, digits of it were cut) is a fact of that source: see `SourceFacts`.
+Texts, colours, exit code, report.json and the list follow. Properties of a single source (it was salvaged,
+its digits were cut) belong to `SourceSummary`.
 """
 
 from __future__ import annotations
@@ -35,23 +34,23 @@ COMPARED = (
     "each file was read back and compared with what was decoded: the number of rows, and 128-bit sums of the "
     "hashes of all rows"
 )
-"""What "verified" says of a file."""
+"""The meaning of "verified" for a file."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What reasons of one kind have in common."""
+    """A kind of reasons."""
 
     grade: Grade
     blocks: bool
     """Whether no source of the table is safe to delete while it holds."""
     singular: str
     plural: str
-    """The words after the count."""
+    """The texts after the count."""
 
 
 KINDS: Mapping[str, Kind] = {
-    # What became of sources.
+    # Outcomes of sources.
     "failed": Kind("failed", True, "file failed", "files failed"),
     "changed": Kind("failed", True, "file changed while it was read", "files changed while they were read"),
     "withheld": Kind("failed", True, "new file was not taken", "new files were not taken"),
@@ -60,13 +59,11 @@ KINDS: Mapping[str, Kind] = {
     "quarantined": Kind("partial", False, "damaged file gave no rows", "damaged files gave no rows"),
     "no_copy": Kind("failed", True, "damaged file could not be copied", "damaged files could not be copied"),
     "unverified": Kind("unproven", True, "file was not read back", "files were not read back"),
-    "nothing": Kind(
-        "unproven", False, "table of which nothing was compared", "tables of which nothing was compared"
-    ),
+    "nothing": Kind("unproven", False, "table without any compared rows", "tables without any compared rows"),
     "dry_run": Kind("unproven", True, "dry run: nothing was written", "dry runs: nothing was written"),
     "lossy": Kind("partial", False, "value was changed", "values were changed"),
     "named_loss": Kind("note", False, "value was changed, as allowed", "values were changed, as allowed"),
-    # What the source says.
+    # Properties of the source.
     "vanished": Kind(
         "failed", True, "source is gone since an earlier run", "sources are gone since an earlier run"
     ),
@@ -122,7 +119,7 @@ KINDS: Mapping[str, Kind] = {
         "source was read by Spark, as allowed: what Spark read was compared",
         "sources were read by Spark, as allowed: what Spark read was compared",
     ),
-    # What the target says.
+    # Properties of the target.
     "missing": Kind("failed", True, "file of the target is missing", "files of the target are missing"),
     "foreign": Kind("failed", True, "file in the table is of others", "files in the table are of others"),
     "rows_gone": Kind(
@@ -156,9 +153,9 @@ KINDS: Mapping[str, Kind] = {
     "error": Kind(
         "failed", True, "table is not as it was asked for", "tables are not as they were asked for"
     ),
-    # What a metastore says.
+    # Comparison with a metastore.
     "metastore": Kind("failed", True, "difference to the metastore", "differences to the metastore"),
-    # What an audit finds besides.
+    # Only in audits.
     "altered": Kind("failed", True, "file is not as it was verified", "files are not as they were verified"),
     "line": Kind(
         "failed",
@@ -205,7 +202,7 @@ class Reason:
 
     @property
     def text(self) -> str:
-        """In words, with its count."""
+        """The text with its count."""
         kind = KINDS[self.kind]
         text = f"{self.count:,} {kind.singular if self.count == 1 else kind.plural}"
         return f"{text}: {self.detail}" if self.detail else text
@@ -221,7 +218,7 @@ class _Verdict:
 
     name = ""
     word = ""
-    """For people, who read nothing else."""
+    """The first word for people."""
     colour = ""
     mark = ""
 
@@ -232,7 +229,7 @@ class _Verdict:
 
     @property
     def exit_code(self) -> int:
-        """0: nothing that was asked for is missing, wrong or unexplained; else 1."""
+        """0: nothing that was requested is missing, wrong or unexplained; else 1."""
         return int(any(reason.fails for reason in self.reasons))
 
     @property
@@ -242,7 +239,7 @@ class _Verdict:
 
     @property
     def why(self) -> tuple[Reason, ...]:
-        """The reasons why it is not better; none if it is `Verified`."""
+        """The reasons against `Verified`; empty if it is `Verified`."""
         return tuple(reason for reason in self.reasons if reason.grade != "note")
 
     @property
@@ -252,7 +249,7 @@ class _Verdict:
 
     @property
     def text(self) -> str:
-        """In a line: the word, and why."""
+        """The verdict and its reasons in a line."""
         why = "; ".join(reason.text for reason in self.why)
         return f"{self.word}: {why}" if why else self.word
 
@@ -269,7 +266,7 @@ class _Verdict:
 
 @dataclass(frozen=True)
 class Verified(_Verdict):
-    """All that was asked for is in the target, and was compared with what was decoded."""
+    """Everything that was requested is in the target, and was compared with the decoded rows."""
 
     name = "verified"
     word = "verified"
@@ -279,7 +276,7 @@ class Verified(_Verdict):
 
 @dataclass(frozen=True)
 class Partial(_Verdict):
-    """The contents of the target were compared; rows or digits are missing for reasons that are reported."""
+    """The contents of the target were compared; rows or digits are missing for reported reasons."""
 
     name = "partial"
     word = "PARTIAL"
@@ -289,7 +286,7 @@ class Partial(_Verdict):
 
 @dataclass(frozen=True)
 class Failed(_Verdict):
-    """Something that was asked for is missing, wrong or unexplained."""
+    """Something that was requested is missing, wrong or unexplained."""
 
     name = "failed"
     word = "FAILED"
@@ -299,7 +296,7 @@ class Failed(_Verdict):
 
 @dataclass(frozen=True)
 class NotVerified(_Verdict):
-    """Nobody compared what was written, or nothing was written."""
+    """The written files were not compared, or nothing was written."""
 
     name = "not_verified"
     word = "NOT VERIFIED"
@@ -312,31 +309,31 @@ Verdict: TypeAlias = Verified | Partial | Failed | NotVerified
 
 @dataclass(frozen=True)
 class SourceSummary:
-    """What decides whether one source may be listed, beside the verdict on its table."""
+    """What decides whether a source may be listed, besides the verdict on its table."""
 
     status: str
     verified: bool
-    """All of its files of the target were read back."""
+    """Whether all of its target files were read back."""
     digested: bool
-    """It is known by a digest of what was read."""
+    """Whether it has a digest of the content that was read."""
     losses: Mapping[str, int] = field(default_factory=dict)
-    """Values that were changed on the way, by how."""
+    """Numbers of changed values, by kind of change."""
     by_spark: bool = False
-    """Whether Spark has read it; anything in its bytes that Spark does not show was not compared."""
+    """Whether Spark has read it; content that Spark does not show was not compared."""
 
 
 @dataclass(frozen=True)
 class TableSummary:
-    """What is known of a table at the end of a run."""
+    """The state of a table at the end of a run."""
 
     written: int
-    """Sources of which something lies in the target."""
+    """Sources with results in the target."""
     unverified: int
-    """Sources whose files were written and not read back."""
+    """Sources whose files were not read back."""
     statuses: Mapping[str, int]
-    """How many sources there are of each status."""
+    """The number of sources by status."""
     losses: Mapping[str, int] = field(default_factory=dict)
-    """Values that were changed on the way, by how."""
+    """Numbers of changed values, by kind of change."""
     undigested: int = 0
     """Converted sources without a digest."""
     by_spark: int = 0
@@ -354,16 +351,16 @@ class TableSummary:
 
 @dataclass(frozen=True)
 class RunSummary:
-    """What is known of a run beside its tables."""
+    """The state of a run besides its tables."""
 
     unread: int = 0
     excluded: int = 0
     hidden: int = 0
     stray: int = 0
     left_out: int = 0
-    """Parts of directories that could be read and were not asked for."""
+    """Parts of directories that were readable but not requested."""
     left_behind: int = 0
-    """Those of them that the user named."""
+    """Such parts that the user allowed to leave behind."""
     metastore: int = 0
     reasons: tuple[Reason, ...] = ()
 
@@ -403,7 +400,7 @@ def judge_table(summary: TableSummary, allowed: frozenset[str] = frozenset()) ->
 
 
 def judge_run(tables: Iterable[Verdict], summary: RunSummary = RunSummary()) -> Verdict:
-    """The verdict on a run: that on its worst table, and what belongs to none."""
+    """The verdict on a run: on all its tables, and on what belongs to no table."""
     summed: dict[str, Reason] = {}
     written = False
     for table in tables:
@@ -438,7 +435,7 @@ def judge_preview(reasons: Iterable[Reason]) -> Verdict:
 
 
 def judge_audit(files: int, reasons: Iterable[Reason]) -> Verdict:
-    """The verdict of an audit, which looked at so many files of the target."""
+    """The verdict of an audit; `files`: the number of checked target files."""
     known = list(reasons)
     if not files and not any(reason.fails for reason in known):
         known.append(Reason("nothing"))
@@ -459,7 +456,7 @@ _ORDER: Mapping[str, int] = {"failed": 0, "unproven": 1, "partial": 2, "note": 3
 
 
 def may_be_listed(table: Verdict, source: SourceSummary, allowed: frozenset[str] = frozenset()) -> bool:
-    """Whether a source may be listed as safe to delete, if it still is the one that was read."""
+    """Whether a source may be listed as safe to delete, provided that it is unchanged."""
     return (
         not table.blocks
         and source.status == "converted"

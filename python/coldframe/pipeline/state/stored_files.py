@@ -1,4 +1,4 @@
-"""The files of a target folder with their sizes, from one listing: a call per file would take hours."""
+"""The files of a target folder with their sizes, from one listing: calls for each file would take hours."""
 
 from __future__ import annotations
 

@@ -275,7 +275,7 @@ def test_a_list_is_checked_before_its_sources_are_deleted(estate: Estate, capsys
     paths[2].write_bytes(paths[2].read_bytes() + b" ")
     assert main(["audit", str(estate.target), "--before-delete", listed]) == 1
     said = capsys.readouterr().out
-    assert f"line: {paths[0]}: its content is not the one that was read" in said
+    assert f"line: {paths[0]}: its content differs from that which was read" in said
     assert f"line: {paths[1]}: it is not there any more" in said
     assert f"line: {paths[2]}: it has " in said
     assert "1 of 4 lines of the list hold" in said

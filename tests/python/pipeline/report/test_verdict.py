@@ -102,7 +102,7 @@ def test_a_run_is_as_bad_as_its_worst_table() -> None:
 
 def test_every_kind_has_words_and_a_grade() -> None:
     for kind, about in KINDS.items():
-        assert Reason(kind).text == f"1 {about.one}"
-        assert Reason(kind, 2000).text == f"2,000 {about.many}"
+        assert Reason(kind).text == f"1 {about.singular}"
+        assert Reason(kind, 2000).text == f"2,000 {about.plural}"
         # What makes the exit code 1 keeps sources off the list, but for what is of no table.
-        assert about.blocks or about.grade != "failed" or "tables.toml" in about.one
+        assert about.blocks or about.grade != "failed" or "tables.toml" in about.singular

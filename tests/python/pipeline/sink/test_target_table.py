@@ -152,7 +152,7 @@ def test_a_column_that_others_dropped(tmp_path: Path) -> None:
     with migrated.iceberg().update_schema() as update:
         update.rename_column("a", "b")
     assert [(one.kind, one.source, one.reason) for one in migrated.differences()] == [
-        ("columns", "", "the table has no such columns any more: a")
+        ("columns", "", "the table no longer has the columns a")
     ]
 
 
