@@ -48,7 +48,7 @@ def strip(root: Spot, colours: Colours) -> str:
         f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="The bytes of the file by what they are" '
         f'preserveAspectRatio="none" height="{height}" data-rows="{_ROWS}" data-row="{_ROW}" '
         f'data-gap="{_GAP}">'
-        f'{pattern}{"".join(shapes)}<g id="here"></g></svg>'
+        f'{pattern}{"".join(shapes)}<g id="position"></g></svg>'
     )
 
 

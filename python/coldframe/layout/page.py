@@ -157,12 +157,12 @@ def _units(root: Spot) -> str:
     """The parts of the file as a table, for readers who cannot use the picture."""
     parts = root.children
     are_files = all(spot.within is spot for spot in parts)  # all begin at byte 0
-    say = any(_details(spot) for spot in parts)
-    headers = [*(_OFFSETS[1:] if are_files else _OFFSETS), "what", *(["it says"] if say else [])]
+    has_details = any(_details(spot) for spot in parts)
+    headers = [*(_OFFSETS[1:] if are_files else _OFFSETS), "what", *(["details"] if has_details else [])]
     rows = [
         ("" if are_files else f"<td class=n>{spot.offset - spot.base:,}</td>")
         + f"<td class=n>{spot.length:,}</td><td>{escape(spot.name)}</td>"
-        + (f"<td>{escape(_details(spot))}</td>" if say else "")
+        + (f"<td>{escape(_details(spot))}</td>" if has_details else "")
         for spot in parts
     ]
     return _table("Parts", headers, rows, "more")

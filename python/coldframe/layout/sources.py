@@ -181,7 +181,7 @@ def _move(node: dict[str, Any], by: int) -> None:
 
 
 def _files_of(tree: dict[str, Any], levels: int = 2) -> Iterator[dict[str, Any]]:
-    """Nodes that may be files of a table, named by their paths: parts of the tree, of regions or of groups."""
+    """Nodes that may be files of a table, named by their paths: parts of the tree, or of its groups."""
     for child in tree["children"]:
         yield child
         if "/" not in child["name"] and levels > 1:

@@ -305,7 +305,7 @@ class _Comparison:
     def _add_rows(self, place: Place, tally: Tally, text: str) -> None:
         expected, migrated = place.rows[0], tally.rows
         asked = self._asked and migrated < expected
-        text += "; files were left out as asked" if asked else ""
+        text += "; files were excluded as requested" if asked else ""
         # If the metastore does not claim accuracy, fully verified files prove the number to be stale.
         stale = not (asked or place.is_accurate) and tally.has_files and tally.is_proven
         text += _STALE if stale else ""

@@ -115,7 +115,7 @@ def _headline(report: Report) -> str:
             "bad" if wrong else "",
         ),
         ("sources safe to delete", f"{report.safe_to_delete:,} of {sources:,}", ""),
-        ("parts not asked for", f"{kept_off:,}", "part" if kept_off else ""),
+        ("parts not requested", f"{kept_off:,}", "part" if kept_off else ""),
         ("read", size_text(report.bytes_in), ""),
         ("written", size_text(sum(outcome.bytes_out for outcome in tables)), ""),
     ]
@@ -231,18 +231,18 @@ def _left_out(report: Report) -> str:
     hidden = f"of {report.hidden:,} hidden names"
     return "\n".join(
         (
-            _names("Not asked for", "parts of directories, which are not on the list for that", kept),
+            _names("Not requested", "parts of directories, which are therefore not on the list", kept),
             _names("Left behind", "parts of directories, as you said", named),
-            _names("In files alone", "parts of directories that readers are not shown", unseen),
-            _names("Passed over", hidden, report.hidden_names),
-            _names("Left alone", "of other formats", report.unknown),
+            _names("Not shown to readers", "parts of directories that the engine does not show", unseen),
+            _names("Skipped", hidden, report.hidden_names),
+            _names("Ignored", "files of other formats", report.unknown),
         )
     )
 
 
 def _unread(report: Report) -> str:
     places = [f"{place.relative}: {place.reason}" for place in report.unread]
-    return _names("Not read", "places that could not be looked at: their rows are not in the target", places)
+    return _names("Not read", "places that could not be read: their rows are not in the target", places)
 
 
 def _names(title: str, what: str, names: Sequence[str]) -> str:

@@ -192,7 +192,7 @@ def preview_text(preview: Preview) -> str:
     if preview.unknown:
         lines.append(f"{len(preview.unknown):,} files of other formats, such as {preview.unknown[0]}")
     if preview.excluded:
-        lines.append(f"{preview.excluded:,} files and directories are left out as asked")
+        lines.append(f"{preview.excluded:,} files and directories are excluded as requested")
     total = sum(table.files for table in preview.tables)
     size = size_text(sum(table.bytes for table in preview.tables))
     tasks = sum(table.tasks for table in preview.tables)

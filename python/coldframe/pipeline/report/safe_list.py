@@ -185,9 +185,9 @@ def _with_fault(line: Line, why: str) -> tuple[Line, str | None]:
 def _journal_fault(line: Line, entry: Committed | None, trees: set[str]) -> str | None:
     """The fault of a line according to the journal alone."""
     if line.digest.startswith("tree:"):
-        return None if line.digest in trees else "the journal has no such source any more"
+        return None if line.digest in trees else "the journal no longer has this source"
     if entry is None:
-        return "the journal has no such source any more"
+        return "the journal no longer has this source"
     if entry.details.digest != line.digest:
         return "the journal has another digest of it"
     return None
@@ -199,7 +199,7 @@ def _look(line: Line, known: str | None, storage_options: StorageOptions) -> tup
         if is_remote(line.path):
             entry = open_store(line.path, storage_options).stat()
             if entry is None:
-                return line, "it is not there any more"
+                return line, "it no longer exists"
             size, changed = entry.size, _time((entry.modified or 0) * 1_000_000)
             is_folder = entry.is_folder
         else:
@@ -208,9 +208,9 @@ def _look(line: Line, known: str | None, storage_options: StorageOptions) -> tup
             is_folder = os.path.isdir(line.path)
         identity = identity_of(line.path, storage_options)
     except (FileNotFoundError, NotADirectoryError):
-        return line, "it is not there any more"
+        return line, "it no longer exists"
     except (OSError, ColdframeError) as error:
-        return line, f"it cannot be looked at: {error}"
+        return line, f"it cannot be read: {error}"
     if not is_folder:
         if size != line.size:
             return line, f"it has {size:,} bytes, but {line.size:,} were read"

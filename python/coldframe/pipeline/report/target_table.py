@@ -150,7 +150,7 @@ def _of_part(target: TargetTable, part: Part, ours: set[str] | None) -> tuple[st
         return "unlisted", "others have removed it from the table: its rows are deleted, or rewritten"
     there = target.stored.get(part.final)
     if there is None:
-        return "gone", "it is not there any more"
+        return "gone", "it no longer exists"
     if there.size != part.bytes:
         return "resized", f"it has {there.size:,} bytes, but {part.bytes:,} were written"
     if not target.has_log or listed is None:

@@ -80,8 +80,8 @@ KINDS: Mapping[str, Kind] = {
     "left_out": Kind(
         "note",
         False,
-        "part of a source was not asked for, so that source is not on the list",
-        "parts of sources were not asked for, so these sources are not on the list",
+        "part of a source was not requested, so that source is not on the list",
+        "parts of sources were not requested, so these sources are not on the list",
     ),
     "left_behind": Kind(
         "note",
@@ -95,12 +95,10 @@ KINDS: Mapping[str, Kind] = {
         "entry of tables.toml matches nothing",
         "entries of tables.toml match nothing",
     ),
-    "unread": Kind("failed", True, "place could not be looked at", "places could not be looked at"),
+    "unread": Kind("failed", True, "place could not be read", "places could not be read"),
     "excluded": Kind("note", False, "place is left out by patterns", "places are left out by patterns"),
-    "hidden": Kind("note", False, "hidden name was passed over", "hidden names were passed over"),
-    "stray": Kind(
-        "note", False, "file of another format was left alone", "files of other formats were left alone"
-    ),
+    "hidden": Kind("note", False, "hidden name was skipped", "hidden names were skipped"),
+    "stray": Kind("note", False, "file of another format was ignored", "files of other formats were ignored"),
     "unproved_source": Kind(
         "note",
         False,
@@ -110,8 +108,8 @@ KINDS: Mapping[str, Kind] = {
     "by_spark": Kind(
         "note",
         False,
-        "source was read by Spark, so that what Spark read was compared, and it is not on the list",
-        "sources were read by Spark, so that what Spark read was compared, and they are not on the list",
+        "source was read by Spark: only what Spark read was compared, so it is not on the list",
+        "sources were read by Spark: only what Spark read was compared, so they are not on the list",
     ),
     "allowed_by_spark": Kind(
         "note",
@@ -121,38 +119,38 @@ KINDS: Mapping[str, Kind] = {
     ),
     # Properties of the target.
     "missing": Kind("failed", True, "file of the target is missing", "files of the target are missing"),
-    "foreign": Kind("failed", True, "file in the table is of others", "files in the table are of others"),
+    "foreign": Kind(
+        "failed", True, "file in the table was written by others", "files in the table were written by others"
+    ),
     "rows_gone": Kind(
         "failed",
         True,
-        "row is not in the table any more: others deleted it",
-        "rows are not in the table any more: others deleted them",
+        "row is no longer in the table: others deleted it",
+        "rows are no longer in the table: others deleted them",
     ),
     "rows_elsewhere": Kind(
         "failed",
         True,
-        "file of the table was rewritten by others, and nobody compared what they wrote",
-        "files of the table were rewritten by others, and nobody compared what they wrote",
+        "file of the table was rewritten by others, and the new files were not compared",
+        "files of the table were rewritten by others, and the new files were not compared",
     ),
     "columns_gone": Kind("failed", True, "table has lost columns", "tables have lost columns"),
     "known_gone": Kind(
         "partial",
         True,
-        "row is not in the table any more: others deleted it",
-        "rows are not in the table any more: others deleted them",
+        "row is no longer in the table: others deleted it",
+        "rows are no longer in the table: others deleted them",
     ),
     "known_elsewhere": Kind(
         "unproven",
         True,
-        "file of the table was rewritten by others, and nobody compared what they wrote",
-        "files of the table were rewritten by others, and nobody compared what they wrote",
+        "file of the table was rewritten by others, and the new files were not compared",
+        "files of the table were rewritten by others, and the new files were not compared",
     ),
     "known_foreign": Kind(
-        "note", False, "file in the table is of others", "files in the table are of others"
+        "note", False, "file in the table was written by others", "files in the table were written by others"
     ),
-    "error": Kind(
-        "failed", True, "table is not as it was asked for", "tables are not as they were asked for"
-    ),
+    "error": Kind("failed", True, "table is not as requested", "tables are not as requested"),
     # Comparison with a metastore.
     "metastore": Kind("failed", True, "difference to the metastore", "differences to the metastore"),
     # Only in audits.
@@ -160,15 +158,15 @@ KINDS: Mapping[str, Kind] = {
     "line": Kind(
         "failed",
         True,
-        "line of the list does not hold any more",
-        "lines of the list do not hold any more",
+        "line of the list no longer holds",
+        "lines of the list no longer hold",
     ),
     "cut_list": Kind("failed", True, "list was cut short", "lists were cut short"),
     "no_journal": Kind("failed", True, "journal is gone", "journals are gone"),
     "no_log": Kind(
         "failed", True, "table's own log or metadata is gone", "tables' own logs or metadata are gone"
     ),
-    "interrupted": Kind("unproven", True, "run did not come to its end", "runs did not come to their end"),
+    "interrupted": Kind("unproven", True, "run was interrupted", "runs were interrupted"),
 }
 
 

@@ -329,7 +329,7 @@ class _Look:
             )
             yield Finding("writes", name, text, location=self._later[0])
         if self._unread:
-            text = f"{len(self._unread):,} places could not be looked at, such as {self._unread[0]}"
+            text = f"{len(self._unread):,} places could not be read, such as {self._unread[0]}"
             yield Finding("unread", name, text, location=self._unread[0])
 
 

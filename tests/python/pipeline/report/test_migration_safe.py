@@ -276,10 +276,10 @@ def test_a_list_is_checked_before_its_sources_are_deleted(estate: Estate, capsys
     assert main(["audit", str(estate.target), "--before-delete", listed]) == 1
     said = capsys.readouterr().out
     assert f"line: {paths[0]}: its content differs from that which was read" in said
-    assert f"line: {paths[1]}: it is not there any more" in said
+    assert f"line: {paths[1]}: it no longer exists" in said
     assert f"line: {paths[2]}: it has " in said
     assert "1 of 4 lines of the list hold" in said
-    assert "FAILED: 3 lines of the list do not hold any more" in said
+    assert "FAILED: 3 lines of the list no longer hold" in said
 
 
 def test_a_list_that_was_cut_short_does_not_hold(estate: Estate) -> None:
@@ -345,7 +345,7 @@ def test_names_that_are_passed_over_are_counted(estate: Estate) -> None:
     report = estate.migrate()
     assert (report.exit_code, report.verified) == (0, True)
     assert (report.hidden, sorted(report.hidden_names)) == (3, ["t/.hidden", "t/3.tmp", "t/_archive/"])
-    assert "3 hidden names were passed over" in [note.text for note in report.verdict.notes]
+    assert "3 hidden names were skipped" in [note.text for note in report.verdict.notes]
     assert "t/_archive/" in (estate.target / "_coldframe/report.html").read_text()
 
 
