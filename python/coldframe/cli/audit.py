@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
             own = f"{table['path']} ({table['to']}, {table['version']}): {table['rows_now']:,} rows"
             print(f"{own} by its own log, {table['rows_verified']:,} by the journal")
     if found.interrupted:
-        print("the last run did not come to its end: start it again")
+        print("the last run was interrupted: start it again")
     if found.listed is not None:
         broken = sum(fault.kind == "line" for fault in found.faults)
         print(f"{found.listed - broken:,} of {found.listed:,} lines of the list hold")
