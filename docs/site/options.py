@@ -41,7 +41,7 @@ _TYPES = {
     "time_range": "(time, time)",
     "schema": "columns",
 }
-"""What the kinds of options are called where that is not their own name."""
+"""The names of kinds of options, if they differ from the kind."""
 
 
 def whole() -> str:
@@ -67,7 +67,7 @@ def whole() -> str:
 
 
 def _common(options: list[dict[str, Option]]) -> dict[str, Option]:
-    """What all formats have, with the same declaration."""
+    """The options that all formats have, with the same declaration."""
     first, *others = options
     return {name: text for name, text in first.items() if all(more.get(name) == text for more in others)}
 
@@ -81,7 +81,7 @@ def _table(options: dict[str, Option]) -> str:
 
 
 def _name(name: str, option: Option) -> str:
-    return ", ".join(f"`{one}`" for one in [name, *option["aliases"]])
+    return ", ".join(f"`{spelling}`" for spelling in [name, *option["aliases"]])
 
 
 def _type(option: Option) -> str:
@@ -105,7 +105,7 @@ def _cell(text: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Exit code 1 where the page is out of date."""
+    """Returns 1 if the page is out of date."""
     if "--check" not in arguments:
         PAGE.write_text(whole(), encoding="utf-8")
         return 0

@@ -47,8 +47,8 @@ def write(
     Args:
         data: anything with `__arrow_c_stream__` (a pyarrow Table or RecordBatchReader, a polars or pandas
             DataFrame, a DuckDB relation, a File), a polars LazyFrame, a pyarrow RecordBatch or Dataset.
-        dest: the file's path or URL. The file appears complete or not at all. Or a binary file object, which
-            is written to once all rows are there.
+        dest: the file's path or URL. The file appears complete or not at all. Or a binary file object,
+            which is written to at the end.
         format: `"orc"`, `"rcfile"`, `"hfile"`, `"cfile"` or `"redfile"`; None goes by the end of the name.
         partitioning: names of columns (or a pyarrow.Schema with them): `dest`, which must be absent or
             empty, becomes a directory with files below `key=value` directories as in Hive, which `scan`
@@ -68,9 +68,9 @@ def write(
     storage_options = through(storage_options, filesystem)
     if not isinstance(dest, (str, bytes, os.PathLike)):
         if not callable(getattr(dest, "write", None)):
-            found = type(dest).__name__
+            actual = type(dest).__name__
             raise TypeError(
-                f"dest: expected a path (str, bytes or os.PathLike) or a binary file, found {found}"
+                f"dest: expected a path (str, bytes or os.PathLike) or a binary file, found {actual}"
             )
         return _write_to_object(data, dest, format, partitioning, progress, options)
     dest = os.fsdecode(dest)
@@ -86,13 +86,13 @@ def write(
 
 
 def format_by_name(dest: str) -> WrittenFormat:
-    """The format that the end of a file's name asks for."""
+    """The format for the extension of a file name."""
     ending = os.path.splitext(dest)[1].lower()[1:]
     known = _coldframe.formats()
     for name, about in known.items():
         if about["capabilities"]["written"] and ending in about["capabilities"]["endings"]:
             return cast(WrittenFormat, name)
-    endings = (one for about in known.values() for one in about["capabilities"]["endings"])
+    endings = (ending for about in known.values() for ending in about["capabilities"]["endings"])
     raise ValueError(
         f"{dest}: cannot tell the format from the name: give format=, or an end of {sorted(endings)}"
     )
@@ -106,7 +106,7 @@ def _write_to_object(
     progress: Callable[[int], None] | None,
     options: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Into an open file. Formats are finished at their ends: made aside, and copied when it is whole."""
+    """Writes to a temporary file, since formats end with a footer, then copies it to the file object."""
     if format is None or partitioning is not None:
         raise ValueError("a file object needs format=, and takes no partitioning=")
     with tempfile.TemporaryDirectory(prefix="coldframe-") as folder:
@@ -172,11 +172,11 @@ def _write_partitioned(
 
     ending = "." + about["capabilities"]["endings"][0]
     if progress is not None:
-        reader = pa.RecordBatchReader.from_batches(reader.schema, _told(reader, progress))
+        reader = pa.RecordBatchReader.from_batches(reader.schema, _with_progress(reader, progress))
     return write_partitioned(reader, store, partitioning, ending=ending, write_file=write_file)
 
 
-def _told(reader: Any, progress: Callable[[int], None]) -> Iterator[Any]:
+def _with_progress(reader: Any, progress: Callable[[int], None]) -> Iterator[Any]:
     rows = 0
     for batch in reader:
         yield batch
@@ -249,7 +249,7 @@ def _warn_of_extensions(data: Any) -> None:
         if isinstance(field.type, pa.BaseExtensionType):
             warnings.warn(
                 f"column {field.name!r} is written as {field.type.storage_type}, the storage of "
-                f"{field.type.extension_name}: the file does not say that it is more",
+                f"{field.type.extension_name}: the file does not record the extension type",
                 ExtensionTypeWarning,
                 stacklevel=4,
             )

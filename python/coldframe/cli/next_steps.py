@@ -1,6 +1,6 @@
-"""What to do about the errors that people meet most, in the words of the command line and of Python.
+"""The next steps for frequent errors, on the command line and in Python.
 
-The command line prints the step below the message. docs/messages.md has both.
+The command line prints the step below the message. docs/messages.md lists them.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ __all__ = ["STEPS", "Step", "next_step"]
 
 @dataclass(frozen=True)
 class Step:
-    """A message, and what comes next."""
+    """A message and its next step."""
 
-    says: str
-    """A part of the message, as people see it; `..` stands for any text."""
+    message: str
+    """A part of the message; `..` matches any text."""
     command_line: str
     python: str
 
     def fits(self, message: str) -> bool:
-        """Whether a message says this."""
-        return re.search(".*".join(map(re.escape, self.says.split(".."))), message, re.DOTALL) is not None
+        """Whether an error has this message."""
+        return re.search(".*".join(map(re.escape, self.message.split(".."))), message, re.DOTALL) is not None
 
 
 STEPS = [
@@ -140,7 +140,7 @@ STEPS = [
     Step(
         "postscript: ",
         "an ORC file has lost its end: `coldframe salvage FILE OUT.parquet` finds its stripes, with the "
-        "columns of a whole file beside it",
+        "columns of an intact file beside it",
         'an ORC file has lost its end: `recover=True, schema_from="whole.orc"`, then `on_error="skip"`',
     ),
 ]
@@ -154,7 +154,7 @@ _DAMAGED = Step(
 
 
 def next_step(message: str, *, is_damage: bool = False) -> str | None:
-    """What to do about an error of a command; None if its message says it, or if there is no advice."""
+    """The next step for an error of a command; None if the message names an option, or without advice."""
     if " --" in message:
         return None
     for step in STEPS:
@@ -165,15 +165,15 @@ def next_step(message: str, *, is_damage: bool = False) -> str | None:
 
 def page() -> str:
     """docs/messages.md."""
-    rows = [f"| `{one.says}` | {one.command_line} | {one.python} |" for one in STEPS]
-    rows.append(f"| {_DAMAGED.says} | {_DAMAGED.command_line} | {_DAMAGED.python} |")
+    rows = [f"| `{step.message}` | {step.command_line} | {step.python} |" for step in STEPS]
+    rows.append(f"| {_DAMAGED.message} | {_DAMAGED.command_line} | {_DAMAGED.python} |")
     table = "\n".join(row.replace("|'", "\\|'") for row in rows)
-    return f"""# What a message's next step is
+    return f"""# Messages and their next steps
 
 An error names the file, the place in it, what was expected and what was found. The command line prints the
 next step below it; this page has it for Python, too. `..` stands for any text.
 
-| it says | on the command line | in Python |
+| message | on the command line | in Python |
 |---|---|---|
 {table}
 """

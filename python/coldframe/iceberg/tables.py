@@ -41,13 +41,14 @@ def iceberg_table(
         catalog: the name of a catalog in PyIceberg's configuration, its properties, or a catalog object.
         snapshot_id: the number of a snapshot; None for the current one.
         as_of: a datetime, or milliseconds since 1970: reads the snapshot that was current at this time.
-        filter: selects the rows of the table. This filter and those of its methods prune manifests and files.
-        location: for files that were copied, prefixes of locations and their replacements:
-            `{"hdfs://old/": "/mnt/copy/"}`. Not needed for files below the table's own location, which are
-            always looked for in its directory.
+        filter: selects the rows of the table. This filter and the filters of its methods prune manifests
+            and files.
+        location: for copied files, prefixes of locations and their replacements:
+            `{"hdfs://old/": "/mnt/copy/"}`. Not needed for files below the table's location, which are always
+            looked for in its directory.
 
-    The other arguments are those of `open`. Columns are matched by their ids: those that were renamed, moved,
-    widened, dropped or added are read as Iceberg reads them.
+    The other arguments are those of `open`. Columns are matched by id, so that renamed, moved, widened,
+    dropped and added columns are read as Iceberg reads them.
     """
     if importlib.util.find_spec("pyiceberg") is None:
         raise unsupported("an Iceberg table without the package pyiceberg; pip install 'coldframe[iceberg]'")
@@ -55,16 +56,16 @@ def iceberg_table(
     from coldframe.iceberg.table import Address
 
     if snapshot_id is not None and as_of is not None:
-        raise ValueError("snapshot_id and as_of: a snapshot is given by one of them")
+        raise ValueError("snapshot_id and as_of: give only one of them")
     storage_options = through(storage_options, filesystem)
     place = os.fsdecode(table)
     if catalog is not None:
         metadata = _in_catalog(catalog, place)
     else:
-        found = metadata_file(place, storage_options)
-        if found is None:
+        newest = metadata_file(place, storage_options)
+        if newest is None:
             raise NotFoundError(f"{shown(place)}: not the directory or metadata file of an Iceberg table")
-        metadata = found
+        metadata = newest
     address = Address(metadata, snapshot_id, _milliseconds(as_of), tuple((location or {}).items()))
     return IcebergDataset(address, storage_options, verify_checksums, keys, options, filter)
 

@@ -28,7 +28,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from coldframe._coldframe import NotFoundError
-from coldframe.arguments import renamed
 from coldframe.hive.addresses import is_metastore
 from coldframe.pipeline.file_access import StorageOptions, root_of
 from coldframe.pipeline.options import Options
@@ -106,8 +105,6 @@ def migrate(
     progress: Progress | None = None,
     source_storage_options: StorageOptions = None,
     target_storage_options: StorageOptions = None,
-    timestamps: str | None = None,
-    compression: str | None = None,
 ) -> Report:
     """Converts every table below `src` into a table below `dst`, verified, and reports.
 
@@ -171,7 +168,6 @@ def migrate(
         progress: is notified of each finished file.
         source_storage_options, target_storage_options: credentials and settings for the stores of `src` and
             `dst`, if these are URLs: see docs/stores.md. They go to the tasks and nowhere else.
-        timestamps, compression: former names of `timestamp_unit` and `codec`; deprecated.
     """
     options = Options(
         to=to,
@@ -184,10 +180,10 @@ def migrate(
         leave_behind=tuple(leave_behind),
         allow_loss=tuple(allow_loss),
         untyped=untyped,
-        timestamp_unit=renamed("timestamps", timestamps, "timestamp_unit", timestamp_unit),
+        timestamp_unit=timestamp_unit,
         split_bytes=split_bytes,
         target_file_bytes=target_file_bytes,
-        compression=renamed("compression", compression, "codec", codec),
+        compression=codec,
         verify=verify,
         fresh=fresh,
         metastore=metastore,

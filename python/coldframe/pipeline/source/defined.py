@@ -208,7 +208,7 @@ class _Reader:
         self.matched.update(matching)
         if self.patterns and not matching:
             return False
-        if isinstance(one, Refused) and (one.name == "*" or not self.selected.is_one):
+        if isinstance(one, Refused) and (one.name == "*" or not self.selected.is_single):
             # The server refuses a whole database, or a table that the pattern may mean.
             return self.selected.takes_database(one.database)
         return self.selected.takes(one.database, one.name)
