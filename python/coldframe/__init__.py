@@ -9,6 +9,7 @@ cf.scan("warehouse/events/", schema="id bigint, name string", serde="text").to_p
 cf.write(table, "copy.rc", format="rcfile")
 """
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +75,9 @@ __all__ = [
     "tables",
     "write",
 ]
+
+# Without it, Python prints warnings of a library whose user has configured no logging.
+logging.getLogger("coldframe").addHandler(logging.NullHandler())
 
 # Loaded when they are used: pyarrow takes longer to import than all of coldframe, and `coldframe --version`
 # or a program that may never open a file need none of it.

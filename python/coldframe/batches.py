@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 from coldframe import _coldframe
 from coldframe.errors import SchemaError
 from coldframe.filters import Bound, keep, mentioned
+from coldframe.logs import watched
 
 if TYPE_CHECKING:
     from coldframe._coldframe import RawScan, RawTableRows
@@ -27,6 +29,8 @@ __all__ = [
     "row_count_batch",
     "with_tested",
 ]
+
+_log = logging.getLogger(__name__)
 
 DEFAULT_BATCH_SIZE = 65536
 DEFAULT_SPLIT_BYTES = 128 << 20
@@ -68,8 +72,9 @@ def reader_of(
     wanted: pa.Schema,
     limit: int | None,
     ended: Callable[[], None],
+    *what: object,
 ) -> pa.RecordBatchReader:
-    """The rows that pass, with the columns of `wanted`.
+    """The rows that pass, with the columns of `wanted`. `what`: a text for log lines, and its values.
 
     `limit` applies only if pyarrow evaluates a part of the filter; otherwise Rust has applied it. `ended` is
     called once, also after an error or if the caller stops early.
@@ -78,8 +83,7 @@ def reader_of(
     def batches() -> Iterator[Any]:
         # Not as a C stream, which would reduce an error to its text.
         try:
-            for batch in rows:
-                yield pa.record_batch(batch)
+            yield from watched(_log, logging.INFO, *what, batches=map(pa.record_batch, rows))
         finally:
             ended()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -32,6 +33,7 @@ from coldframe.byte_size import size_text
 from coldframe.errors import unsupported, warn
 from coldframe.filters import Bound, Filter, bind, parse
 from coldframe.literals import OnError
+from coldframe.logs import safe, step
 from coldframe.lookups import Lookups
 from coldframe.metadata import FileMetadata
 from coldframe.notebook import summary_html
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["File", "Split", "has_masked_columns", "raw_scan"]
+
+_log = logging.getLogger(__name__)
 
 
 class Split:
@@ -152,11 +156,13 @@ class Split:
 
         Fails if the file has changed since the split was made.
         """
-        return self._file(self._raw.open())
+        with step(_log, logging.DEBUG, "opening the file of a split of %s", self.path):
+            return self._file(self._raw.open())
 
     def open_for_this(self) -> File:
         """Opens the split's file to read this split only. Of a folder, other parts may then be unreadable."""
-        return self._file(self._raw.open(alone=True))
+        with step(_log, logging.DEBUG, "opening the file of a split of %s", self.path):
+            return self._file(self._raw.open(alone=True))
 
     def _file(self, raw: RawFile) -> File:
         arguments = self.arguments
@@ -219,7 +225,11 @@ class Split:
                 on_damage([{k: v for k, v in lost.items() if k != "path"} for lost in rows.damage()])
             rows.close()
 
-        return reader_of(rows, bound, wanted, None, ended)
+        return reader_of(rows, bound, wanted, None, ended, *self._what)
+
+    @property
+    def _what(self) -> tuple[object, ...]:
+        return "reading a split of %s, part %d, %d to %d", self.path, self.part, self.start, self.stop
 
     def __reduce__(self) -> tuple[Any, ...]:
         arguments = self.arguments if self._raw.is_bound else None
@@ -270,13 +280,15 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
     ) -> File:
         """Opens a source; `recorded` is the data that an earlier opening has read."""
         source = given if isinstance(given, Source) else Source(given, arguments.storage_options)
-        raw = open_file(
-            arguments.raw,
-            source.handle(),
-            storage_options=source.core_options(),
-            recorded=recorded,
-            known=source.known,
-        )
+        with step(_log, logging.INFO, "opening %s", source) as notes:
+            raw = open_file(
+                arguments.raw,
+                source.handle(),
+                storage_options=source.core_options(),
+                recorded=recorded,
+                known=source.known,
+            )
+            notes.append(f"format {raw.format}")
         if recorded is None:  # the first opening has already warned
             for kind, text in raw.notices():
                 warn(raw.path, kind, text)
@@ -392,11 +404,10 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
     def count(self, filter: Filter | None = None) -> int:
         """The number of rows, or of those that pass the filter; decodes only what counting needs."""
         parsed = parse(filter)
-        if parsed is None:
-            return self._raw.count()
-        bound = bind(parsed, self.schema)
+        bound = Bound(None) if parsed is None else bind(parsed, self.schema)
         if bound.exact:
-            return self._raw.count(bound.predicate)
+            with step(_log, logging.INFO, "counting the rows of %s", self._source):
+                return self._raw.count(bound.predicate)
         return sum(
             batch.num_rows
             for batch in self._stream([], parsed, None, DEFAULT_BATCH_SIZE, None, "raise", None)
@@ -405,13 +416,15 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
     def splits(self, split_bytes: int = DEFAULT_SPLIT_BYTES) -> list[Split]:
         """Parts of about `split_bytes` each that can be read independently, also in other processes."""
         source = None if self._source.travels else self._source
-        raw = splits_of(
-            self._raw,
-            split_bytes,
-            self._arguments.raw,
-            self.path,
-            source=None if source is None else source.handle(),
-        )
+        with step(_log, logging.INFO, "planning splits of %s", self._source) as notes:
+            raw = splits_of(
+                self._raw,
+                split_bytes,
+                self._arguments.raw,
+                self.path,
+                source=None if source is None else source.handle(),
+            )
+            notes.append(f"{len(raw)} splits")
         return [Split.of(split, self._known_arguments(), source) for split in raw]
 
     def to_polars(self) -> pl.LazyFrame:
@@ -427,6 +440,7 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Each call reads anew; string columns are views if `requested_schema` has views."""
         strings = requested_strings(requested_schema)
+        _log.info("reading %s as an Arrow C stream", safe(self._source))
         scan = self._raw.scan(threads=self._threads(), read_ahead=self._source.is_core, strings=strings)
         return scan.__arrow_c_stream__()
 
@@ -534,7 +548,8 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
                 if on_damage is not None:
                     on_damage(self.damage)
 
-        return reader_of(scan, bound, wanted, limit, ended)
+        what = split._what if isinstance(split, Split) else ("reading %s", self._source)
+        return reader_of(scan, bound, wanted, limit, ended, *what)
 
     def _projected(self, columns: Sequence[str] | None) -> Any:
         """The pyarrow.Schema of a read of these columns."""

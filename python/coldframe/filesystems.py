@@ -16,13 +16,17 @@ processes that create it at the same time may both believe that they were first.
 from __future__ import annotations
 
 import datetime as dt
+import logging
 import uuid
 from collections.abc import Iterator
 from typing import Any
 
 from coldframe.errors import unsupported
+from coldframe.logs import step
 
 __all__ = ["ArrowFiles", "FsspecFiles", "Info"]
+
+_log = logging.getLogger(__name__)
 
 # Path, size, whether it is a folder, milliseconds since 1970, etag.
 Info = tuple[str, int, bool, "int | None", "str | None"]
@@ -35,22 +39,25 @@ class FsspecFiles:
         self._files = filesystem
 
     def list(self, folder: str, deep: bool) -> Iterator[Info]:
-        if deep:
-            infos = self._files.find(folder, detail=True).values()
-        else:
-            infos = self._files.ls(folder, detail=True)
+        with _call(self._files, "list", folder):
+            if deep:
+                infos = self._files.find(folder, detail=True).values()
+            else:
+                infos = self._files.ls(folder, detail=True)
         return (self._info_of(info) for info in infos if info["name"].rstrip("/") != folder.rstrip("/"))
 
     def stat(self, path: str) -> Info | None:
         try:
             # A file system may cache listings, but a new file must be visible.
             self._files.invalidate_cache(_above(path))
-            return self._info_of(self._files.info(path))
+            with _call(self._files, "info", path):
+                return self._info_of(self._files.info(path))
         except FileNotFoundError:
             return None
 
     def read(self, path: str, start: int, end: int) -> bytes:
-        return bytes(self._files.cat_file(path, start=start, end=end))
+        with _call(self._files, "read", path, start, end):
+            return bytes(self._files.cat_file(path, start=start, end=end))
 
     def create(self, path: str, new: bool) -> _Writer:
         if new and self._files.exists(path):
@@ -67,7 +74,8 @@ class FsspecFiles:
         if new and self._files.exists(path):
             raise FileExistsError(path)
         self._files.makedirs(_above(path), exist_ok=True)
-        self._files.mv(source, path)
+        with _call(self._files, "publish", path):
+            self._files.mv(source, path)
 
     def delete(self, path: str) -> None:
         self._files.rm_file(path)
@@ -101,17 +109,19 @@ class ArrowFiles:
     def list(self, folder: str, deep: bool) -> Iterator[Info]:
         from pyarrow.fs import FileSelector
 
-        infos = self._files.get_file_info(FileSelector(folder, recursive=deep))
+        with _call(self._files, "list", folder):
+            infos = self._files.get_file_info(FileSelector(folder, recursive=deep))
         return (self._info_of(info) for info in infos if not deep or info.is_file)
 
     def stat(self, path: str) -> Info | None:
         from pyarrow.fs import FileType
 
-        info = self._files.get_file_info(path)
+        with _call(self._files, "info", path):
+            info = self._files.get_file_info(path)
         return None if info.type == FileType.NotFound else self._info_of(info)
 
     def read(self, path: str, start: int, end: int) -> bytes:
-        with self._files.open_input_file(path) as file:
+        with _call(self._files, "read", path, start, end), self._files.open_input_file(path) as file:
             return bytes(file.read_at(end - start, start))
 
     def create(self, path: str, new: bool) -> _Writer:
@@ -129,7 +139,8 @@ class ArrowFiles:
         if new and self.stat(path) is not None:
             raise FileExistsError(path)
         self._files.create_dir(_above(path), recursive=True)
-        self._files.move(source, path)
+        with _call(self._files, "publish", path):
+            self._files.move(source, path)
 
     def delete(self, path: str) -> None:
         self._files.delete_file(path)
@@ -170,6 +181,11 @@ def files_of(filesystem: Any) -> FsspecFiles | ArrowFiles:
     if hasattr(filesystem, "cat_file") and hasattr(filesystem, "find"):
         return FsspecFiles(filesystem)
     raise unsupported(f"{type(filesystem).__name__} as a file system: expected one of fsspec or pyarrow.fs")
+
+
+def _call(filesystem: Any, name: str, path: str, start: int = 0, end: int = 0) -> Any:
+    """Logs a call of a file system."""
+    return step(_log, logging.DEBUG, "%s: %s %s, %d to %d", type(filesystem).__name__, name, path, start, end)
 
 
 def _above(path: str) -> str:

@@ -20,14 +20,18 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import uuid
 from typing import Any
 
 from coldframe._coldframe import Store, StoreEntry
 from coldframe.errors import ColdframeError, NotFoundError
+from coldframe.logs import step
 
 __all__ = ["Publication", "begin"]
+
+_log = logging.getLogger(__name__)
 
 STAGED = "_coldframe-"
 RECORD = "_coldframe-written.json"
@@ -95,7 +99,8 @@ class _ByRename(Publication):
         if self._existed:
             mode = os.stat(self._above.url_of(self._name)).st_mode
             os.chmod(self._above.url_of(self._own), mode & 0o7777)
-        self._above.publish_folder(self._own, self._name)
+        with step(_log, logging.INFO, "publishing %s", self._above.url_of(self._name)):
+            self._above.publish_folder(self._own, self._name)
 
     def abandon(self) -> None:
         with contextlib.suppress(ColdframeError, OSError):
@@ -116,7 +121,8 @@ class _ByFile(Publication):
         record = json.dumps({"staged": self._own, "files": files}).encode()
         self._store.put(RECORD, record)
         self._is_recorded = True
-        _finish(self._store, self._own, files)
+        with step(_log, logging.INFO, "publishing %s, %d files", self._store.url, len(files)):
+            _finish(self._store, self._own, files)
 
     def abandon(self) -> None:
         if self._is_recorded:

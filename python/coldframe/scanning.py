@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from coldframe.errors import SchemaError, unsupported
 from coldframe.file import File, Split
 from coldframe.filters import Bound, Condition, Filter, bind, keep, mentioned, parse
 from coldframe.literals import OnError
+from coldframe.logs import step, watched
 from coldframe.notebook import summary_html
 from coldframe.partition_pruning import PartitionPruner, expression_of
 from coldframe.reading import AsTables
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Dataset", "DefinedDataset", "LocatedDataset"]
 
+_log = logging.getLogger(__name__)
 _ALL = Bound(None)
 
 # A file that Rust has found (path, `key=value` pairs of its folders, identity in the listing), or an object.
@@ -64,9 +67,13 @@ class Dataset(AsTables):
         self._damage: Damage = []
         self._pruner: PartitionPruner | None = None
         raw = [_raw_source(source, arguments) for source in sources]
-        self._raw = RawDataset(
-            arguments.raw, raw, partitioned=partitioned, types=partition_types, unify=unify, schema=schema
-        )
+        self._label = _label(sources)
+        level = logging.INFO if schema is None else logging.DEBUG
+        with step(_log, level, "finding the files of %s", self._label) as notes:
+            self._raw = RawDataset(
+                arguments.raw, raw, partitioned=partitioned, types=partition_types, unify=unify, schema=schema
+            )
+            notes.append(f"{len(self._raw)} files")
         # Sources that are objects of this process, by the number of their file.
         objects = (source for source in sources if not isinstance(source, tuple) and path_of(source) is None)
         self._objects = dict(zip(self._raw.objects(), objects, strict=True))
@@ -75,7 +82,8 @@ class Dataset(AsTables):
     def schema(self) -> pa.Schema:
         """The pyarrow.Schema: the files' columns (see `scan`), then those of the partitions."""
         if self._schema is None:
-            self._schema = pa.schema(self._raw)
+            with step(_log, logging.INFO, "opening files for the columns of %s", self._label):
+                self._schema = pa.schema(self._raw)
         return self._schema
 
     @property
@@ -104,7 +112,8 @@ class Dataset(AsTables):
     @property
     def num_rows(self) -> int | None:
         """The number of rows; None if a scan is needed to know it."""
-        return self._raw.num_rows()
+        with step(_log, logging.INFO, "opening files for the row count of %s", self._label):
+            return self._raw.num_rows()
 
     @property
     def damage(self) -> Damage:
@@ -168,8 +177,8 @@ class Dataset(AsTables):
 
         def batches() -> Iterator[Any]:
             try:
-                for batch in rows:
-                    yield pa.record_batch(batch)
+                what = "reading %s, %d files", self._label, len(self._raw)
+                yield from watched(_log, logging.INFO, *what, batches=map(pa.record_batch, rows))
             finally:
                 if on_error != "raise":
                     self._damage = rows.damage()
@@ -202,7 +211,8 @@ class Dataset(AsTables):
         """The number of rows, or of those that pass the filter."""
         bound = self._bound(filter)
         if bound.exact:
-            return self._raw.count(bound.predicate)
+            with step(_log, logging.INFO, "counting the rows of %s", self._label):
+                return self._raw.count(bound.predicate)
         with contextlib.closing(self.to_batches([], filter=filter)) as batches:
             return sum(batch.num_rows for batch in batches)
 
@@ -216,7 +226,9 @@ class Dataset(AsTables):
     ) -> list[Split]:
         """Parts that can be read independently, also in other processes. A filter excludes whole files."""
         bound = self._bound(filter)
-        raw = self._raw.splits(split_bytes, predicate=bound.predicate, files=self._pruned(bound))
+        with step(_log, logging.INFO, "planning splits of %s", self._label) as notes:
+            raw = self._raw.splits(split_bytes, predicate=bound.predicate, files=self._pruned(bound))
+            notes.append(f"{len(raw)} splits of {len(self._raw)} files")
         return [Split.of(split, self._arguments) for split in raw]
 
     def planned(self, split_bytes: int, *, filter: Filter | None = None) -> list[Split]:
@@ -224,7 +236,10 @@ class Dataset(AsTables):
         call `Split.expand` before reading one.
         """
         bound = self._bound(filter)
-        return [Split.of(split, None) for split in self._raw.plan(split_bytes, predicate=bound.predicate)]
+        with step(_log, logging.INFO, "planning shares of %s", self._label) as notes:
+            raw = self._raw.plan(split_bytes, predicate=bound.predicate)
+            notes.append(f"{len(raw)} shares of {len(self._raw)} files")
+        return [Split.of(split, None) for split in raw]
 
     @property
     def found(self) -> list[Any]:
@@ -237,7 +252,8 @@ class Dataset(AsTables):
             return given
         path, _, known = self._raw.found()[number]
         source = Source(self._objects.get(number, path), self._arguments.storage_options, known)
-        return File(self._raw.open(number), source, self._arguments)
+        with step(_log, logging.DEBUG, "opening %s", source):
+            return File(self._raw.open(number), source, self._arguments)
 
     def parts(self, filter: Any = None) -> Iterator[tuple[str, Dataset, Any]]:
         """For each file: its path, a Dataset of this file with all columns, and its partition values as an
@@ -465,6 +481,16 @@ def _again(
     sources: _Sources, arguments: OpenArguments, types: Any, partitioned: bool, unify: bool, schema: Any
 ) -> Dataset:
     return Dataset(sources, arguments, types, partitioned=partitioned, unify=unify, schema=schema)
+
+
+def _label(sources: _Sources) -> str:
+    """A name for log lines: the first source, and the number of others."""
+    if not sources:
+        return "no sources"
+    first = sources[0][0] if isinstance(sources[0], tuple) else sources[0]
+    path = first.path if isinstance(first, File) else path_of(first)
+    name = type(first).__name__ if path is None else path
+    return name if len(sources) == 1 else f"{name} and {len(sources) - 1} more"
 
 
 def _raw_source(given: Any, arguments: OpenArguments) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -9,8 +10,11 @@ from typing import Any
 
 from coldframe import _coldframe
 from coldframe.errors import unsupported
+from coldframe.logs import step
 
 __all__ = ["Source", "open_store", "path_of"]
+
+_log = logging.getLogger(__name__)
 
 # The identity of a file from a listing: size, milliseconds since 1970, etag.
 Known = tuple[int, "int | None", "str | None"]
@@ -150,7 +154,8 @@ def fsspec_filesystem(url: str, storage_options: Mapping[str, Any] | None) -> tu
             f"{shown(url)}: scheme {scheme_of(url)!r} needs the package fsspec, which is not installed"
         ) from missing
     try:
-        filesystem, path = url_to_fs(url, **dict(storage_options or {}))
+        with step(_log, logging.DEBUG, "opening the fsspec file system of %s", url):
+            filesystem, path = url_to_fs(url, **dict(storage_options or {}))
     except (ImportError, OSError, ValueError) as reason:
         why = str(reason).partition("\n")[0].replace(url, shown(url))
         raise unsupported(f"{shown(url)}: no file system for scheme {scheme_of(url)!r}: {why}") from reason

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import logging
 import os
 import shutil
 import tempfile
@@ -18,6 +19,7 @@ from coldframe.errors import ColdframeError, ExtensionTypeWarning, unsupported
 from coldframe.file import File
 from coldframe.filters import Filter
 from coldframe.literals import OnError, WrittenFormat
+from coldframe.logs import step
 from coldframe.opening import open
 from coldframe.partitions import write_partitioned
 from coldframe.scanning import Dataset
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from coldframe.keywords import OpenKeywords, WriteOptions
 
 __all__ = ["detect", "read_schema", "read_table", "write"]
+
+_log = logging.getLogger(__name__)
 
 
 def write(
@@ -131,14 +135,17 @@ def write_file(
     """Writes one file for `write`."""
     with _raising_its_own(data) as stream:
         target = Source(dest, storage_options)
-        return _coldframe.write(
-            stream,
-            target.handle(),
-            format=format,
-            options=options,
-            progress=progress,
-            storage_options=target.core_options(),
-        )
+        with step(_log, logging.INFO, "writing %s, format %s", target, format) as notes:
+            report = _coldframe.write(
+                stream,
+                target.handle(),
+                format=format,
+                options=options,
+                progress=progress,
+                storage_options=target.core_options(),
+            )
+            notes.append(f"{report['rows']} rows, {report['bytes']} bytes")
+        return report
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""What a message's next step is: the command line prints it, docs/messages.md lists it."""
+"""Messages and their next steps: the command line prints them, docs/messages.md lists them."""
 
 from __future__ import annotations
 

@@ -32,6 +32,7 @@ from coldframe.cli import (
 )
 from coldframe.cli.next_steps import next_step
 from coldframe.cli.pager import paged
+from coldframe.cli.verbosity import add_verbose_options, log_to_stderr, verbosity_of
 from coldframe.errors import ColdframeError, CorruptFileError
 
 __all__ = ["main", "parser_of_all"]
@@ -81,6 +82,7 @@ first steps:
   coldframe convert 'events/*.rc'  all.parquet --where "dt >= '2014-01-01'"
   coldframe migrate hdfs-dump/ new/ --to parquet      a whole estate, on Spark
   coldframe audit new/                                is the target still as it was verified?
+  coldframe -v count hdfs:///warehouse/events         what does it wait for?
 
 exit codes: 0 success; 1 damage or mismatch; 2 usage, unsupported, not found; 130 interrupted
 'coldframe COMMAND --help' shows the options and examples of a command.
@@ -97,7 +99,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         parsed = _parser(arguments).parse_args(arguments)
         run: Callable[[argparse.Namespace], int | None] = parsed.run
         code = 0
-        with paged(parsed.command in _PAGED and not parsed.no_pager):
+        with (
+            log_to_stderr(verbosity_of(parsed)),
+            paged(parsed.command in _PAGED and not parsed.no_pager),
+        ):
             code = run(parsed) or 0
             sys.stdout.flush()
         return code
@@ -159,12 +164,14 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     integrity.add_parsers(commands)
     rescue.add_parsers(commands)
     format_options.add_parser(commands)
-    _add_migrate(commands, wanted=bool(arguments) and arguments[0] == "migrate")
-    _add_audit(commands, wanted=bool(arguments) and arguments[0] in ("audit", "migrate"))
+    command = next((word for word in arguments if not word.startswith("-")), "")
+    _add_migrate(commands, wanted=command == "migrate")
+    _add_audit(commands, wanted=command in ("audit", "migrate"))
     unswitch.add_parser(commands)
     completion.add_parser(commands, parser_of_all)
     version = commands.add_parser("version", help="print the version")
     version.set_defaults(run=lambda _: print(f"coldframe {__version__}"))
+    add_verbose_options(parser, commands)
     return parser
 
 

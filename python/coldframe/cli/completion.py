@@ -101,7 +101,7 @@ _coldframe() {{
   fi
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "{" ".join(commands)} --help --version --no-pager" -- "$word"))
+    COMPREPLY=($(compgen -W "{" ".join(commands)} --help --version --no-pager --verbose" -- "$word"))
     return
   fi
   case "${{COMP_WORDS[1]}}" in

@@ -5,16 +5,22 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import logging
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from coldframe.cli.options import add_storage_option, pairs, size_of
+from coldframe.logs import step
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from coldframe.pipeline.options import Options
     from coldframe.pipeline.report.model import Report
+    from coldframe.pipeline.report.progress import Progress
+
+_log = logging.getLogger(__name__)
 
 EPILOG = """\
 exit codes: 0 success; 1 files failed or could not be read, or the target differs from what was verified; 2
@@ -318,15 +324,36 @@ def _migrate(arguments: argparse.Namespace) -> Report:
         threads, why = in_process(arguments.master)
         if why is not None:
             print(f"coldframe migrate: {why}: in-process, {threads} threads", file=sys.stderr)
-        progress = stack.enter_context(progress_for(sys.stderr))
-        return migrate_with(
-            session if threads is None else InProcess(threads),
-            arguments.src,
-            arguments.dst,
-            _options(arguments),
-            tables=arguments.schema,
-            progress=progress,
-        )
+        progress = _LoggedProgress(stack.enter_context(progress_for(sys.stderr)))
+        what = "migrating %s to %s", arguments.src, arguments.dst
+        with step(_log, logging.INFO, *what) as notes:
+            report = migrate_with(
+                session if threads is None else InProcess(threads),
+                arguments.src,
+                arguments.dst,
+                _options(arguments),
+                tables=arguments.schema,
+                progress=progress,
+            )
+            notes.append(f"exit code {report.exit_code}")
+        return report
+
+
+@dataclass
+class _LoggedProgress:
+    """Logs the stages of a migration, and passes them on."""
+
+    progress: Progress
+
+    def start(self, tables: int, files: int, size: int) -> None:
+        """Planning has ended."""
+        _log.info("converting %d files of %d tables, %d bytes", files, tables, size)
+        self.progress.start(tables, files, size)
+
+    def advance(self, table: str, size: int, rows: int) -> None:
+        """A task has ended."""
+        _log.debug("%s: %d bytes of the source done, %d rows", table, size, rows)
+        self.progress.advance(table, size, rows)
 
 
 def _names(given: list[str]) -> list[str]:
@@ -381,7 +408,8 @@ def _preview(arguments: argparse.Namespace) -> int:
     from coldframe.pipeline.report.progress import progress_for
 
     options = _options(arguments)
-    with progress_for(sys.stderr) as progress:
+    what = "planning the migration of %s to %s", arguments.src, arguments.dst
+    with step(_log, logging.INFO, *what), progress_for(sys.stderr) as progress:
         preview = dry_run(arguments.src, arguments.dst, options, tables=arguments.schema, progress=progress)
     print(json.dumps(preview.to_json(), indent=1) if arguments.json else preview_text(preview))
     return preview.exit_code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,8 +14,11 @@ from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
 from coldframe._coldframe import ColdframeError
 from coldframe.hive.addresses import Address
+from coldframe.logs import step
 
 __all__ = ["ANSWER_SECONDS", "CONNECT_SECONDS", "Connection", "Gone", "connect", "cut_off"]
+
+_log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 20.0
 ANSWER_SECONDS = 300.0
@@ -47,7 +51,8 @@ def connect(addresses: Sequence[Address]) -> Connection:
     reasons: list[str] = []
     for address in addresses:
         try:
-            return _connect(address)
+            with step(_log, logging.INFO, "connecting to the metastore %s", address):
+                return _connect(address)
         except Gone as reason:
             reasons.append(str(reason))
     raise Gone("; ".join(reasons))

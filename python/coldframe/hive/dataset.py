@@ -9,6 +9,7 @@ Partitions that a filter rules out cost no further request to the metastore or t
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from coldframe.keywords import OpenOptions
 
 __all__ = ["HiveDataset", "hive_table"]
+
+_log = logging.getLogger(__name__)
 
 
 def hive_table(
@@ -247,6 +250,7 @@ class HiveDataset(DefinedDataset):
             values = [values_of(name) for name in names]
             self._check(values)
             some = [names[at] for at in kept(values, self._keys, test, self._schema)]
+            _log.info("%s: %d of %d partitions to read", table.full_name, len(some), len(names))
             return list(metastore.partition_definitions(table, some))
 
     def _check(self, values: Sequence[tuple[str, ...]]) -> None:

@@ -10,6 +10,7 @@ The file replaces thrift://host:9083 in addresses: `metastore.sql/sales.orders` 
 from __future__ import annotations
 
 import gzip
+import logging
 import os
 import sqlite3
 import threading
@@ -23,8 +24,11 @@ from coldframe.hive.ddl_tables import DdlTables
 from coldframe.hive.reader import DefinitionReader
 from coldframe.hive.sql_dump import SqlDump
 from coldframe.hive.sql_tables import OF_TRANSACTIONS, TABLES, SqlTables, loaded
+from coldframe.logs import step
 
 __all__ = ["read_dump"]
+
+_log = logging.getLogger(__name__)
 
 _SQLITE = b"SQLite format 3\0"
 _CUSTOM = b"PGDMP"
@@ -45,7 +49,8 @@ def read_dump(path: str) -> DefinitionReader:
         if key not in _known:
             while len(_known) >= _KEPT:
                 del _known[next(iter(_known))]
-            _known[key] = _opened(path)
+            with step(_log, logging.INFO, "loading the definitions in %s", path):
+                _known[key] = _opened(path)
         content = _known[key]
     return DdlTables(path, content) if isinstance(content, Statements) else SqlTables(path, content)
 

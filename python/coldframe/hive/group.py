@@ -9,6 +9,7 @@ without           _col0, _col1         by position: RCFile, and ORC of Hive befo
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -23,11 +24,13 @@ from coldframe.errors import NotFoundError, SchemaError
 from coldframe.hive.definition import Column, PartitionDefinition, Storage, in_hive
 from coldframe.hive.metadata import are_folders_of
 from coldframe.listing import is_flat
+from coldframe.logs import step
 from coldframe.scanning import Dataset
 from coldframe.sources import is_remote, open_store, options_for, scheme_of
 
 __all__ = ["Group", "Reading", "columns_of", "grouped", "keys_of"]
 
+_log = logging.getLogger(__name__)
 _LISTED_AT_ONCE = 8
 _UNIT = "timestamp_unit"
 
@@ -114,8 +117,11 @@ class Group:
             pairs = tuple(zip(keys, values, strict=True))
             return [file._replace(keys=pairs) for file in files]
 
-        with ThreadPoolExecutor(_LISTED_AT_ONCE) as pool:
-            return [file for files in pool.map(listed, self.members) for file in files]
+        what = "listing %d locations, the first is %s", len(self.members), self.location
+        with step(_log, logging.INFO, *what) as notes, ThreadPoolExecutor(_LISTED_AT_ONCE) as pool:
+            all_files = [file for files in pool.map(listed, self.members) for file in files]
+            notes.append(f"{len(all_files)} files")
+        return all_files
 
     @staticmethod
     def _by_names(

@@ -7,6 +7,7 @@ on the server. If a server goes away, the reader repeats the call at the next ad
 
 from __future__ import annotations
 
+import logging
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
@@ -22,6 +23,9 @@ from coldframe.hive.definition import Column, Definition, PartitionDefinition, S
 from coldframe.hive.messages import Call, Message
 from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
 from coldframe.hive.write_ids import WriteIds, aborted_among
+from coldframe.logs import step
+
+_log = logging.getLogger(__name__)
 
 TABLES_AT_ONCE = 100
 PARTITIONS_AT_ONCE = 500
@@ -220,7 +224,8 @@ class Metastore:
         if call.name in self._unknown:
             raise _UnknownCall(call.name)
         try:
-            answer = self._exchange(call.name, call.arguments(**arguments), call.answer())
+            with step(_log, logging.INFO, "metastore %s: %s", self.uri, call.name):
+                answer = self._exchange(call.name, call.arguments(**arguments), call.answer())
         except TApplicationException as error:
             if error.type == TApplicationException.UNKNOWN_METHOD:
                 self._unknown.add(call.name)

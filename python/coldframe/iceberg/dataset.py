@@ -7,6 +7,7 @@ a file with deletes                ->  read alone, without the deleted rows     
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -28,10 +29,13 @@ from coldframe.iceberg.rows import TableRows
 from coldframe.iceberg.splits import splits_of
 from coldframe.iceberg.table import Address, IcebergTable
 from coldframe.literals import OnError
+from coldframe.logs import step
 from coldframe.notebook import summary_html
 from coldframe.scanning import Dataset, DefinedDataset
 
 __all__ = ["IcebergDataset"]
+
+_log = logging.getLogger(__name__)
 
 
 class IcebergDataset(DefinedDataset):
@@ -213,4 +217,7 @@ class IcebergDataset(DefinedDataset):
         return [self._fields.ready(file) for file in self._plan(bound)]
 
     def _plan(self, bound: Bound) -> list[PlannedFile]:
-        return self._planner.plan(translated(bound.predicate, self._table.schema, self._schema))
+        with step(_log, logging.INFO, "planning the files of %s", self._table.name) as notes:
+            files = self._planner.plan(translated(bound.predicate, self._table.schema, self._schema))
+            notes.append(f"{len(files)} files")
+        return files

@@ -9,12 +9,15 @@ sales/orders/                          a directory that is a table
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from coldframe._coldframe import Store
 from coldframe.errors import NotFoundError, unsupported
+from coldframe.logs import step
 from coldframe.sources import is_on_this_machine, open_store, scheme_of, shown
 
 __all__ = [
@@ -27,6 +30,8 @@ __all__ = [
     "metadata_file",
     "metadata_of_scan",
 ]
+
+_log = logging.getLogger(__name__)
 
 FOLDER = "metadata"
 """The directory of the metadata in a table's directory."""
@@ -81,7 +86,11 @@ def metadata_file(place: str, storage_options: Mapping[str, Any] | None = None) 
         return None  # these have no directories
     if is_on_this_machine(place, storage_options) and "://" not in place and not _has_folder(place):
         return None
-    store = open_store(place, storage_options)
+    with step(_log, logging.DEBUG, "looking for Iceberg metadata in %s", place):
+        return _metadata_in(place, open_store(place, storage_options))
+
+
+def _metadata_in(place: str, store: Store) -> str | None:
     if (entry := store.stat()) is None or not entry.is_folder:
         return None
     try:

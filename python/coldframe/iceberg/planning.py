@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -44,9 +45,11 @@ from pyiceberg.transforms import IdentityTransform
 from coldframe.errors import unsupported
 from coldframe.iceberg.files import DeleteFile, PlannedFile
 from coldframe.iceberg.inputs import Inputs
+from coldframe.logs import step
 
 __all__ = ["Planner"]
 
+_log = logging.getLogger(__name__)
 _THREADS = 8
 """The number of manifests that are read at once: most of the time is waiting for a store."""
 _VERSION = max(MANIFEST_ENTRY_SCHEMAS)
@@ -101,6 +104,10 @@ class Planner:
                 yield from entries
 
     def _read(self, manifest: ManifestFile) -> list[_Entry]:
+        with step(_log, logging.DEBUG, "reading the manifest %s", manifest.manifest_path):
+            return self._read_manifest(manifest)
+
+    def _read_manifest(self, manifest: ManifestFile) -> list[_Entry]:
         with AvroFile[ManifestEntry](
             self._files.new_input(manifest.manifest_path),
             _ENTRY,

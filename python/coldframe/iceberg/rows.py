@@ -8,6 +8,7 @@ Parquet                          read whole and in order, then filtered here
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,8 +24,11 @@ from coldframe.iceberg.columns import NUMBERS, POSITION, public, with_metadata
 from coldframe.iceberg.deletes import Deletes
 from coldframe.iceberg.files import Located, ReadyFile
 from coldframe.iceberg.reading import OurFiles, OurPart, Reading, Rows, Scan, is_ours, rows_of
+from coldframe.logs import watched
 
 __all__ = ["TableRows", "is_direct"]
+
+_log = logging.getLogger(__name__)
 
 Run = Sequence[ReadyFile]
 
@@ -78,7 +82,9 @@ class TableRows:
         else:
             place = Located(first.planned.path, first.defaults)
             rows = rows_of(place, first.planned.format, self._columns_of(first), self.reading)
-        yield from self._passing(rows, first, wanted, bound, scan, deletes, damage)
+        batches = self._passing(rows, first, wanted, bound, scan, deletes, damage)
+        what = "reading %s, %d files", first.planned.path, len(run)
+        yield from watched(_log, logging.INFO, *what, batches=batches)
 
     def of_part(
         self,
@@ -90,7 +96,9 @@ class TableRows:
         damage: Damage,
     ) -> Iterator[pa.RecordBatch]:
         """As `of`, for a split of a file of one of coldframe's formats."""
-        yield from self._passing(OurPart(part), file, wanted, bound, scan, self.deletes(), damage)
+        batches = self._passing(OurPart(part), file, wanted, bound, scan, self.deletes(), damage)
+        what = "reading a split of %s, %d to %d", file.planned.path, *part.cut[1:3]
+        yield from watched(_log, logging.INFO, *what, batches=batches)
 
     def ours(self, run: Run, *, sized: bool = False) -> OurFiles:
         """Files of one of coldframe's formats whose deletes compare the same columns.

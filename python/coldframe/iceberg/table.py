@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,8 +22,11 @@ from coldframe.iceberg.inputs import Inputs
 from coldframe.iceberg.places import FOLDER, directory_of
 from coldframe.iceberg.store import TableFiles
 from coldframe.iceberg.types import Names, columns_of
+from coldframe.logs import step
 
 __all__ = ["Address", "IcebergTable"]
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,8 @@ class IcebergTable:
         self.address = address
         metadata = Inputs(TableFiles(Locations(), storage_options)).new_input(address.metadata)
         try:
-            self.metadata = FromInputFile.table_metadata(metadata)
+            with step(_log, logging.INFO, "reading the metadata %s", address.metadata):
+                self.metadata = FromInputFile.table_metadata(metadata)
         except (ColdframeError, OSError):
             raise
         except (ValidationError, ValueError) as reason:

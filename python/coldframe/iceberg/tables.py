@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import importlib.util
+import logging
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,15 @@ from coldframe.arguments import Keys
 from coldframe.errors import NotFoundError, unsupported
 from coldframe.filters import Filter
 from coldframe.iceberg.places import metadata_file
+from coldframe.logs import step
 from coldframe.sources import shown, through
 
 if TYPE_CHECKING:
     from coldframe.iceberg.dataset import IcebergDataset
 
 __all__ = ["iceberg_table"]
+
+_log = logging.getLogger(__name__)
 
 
 def iceberg_table(
@@ -75,11 +79,14 @@ def _in_catalog(catalog: Any, name: str) -> str:
     from pyiceberg.exceptions import NoSuchTableError
 
     if isinstance(catalog, str):
-        catalog = load_catalog(catalog)
+        with step(_log, logging.INFO, "loading the catalog %s", catalog):
+            catalog = load_catalog(catalog)
     elif isinstance(catalog, Mapping):
-        catalog = load_catalog(**{"name": "catalog", **catalog})
+        with step(_log, logging.INFO, "loading a catalog at %s", catalog.get("uri")):
+            catalog = load_catalog(**{"name": "catalog", **catalog})
     try:
-        return str(catalog.load_table(name).metadata_location)
+        with step(_log, logging.INFO, "catalog %s: load_table %s", catalog.name, name):
+            return str(catalog.load_table(name).metadata_location)
     except NoSuchTableError as missing:
         raise NotFoundError(f"{name}: no such table in the catalog {catalog.name}") from missing
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +25,8 @@ from coldframe.scanning import Dataset
 from coldframe.spark.damage import record_damage, record_unreadable
 from coldframe.spark.options import ReadOptions
 from coldframe.spark.types import arrow_schema_for
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -70,6 +73,7 @@ class ColdframeReader(DataSourceReader):
         resolve(self.schema.fieldNames(), dataset.schema.names)
         splits = dataset.planned(options.split_bytes, filter=options.filter)
         groups = pack(splits, options.split_bytes)
+        _log.info("planned %d tasks of %d splits", len(groups), len(splits))
         return [_partition(group) for group in groups]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
