@@ -79,8 +79,8 @@ __all__ = [
 # Without it, Python prints warnings of a library whose user has configured no logging.
 logging.getLogger("coldframe").addHandler(logging.NullHandler())
 
-# Loaded when they are used: pyarrow takes longer to import than all of coldframe, and `coldframe --version`
-# or a program that may never open a file need none of it.
+# Loaded on first use: pyarrow takes longer to import than all of coldframe, and `coldframe --version` or a
+# program that never opens a file does not need it.
 _MODULES = {
     "ArrowDataset": "dataset",
     "Dataset": "scanning",

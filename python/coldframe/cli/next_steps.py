@@ -28,18 +28,18 @@ class Step:
 STEPS = [
     Step(
         "expected the magic of a known format",
-        "if it is one of these formats, its ends are damaged: `--input-format NAME` opens it as one; "
+        "if it is one of these formats, its ends are damaged: `--input-format NAME` opens it; "
         "`convert` and `sql` read CSV, JSON lines and Parquet",
         'if it is one of these formats, its ends are damaged: `format="orc"`; `pyarrow` reads the others',
     ),
     Step(
         "files; this build knows:",
         "`coldframe sql` and `convert` read Parquet; `convert` also Arrow, CSV and JSON lines",
-        "`pyarrow.parquet.read_table`, `pyarrow.ipc`, or what else reads it",
+        "use `pyarrow.parquet.read_table`, `pyarrow.ipc` or another reader",
     ),
     Step(
         "expected a table directory",
-        "name the directory that holds the files, or a pattern: `coldframe tables DIR` lists what lies below",
+        "name the directory of the files, or a pattern: `coldframe tables DIR` lists the tables below",
         "`cf.scan(dir)` reads a directory of files; `cf.tables(dir)` lists the tables below",
     ),
     Step(
@@ -49,13 +49,13 @@ STEPS = [
     ),
     Step(
         "no such file or directory",
-        "`coldframe tables DIR` lists what lies below a directory",
-        "`cf.tables(dir)` lists what lies below a directory",
+        "`coldframe tables DIR` lists the tables below a directory",
+        "`cf.tables(dir)` lists the tables below a directory",
     ),
     Step(
         "no files to scan",
-        "files that begin with `_` or `.` and empty ones do not count: name one of them explicitly",
-        "files that begin with `_` or `.` and empty ones do not count: name one of them explicitly",
+        "empty files and names that begin with `_` or `.` are skipped: name such a file explicitly",
+        "empty files and names that begin with `_` or `.` are skipped: name such a file explicitly",
     ),
     Step(
         "Permission denied",
@@ -94,8 +94,8 @@ STEPS = [
     ),
     Step(
         "cell: expected the end",
-        "the SerDe or a type may be another: `coldframe schema FILE --as tables` guesses, `--serde` says it",
-        "the SerDe or a type may be another: `f.proposal()` guesses, `serde=` says it",
+        "the SerDe or a type may differ: `coldframe schema FILE --as tables` guesses them, `--serde` sets it",
+        "the SerDe or a type may differ: `f.proposal()` guesses them, `serde=` sets it",
     ),
     Step(
         "expected a literal",
@@ -129,13 +129,13 @@ STEPS = [
     ),
     Step(
         "must not contain each other",
-        "take a target beside the source, or a bucket of its own",
-        "take a target beside the source, or a bucket of its own",
+        "use a target beside the source, or another bucket",
+        "use a target beside the source, or another bucket",
     ),
     Step(
         "lengths of keys and values in",
-        "`coldframe sizes FILE` shows the bytes of each column, `stats` what the file states",
-        "`f.statistics()` gives what the file states",
+        "`coldframe sizes FILE` shows the bytes of each column, `stats` the stored statistics",
+        "`f.statistics()` returns the stored statistics",
     ),
     Step(
         "postscript: ",
@@ -147,9 +147,8 @@ STEPS = [
 
 _DAMAGED = Step(
     "any other damage",
-    "`coldframe verify FILE` says where it is damaged, `coldframe salvage FILE OUT.parquet` saves what "
-    "can be read",
-    '`f.read(on_error="skip")` reads past it, `f.damage` says what was lost',
+    "`coldframe verify FILE` lists the damage, `coldframe salvage FILE OUT.parquet` saves the readable rows",
+    '`f.read(on_error="skip")` reads past it, `f.damage` lists the losses',
 )
 
 
@@ -171,7 +170,7 @@ def page() -> str:
     return f"""# Messages and their next steps
 
 An error names the file, the place in it, what was expected and what was found. The command line prints the
-next step below it; this page has it for Python, too. `..` stands for any text.
+next step below it; this page has it for Python, too. `..` matches any text.
 
 | message | on the command line | in Python |
 |---|---|---|
