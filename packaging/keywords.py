@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 if TYPE_CHECKING:
     from coldframe.arguments import Keys
-    from coldframe.literals import FormatName
     from coldframe.filters import Filter
+    from coldframe.literals import FormatName
 
 __all__ = ["OpenKeywords", "OpenOptions", "ScanOptions", "WriteOptions"]
 

@@ -33,7 +33,6 @@ from coldframe.errors import (
 if TYPE_CHECKING:
     from coldframe.dataset import ArrowDataset
     from coldframe.file import File, Split
-    from coldframe.found_tables import FoundTable, tables
     from coldframe.hive.dataset import HiveDataset, hive_table
     from coldframe.hudi import HudiMetadata, open_hudi_metadata
     from coldframe.iceberg.dataset import IcebergDataset
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from coldframe.opening import open
     from coldframe.scanning import Dataset
     from coldframe.scans import scan
+    from coldframe.table_listing import FoundTable, tables
     from coldframe.writing import detect, read_schema, read_table, write
 
 __all__ = [
@@ -85,7 +85,7 @@ _MODULES = {
     "ArrowDataset": "dataset",
     "Dataset": "scanning",
     "File": "file",
-    "FoundTable": "found_tables",
+    "FoundTable": "table_listing",
     "HiveDataset": "hive.dataset",
     "HudiMetadata": "hudi",
     "IcebergDataset": "iceberg.dataset",
@@ -98,7 +98,7 @@ _MODULES = {
     "read_schema": "writing",
     "read_table": "writing",
     "scan": "scans",
-    "tables": "found_tables",
+    "tables": "table_listing",
     "write": "writing",
 }
 

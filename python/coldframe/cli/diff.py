@@ -11,7 +11,6 @@ import pyarrow as pa
 from coldframe import writing
 from coldframe._coldframe import formats, parse_option
 from coldframe.cli import output
-from coldframe.cli.finding import first_file
 from coldframe.cli.options import (
     STDIN,
     Commands,
@@ -23,7 +22,8 @@ from coldframe.cli.options import (
     stdin_file,
 )
 from coldframe.cli.parquet_side import is_parquet, parquet_rows
-from coldframe.comparing import Comparison, Side, compare
+from coldframe.cli.source_files import first_file
+from coldframe.comparison import Comparison, Side, compare
 from coldframe.filters import parse
 
 __all__ = ["add_parsers"]

@@ -14,7 +14,7 @@ from coldframe._coldframe import formats, parse_option
 from coldframe.batches import DEFAULT_SPLIT_BYTES
 from coldframe.byte_size import byte_size
 from coldframe.cli.declared import declared_options
-from coldframe.cli.finding import files_below
+from coldframe.cli.source_files import files_below
 from coldframe.file import File
 from coldframe.hive.addresses import is_metastore
 from coldframe.opening import open

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from coldframe._coldframe import RawDataset
 from coldframe.arguments import OpenArguments
-from coldframe.cli.finding import first_file
+from coldframe.cli.source_files import first_file
 from coldframe.errors import ColdframeError, NotFoundError
 from coldframe.filters import bind, keep, mentioned
 from coldframe.sources import is_remote, open_store

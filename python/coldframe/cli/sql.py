@@ -37,9 +37,9 @@ from coldframe.cli.parquet_side import is_parquet
 from coldframe.cli.reading import rows_of
 from coldframe.cli.sinks import write_rows
 from coldframe.errors import NotFoundError, unsupported
-from coldframe.found_tables import FoundTable, tables
 from coldframe.hive.addresses import is_metastore
 from coldframe.sources import open_store, scheme_of
+from coldframe.table_listing import FoundTable, tables
 
 __all__ = ["Session", "add_parsers"]
 

@@ -49,7 +49,7 @@ class FoundTable:
     """Whether it is one file, or a directory that is one table of its format."""
 
     def open(self, *, storage_options: Mapping[str, Any] | None = None) -> File | Dataset:
-        """The table: a File where a file or directory is one, else a Dataset."""
+        """Opens the table: a File if `is_whole`, else a Dataset."""
         if self.is_whole:
             return open(self.path, storage_options=storage_options, **self.options)
         return scan(self.path, storage_options=storage_options, **self.options)
@@ -66,9 +66,7 @@ class FoundTable:
         for key, value in self.options.items():
             if isinstance(value, Mapping):
                 lines.append(f"[tables.{json.dumps(self.name)}.{key}]")
-                lines += [
-                    f"{json.dumps(inner)} = {json.dumps(property)}" for inner, property in value.items()
-                ]
+                lines += [f"{json.dumps(inner)} = {json.dumps(setting)}" for inner, setting in value.items()]
         return "\n".join(lines)
 
 
