@@ -64,7 +64,7 @@ def shared_objects(archive: zipfile.ZipFile) -> Iterator[tuple[str, bytes]]:
 def check(wheel: Path) -> list[str]:
     """The problems of a wheel. Prints the needs of each extension."""
     named = re.search(r"manylinux_(\d+)_(\d+)", wheel.name)
-    most = (int(named[1]), int(named[2])) if named else (2, 17)
+    allowed = (int(named[1]), int(named[2])) if named else (2, 17)
     wrong = []
     size = wheel.stat().st_size
     if size > MAX_BYTES:
@@ -80,8 +80,8 @@ def check(wheel: Path) -> list[str]:
             versions = {tuple(map(int, re.findall(r"\d+", version))) for _, version in symbols}
             highest = max(versions, default=(0,))
             print(f"{wheel.name}: {name}: {len(data):,} bytes, glibc {'.'.join(map(str, highest))}")
-            if highest[:2] > most:
-                wrong.append(f"{name} needs glibc {highest}, but {wheel.name} states {most}")
+            if highest[:2] > allowed:
+                wrong.append(f"{name} needs glibc {highest}, but {wheel.name} states {allowed}")
             if unknown := libraries(data) - LIBRARIES:
                 wrong.append(f"{name} needs {sorted(unknown)}, which some Linux systems lack")
         if not extensions:

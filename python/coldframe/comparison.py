@@ -195,22 +195,22 @@ class _Differences:
 
         if len(a) == len(b) == 0:
             return
-        rows, more = _more_in_first(a, b)
-        left = [(rows[more > 0], more[more > 0]), (rows[more < 0], -more[more < 0])]
+        rows, surplus = _surplus(a, b)
+        extra = [(rows[surplus > 0], surplus[surplus > 0]), (rows[surplus < 0], -surplus[surplus < 0])]
         both = np.empty(0, dtype=np.uint64)
         if self._keyed:
             both = np.union1d(
-                np.intersect1d(left[0][0][:, 0], b[:, 0]), np.intersect1d(left[1][0][:, 0], a[:, 0])
+                np.intersect1d(extra[0][0][:, 0], b[:, 0]), np.intersect1d(extra[1][0][:, 0], a[:, 0])
             )
             self.changed += len(both)
-        for which, (rows_of_side, counts) in enumerate(left):
+        for which, (rows_of_side, counts) in enumerate(extra):
             self.only[which] += int(counts[~np.isin(rows_of_side[:, 0], both)].sum())
             label = "AB"[which]
             room = max(0, self._examples - sum(1 for at, _ in self.samples if at == label))
             self.samples += [(label, (int(key), int(row))) for key, row in rows_of_side[:room]]
 
 
-def _more_in_first(a: Any, b: Any) -> tuple[Any, Any]:
+def _surplus(a: Any, b: Any) -> tuple[Any, Any]:
     """The distinct rows of both, and how many more times the first side has each."""
     import numpy as np
 

@@ -183,9 +183,10 @@ def files_of(filesystem: Any) -> FsspecFiles | ArrowFiles:
     raise unsupported(f"{type(filesystem).__name__} as a file system: expected one of fsspec or pyarrow.fs")
 
 
-def _call(filesystem: Any, name: str, path: str, start: int = 0, end: int = 0) -> Any:
-    """Logs a call of a file system."""
-    return step(_log, logging.DEBUG, "%s: %s %s, %d to %d", type(filesystem).__name__, name, path, start, end)
+def _call(filesystem: Any, name: str, path: str, *span: int) -> Any:
+    """Logs a call of a file system, of a range of a file if `span` is given."""
+    what = "%s: %s %s, %d to %d" if span else "%s: %s %s"
+    return step(_log, logging.DEBUG, what, type(filesystem).__name__, name, path, *span)
 
 
 def _above(path: str) -> str:

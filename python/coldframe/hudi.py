@@ -28,7 +28,7 @@ from coldframe.errors import unsupported
 from coldframe.file import File
 from coldframe.filters import Condition, Filter, parse
 from coldframe.opening import open
-from coldframe.sources import open_store, through
+from coldframe.sources import open_store, with_filesystem
 
 __all__ = ["HudiMetadata", "open_hudi_metadata"]
 
@@ -63,7 +63,7 @@ def open_hudi_metadata(
         storage_options, filesystem: as for `coldframe.open`.
         **options: options of `coldframe.open` for HFiles, such as `verify_checksums=False`.
     """
-    return HudiMetadata(os.fsdecode(table), through(storage_options, filesystem), options)
+    return HudiMetadata(os.fsdecode(table), with_filesystem(storage_options, filesystem), options)
 
 
 class HudiMetadata(Mapping[str, File]):

@@ -11,7 +11,7 @@ from coldframe.arguments import Keys, OpenArguments
 from coldframe.errors import UnsupportedError, unsupported
 from coldframe.file import File
 from coldframe.literals import FormatName
-from coldframe.sources import path_of, through
+from coldframe.sources import path_of, with_filesystem
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -48,7 +48,7 @@ def open(
             threads a read uses (default `pyarrow.cpu_count()`, 1 in a Spark task); `docs/options.md` lists
             them.
     """
-    storage_options = through(storage_options, filesystem)
+    storage_options = with_filesystem(storage_options, filesystem)
     arguments = OpenArguments(format, storage_options, verify_checksums, keys, options)
     try:
         return File.of(arguments, source)

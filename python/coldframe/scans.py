@@ -17,7 +17,7 @@ from coldframe.iceberg.places import is_iceberg_table, metadata_of_scan
 from coldframe.iceberg.tables import iceberg_table
 from coldframe.literals import FormatName
 from coldframe.scanning import Dataset, LocatedDataset
-from coldframe.sources import through
+from coldframe.sources import with_filesystem
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -78,7 +78,7 @@ def scan(
             keys=keys,
             **given,
         )
-    storage_options = through(storage_options, filesystem)
+    storage_options = with_filesystem(storage_options, filesystem)
     if (metadata := metadata_of_scan(sources, format, storage_options)) is not None:
         if file_path is not None or row_index is not None or partitioning != "hive":
             raise unsupported("file_path, row_index and partitioning with an Iceberg table")

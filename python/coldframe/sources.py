@@ -54,7 +54,9 @@ def scheme_of(path: str) -> str | None:
 _FILESYSTEM = "filesystem"
 
 
-def through(storage_options: Mapping[str, Any] | None, filesystem: Any | None) -> Mapping[str, Any] | None:
+def with_filesystem(
+    storage_options: Mapping[str, Any] | None, filesystem: Any | None
+) -> Mapping[str, Any] | None:
     """Storage options that select a file system of fsspec or pyarrow, if one is given."""
     if filesystem is None:
         return storage_options
@@ -100,7 +102,7 @@ def is_remote(source: object) -> bool:
     return isinstance(source, str) and scheme_of(source) not in (None, "file")
 
 
-def is_on_this_machine(path: str, storage_options: Mapping[str, Any] | None) -> bool:
+def is_local_path(path: str, storage_options: Mapping[str, Any] | None) -> bool:
     """Whether a path belongs to the operating system and not to a given file system."""
     return _filesystem_of(storage_options) is None and _coldframe.local_path(path) is not None
 

@@ -23,7 +23,7 @@ from coldframe.logs import step
 from coldframe.opening import open
 from coldframe.partitions import write_partitioned
 from coldframe.scanning import Dataset
-from coldframe.sources import Source, open_store, through
+from coldframe.sources import Source, open_store, with_filesystem
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -69,7 +69,7 @@ def write(
     warning. Data that the file could not return unchanged raises SchemaError or UnsupportedError. Exceptions
     of the data's source are passed on unchanged.
     """
-    storage_options = through(storage_options, filesystem)
+    storage_options = with_filesystem(storage_options, filesystem)
     if not isinstance(dest, (str, bytes, os.PathLike)):
         if not callable(getattr(dest, "write", None)):
             actual = type(dest).__name__
@@ -84,7 +84,7 @@ def write(
         return write_file(
             data, dest, format=format, storage_options=storage_options, progress=progress, options=options
         )
-    with _raising_its_own(data) as stream:
+    with _source_errors(data) as stream:
         store = open_store(os.fsdecode(dest), storage_options)
         return _write_partitioned(stream, store, format, partitioning, progress, options)
 
@@ -133,7 +133,7 @@ def write_file(
     progress: Callable[[int], None] | None = None,
 ) -> dict[str, Any]:
     """Writes one file for `write`."""
-    with _raising_its_own(data) as stream:
+    with _source_errors(data) as stream:
         target = Source(dest, storage_options)
         with step(_log, logging.INFO, "writing %s, format %s", target, format) as notes:
             report = _coldframe.write(
@@ -149,7 +149,7 @@ def write_file(
 
 
 @contextlib.contextmanager
-def _raising_its_own(data: Any) -> Iterator[Any]:
+def _source_errors(data: Any) -> Iterator[Any]:
     """The data as an object with `__arrow_c_stream__`. Exceptions of its source are passed on unchanged."""
     failures: list[Exception] = []
     stream = _stream(data, failures)
@@ -213,7 +213,7 @@ def detect(
     source: object, *, storage_options: Mapping[str, Any] | None = None, filesystem: Any = None
 ) -> str | None:
     """The format's name, detected from the bytes; None if it is not one of ours."""
-    opened = Source(source, through(storage_options, filesystem))
+    opened = Source(source, with_filesystem(storage_options, filesystem))
     return _coldframe.detect(opened.handle(), opened.core_options(), opened.known)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from coldframe import writing
 from coldframe._coldframe import formats
 from coldframe.cli import output
-from coldframe.sources import is_on_this_machine
+from coldframe.sources import is_local_path
 
 __all__ = ["add_tables_option", "declared_options"]
 
@@ -35,7 +35,7 @@ def declared_options(
     source: str, tables: str | None, given: Mapping[str, Any], storage_options: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """The options of the entry for a source; empty if the command line has them."""
-    if any(name in given for name in _GIVEN) or not is_on_this_machine(source, storage_options):
+    if any(name in given for name in _GIVEN) or not is_local_path(source, storage_options):
         return {}
     path = tables if tables is not None else _nearest(source)
     if path is None or (tables is None and not _needs_schema(source, given)):

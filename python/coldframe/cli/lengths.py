@@ -32,10 +32,10 @@ def print_lengths(lengths: dict[str, Any], name: str) -> None:
     )
     for measure, label in _MEASURES.items():
         bars = lengths[measure]["histogram"]
-        most = max((bar["count"] for bar in bars), default=0)
+        highest = max((bar["count"] for bar in bars), default=0)
         print(f"\n{label}:")
         for bar in bars:
-            width = -(-bar["count"] * _BAR // most)
+            width = -(-bar["count"] * _BAR // highest)
             between = str(bar["from"]) if bar["from"] == bar["to"] else f"{bar['from']}..{bar['to']}"
             print(f"{between:>24} {bar['count']:>12} {'#' * width}")
     print(f"\nbiggest row: {output.cell_text(lengths['biggest_row'])}")

@@ -27,7 +27,7 @@ from coldframe.errors import ColdframeError, CorruptFileError
 from coldframe.file import File
 from coldframe.opening import open
 from coldframe.scanning import Dataset
-from coldframe.sources import is_on_this_machine
+from coldframe.sources import is_local_path
 
 __all__ = ["add_parsers"]
 
@@ -136,7 +136,7 @@ def _recovered(args: argparse.Namespace, source: str, error: CorruptFileError) -
 
 def _beside(source: str, storage_options: Any) -> Iterator[str]:
     """The files in the same folder, by name."""
-    if not is_on_this_machine(source, storage_options):
+    if not is_local_path(source, storage_options):
         return
     folder, own = os.path.split(source)
     for name in sorted(os.listdir(folder or ".")):

@@ -31,7 +31,7 @@ from coldframe.hive.write_ids import OPTION
 from coldframe.literals import OnError
 from coldframe.notebook import summary_html
 from coldframe.scanning import Dataset, DefinedDataset
-from coldframe.sources import through
+from coldframe.sources import with_filesystem
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -76,7 +76,7 @@ def hive_table(
         definition = metastore.definition(selected.database, selected.table)
     if (reason := definition.left_out) is not None:
         raise unsupported(f"{definition.full_name}: {reason}")
-    reading = Reading(through(storage_options, filesystem), verify_checksums, keys, options)
+    reading = Reading(with_filesystem(storage_options, filesystem), verify_checksums, keys, options)
     return HiveDataset(selected.uris, definition, Locations(location or {}), reading, filter)
 
 

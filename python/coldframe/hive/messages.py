@@ -302,7 +302,7 @@ GET_TABLES = call(
     answer=many(0, "success", Table),
 )
 GET_PARTITION_NAMES = call(
-    "get_partition_names", *_TABLE, (3, TType.I16, "most", None), answer=texts(0, "success")
+    "get_partition_names", *_TABLE, (3, TType.I16, "max_parts", None), answer=texts(0, "success")
 )
 GET_PARTITIONS_REQ = call(
     "get_partitions_by_names_req",

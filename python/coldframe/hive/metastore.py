@@ -103,7 +103,9 @@ class Metastore:
 
     def partition_names(self, table: Definition | HiveTable) -> list[str]:
         """The names of a table's partitions, escaped: `dt=2014-01-01/region=asia%2Fpacific`."""
-        return self._texts(messages.GET_PARTITION_NAMES, database=table.database, table=table.name, most=-1)
+        return self._texts(
+            messages.GET_PARTITION_NAMES, database=table.database, table=table.name, max_parts=-1
+        )
 
     def partition_definitions(
         self, table: Definition, names: Sequence[str] | None = None

@@ -18,7 +18,7 @@ from typing import Any
 from coldframe._coldframe import Store
 from coldframe.errors import NotFoundError, unsupported
 from coldframe.logs import step
-from coldframe.sources import is_on_this_machine, open_store, scheme_of, shown
+from coldframe.sources import is_local_path, open_store, scheme_of, shown
 
 __all__ = [
     "FOLDER",
@@ -84,7 +84,7 @@ def metadata_file(place: str, storage_options: Mapping[str, Any] | None = None) 
         return place
     if scheme_of(place) in ("http", "https"):
         return None  # these have no directories
-    if is_on_this_machine(place, storage_options) and "://" not in place and not _has_folder(place):
+    if is_local_path(place, storage_options) and "://" not in place and not _has_folder(place):
         return None
     with step(_log, logging.DEBUG, "looking for Iceberg metadata in %s", place):
         return _metadata_in(place, open_store(place, storage_options))

@@ -162,5 +162,5 @@ def _parts(file: ReadyFile, rows: TableRows, split_bytes: int, *, opened: bool) 
         path = rows.reading.files.readable(planned.path)
         cut = (0, 0, planned.bytes)
         return [RawSplit(arguments.raw, path, cut, rows=planned.rows, known=(planned.bytes, None, None))]
-    most = max(split_bytes, 1)
-    return rows.ours([file]).splits(most) if opened else rows.ours([file], sized=True).plan(most)
+    size = max(split_bytes, 1)
+    return rows.ours([file]).splits(size) if opened else rows.ours([file], sized=True).plan(size)

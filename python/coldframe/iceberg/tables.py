@@ -14,7 +14,7 @@ from coldframe.errors import NotFoundError, unsupported
 from coldframe.filters import Filter
 from coldframe.iceberg.places import metadata_file
 from coldframe.logs import step
-from coldframe.sources import shown, through
+from coldframe.sources import shown, with_filesystem
 
 if TYPE_CHECKING:
     from coldframe.iceberg.dataset import IcebergDataset
@@ -61,7 +61,7 @@ def iceberg_table(
 
     if snapshot_id is not None and as_of is not None:
         raise ValueError("snapshot_id and as_of: give only one of them")
-    storage_options = through(storage_options, filesystem)
+    storage_options = with_filesystem(storage_options, filesystem)
     place = os.fsdecode(table)
     if catalog is not None:
         metadata = _in_catalog(catalog, place)

@@ -40,11 +40,11 @@ def session(
     from pyspark.sql import SparkSession
 
     extended = SparkSession.builder if builder is None else builder
-    extended = _also(extended, "spark.jars", jar()).config(CATALOG, CATALOG_CLASS)
-    return _also(extended, "spark.sql.extensions", EXTENSIONS) if hive_tables else extended
+    extended = _with_list_item(extended, "spark.jars", jar()).config(CATALOG, CATALOG_CLASS)
+    return _with_list_item(extended, "spark.sql.extensions", EXTENSIONS) if hive_tables else extended
 
 
-def _also(builder: SparkSession.Builder, setting: str, value: str) -> SparkSession.Builder:
+def _with_list_item(builder: SparkSession.Builder, setting: str, value: str) -> SparkSession.Builder:
     """The builder with `value` added to a setting that is a list with commas."""
     known = str(getattr(builder, "_options", {}).get(setting, ""))
     values = [each for each in known.split(",") if each]
