@@ -200,7 +200,7 @@ def plain_schema(schema: ArrowSchemaExportable, timestamp_unit: str) -> Any:
     """A pyarrow.Schema in Spark's types: nullable, without metadata."""
 
 def type_shape(found: ArrowSchemaExportable) -> str:
-    """A pyarrow.DataType as text, the same for structs that differ only in the order of fields."""
+    """A pyarrow.DataType as text, the same for structs whose fields differ in their order alone."""
 
 def parse_columns(text: str, *, partitions: bool = False) -> Any:
     """The columns of a list in Hive's syntax, `id bigint, tags array<string>`, as a pyarrow.Schema.
