@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
         ("head {}/t --option nope=1", "`coldframe options FORMAT`"),
         ("head {}/cut.orc", "`coldframe salvage FILE OUT.parquet` finds its stripes"),
         ("head {}/a.rc --schema 'id itn'", "SHOW CREATE TABLE"),
-        ("head {}/a.rc --schema 'id int, s string' --serde binary", "`--serde` says it"),
+        ("head {}/a.rc --schema 'id int, s string' --serde binary", "`--serde` sets it"),
         ("head {}/t --where 'id >'", "a condition in SQL"),
         ("head {}/t --key a=zz", "`--key NAME=HEX`"),
         ("stats --lengths {}/t/a.orc", "`coldframe sizes FILE`"),
