@@ -285,7 +285,7 @@ class OpenKeywords(OpenOptions, total=False):
 
 
 class ScanOptions(OpenOptions, total=False):
-    """What `scan` takes besides its own arguments: also what only `hive_table` and `iceberg_table` know."""
+    """What `scan` takes besides its own arguments, also those of `hive_table` and `iceberg_table` only."""
 
     filter: Filter | None
     location: Mapping[str, str] | None

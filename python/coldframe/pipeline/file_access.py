@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from coldframe._coldframe import NotFoundError, local_path
-from coldframe.sources import is_remote, one_scheme, open_store, scheme_of
+from coldframe.sources import canonical_scheme, is_remote, open_store, scheme_of
 from coldframe.store_file import RangedFile
 
 StorageOptions = Mapping[str, Any] | None
@@ -97,4 +97,4 @@ def canonical_root(root: str) -> str:
     scheme = scheme_of(root)
     if scheme is None:
         return root
-    return f"{one_scheme(scheme)}{root[len(scheme) :]}"
+    return f"{canonical_scheme(scheme)}{root[len(scheme) :]}"

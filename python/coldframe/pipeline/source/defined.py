@@ -21,7 +21,7 @@ from coldframe.hive.addresses import Selected
 from coldframe.hive.defined import READ, connect, definitions
 from coldframe.hive.definition import Definition, PartitionDefinition, in_hive
 from coldframe.hive.locations import Locations
-from coldframe.hive.metadata import claims_to_be_accurate, stated_rows
+from coldframe.hive.metadata import claims_to_be_accurate, row_counts
 from coldframe.hive.reader import DefinitionReader
 from coldframe.hive.tables import MetastoreRefusal, Refused
 from coldframe.hive.write_ids import WriteIds
@@ -210,7 +210,7 @@ class _Reader:
         self.matched.update(matching)
         if self.patterns and not matching:
             return False
-        if isinstance(definition, Refused) and (definition.name == "*" or not self.selected.is_one):
+        if isinstance(definition, Refused) and (definition.name == "*" or not self.selected.is_single):
             # The server refuses a whole database, or a table that may match the pattern.
             return self.selected.takes_database(definition.database)
         return self.selected.takes(definition.database, definition.name)
@@ -313,7 +313,7 @@ class _Reader:
                 where,
                 name,
                 format,
-                stated_rows(partition.parameters),
+                row_counts(partition.parameters),
                 claims_to_be_accurate(partition.parameters),
                 of_it,
                 directories,

@@ -72,7 +72,7 @@ class Readings:
         numbers = {}
         for format, number in self.of(storage, declared).items():
             reading = self.all[number]
-            if self.writes is not None and not self.writes.all_count and not reading.refusal:
+            if self.writes is not None and not self.writes.all_committed and not reading.refusal:
                 only = {OPTION: self.writes.text(self.table.full_name)}
                 number = self._number(replace(reading, options={**reading.options, **only}))
             numbers[format] = number

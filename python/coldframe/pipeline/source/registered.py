@@ -21,7 +21,7 @@ from coldframe.hive.metadata import (
     declared_format,
     location_of_files,
     partitions_are_registered,
-    stated_rows,
+    row_counts,
 )
 from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
 from coldframe.pipeline.source.defined import DefinedSource
@@ -104,7 +104,7 @@ def registered_of(source: DefinedSource, findings: Mapping[str, Sequence[Finding
         registered.report.tables += 1
         definition = table.definition
         if definition.has_partitions:
-            rows = stated_rows(definition.parameters)
+            rows = row_counts(definition.parameters)
             is_accurate = claims_to_be_accurate(definition.parameters)
             where = table.location or ""
             whole = Place(table.place, table.name, "", rows, is_accurate, definition.format, where)
@@ -185,7 +185,7 @@ class _Collector:
     def _add(self, table: HiveTable, path: str) -> None:
         name, parameters = f"{table.database}.{table.name}", table.parameters
         kind = declared_format(table.input_format, parameters)
-        place = Place(path, name, "", stated_rows(parameters), claims_to_be_accurate(parameters), kind)
+        place = Place(path, name, "", row_counts(parameters), claims_to_be_accurate(parameters), kind)
         self.registered.report.tables += 1
         if not _has_partitions(table):
             self.registered.places.append(place)
@@ -211,7 +211,7 @@ class _Collector:
                 f"{key}={value}" for key, value in zip(table.keys, partition.values, strict=False)
             )
             kind = declared_format(partition.input_format, table.parameters)
-            rows, is_accurate = stated_rows(partition.parameters), claims_to_be_accurate(partition.parameters)
+            rows, is_accurate = row_counts(partition.parameters), claims_to_be_accurate(partition.parameters)
             self.registered.places.append(Place(path, whole.table, name, rows, is_accurate, kind))
         if others:
             self.registered.scattered.add(whole.table)
