@@ -12,12 +12,12 @@
 //! | [`chosen`] | some rows of a batch |
 //! | [`views`] | the same values as views |
 //! | [`blocks`] | views of values that lie anywhere in blocks |
-//! | [`words`] | a dictionary's entries, and values made from them |
+//! | [`mod@dictionary`] | a dictionary's entries, and values made from them |
 
 pub mod blocks;
 pub mod chosen;
+pub mod dictionary;
 pub mod views;
-pub mod words;
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, Scala
 use coldframe_encoding::{Error, Result};
 
 use crate::arrow_error;
-pub use words::Words;
+pub use dictionary::TextDictionary;
 
 /// Maximum bytes reserved for values that are not decoded yet.
 const MAX_AHEAD: usize = 16 << 20;
@@ -191,8 +191,8 @@ fn text_array(offsets: OffsetBuffer<i32>, data: Vec<u8>, nulls: Option<NullBuffe
 /// Text whose values the caller, inside this module, has found to be UTF-8 and inside `data`.
 fn checked_text(offsets: OffsetBuffer<i32>, data: Buffer, nulls: Option<NullBuffer>) -> Result<StringArray> {
     if let Some(nulls) = nulls.as_ref().filter(|n| n.len() + 1 != offsets.len()) {
-        let (expected, found) = (offsets.len() - 1, nulls.len());
-        return Err(Error::corrupt(format!("expected nulls of {expected} values, found those of {found}")));
+        let (expected, actual) = (offsets.len() - 1, nulls.len());
+        return Err(Error::corrupt(format!("expected nulls of {expected} values, found those of {actual}")));
     }
     // SAFETY: `OffsetBuffer` is not empty, not negative and does not fall; the nulls are of as many values, as compared above;
     // `text_array`, `Gathered::text` and `chosen` call this only with offsets whose last is not behind the end of `data` and whose
@@ -239,7 +239,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_value_that_is_not_text_costs_only_itself() {
+    fn a_value_that_is_not_utf8_costs_only_itself() {
         let data = b"ab\xe9cd\xc3\xa4".to_vec();
         let nulls = Some(NullBuffer::from(vec![true, true, false, true, true]));
         let (text, malformed) = readable_text(&[2, 1, 0, 2, 2], data.clone().into(), nulls, true).unwrap();
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_not_text_is_an_error() {
+    fn a_value_that_is_not_utf8_is_an_error() {
         let e = strings(vec![0, 1, 3], vec![b'a', 0xc3, b'b'], None, true).unwrap_err();
         assert_eq!(e.reason(), "expected UTF-8, found other bytes in value 1");
         assert!(strings(vec![0, 1, 3], vec![b'a', 0xc3, b'b'], None, false).is_ok());
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_must_be_those_of_the_bytes() {
+    fn lengths_must_add_up_to_the_bytes() {
         assert!(binary_of_lengths(&[1, 2], vec![0u8; 4].into(), None).is_err());
         assert!(binary_of_lengths(&[u32::MAX, 1], Buffer::default(), None).is_err());
         assert!(binary_of_lengths(&[1, 2], vec![0u8; 3].into(), Some(NullBuffer::new_null(3))).is_err());
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_offset_buffer_is_refused() {
+    fn invalid_offsets_are_refused() {
         assert!(offsets(vec![]).is_err());
         assert!(offsets(vec![-1, 0]).is_err());
         assert!(offsets(vec![0, 5, 4]).is_err());
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_made_once_and_not_for_more_than_is_likely() {
+    fn reserved_memory_is_enough_and_bounded() {
         let mut data = Vec::new();
         reserve(&mut data, 1000, 10, 100);
         assert!((10_000..12_000).contains(&data.capacity()), "{}", data.capacity());
@@ -319,13 +319,13 @@ mod tests {
                 let arrow = known.then(|| OffsetBuffer::new(ends.clone().into())).and_then(|o| {
                     StringArray::try_new(o, data.clone().into(), nulls.clone()).ok()
                 });
-                let found = strings(ends, data.clone(), nulls, true).ok();
-                if let Some(found) = &found {
-                    found.to_data().validate_full().unwrap();
+                let array = strings(ends, data.clone(), nulls, true).ok();
+                if let Some(array) = &array {
+                    array.to_data().validate_full().unwrap();
                 }
                 // Arrow also refuses invalid UTF-8 outside of the values.
-                match (&arrow, &found) {
-                    (Some(arrow), found) => prop_assert_eq!(found.as_deref(), Some(arrow as &dyn Array)),
+                match (&arrow, &array) {
+                    (Some(arrow), array) => prop_assert_eq!(array.as_deref(), Some(arrow as &dyn Array)),
                     (None, Some(_)) => prop_assert!(std::str::from_utf8(&data).is_err()),
                     (None, None) => {}
                 }

@@ -109,7 +109,7 @@ impl From<Damage> for Fault {
 }
 
 /// Maximum number of individual records. A file can be damaged every few bytes, and a record takes hundreds.
-const MOST: usize = 1 << 14;
+const MAX_RECORDS: usize = 1 << 14;
 
 /// The records of a log.
 #[derive(Debug, Default)]
@@ -121,7 +121,7 @@ struct Records {
 
 impl Records {
     fn push(&mut self, damage: Damage) {
-        if self.each.len() < MOST {
+        if self.each.len() < MAX_RECORDS {
             self.each.push(damage);
             return;
         }
@@ -269,19 +269,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn very_many_places_are_told_together() {
+    fn records_beyond_the_maximum_are_merged() {
         let log = DamageLog::default();
-        let count = MOST as u64 + 3;
+        let count = MAX_RECORDS as u64 + 3;
         for at in 0..count {
             let (structure, reason) = (format!("page {at}"), "expected 1, found 2".to_owned());
             log.push(Damage { bytes: at * 10..at * 10 + 5, rows_lost: Some(2), structure, reason });
         }
         let records = log.records();
-        assert_eq!((records.len(), log.len()), (MOST + 1, MOST + 1));
-        assert!(records.iter().take(MOST).all(|one| one.rows_lost == Some(2)));
+        assert_eq!((records.len(), log.len()), (MAX_RECORDS + 1, MAX_RECORDS + 1));
+        assert!(records.iter().take(MAX_RECORDS).all(|damage| damage.rows_lost == Some(2)));
         let last = records.last().cloned();
         let Some(Damage { bytes, rows_lost, structure, reason }) = last else { return };
-        assert_eq!((bytes, rows_lost), (MOST as u64 * 10..(count - 1) * 10 + 5, Some(6)));
+        assert_eq!((bytes, rows_lost), (MAX_RECORDS as u64 * 10..(count - 1) * 10 + 5, Some(6)));
         assert_eq!(structure, "further places");
         assert!(reason.starts_with("3 of them") && reason.contains("page 16384"), "{reason}");
     }

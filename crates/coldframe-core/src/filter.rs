@@ -51,17 +51,17 @@ mod tests {
     #[test]
     fn few_rows_do_not_keep_the_blocks_of_all() {
         let rows = 1000;
-        let words: Vec<String> = (0..rows).map(|i| format!("a long value with the number {i}")).collect();
-        let text: ArrayRef = Arc::new(StringViewArray::from(&StringArray::from(words)));
+        let values: Vec<String> = (0..rows).map(|i| format!("a long value with the number {i}")).collect();
+        let text: ArrayRef = Arc::new(StringViewArray::from(&StringArray::from(values)));
         let item = Arc::new(Field::new_list_field(DataType::Utf8View, true));
         let lists = ListArray::new(item, OffsetBuffer::from_lengths(vec![1; rows]), text.clone(), None);
         let batch =
             RecordBatch::try_from_iter([("text", text), ("lists", Arc::new(lists) as ArrayRef)]).unwrap();
         let passes: BooleanBuffer = (0..rows).map(|i| i % 100 == 0).collect();
-        let found = keep_rows(&batch, passes.clone()).unwrap();
-        assert_eq!(found, filter_record_batch(&batch, &BooleanArray::new(passes, None)).unwrap());
+        let kept = keep_rows(&batch, passes.clone()).unwrap();
+        assert_eq!(kept, filter_record_batch(&batch, &BooleanArray::new(passes, None)).unwrap());
         let held = |text: &StringViewArray| text.data_buffers().iter().map(|b| b.len()).sum::<usize>();
-        let lists: &ListArray = found.column(1).as_list();
-        assert!(held(found.column(0).as_string_view()) < 400 && held(lists.values().as_string_view()) < 400);
+        let lists: &ListArray = kept.column(1).as_list();
+        assert!(held(kept.column(0).as_string_view()) < 400 && held(lists.values().as_string_view()) < 400);
     }
 }

@@ -19,8 +19,8 @@ use coldframe_encoding::{Error, Result};
 
 use crate::options::OptionSpec;
 use crate::{
-    Content, Damage, DamageLog, Extremes, Node, Notice, Predicate, Proof, ReadAt, Scan, Source, StatedColumn,
-    Value,
+    ColumnSummary, Content, Damage, DamageLog, Extremes, Node, Notice, Predicate, Proof, ReadAt, Scan,
+    Source, Value,
 };
 
 mod options;
@@ -295,14 +295,14 @@ pub trait TableFile: Send + Sync + Debug {
 
     /// What the file states about the columns of a split, to compare decoded values with: a list of columns as in
     /// [`Self::statistics`] for each unit of the split, or one list for all units. `Null` if it states nothing.
-    fn stated(&self, split: &Split) -> Result<Value> {
+    fn split_statistics(&self, split: &Split) -> Result<Value> {
         let _ = split;
         Ok(Value::Null)
     }
 
     /// The same for top-level columns, as far as it is certain: for each unit of the split, or once for all units.
     /// Empty if the file states nothing.
-    fn stated_columns(&self, split: &Split) -> Result<Vec<Vec<StatedColumn>>> {
+    fn column_summaries(&self, split: &Split) -> Result<Vec<Vec<ColumnSummary>>> {
         let _ = split;
         Ok(Vec::new())
     }

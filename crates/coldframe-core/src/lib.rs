@@ -79,7 +79,7 @@ pub use proof::{Checksums, Proof};
 pub use request::Scan;
 pub use scan::{ScanReader, UnitPlace, Work};
 pub use scout::{Divided, Scouting};
-pub use statistics::{StatedColumn, StatedEnd};
+pub use statistics::{Bound, ColumnSummary};
 pub use value::Value;
 
 /// Converts an Arrow error to ours. Only data that violates Arrow's own rules causes one.

@@ -51,7 +51,7 @@ use std::collections::BTreeMap;
 use coldframe_encoding::{Error, ErrorKind, Result};
 
 pub use self::field::{Bytes, Field, Strings, Time, TimestampUnit};
-pub use self::kind::{Kind, Word};
+pub use self::kind::{Choice, Kind};
 pub use self::text::size;
 use crate::Value;
 
@@ -127,13 +127,13 @@ pub fn value_of<T: Field>(
 ) -> Result<T> {
     let Some(spec) = specs.iter().find(|spec| spec.name == name) else { return Ok(default) };
     let names = std::iter::once(&spec.name).chain(spec.aliases);
-    let mut found = names.filter_map(|name| given.get_key_value(*name)).filter(|(_, v)| **v != Value::Null);
-    match (found.next(), found.next()) {
+    let mut values = names.filter_map(|name| given.get_key_value(*name)).filter(|(_, v)| **v != Value::Null);
+    match (values.next(), values.next()) {
         (None, _) => Ok(default),
         (Some((_, value)), None) => spec.read(value),
-        (Some((one, _)), Some((other, _))) => {
-            Err(Error::invalid(format!("options `{one}` and `{other}` are the same: expected one of them")))
-        }
+        (Some((first, _)), Some((second, _))) => Err(Error::invalid(format!(
+            "options `{first}` and `{second}` are the same: expected one of them"
+        ))),
     }
 }
 
@@ -151,8 +151,8 @@ fn check_names(format: &str, given: &BTreeMap<String, Value>, known: &[OptionSpe
 
 /// An option with a value that it cannot have.
 #[cold]
-pub fn unexpected(name: &str, expected: &str, found: impl std::fmt::Display) -> Error {
-    Error::invalid(format!("option `{name}`: expected {expected}, found {found}"))
+pub fn unexpected(name: &str, expected: &str, actual: impl std::fmt::Display) -> Error {
+    Error::invalid(format!("option `{name}`: expected {expected}, found {actual}"))
 }
 
 /// A value as errors print it.

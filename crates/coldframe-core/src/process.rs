@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_for_a_process() {
+    fn each_process_has_its_own_value() {
         let slot = PerProcess::new();
         let first = slot.get(|| Ok(1)).unwrap();
         assert!(Arc::ptr_eq(&first, &slot.get(|| Ok(2)).unwrap()));

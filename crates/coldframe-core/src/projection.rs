@@ -78,10 +78,10 @@ impl Projection {
 
     /// The output columns of a decoded batch.
     pub fn project(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let stands =
+        let is_at =
             |i: usize, f: &Field| batch.schema_ref().fields().get(i).is_some_and(|g| g.name() == f.name());
         // Usually the columns are already in order; searching each by name is slow for wide tables.
-        let moved = self.output.fields().iter().enumerate().any(|(i, f)| !stands(i, f));
+        let moved = self.output.fields().iter().enumerate().any(|(i, f)| !is_at(i, f));
         let known = Names::new(batch.schema_ref(), moved);
         let columns = self
             .output
@@ -89,7 +89,7 @@ impl Projection {
             .iter()
             .enumerate()
             .map(|(i, f)| {
-                let at = if stands(i, f) { Some(i) } else { known.first(f.name()) };
+                let at = if is_at(i, f) { Some(i) } else { known.first(f.name()) };
                 let array = at.and_then(|at| batch.columns().get(at)).ok_or_else(|| {
                     Error::schema(format!("a decoded batch lacks the column `{}`", f.name()))
                 })?;
@@ -312,9 +312,11 @@ fn leaves(path: &str, own: &DataType, wanted: &DataType, paths: &mut Vec<String>
         (DataType::Struct(own), DataType::Struct(wanted)) if !wanted.is_empty() => {
             let mut lacks = wanted.len() < own.len();
             for field in wanted {
-                let found = own.iter().find(|one| one.name() == field.name() && !one.name().contains('.'))?;
+                let own_field = own
+                    .iter()
+                    .find(|own_field| own_field.name() == field.name() && !own_field.name().contains('.'))?;
                 let below = format!("{path}.{}", field.name());
-                lacks |= leaves(&below, found.data_type(), field.data_type(), paths)?;
+                lacks |= leaves(&below, own_field.data_type(), field.data_type(), paths)?;
             }
             Some(lacks)
         }
@@ -391,9 +393,9 @@ mod tests {
         let names = |p: &Projection| {
             (p.decode.fields().len(), p.output.fields().iter().map(|f| f.to_string()).collect::<Vec<_>>())
         };
-        let one = Projection::resolve(&batch.schema(), Some(&["s.a".into()]), &["id"]).unwrap();
-        assert_eq!(names(&one).0, 2);
-        let out = one.project(&batch).unwrap();
+        let pruned = Projection::resolve(&batch.schema(), Some(&["s.a".into()]), &["id"]).unwrap();
+        assert_eq!(names(&pruned).0, 2);
+        let out = pruned.project(&batch).unwrap();
         assert_eq!(out.num_columns(), 1);
         assert_eq!(out.column(0).as_struct().num_columns(), 1);
         let own = Projection::resolve(&batch.schema(), Some(&["s.b".into(), "id".into()]), &[]).unwrap();
@@ -405,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_lead_to_the_fields_that_are_wanted() {
+    fn paths_name_the_wanted_fields() {
         let fields = |names: &[&str]| -> Fields {
             names.iter().map(|name| Field::new(*name, DataType::Int32, true)).collect()
         };

@@ -31,7 +31,7 @@ impl Checksums {
         }
     }
 
-    fn words(self) -> &'static str {
+    fn text(self) -> &'static str {
         match self {
             Self::None => "no checksums are stored, so a change that still decodes goes unnoticed",
             Self::Some => {
@@ -54,9 +54,9 @@ pub struct Proof {
 
 impl Proof {
     /// What was checked, for display.
-    pub fn words(&self) -> String {
-        let besides = self.besides.iter().flat_map(|one| [", ", one]).collect::<String>();
-        format!("decoding of every value{besides}; {}", self.checksums.words())
+    pub fn text(&self) -> String {
+        let besides = self.besides.iter().flat_map(|check| [", ", check]).collect::<String>();
+        format!("decoding of every value{besides}; {}", self.checksums.text())
     }
 }
 
@@ -65,10 +65,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_say_whether_there_are_checksums() {
+    fn the_text_describes_the_checksums() {
         let proof = Proof { checksums: Checksums::None, besides: &["counts of rows", "ends of streams"] };
-        let words = proof.words();
-        assert!(words.starts_with("decoding of every value, counts of rows, ends of streams; no checksums"));
+        let text = proof.text();
+        assert!(text.starts_with("decoding of every value, counts of rows, ends of streams; no checksums"));
         assert_eq!(Checksums::None.if_compared(false), Checksums::None);
         assert_eq!(Checksums::All.if_compared(false), Checksums::Ignored);
     }

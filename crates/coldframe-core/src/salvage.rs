@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn null_costs_rows_only_where_a_column_cannot_be_null() {
+    fn null_costs_rows_only_for_columns_that_are_not_nullable() {
         let damage = DamageLog::default();
         let mut salvage = Salvage::new(OnError::Null, [true, false], damage.clone());
         salvage.lose(0, loss(2..5));
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_read_in_fewer_rows() {
+    fn a_batch_that_is_too_long_is_read_in_fewer_rows() {
         let bytes = |rows: usize| rows as u64 * (40 << 20);
         let read = fitting(100, |rows| check_batch("values", rows, bytes(rows)).map(|()| rows));
         assert_eq!(read.unwrap(), (3, 3));

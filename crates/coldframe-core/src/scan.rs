@@ -312,7 +312,7 @@ pub fn verify(file: &dyn TableFile, mut tick: impl FnMut(u64) -> Result<()>) -> 
         damage.push(Damage::from_error(&e, split.range.clone(), rows));
     };
     let splits = match file.splits(u64::MAX) {
-        Err(e) if is_told(&e) => {
+        Err(e) if is_reported(&e) => {
             damage.push(Damage::from_error(&e, 0..0, file.row_count()));
             Vec::new()
         }
@@ -320,7 +320,7 @@ pub fn verify(file: &dyn TableFile, mut tick: impl FnMut(u64) -> Result<()>) -> 
     };
     for split in splits {
         let mut reader = match ScanReader::try_new(file, &scan, &split, damage.clone()) {
-            Err(e) if is_told(&e) => {
+            Err(e) if is_reported(&e) => {
                 lost(e, &split, split.rows);
                 continue;
             }
@@ -330,7 +330,7 @@ pub fn verify(file: &dyn TableFile, mut tick: impl FnMut(u64) -> Result<()>) -> 
             match reader.next_batch() {
                 Ok(Some(batch)) => report.rows += batch.num_rows() as u64,
                 Ok(None) => break,
-                Err(e) if is_told(&e) => {
+                Err(e) if is_reported(&e) => {
                     lost(e, &split, None);
                     break;
                 }
@@ -349,6 +349,6 @@ pub fn verify(file: &dyn TableFile, mut tick: impl FnMut(u64) -> Result<()>) -> 
 
 /// Whether [`verify`] should report an error. A value that does not fit the requested types may be damage or may be
 /// correct.
-fn is_told(e: &Error) -> bool {
+fn is_reported(e: &Error) -> bool {
     e.is_damage() || matches!(e.kind(), ErrorKind::Schema(_))
 }

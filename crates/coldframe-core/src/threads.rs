@@ -15,12 +15,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// More are of no use to one scan.
-pub const MOST: usize = 256;
+pub const MAX: usize = 256;
 
 /// As many threads as the machine has processors.
 pub fn all() -> usize {
     static ALL: OnceLock<usize> = OnceLock::new();
-    *ALL.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from).min(MOST))
+    *ALL.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from).min(MAX))
 }
 
 /// Threads of this process that share columns.
@@ -58,7 +58,7 @@ pub fn share<T: Send>(
     let this = Working::start();
     let most_helpers = items.len().saturating_sub(1);
     let helpers: Vec<Working> =
-        std::iter::from_fn(|| Working::start_below(threads.min(MOST))).take(most_helpers).collect();
+        std::iter::from_fn(|| Working::start_below(threads.min(MAX))).take(most_helpers).collect();
     if helpers.is_empty() {
         items.for_each(work);
         return;
@@ -87,7 +87,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn all_is_done_once_and_helpers_leave() {
+    fn each_item_is_processed_once() {
         // Other tests may share work at the same time: only what this one adds is known.
         for threads in [0, 1, 64] {
             let done = Mutex::new(Vec::new());

@@ -72,8 +72,8 @@ pub fn unify<'a>(
             Error::schema(format!("{of}{path}: {why}"))
         })?;
         for (name, field) in names_in(schema, &places).into_iter().zip(schema.fields()) {
-            let found = places.get(&name).and_then(|place| columns.get_mut(*place));
-            if let Some(known) = found {
+            let merged = places.get(&name).and_then(|place| columns.get_mut(*place));
+            if let Some(known) = merged {
                 known.add(field, path).map_err(|why| Error::schema(format!("{of}{why}")))?;
             } else {
                 places.insert(name, columns.len());
@@ -94,16 +94,16 @@ impl<'a> MergedColumn<'a> {
     fn add(&mut self, other: &Field, path: &'a str) -> Result<(), String> {
         self.count += 1;
         let nullable = self.field.is_nullable() || other.is_nullable();
-        let (one, another) = (self.field.data_type(), other.data_type());
-        let wide = wider(one, another).map_err(|why| {
+        let (own, added) = (self.field.data_type(), other.data_type());
+        let wide = wider(own, added).map_err(|why| {
             let (name, path_of) = (self.field.name(), self.path);
             format!(
                 "column {name} is {} in {path_of} and {} in {path}: {why}",
-                name::name(one),
-                name::name(another)
+                name::name(own),
+                name::name(added)
             )
         })?;
-        if wide != *one {
+        if wide != *own {
             self.path = path;
         }
         self.field = self.field.clone().with_data_type(wide).with_nullable(nullable);
@@ -132,7 +132,7 @@ fn names_in(schema: &Schema, known: &HashMap<String, usize>) -> Vec<String> {
         alike.entry(name.to_lowercase()).or_default().push(name);
     }
     let of = |name: &String| match alike.get(&name.to_lowercase()).map(Vec::as_slice) {
-        Some([one]) if !own.contains(*one) => (*one).clone(),
+        Some([name]) if !own.contains(*name) => (*name).clone(),
         _ => name.clone(),
     };
     schema.fields().iter().map(|field| of(field.name())).collect()
@@ -151,18 +151,18 @@ mod tests {
     }
 
     #[test]
-    fn columns_go_by_name_in_any_case_where_that_is_unambiguous() {
+    fn columns_are_matched_by_name_in_any_unambiguous_case() {
         let first = schema(&[("id", DataType::Int32, false), ("name", DataType::Utf8, true)]);
         let second = schema(&[("Name", DataType::Utf8, true), ("id", DataType::Int64, false)]);
         let third = schema(&[("name", DataType::Utf8, true), ("NAME", DataType::Date32, false)]);
-        let found = unify([("a", &first), ("b", &second), ("c", &third), ("d", &first)], None).unwrap();
+        let merged = unify([("a", &first), ("b", &second), ("c", &third), ("d", &first)], None).unwrap();
         let want =
             [("id", DataType::Int64, true), ("name", DataType::Utf8, true), ("NAME", DataType::Date32, true)];
-        assert_eq!(found, schema(&want));
+        assert_eq!(merged, schema(&want));
     }
 
     #[test]
-    fn a_conflict_names_the_file_that_made_the_type() {
+    fn a_conflict_names_the_file_that_set_the_type() {
         let of = |kind: &DataType| schema(&[("v", kind.clone(), true)]);
         let (byte, long, text) = (of(&DataType::Int8), of(&DataType::Int64), of(&DataType::Utf8));
         let all = [("a", &byte), ("b", &long), ("c", &byte), ("d", &text)];
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_ones_metadata_stays() {
+    fn the_metadata_of_the_first_schema_stays() {
         let metadata = HashMap::from([("k".to_owned(), "v".to_owned())]);
         let first = schema(&[("v", DataType::Int8, true)]).with_metadata(metadata.clone());
         let second = schema(&[("v", DataType::Int16, true)]);

@@ -57,9 +57,9 @@ impl Failed {
 
 /// An error unless `batch` has `expected` columns.
 pub fn check_column_count(batch: &RecordBatch, expected: usize) -> Result<()> {
-    let found = batch.num_columns();
-    if found == expected {
+    let actual = batch.num_columns();
+    if actual == expected {
         return Ok(());
     }
-    Err(Error::schema(format!("expected batches of {expected} columns, found {found}")))
+    Err(Error::schema(format!("expected batches of {expected} columns, found {actual}")))
 }

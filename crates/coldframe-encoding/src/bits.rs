@@ -75,9 +75,9 @@ pub fn unpack<T: Unsigned>(order: BitOrder, width: u32, src: &[u8], values: &mut
     }
     let needed = packed_len(values.len(), width);
     if src.len() < needed {
-        let (n, found) = (values.len(), src.len());
+        let (n, len) = (values.len(), src.len());
         return Err(Error::corrupt(format!(
-            "expected {needed} bytes for {n} values of {width} bits, found {found}"
+            "expected {needed} bytes for {n} values of {width} bits, found {len}"
         )));
     }
     match order {
@@ -230,11 +230,11 @@ mod tests {
             BitOrder::Msb => u64::from(src[at / 8] >> (7 - at % 8) & 1),
         };
         let width = width as usize;
-        let one = |i: usize| match order {
+        let value = |i: usize| match order {
             BitOrder::Lsb => (0..width).fold(0, |v, b| v | bit(i * width + b) << b),
             BitOrder::Msb => (0..width).fold(0, |v, b| v << 1 | bit(i * width + b)),
         };
-        (0..count).map(one).collect()
+        (0..count).map(value).collect()
     }
 
     #[test]
@@ -280,7 +280,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
         #[test]
-        fn kernels_agree_with_one_bit_at_a_time(src in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn kernels_agree_with_the_bitwise_decoder(src in proptest::collection::vec(any::<u8>(), 0..300)) {
             check::<u8>(&src);
             check::<u16>(&src);
             check::<u32>(&src);

@@ -168,20 +168,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_day_of_the_common_years_goes_there_and_back() {
+    fn every_day_of_the_common_years_round_trips() {
         let mut civil = Civil::new(0, 1, 1);
         for days in civil.days()..=Civil::new(9999, 12, 31).days() {
-            let found = Civil::from_days(days);
-            assert_eq!(found.days(), days);
+            let date = Civil::from_days(days);
+            assert_eq!(date.days(), days);
             let narrow = |n: i64| u32::try_from(n).unwrap();
             assert_eq!(
-                days_of_common_year(narrow(found.year), narrow(found.month), narrow(found.day))
-                    .map(i64::from),
+                days_of_common_year(narrow(date.year), narrow(date.month), narrow(date.day)).map(i64::from),
                 Some(days),
-                "{found:?}"
+                "{date:?}"
             );
-            assert!(found.exists() && (days == -719_528 || found > civil));
-            civil = found;
+            assert!(date.exists() && (days == -719_528 || date > civil));
+            civil = date;
         }
         assert_eq!(Civil::new(1970, 1, 1).days(), 0);
         assert_eq!(Civil::from_days(-719_529), Civil::new(-1, 12, 31));
@@ -226,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hybrid_calendar_goes_there_and_back() {
+    fn the_hybrid_calendar_round_trips() {
         let unlike = (-1_500_000..200_000).filter(|d| hybrid_to_proleptic(*d) != hybrid_to_proleptic(*d + 1));
         for day in unlike.step_by(97) {
             let proleptic = hybrid_to_proleptic(day);

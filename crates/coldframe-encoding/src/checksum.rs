@@ -39,11 +39,11 @@ pub fn check_xxh3_low(stored: u32, bytes: &[u8]) -> Result<()> {
     check("XXH3", stored, u32::from_le_bytes([a, b, c, d]))
 }
 
-fn check(algorithm: &'static str, expected: u32, found: u32) -> Result<()> {
-    if expected == found {
+fn check(algorithm: &'static str, expected: u32, computed: u32) -> Result<()> {
+    if expected == computed {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Checksum { algorithm, expected, found }))
+    Err(Error::new(ErrorKind::Checksum { algorithm, expected, found: computed }))
 }
 
 #[cfg(test)]

@@ -121,18 +121,18 @@ impl Algorithm {
     }
 
     /// The output size that the compressed bytes state, if they do: only a hint.
-    fn stated_size(self, src: &[u8]) -> Option<usize> {
+    fn content_size(self, src: &[u8]) -> Option<usize> {
         match self {
             Self::None => Some(src.len()),
-            Self::Snappy => blocks::snappy_stated_size(src),
+            Self::Snappy => blocks::snappy_content_size(src),
             Self::Gzip => src.last_chunk().and_then(|n| usize::try_from(u32::from_le_bytes(*n)).ok()),
-            Self::Zstd => streams::zstd_stated_size(src),
+            Self::Zstd => streams::zstd_content_size(src),
             _ => None,
         }
     }
 
     #[cold]
-    fn found_more(self, most: usize) -> Error {
+    fn too_long(self, most: usize) -> Error {
         self.corrupt(format_args!("expected at most {most} bytes, found more"))
     }
 
@@ -153,8 +153,8 @@ impl FromStr for Algorithm {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        let found = Self::ALL.into_iter().find(|a| a.name().eq_ignore_ascii_case(name));
-        found.ok_or_else(|| {
+        let algorithm = Self::ALL.into_iter().find(|a| a.name().eq_ignore_ascii_case(name));
+        algorithm.ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
             Error::invalid(format!("expected a compression of {names}, found \"{name}\""))
         })
@@ -199,15 +199,15 @@ impl Decompressor {
     ) -> Result<()> {
         check_expansion(algorithm, src, expected)?;
         let first = expected.min(algorithm.justified(src.len()));
-        let found = self.append(algorithm, src, first, expected, out)?;
-        if found == Some(expected) {
+        let len = self.append(algorithm, src, first, expected, out)?;
+        if len == Some(expected) {
             return Ok(());
         }
-        if let Some(found) = found {
-            out.truncate(out.len().saturating_sub(found));
+        if let Some(len) = len {
+            out.truncate(out.len().saturating_sub(len));
         }
-        let found = found.map_or_else(|| "more".to_owned(), |n| n.to_string());
-        Err(algorithm.corrupt(format_args!("expected {expected} bytes, found {found}")))
+        let len = len.map_or_else(|| "more".to_owned(), |n| n.to_string());
+        Err(algorithm.corrupt(format_args!("expected {expected} bytes, found {len}")))
     }
 
     /// Appends the contents of `src` to `out`; they may be at most `ceiling` bytes. For streams of unknown size.
@@ -220,8 +220,8 @@ impl Decompressor {
         out: &mut Vec<u8>,
     ) -> Result<usize> {
         let (first, most) = bounds(algorithm, src, ceiling);
-        let found = self.append(algorithm, src, first, most, out)?;
-        found.ok_or_else(|| algorithm.found_more(most))
+        let len = self.append(algorithm, src, first, most, out)?;
+        len.ok_or_else(|| algorithm.too_long(most))
     }
 
     /// Like [`Self::decompress_bounded`], but overwrites `out` from `at` on and extends it if needed. Bytes after the result
@@ -235,8 +235,8 @@ impl Decompressor {
         at: usize,
     ) -> Result<usize> {
         let (first, most) = bounds(algorithm, src, ceiling);
-        let found = self.write_at(algorithm, src, first, most, out, at)?;
-        found.ok_or_else(|| algorithm.found_more(most))
+        let len = self.write_at(algorithm, src, first, most, out, at)?;
+        len.ok_or_else(|| algorithm.too_long(most))
     }
 
     /// Decodes to the end of `out`; `None` and nothing appended if `most` bytes do not suffice.
@@ -249,10 +249,10 @@ impl Decompressor {
         out: &mut Vec<u8>,
     ) -> Result<Option<usize>> {
         let start = out.len();
-        let found = self.write_at(algorithm, src, room, most, out, start);
-        let appended = if let Ok(Some(n)) = &found { *n } else { 0 };
+        let len = self.write_at(algorithm, src, room, most, out, start);
+        let appended = if let Ok(Some(n)) = &len { *n } else { 0 };
         out.truncate(start.saturating_add(appended));
-        found
+        len
     }
 
     /// Decodes into `out` from `at` on, using first `room` and at most `most` bytes; `None` if those do not suffice.
@@ -299,7 +299,7 @@ impl Decompressor {
 
 /// The buffer size to try first and the maximum, if the size is unknown.
 fn bounds(algorithm: Algorithm, src: &[u8], ceiling: usize) -> (usize, usize) {
-    let guess = match algorithm.stated_size(src) {
+    let guess = match algorithm.content_size(src) {
         Some(n) => n,
         None => src.len().saturating_mul(16).max(64 << 10),
     };

@@ -112,11 +112,11 @@ impl<'a> Cursor<'a> {
     /// The next `expected.len()` bytes must be `expected`.
     pub fn expect(&mut self, what: &str, expected: &[u8]) -> Result<()> {
         let at = self.offset;
-        let found = self.take(expected.len())?;
-        if found == expected {
+        let actual = self.take(expected.len())?;
+        if actual == expected {
             return Ok(());
         }
-        let (e, f) = (expected.escape_ascii(), found.escape_ascii());
+        let (e, f) = (expected.escape_ascii(), actual.escape_ascii());
         Err(Error::corrupt(format!("{what}: expected \"{e}\", found \"{f}\"")).at(at))
     }
 

@@ -16,8 +16,8 @@ pub trait Decode<T> {
 /// How many of the first `rows` bits of `validity` are set, least significant bit of a byte first.
 pub fn count_valid(validity: &[u8], rows: usize) -> Result<usize> {
     let (whole, last) = checked(validity, rows)?;
-    let (words, bytes) = whole.as_chunks::<8>();
-    let ones = words.iter().map(|w| u64::from_ne_bytes(*w).count_ones() as usize).sum::<usize>()
+    let (chunks, bytes) = whole.as_chunks::<8>();
+    let ones = chunks.iter().map(|w| u64::from_ne_bytes(*w).count_ones() as usize).sum::<usize>()
         + bytes.iter().map(|b| b.count_ones() as usize).sum::<usize>();
     Ok(ones + last.count_ones() as usize)
 }
@@ -119,17 +119,17 @@ pub fn spread_rows<T: Copy>(dense: &[T], word: u64, rows: &mut [T], null: T) -> 
         let (ranks, ones) = RANKS.get((bits & 15) as usize)?;
         match dense.get(at..).and_then(|d| d.first_chunk()) {
             Some(next) => *four = four_rows(bits, ranks, next, null),
-            None => one_by_one(dense.get(at..)?, bits, four, null)?,
+            None => spread_tail(dense.get(at..)?, bits, four, null)?,
         }
         at += usize::from(*ones);
         bits >>= 4;
     }
-    one_by_one(dense.get(at..)?, bits, rest, null)?;
+    spread_tail(dense.get(at..)?, bits, rest, null)?;
     Some(word.count_ones() as usize)
 }
 
 /// Rows too near the end of the values for loads of four.
-fn one_by_one<T: Copy>(dense: &[T], bits: u64, rows: &mut [T], null: T) -> Option<()> {
+fn spread_tail<T: Copy>(dense: &[T], bits: u64, rows: &mut [T], null: T) -> Option<()> {
     let mut next = dense.iter();
     for (i, row) in rows.iter_mut().enumerate() {
         *row = if bits >> i & 1 == 1 { *next.next()? } else { null };
@@ -149,10 +149,8 @@ fn word_at(validity: &[u8], start: usize) -> u64 {
 /// The whole bytes of `rows` bits and the bits of the last, partial one.
 fn checked(validity: &[u8], rows: usize) -> Result<(&[u8], u8)> {
     let Some(bytes) = validity.get(..rows.div_ceil(8)) else {
-        let found = validity.len();
-        return Err(Error::corrupt(format!(
-            "expected a validity bitmap of {rows} bits, found {found} bytes"
-        )));
+        let len = validity.len();
+        return Err(Error::corrupt(format!("expected a validity bitmap of {rows} bits, found {len} bytes")));
     };
     let whole = bytes.get(..rows / 8).unwrap_or_default();
     let last = bytes.get(rows / 8).map_or(0, |b| b & ((1 << (rows % 8)) - 1));

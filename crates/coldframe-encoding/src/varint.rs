@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_behind_their_length_end_where_it_says() {
+    fn bytes_with_a_length_prefix() {
         let mut c = Cursor::new(&[2, 7, 8, 0, 3, 9], 10);
         assert_eq!(c.uleb128_bytes().unwrap(), [7, 8]);
         assert_eq!(c.uleb128_bytes().unwrap(), [0; 0]);

@@ -99,10 +99,10 @@ impl Zone {
     }
 
     fn table(zone: Tz) -> Self {
-        let mut found = Self { starts: vec![i64::MIN], offsets: vec![standard_offset(zone)] };
+        let mut zone_table = Self { starts: vec![i64::MIN], offsets: vec![standard_offset(zone)] };
         let mut at = YEAR_1900;
         let mut old = offset(zone, at);
-        found.change(at, old);
+        zone_table.change(at, old);
         while at < YEAR_2066 {
             let next = at + STEP;
             let new = offset(zone, next);
@@ -112,12 +112,12 @@ impl Zone {
                     let middle = before + (behind - before) / 2;
                     if offset(zone, middle) == old { before = middle } else { behind = middle }
                 }
-                found.change(behind, new);
+                zone_table.change(behind, new);
                 old = new;
             }
             at = next;
         }
-        found
+        zone_table
     }
 
     /// From `start` on another offset applies, if it differs.
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_has_one_offset_and_wall_clocks_go_there_and_back() {
+    fn a_span_has_a_single_offset_and_wall_clocks_round_trip() {
         for zone in
             [chrono_tz::America::Los_Angeles, chrono_tz::Australia::Lord_Howe, chrono_tz::Asia::Tehran]
         {

@@ -9,14 +9,14 @@
 //! text, bytes                           bytes of all together
 //! ```
 //!
-//! A format gives what is certain ([`coldframe_core::StatedColumn`]). Dates of before the Gregorian calendar are not compared: writers
+//! A format gives what is certain ([`coldframe_core::ColumnSummary`]). Dates of before the Gregorian calendar are not compared: writers
 //! differ in the calendar that they count by.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use coldframe_core::{StatedColumn, StatedEnd};
+use coldframe_core::{Bound, ColumnSummary};
 
 use crate::fingerprint::Extreme;
 use crate::observed::{Observed, ObservedColumn};
@@ -26,16 +26,16 @@ const GREGORIAN: i128 = -141_427;
 
 /// What a file states of the columns of a part, and what of that was decoded otherwise.
 #[derive(Clone, Debug, Default)]
-pub struct Witness(BTreeMap<String, Vec<StatedColumn>>);
+pub struct Witness(BTreeMap<String, Vec<ColumnSummary>>);
 
 impl Witness {
-    /// From what [`coldframe_core::TableFile::stated_columns`] gave.
-    pub fn new(units: Vec<Vec<StatedColumn>>) -> Self {
+    /// From what [`coldframe_core::TableFile::column_summaries`] gave.
+    pub fn new(units: Vec<Vec<ColumnSummary>>) -> Self {
         let count = units.len();
         if units.iter().any(Vec::is_empty) {
             return Self::default();
         }
-        let mut columns: BTreeMap<String, Vec<StatedColumn>> = BTreeMap::new();
+        let mut columns: BTreeMap<String, Vec<ColumnSummary>> = BTreeMap::new();
         for column in units.into_iter().flatten() {
             columns.entry(column.name.clone()).or_default().push(column);
         }
@@ -64,11 +64,11 @@ impl Witness {
 
 type Difference = (&'static str, String, String);
 
-fn compared(said: &[StatedColumn], seen: &ObservedColumn) -> Vec<Difference> {
+fn compared(said: &[ColumnSummary], seen: &ObservedColumn) -> Vec<Difference> {
     let mut found = Vec::new();
     demand(&mut found, "values", total(said.iter().map(|unit| unit.values)), Some(seen.values));
     // Units without values have neither a sum nor ends.
-    let with_values: Vec<&StatedColumn> = said.iter().filter(|unit| unit.values != Some(0)).collect();
+    let with_values: Vec<&ColumnSummary> = said.iter().filter(|unit| unit.values != Some(0)).collect();
     let all = || with_values.iter().copied();
     demand(&mut found, "true", total(all().map(|unit| unit.trues)), seen.trues);
     demand(&mut found, "bytes of text", total(all().map(|unit| unit.bytes)), seen.bytes);
@@ -102,7 +102,7 @@ fn demand<T: PartialEq + Display>(
 }
 
 /// The smallest or largest end of all units; none where one of them does not state it.
-fn outermost(ends: Vec<Option<&StatedEnd>>, outer: Ordering) -> Option<StatedEnd> {
+fn outermost(ends: Vec<Option<&Bound>>, outer: Ordering) -> Option<Bound> {
     let mut ends = ends.into_iter();
     let mut found = ends.next()??.clone();
     for end in ends {
@@ -114,12 +114,12 @@ fn outermost(ends: Vec<Option<&StatedEnd>>, outer: Ordering) -> Option<StatedEnd
     Some(found)
 }
 
-fn order(one: &StatedEnd, other: &StatedEnd) -> Option<Ordering> {
+fn order(one: &Bound, other: &Bound) -> Option<Ordering> {
     match (one, other) {
-        (StatedEnd::Whole(a), StatedEnd::Whole(b)) => Some(a.cmp(b)),
-        (StatedEnd::Float(a), StatedEnd::Float(b)) => a.partial_cmp(b),
-        (StatedEnd::Bound(a, s), StatedEnd::Bound(b, t)) => order_decimals((*a, *s), (*b, *t)),
-        (StatedEnd::Days(a), StatedEnd::Days(b)) => Some(a.cmp(b)),
+        (Bound::Whole(a), Bound::Whole(b)) => Some(a.cmp(b)),
+        (Bound::Float(a), Bound::Float(b)) => a.partial_cmp(b),
+        (Bound::Decimal(a, s), Bound::Decimal(b, t)) => order_decimals((*a, *s), (*b, *t)),
+        (Bound::Days(a), Bound::Days(b)) => Some(a.cmp(b)),
         _ => None,
     }
 }
@@ -134,22 +134,22 @@ fn order_decimals((a, s): (i128, u8), (b, t): (i128, u8)) -> Option<Ordering> {
 fn end_differs(
     what: &'static str,
     decoded: &Extreme,
-    stated: Option<StatedEnd>,
+    stated: Option<Bound>,
     outer: Ordering,
     smallest: &Extreme,
 ) -> Option<Difference> {
     let stated = stated?;
     let (differs, shown) = match (&stated, decoded) {
-        (StatedEnd::Whole(stated), Extreme::Whole(decoded)) => {
+        (Bound::Whole(stated), Extreme::Whole(decoded)) => {
             (i128::from(*stated) != *decoded, stated.to_string())
         }
-        (StatedEnd::Float(stated), Extreme::Float(decoded)) => (stated != decoded, format!("{stated:?}")),
-        (StatedEnd::Days(stated), Extreme::Whole(decoded)) => {
+        (Bound::Float(stated), Extreme::Float(decoded)) => (stated != decoded, format!("{stated:?}")),
+        (Bound::Days(stated), Extreme::Whole(decoded)) => {
             let is_old = |day: i128| day < GREGORIAN;
             let old = is_old((*stated).into()) || matches!(smallest, Extreme::Whole(day) if is_old(*day));
             (!old && i128::from(*stated) != *decoded, stated.to_string())
         }
-        (StatedEnd::Bound(digits, scale), Extreme::Decimal(value, places)) => {
+        (Bound::Decimal(digits, scale), Extreme::Decimal(value, places)) => {
             // Of decimals it is enough that none is beyond what is stated.
             let places = u8::try_from(*places).ok()?;
             let beyond = order_decimals((*value, places), (*digits, *scale))? == outer;

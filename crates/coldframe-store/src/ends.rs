@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn each_end_is_asked_for_once() {
+    fn each_end_is_requested_once() {
         let (file, bytes) = file(300_000);
         let ends = Ends::new(file.clone(), "u", Vec::new());
         let len = u64::from(300_000u32);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_that_is_known_is_not_asked_for() {
+    fn a_known_tail_is_not_requested() {
         let (file, bytes) = file(300_000);
         let ends = Ends::new(file.clone(), "u", vec![(299_000, bytes.slice(299_000..))]);
         assert_eq!(ends.read(299_500..299_501).unwrap(), bytes.slice(299_500..299_501));
@@ -180,7 +180,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_same_bytes_as_without(len in 0u32..200_000, asked in proptest::collection::vec((0u64..200_000, 0u64..90_000), 1..8)) {
+        fn bytes_are_unchanged(len in 0u32..200_000, asked in proptest::collection::vec((0u64..200_000, 0u64..90_000), 1..8)) {
             let (file, bytes) = file(len);
             let ends = Ends::new(file, "u", Vec::new());
             let ranges: Vec<_> = asked

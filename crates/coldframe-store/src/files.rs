@@ -31,16 +31,16 @@ impl Stat {
 }
 
 /// Refuses a file that is not the version that `known` describes. What either of the two lacks is not compared.
-pub(crate) fn check(known: &Identity, found: &Identity) -> Result<()> {
-    if known.may_be(found) {
+pub(crate) fn check(known: &Identity, actual: &Identity) -> Result<()> {
+    if known.may_be(actual) {
         return Ok(());
     }
-    let told = |identity: &Identity| {
+    let described = |identity: &Identity| {
         let modified = identity.modified.map(|ms| format!(" of {ms} ms")).unwrap_or_default();
         let etag = identity.etag.as_deref().map(|etag| format!(" with etag {etag}")).unwrap_or_default();
         format!("{} bytes{modified}{etag}", identity.len)
     };
-    Err(changed(&format!("expected {}, found {}", told(known), told(found))))
+    Err(changed(&format!("expected {}, found {}", described(known), described(actual))))
 }
 
 /// A file changed after it was listed or opened.

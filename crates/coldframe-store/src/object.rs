@@ -83,16 +83,16 @@ impl Files for ObjectFiles {
         self.refuse_if_web("lists of files")?;
         let (store, prefix) = (self.store()?, path_of(folder)?);
         if !deep {
-            let found = wait(store.list_with_delimiter(Some(&prefix)))?.map_err(error)?;
-            let folders: Vec<Stat> = found.common_prefixes.iter().map(folder_of).collect();
+            let result = wait(store.list_with_delimiter(Some(&prefix)))?.map_err(error)?;
+            let folders: Vec<Stat> = result.common_prefixes.iter().map(folder_of).collect();
             let is_mark = |meta: &ObjectMeta| {
                 // Some tools create an empty object with the folder's name in place of a folder.
                 let below = format!("{}/", meta.location);
                 meta.location == prefix
                     || meta.location.as_ref().ends_with(FOLDER_MARK)
-                    || (meta.size == 0 && found.common_prefixes.iter().any(|p| format!("{p}/") == below))
+                    || (meta.size == 0 && result.common_prefixes.iter().any(|p| format!("{p}/") == below))
             };
-            let objects = found.objects.iter().filter(|o| !is_mark(o)).map(stat_of);
+            let objects = result.objects.iter().filter(|o| !is_mark(o)).map(stat_of);
             let all: Vec<Result<Stat>> = objects.chain(folders).map(Ok).collect();
             return Ok(Box::new(all.into_iter()));
         }
@@ -244,7 +244,7 @@ impl Iterator for Deep {
 pub(crate) fn error(e: object_store::Error) -> Error {
     use object_store::Error as E;
     let io = |kind, text: String| Error::from(io::Error::new(kind, text));
-    let why = told(&e);
+    let why = reason_of(&e);
     match e {
         _ if why.contains("NoSuchBucket") || why.contains("ContainerNotFound") => {
             Error::not_found(format!("no such bucket: {why}"))
@@ -309,7 +309,7 @@ fn is_refusal(why: &str) -> bool {
 
 /// The same for the original error.
 pub(crate) fn is_refused(e: &object_store::Error) -> bool {
-    let why = told(e);
+    let why = reason_of(e);
     is_refusal(&why) || is_about_time(&why)
 }
 
@@ -320,10 +320,10 @@ fn is_about_time(why: &str) -> bool {
 /// Whether an error is an answer without a reason: the answer to a HEAD request has no body.
 fn has_no_reason(e: &object_store::Error) -> bool {
     use object_store::Error as E;
-    let told = told(e);
+    let why = reason_of(e);
     matches!(e, E::PermissionDenied { .. } | E::Unauthenticated { .. } | E::Generic { .. })
-        && told.starts_with("Server returned")
-        && !told.contains("code: 5")
+        && why.starts_with("Server returned")
+        && !why.contains("code: 5")
 }
 
 /// Adds a reason to the message; an answer without a body has none.
@@ -332,7 +332,7 @@ fn behind(why: &str) -> String {
 }
 
 /// The store's message from the XML of its answer, or the innermost reason.
-fn told(e: &object_store::Error) -> String {
+fn reason_of(e: &object_store::Error) -> String {
     let mut innermost: &dyn std::error::Error = e;
     while let Some(source) = innermost.source() {
         innermost = source;
@@ -351,8 +351,8 @@ fn told(e: &object_store::Error) -> String {
 /// One line, without the queries and passwords of URLs, which are secrets.
 fn shortened(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let words = line.split(' ').map(crate::location::shown);
-    words.collect::<Vec<_>>().join(" ").chars().take(300).collect()
+    let parts = line.split(' ').map(crate::location::shown);
+    parts.collect::<Vec<_>>().join(" ").chars().take(300).collect()
 }
 
 /// The content was replaced, although [`Mode::Matching`] required another.

@@ -232,23 +232,23 @@ impl Options {
         given: &BTreeMap<String, String>,
         others: impl Fn(&str) -> bool,
     ) -> Result<Self> {
-        let mut found = Self::default();
+        let mut options = Self::default();
         for (name, value) in given {
             let plain = plain(kind, name);
             match find(kind, &plain) {
                 Some((option, opposite)) => {
                     let value = if opposite { negated(name, value)? } else { value.clone() };
-                    found.0.insert(option.name.to_owned(), value);
+                    options.0.insert(option.name.to_owned(), value);
                 }
                 None if others(&plain) || (kind == Hdfs && name.contains('.')) => {
                     // Hadoop's names have capitals.
-                    found.0.insert(if kind == Hdfs { name.clone() } else { plain }, value.clone());
+                    options.0.insert(if kind == Hdfs { name.clone() } else { plain }, value.clone());
                 }
                 None if plain.starts_with("fs.") => {}
                 None => return Err(unknown(kind, name)),
             }
         }
-        Ok(found)
+        Ok(options)
     }
 
     /// Adds what the environment has, unless it was given.
@@ -268,7 +268,8 @@ impl Options {
         others: impl Fn(&str) -> bool,
     ) {
         let mut variables: Vec<_> = variables.filter(|(_, value)| !value.is_empty()).collect();
-        let rank = |name: &str| PREFERRED.iter().position(|one| *one == name).unwrap_or(PREFERRED.len());
+        let rank =
+            |name: &str| PREFERRED.iter().position(|preferred| *preferred == name).unwrap_or(PREFERRED.len());
         variables.sort_unstable_by(|(a, _), (b, _)| (rank(a), a).cmp(&(rank(b), b)));
         for (name, value) in &variables {
             let plain = plain(kind, name);
@@ -383,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn all_names_of_an_option_mean_it() {
+    fn aliases_set_their_option() {
         for names in [
             ["aws_access_key_id", "aws_secret_access_key", "endpoint_url"],
             ["access_key", "secret_key", "endpoint_override"],
@@ -393,14 +394,14 @@ mod tests {
         ] {
             let options: Vec<_> = names.into_iter().zip(["k", "s", "e"]).collect();
             let options = Options::new(S3, &given(&options), |_| false).unwrap();
-            let found = ["access_key_id", "secret_access_key", "endpoint"].map(|name| options.get(name));
-            assert_eq!(found, [Some("k"), Some("s"), Some("e")], "{names:?}");
+            let values = ["access_key_id", "secret_access_key", "endpoint"].map(|name| options.get(name));
+            assert_eq!(values, [Some("k"), Some("s"), Some("e")], "{names:?}");
         }
     }
 
     #[cfg(feature = "object-store")]
     #[test]
-    fn of_variables_that_mean_the_same_a_rule_takes_one() {
+    fn preferred_variables_win() {
         let mut variables = vec![
             ("AWS_DEFAULT_REGION", "old"),
             ("AWS_ENDPOINT_URL", "http://all"),
@@ -413,13 +414,13 @@ mod tests {
             let mut options = Options::default();
             let owned = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
             options.add_variables(owned, S3, |_| false);
-            let found = ["region", "endpoint", "session_token"].map(|name| options.get(name));
-            assert_eq!(found, [Some("new"), Some("http://s3"), None], "{variables:?}");
+            let values = ["region", "endpoint", "session_token"].map(|name| options.get(name));
+            assert_eq!(values, [Some("new"), Some("http://s3"), None], "{variables:?}");
         }
     }
 
     #[test]
-    fn opposites_are_turned() {
+    fn negated_aliases_are_inverted() {
         let options = given(&[("fs.s3a.path.style.access", "true"), ("use_ssl", "False"), ("anon", "true")]);
         let options = Options::new(S3, &options, |_| false).unwrap();
         assert_eq!(options.get("virtual_hosted_style_request"), Some("false"));
@@ -428,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_names_are_told_without_their_values() {
+    fn unknown_names_are_reported_without_their_values() {
         let error =
             Options::new(S3, &given(&[("secret_acess_key", "hush")]), |_| false).err().unwrap().to_string();
         assert!(error.contains("secret_acess_key") && error.contains("secret_access_key"), "{error}");

@@ -15,7 +15,7 @@ const KEPT: usize = 16;
 /// The connection of an earlier file, or a new one.
 pub(crate) fn kept<T: Clone>(all: &Mutex<Vec<T>>, same: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> T {
     let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = all.iter().find(|one| same(one)) {
+    if let Some(known) = all.iter().find(|connection| same(connection)) {
         return known.clone();
     }
     let made = make();
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_started_can_be_waited_for_later() {
+    fn a_started_future_can_be_waited_for_later() {
         let later = start(async { 7 }).unwrap();
         assert_eq!(later().unwrap(), 7);
         let inside = runtime().unwrap().block_on(async { wait(async { 1 }) });

@@ -115,7 +115,7 @@ impl Store {
     pub fn list(&self, path: &str, deep: bool) -> Result<Listing> {
         let folder = self.key(path)?;
         let shown = self.url_of(path);
-        let found = self.files.list(&folder, deep).map_err(|e| e.in_file(&*shown))?;
+        let listing = self.files.list(&folder, deep).map_err(|e| e.in_file(&*shown))?;
         let root = self.root.clone();
         let below = move |stat: Result<Stat>| {
             let stat = stat.map_err(|e| e.in_file(&*shown))?;
@@ -124,13 +124,13 @@ impl Store {
             })?;
             Ok(Stat { path: path.to_owned(), ..stat })
         };
-        Ok(Box::new(found.map(below)))
+        Ok(Box::new(listing.map(below)))
     }
 
     /// The file or folder at `path`, if it exists.
     pub fn stat(&self, path: &str) -> Result<Option<Stat>> {
-        let found = self.files.stat(&self.key(path)?).map_err(|e| self.named(e, path))?;
-        Ok(found.map(|stat| Stat { path: path.to_owned(), ..stat }))
+        let entry = self.files.stat(&self.key(path)?).map_err(|e| self.named(e, path))?;
+        Ok(entry.map(|stat| Stat { path: path.to_owned(), ..stat }))
     }
 
     /// Opens a file for reading.
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_local_store_does_what_all_do() {
+    fn operations_of_a_local_store() {
         let dir = tempfile::tempdir().unwrap();
         let store = store(dir.path());
         let put = store.put("t/k=a%2Fb/x", b"xyz", &Mode::New).unwrap();
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn an_upload_that_is_dropped_leaves_nothing() {
+    fn a_dropped_upload_leaves_no_file() {
         let dir = tempfile::tempdir().unwrap();
         let store = store(dir.path());
         let mut upload = store.create("a/b", &Mode::New).unwrap();
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_that_create_one_wins() {
+    fn a_single_writer_creates_a_file() {
         let dir = tempfile::tempdir().unwrap();
         let store = store(dir.path());
         let won: Vec<bool> = std::thread::scope(|scope| {
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_above() {
+    fn parents_of_roots() {
         let of = |url: &str, root: &str| Store::of(Arc::new(LocalFiles), url, root).above();
         let (above, name) = of("s3://b/w/t/", "w/t").unwrap();
         assert_eq!((above.url(), above.root.as_str(), name.as_str()), ("s3://b/w", "w", "t"));

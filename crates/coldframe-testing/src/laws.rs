@@ -23,7 +23,7 @@
 //! # fn open(_: Source) -> Result<Arc<dyn TableFile>> { unimplemented!() }
 //! let subject = Subject::new("groups.rc", &b"..."[..], open);
 //! let units = Units::named(&subject.tree(), "row group", "rows");
-//! subject.unit(move |damaged| units.toll(damaged, AllowedLoss::file(), Moved::Found)).obey();
+//! subject.unit(move |damaged| units.allowed_loss(damaged, AllowedLoss::file(), Moved::Kept)).obey();
 //! ```
 //!
 //! `COLDFRAME_EXHAUSTIVE` tries every possible damage instead of some hundred per file, and `COLDFRAME_LAWS=name` only files with
@@ -119,7 +119,7 @@ impl Subject {
     /// The bytes are one file of a directory that `open` opens as a table, so the table's layout is not that of the
     /// file.
     #[must_use]
-    pub fn one_of_many(mut self) -> Self {
+    pub fn part_of_table(mut self) -> Self {
         self.rules.folder = true;
         self
     }
@@ -164,11 +164,11 @@ impl Subject {
         for damaged in [None].into_iter().chain(damages.iter().map(Some)) {
             let what = damaged.map_or_else(|| "healthy".to_owned(), ToString::to_string);
             watch.next(format!("{self:?}: {what}"));
-            let toll = damaged.map_or_else(AllowedLoss::none, |d| (self.unit)(d));
+            let allowed = damaged.map_or_else(AllowedLoss::none, |d| (self.unit)(d));
             let mut judge = Judge {
                 rules: &self.rules,
                 truth: &truth,
-                toll,
+                allowed,
                 what: what.clone(),
                 complaints: &mut complaints,
             };
@@ -194,7 +194,7 @@ pub fn assert_tolerant(table: &dyn TableFile, len: Option<u64>, targets: &[u64])
         rules: &rules,
         // The rows before the damage are unknown: any row may be missing.
         truth: &Truth::new(&RecordBatch::new_empty(table.schema().clone())),
-        toll: AllowedLoss::file(),
+        allowed: AllowedLoss::file(),
         what: table.format().to_owned(),
         complaints: &mut complaints,
     };

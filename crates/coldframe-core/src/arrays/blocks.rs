@@ -51,7 +51,7 @@ impl Blocks {
 
     fn find(&mut self, block: &Bytes) {
         let recent = self.kept.iter().enumerate().rev().take(RECENT);
-        let known = recent.filter(|(_, one)| is_same(one, block)).map(|(number, _)| number).next();
+        let known = recent.filter(|(_, kept)| is_same(kept, block)).map(|(number, _)| number).next();
         self.current = known.unwrap_or(self.kept.len());
         let bytes = self.bytes.saturating_add(block.len());
         if known.is_none() && (self.kept.is_empty() || bytes <= MAX_KEPT) {
@@ -222,7 +222,7 @@ mod tests {
     proptest! {
         /// The values pushed, wherever they are, in batches.
         #[test]
-        fn the_same_as_plain(
+        fn views_equal_plain_values(
             blocks in proptest::collection::vec("[a-z]{0,60}", 1..6),
             picks in proptest::collection::vec((any::<usize>(), any::<usize>(), any::<usize>(), any::<bool>()), 0..40),
             batch in 1usize..12,
@@ -241,11 +241,11 @@ mod tests {
                 expected.push(value.to_vec());
                 if number % batch == 0 {
                     all.weigh(column.long());
-                    let found = column.binary(&all, None).unwrap();
+                    let array = column.binary(&all, None).unwrap();
                     all.clear();
-                    found.to_data().validate_full().unwrap();
+                    array.to_data().validate_full().unwrap();
                     let plain = BinaryArray::from_iter_values(expected.drain(..));
-                    prop_assert_eq!(found, BinaryViewArray::from(&plain));
+                    prop_assert_eq!(array, BinaryViewArray::from(&plain));
                 }
             }
         }
@@ -254,7 +254,7 @@ mod tests {
     proptest! {
         /// As strict as the standard library, wherever the values are.
         #[test]
-        fn text_or_not(
+        fn text_is_checked_as_strictly_as_by_std(
             block in proptest::collection::vec(prop_oneof![9 => 0x20u8..0x7f, 1 => any::<u8>()], 0..60),
             picks in proptest::collection::vec((any::<usize>(), any::<usize>(), any::<bool>()), 0..8),
         ) {
@@ -269,12 +269,12 @@ mod tests {
                 expected.push(value.to_vec());
             }
             all.weigh(column.long());
-            let found = column.text(&all, None);
+            let array = column.text(&all, None);
             let texts: std::result::Result<Vec<&str>, _> = expected.iter().map(|v| std::str::from_utf8(v)).collect();
-            prop_assert_eq!(found.is_ok(), texts.is_ok());
-            if let (Ok(found), Ok(texts)) = (found, texts) {
-                found.to_data().validate_full().unwrap();
-                prop_assert_eq!(found.iter().flatten().collect::<Vec<_>>(), texts);
+            prop_assert_eq!(array.is_ok(), texts.is_ok());
+            if let (Ok(array), Ok(texts)) = (array, texts) {
+                array.to_data().validate_full().unwrap();
+                prop_assert_eq!(array.iter().flatten().collect::<Vec<_>>(), texts);
             }
         }
     }
@@ -288,9 +288,9 @@ mod tests {
             column.push(&block[5..5 + MAX_KEPT / 4], &all);
         }
         assert!(all.bytes() <= MAX_KEPT && column.size() == 2 * (MAX_KEPT / 4));
-        let found = column.binary(&all, None).unwrap();
+        let array = column.binary(&all, None).unwrap();
         assert!(
-            found.iter().flatten().all(|value| value.len() == MAX_KEPT / 4 && value.iter().all(|b| *b == 7))
+            array.iter().flatten().all(|value| value.len() == MAX_KEPT / 4 && value.iter().all(|b| *b == 7))
         );
     }
 
@@ -301,13 +301,13 @@ mod tests {
         all.enter(&block);
         column.push(&block[3..23], &all);
         all.weigh(column.long());
-        let found = column.binary(&all, None).unwrap();
-        assert_eq!(found.data_buffers().iter().map(|b| b.len()).sum::<usize>(), 20);
+        let array = column.binary(&all, None).unwrap();
+        assert_eq!(array.data_buffers().iter().map(|b| b.len()).sum::<usize>(), 20);
         column.push(&block[3..900], &all);
         column.push(&block[3..6], &all);
         column.truncate(1);
         all.weigh(column.long());
-        let found = column.binary(&all, None).unwrap();
-        assert_eq!((found.len(), found.data_buffers()[1].as_ptr()), (1, block.as_ptr()));
+        let array = column.binary(&all, None).unwrap();
+        assert_eq!((array.len(), array.data_buffers()[1].as_ptr()), (1, block.as_ptr()));
     }
 }

@@ -104,8 +104,8 @@ fn copied<const N: usize>(from: &[i32], bytes: &[u8], places: &[usize], total: u
 /// Where the value at `at` begins and ends.
 #[inline(always)]
 fn value(offsets: &[i32], at: usize) -> Result<[i32; 2]> {
-    let found = offsets.get(at..).and_then(<[i32]>::first_chunk::<2>);
-    found.copied().ok_or_else(|| Error::invalid("expected a row of the batch, found one behind it"))
+    let ends = offsets.get(at..).and_then(<[i32]>::first_chunk::<2>);
+    ends.copied().ok_or_else(|| Error::invalid("expected a row of the batch, found one behind it"))
 }
 
 #[cfg(test)]
@@ -117,7 +117,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_arrow_has_it(
+        fn rows_equal_those_of_arrows_filter(
             rows in proptest::collection::vec((proptest::option::of("[a-zä]{0,20}"), any::<bool>()), 0..90),
             long: bool,
             skip in 0usize..5,
@@ -139,11 +139,11 @@ mod tests {
             let batch = batch.slice(skip, rows.len() - skip);
             let passes: BooleanBuffer = rows.iter().skip(skip).map(|(_, passes)| *passes).collect();
             let expected = filter_record_batch(&batch, &BooleanArray::new(passes.clone(), None)).unwrap();
-            let found = chosen(&batch, passes).unwrap();
-            for column in found.columns() {
+            let rows_chosen = chosen(&batch, passes).unwrap();
+            for column in rows_chosen.columns() {
                 column.to_data().validate_full().unwrap();
             }
-            prop_assert_eq!(found, expected);
+            prop_assert_eq!(rows_chosen, expected);
         }
     }
 }

@@ -73,9 +73,9 @@ impl Views {
     fn of_lengths(lengths: &[u32], bytes: &[u8]) -> Result<Self> {
         let total: u64 = lengths.iter().map(|length| u64::from(*length)).sum();
         if total != bytes.len() as u64 || i32::try_from(total).is_err() {
-            let found = bytes.len();
+            let len = bytes.len();
             return Err(Error::corrupt(format!(
-                "expected values of {found} bytes together, found lengths of {total}"
+                "expected values of {len} bytes together, found lengths of {total}"
             )));
         }
         let (mut at, mut longest) = (0u32, 0);
@@ -111,11 +111,9 @@ impl Views {
 }
 
 fn check_nulls(nulls: Option<&NullBuffer>, rows: usize) -> Result<()> {
-    match nulls.map(NullBuffer::len).filter(|found| *found != rows) {
+    match nulls.map(NullBuffer::len).filter(|len| *len != rows) {
         None => Ok(()),
-        Some(found) => {
-            Err(Error::corrupt(format!("expected nulls of {rows} values, found those of {found}")))
-        }
+        Some(len) => Err(Error::corrupt(format!("expected nulls of {rows} values, found those of {len}"))),
     }
 }
 
@@ -172,46 +170,46 @@ mod tests {
     proptest! {
         /// The same values as arrays with offsets, and views that Arrow itself accepts.
         #[test]
-        fn the_same_as_plain(
+        fn views_equal_plain_values(
             values in proptest::collection::vec("[a-cä]{0,11}|[a-z]{11,14}|[a-zö]{15,40}", 0..30),
             null_of in 1usize..9,
         ) {
             let bytes = Buffer::from_vec(values.concat().into_bytes());
             let nulls = NullBuffer::from_iter((0..values.len()).map(|i| i % null_of != 0));
-            let (found, malformed) = text(&lengths_of(&values), bytes.clone(), Some(nulls.clone()), true).unwrap();
-            found.to_data().validate_full().unwrap();
+            let (array, malformed) = text(&lengths_of(&values), bytes.clone(), Some(nulls.clone()), true).unwrap();
+            array.to_data().validate_full().unwrap();
             let nullable = |i: usize| nulls.is_valid(i).then_some(values[i].as_str());
             let expected = StringArray::from_iter((0..values.len()).map(nullable));
-            prop_assert_eq!(found, StringViewArray::from(&expected));
+            prop_assert_eq!(array, StringViewArray::from(&expected));
             prop_assert!(malformed.is_empty());
-            let found = binary(&lengths_of(&values), bytes, None).unwrap();
-            found.to_data().validate_full().unwrap();
+            let array = binary(&lengths_of(&values), bytes, None).unwrap();
+            array.to_data().validate_full().unwrap();
             let expected = BinaryArray::from_iter_values(&values);
-            prop_assert_eq!(found, BinaryViewArray::from(&expected));
+            prop_assert_eq!(array, BinaryViewArray::from(&expected));
         }
 
         /// As strict about text as the plain form.
         #[test]
-        fn text_or_not(values in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..20), 1..6)) {
+        fn text_is_checked_as_in_plain_arrays(values in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..20), 1..6)) {
             let (lengths, bytes) = (lengths_of(&values), values.concat());
-            let (found, malformed) = text(&lengths, Buffer::from_vec(bytes.clone()), None, true).unwrap();
-            found.to_data().validate_full().unwrap();
+            let (array, malformed) = text(&lengths, Buffer::from_vec(bytes.clone()), None, true).unwrap();
+            array.to_data().validate_full().unwrap();
             let (plain, expected) = readable_text(&lengths, bytes.into(), None, true).unwrap();
             prop_assert_eq!(malformed, expected);
-            prop_assert_eq!(found, StringViewArray::from(&plain));
+            prop_assert_eq!(array, StringViewArray::from(&plain));
         }
     }
 
     #[test]
     fn bytes_of_short_values_are_not_kept() {
-        let (found, _) =
+        let (array, _) =
             text(&[12, 0, 3], Buffer::from_vec(b"twelve bytesabc".to_vec()), None, true).unwrap();
-        assert!(found.data_buffers().is_empty());
-        assert_eq!(found.iter().flatten().collect::<Vec<_>>(), ["twelve bytes", "", "abc"]);
+        assert!(array.data_buffers().is_empty());
+        assert_eq!(array.iter().flatten().collect::<Vec<_>>(), ["twelve bytes", "", "abc"]);
     }
 
     #[test]
-    fn lengths_must_be_those_of_the_bytes() {
+    fn lengths_must_add_up_to_the_bytes() {
         assert!(binary(&[1, 2], Buffer::from_vec(vec![0u8; 4]), None).is_err());
         assert!(binary(&[u32::MAX, 1], Buffer::from_vec(vec![0u8; 0]), None).is_err());
         assert!(binary(&[1, 2], Buffer::from_vec(vec![0u8; 3]), Some(NullBuffer::new_null(3))).is_err());

@@ -103,7 +103,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn long_requests_are_not_made_longer() {
+    fn long_requests_are_not_extended() {
         let mib = |range: Range<u64>| range.start << 20..range.end << 20;
         let near = [mib(0..6), mib(6..12), mib(12..13)];
         assert_eq!(coalesce(&near, 1 << 20), [mib(0..6), mib(6..13)]);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn little_is_read_in_vain() {
+    fn unneeded_bytes_are_bounded() {
         let kib = |range: Range<u64>| range.start << 10..range.end << 10;
         // Two gaps of 10 KiB are a quarter of 80 KiB, and the third would be more.
         let near = [kib(0..40), kib(50..70), kib(80..100), kib(200..201)];

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_recorded_is_not_read_again() {
+    fn recorded_bytes_are_not_read_again() {
         let bytes = Bytes::from_static(b"0123456789");
         let recording = Recording::new(Arc::new(bytes.clone()));
         recording.read(2..6).unwrap();
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_is_not_kept_while_opening_goes_on() {
+    fn a_recording_that_grows_too_large_is_dropped() {
         let recording = Recording::new(Arc::new(Zeros(1 << 30)));
         let first = recording.read(0..1 << 20).unwrap();
         assert!(!first.is_unique());

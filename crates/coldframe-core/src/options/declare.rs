@@ -128,8 +128,8 @@ macro_rules! choices {
 
         impl $name {
             /// The words.
-            pub const WORDS: &'static [$crate::options::Word] =
-                &[$( $crate::options::Word { name: $text, aliases: &[$($alias),*] } ),+];
+            pub const CHOICES: &'static [$crate::options::Choice] =
+                &[$( $crate::options::Choice { name: $text, aliases: &[$($alias),*] } ),+];
 
             /// The word.
             pub fn name(self) -> &'static str {
@@ -146,7 +146,7 @@ macro_rules! choices {
         }
 
         impl $crate::options::Field for $name {
-            const KIND: $crate::options::Kind = $crate::options::Kind::Choice(Self::WORDS);
+            const KIND: $crate::options::Kind = $crate::options::Kind::Choice(Self::CHOICES);
 
             fn from_value(value: $crate::Value) -> $crate::Result<Self> {
                 match &value {

@@ -18,8 +18,8 @@ pub trait Field: Sized {
 }
 
 #[cold]
-fn mismatch(expected: &str, found: &Value) -> Error {
-    Error::invalid(format!("expected {expected}, found {}", shown(found)))
+fn mismatch(expected: &str, actual: &Value) -> Error {
+    Error::invalid(format!("expected {expected}, found {}", shown(actual)))
 }
 
 impl Field for bool {
@@ -43,12 +43,12 @@ macro_rules! integers {
             const KIND: Kind = Kind::Int { least: $least, most: $most };
 
             fn from_value(value: Value) -> Result<Self> {
-                let found = match &value {
+                let number = match &value {
                     Value::Int(i) => Self::try_from(*i).ok(),
                     Value::UInt(u) => Self::try_from(*u).ok(),
                     _ => None,
                 };
-                found.ok_or_else(|| mismatch("an integer that is in range", &value))
+                number.ok_or_else(|| mismatch("an integer that is in range", &value))
             }
 
             fn to_value(&self) -> Value {
@@ -279,7 +279,7 @@ impl Field for (Time, Time) {
             Value::List(ends) => <[Value; 2]>::try_from(ends).map_err(Value::List),
             other => Err(other),
         };
-        let [from, to] = ends.map_err(|found| mismatch("two times", &found))?;
+        let [from, to] = ends.map_err(|other| mismatch("two times", &other))?;
         Ok((Time::from_value(from)?, Time::from_value(to)?))
     }
 

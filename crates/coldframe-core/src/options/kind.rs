@@ -4,14 +4,14 @@ use crate::Value;
 
 /// A word that an option may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Word {
+pub struct Choice {
     /// As it is documented.
     pub name: &'static str,
     /// What else means it.
     pub aliases: &'static [&'static str],
 }
 
-impl Word {
+impl Choice {
     fn is(&self, text: &str) -> bool {
         std::iter::once(&self.name).chain(self.aliases).any(|name| name.eq_ignore_ascii_case(text))
     }
@@ -48,9 +48,9 @@ pub enum Kind {
     /// Text or bytes.
     Bytes,
     /// One of some words, in upper or lower case.
-    Choice(&'static [Word]),
+    Choice(&'static [Choice]),
     /// One of some words, or text that the help describes.
-    OpenChoice(&'static [Word]),
+    OpenChoice(&'static [Choice]),
     /// Names: a list, or text with commas between them.
     Names,
     /// Values by names.
@@ -104,9 +104,9 @@ impl Kind {
     }
 
     /// The words that it lists.
-    pub fn words(self) -> &'static [Word] {
+    pub fn choices(self) -> &'static [Choice] {
         match self {
-            Self::Choice(words) | Self::OpenChoice(words) => words,
+            Self::Choice(choices) | Self::OpenChoice(choices) => choices,
             _ => &[],
         }
     }
@@ -129,14 +129,14 @@ impl Kind {
             (Self::Int { least, most }, _) => integer(value, least, most),
             (Self::Size { least, most }, _) => size(value, least, most),
             (Self::Float { above, below }, _) => float(value, above, below),
-            (Self::Choice(words) | Self::OpenChoice(words), Value::Str(text)) => {
-                match (words.iter().find(|word| word.is(text)), self) {
+            (Self::Choice(choices) | Self::OpenChoice(choices), Value::Str(text)) => {
+                match (choices.iter().find(|word| word.is(text)), self) {
                     (Some(word), _) => Ok(Value::from(word.name)),
                     (None, Self::OpenChoice(_)) => Ok(value.clone()),
-                    (None, _) => Err(listed(words)),
+                    (None, _) => Err(listed(choices)),
                 }
             }
-            (Self::Choice(words), _) => Err(listed(words)),
+            (Self::Choice(choices), _) => Err(listed(choices)),
             (Self::Names, _) => names(value).ok_or_else(|| "names: a list, or text with commas".to_owned()),
             (Self::Map { bytes, nulls }, Value::Map(pairs)) => map(pairs, bytes, nulls),
             (Self::TimeRange, Value::List(ends)) if ends.len() == 2 => {
@@ -163,8 +163,8 @@ impl Kind {
     }
 }
 
-fn listed(words: &[Word]) -> String {
-    let quoted: Vec<String> = words.iter().map(|word| format!("{:?}", word.name)).collect();
+fn listed(choices: &[Choice]) -> String {
+    let quoted: Vec<String> = choices.iter().map(|word| format!("{:?}", word.name)).collect();
     match quoted.split_last() {
         Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
         _ => quoted.concat(),
@@ -180,12 +180,12 @@ fn number(value: &Value) -> Option<i128> {
 }
 
 fn integer(value: &Value, least: i64, most: u64) -> Result<Value, String> {
-    let Some(found) = number(value) else { return Err(Kind::Int { least, most }.expects().to_owned()) };
-    within(found, least.into(), most.into()).map(|()| value.clone())
+    let Some(given) = number(value) else { return Err(Kind::Int { least, most }.expects().to_owned()) };
+    within(given, least.into(), most.into()).map(|()| value.clone())
 }
 
-fn within(found: i128, least: i128, most: i128) -> Result<(), String> {
-    if (least..=most).contains(&found) {
+fn within(value: i128, least: i128, most: i128) -> Result<(), String> {
+    if (least..=most).contains(&value) {
         return Ok(());
     }
     Err(match (least == i128::from(i64::MIN), most >= i128::from(i64::MAX)) {
@@ -200,18 +200,18 @@ fn size(value: &Value, least: u64, most: u64) -> Result<Value, String> {
         Value::Str(text) => super::text::size(text).map(Value::from),
         _ => Some(value.clone()),
     };
-    let found = parsed.as_ref().and_then(number).ok_or_else(|| Kind::SIZE.expects().to_owned())?;
-    within(found, least.into(), most.into())?;
-    u64::try_from(found).map(Value::from).map_err(|_| Kind::SIZE.expects().to_owned())
+    let bytes = parsed.as_ref().and_then(number).ok_or_else(|| Kind::SIZE.expects().to_owned())?;
+    within(bytes, least.into(), most.into())?;
+    u64::try_from(bytes).map(Value::from).map_err(|_| Kind::SIZE.expects().to_owned())
 }
 
 fn float(value: &Value, above: f64, below: f64) -> Result<Value, String> {
-    let found = match value {
+    let number = match value {
         Value::Float(f) => Some(*f),
         Value::Int(i) => i32::try_from(*i).ok().map(f64::from),
         _ => None,
     };
-    match found {
+    match number {
         Some(f) if f > above && f < below => Ok(Value::Float(f)),
         _ if above.is_finite() => Err(format!("a number between {above} and {below}")),
         _ => Err("a number".to_owned()),
@@ -226,7 +226,7 @@ fn names(value: &Value) -> Option<Value> {
             Some(Value::List(all.map(trimmed).collect()))
         }
         Value::List(all) => {
-            let name = |one: &Value| match one {
+            let name = |item: &Value| match item {
                 Value::Str(name) => Some(trimmed(name)),
                 _ => None,
             };
@@ -237,7 +237,7 @@ fn names(value: &Value) -> Option<Value> {
 }
 
 fn map(pairs: &[(String, Value)], bytes: bool, nulls: bool) -> Result<Value, String> {
-    let one = |(key, value): &(String, Value)| match value {
+    let entry = |(key, value): &(String, Value)| match value {
         Value::Str(_) => Ok((key.clone(), value.clone())),
         Value::Bytes(_) if bytes => Ok((key.clone(), value.clone())),
         Value::Null if nulls => Ok((key.clone(), value.clone())),
@@ -245,5 +245,5 @@ fn map(pairs: &[(String, Value)], bytes: bool, nulls: bool) -> Result<Value, Str
         Value::Int(i) => Ok((key.clone(), Value::from(i.to_string()))),
         _ => Err(format!("{} for `{key}`", if bytes { "text or bytes" } else { "a string" })),
     };
-    pairs.iter().map(one).collect::<Result<_, _>>().map(Value::Map)
+    pairs.iter().map(entry).collect::<Result<_, _>>().map(Value::Map)
 }

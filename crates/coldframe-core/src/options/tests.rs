@@ -58,7 +58,7 @@ fn refused(name: &str, value: Value) -> String {
 }
 
 #[test]
-fn what_is_declared_is_data() {
+fn declarations_are_data() {
     let specs = All::specs();
     let names: Vec<&str> = specs.iter().map(|spec| spec.name).collect();
     assert_eq!(
@@ -67,14 +67,14 @@ fn what_is_declared_is_data() {
     );
     let codec = specs.iter().find(|spec| spec.is_called("compression")).unwrap();
     assert_eq!(codec.help, "how it is compressed, on two lines");
-    assert_eq!((codec.kind, &codec.default), (Kind::Choice(Codec::WORDS), &Value::from("none")));
+    assert_eq!((codec.kind, &codec.default), (Kind::Choice(Codec::CHOICES), &Value::from("none")));
     let defaults: Vec<&Value> = specs.iter().map(|spec| &spec.default).collect();
     assert_eq!(defaults[2..5], [&Value::Int(7), &Value::Int(1 << 20), &Value::Float(0.5)]);
     assert!(defaults[5..].iter().all(|default| **default == Value::Null));
 }
 
 #[test]
-fn a_map_and_a_struct_are_the_same_options() {
+fn maps_and_structs_are_equivalent() {
     let all = All {
         part: Part { flag: false },
         codec: Codec::Zlib,
@@ -113,7 +113,7 @@ fn values_have_several_forms() {
 }
 
 #[test]
-fn what_is_no_value_of_an_option_is_refused() {
+fn invalid_values_are_refused() {
     for (name, value, message) in [
         ("flag", Value::Int(1), "option `flag`: expected true or false, found 1"),
         ("codec", Value::from("rar"), "option `codec`: expected \"none\" or \"zlib\", found \"rar\""),
@@ -158,7 +158,7 @@ fn what_is_no_value_of_an_option_is_refused() {
 }
 
 #[test]
-fn text_is_read_by_what_the_option_takes() {
+fn text_is_parsed_by_the_kind_of_the_option() {
     let parse = |name: &str, text: &str| {
         let specs = All::specs();
         specs.iter().find(|spec| spec.name == name).unwrap().parse(text).map_err(|e| e.to_string())

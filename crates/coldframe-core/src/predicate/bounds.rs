@@ -26,12 +26,12 @@ pub struct ColumnBounds {
 
 /// The types of which bounds may be, the stated one first: where they carry no types of the table, days and microseconds
 /// since 1970 are stored as integers.
-pub(super) fn readings(stated: DataType) -> Vec<DataType> {
-    match stated {
-        DataType::Int32 => vec![stated, DataType::Date32],
+pub(super) fn readings(bound: DataType) -> Vec<DataType> {
+    match bound {
+        DataType::Int32 => vec![bound, DataType::Date32],
         DataType::Int64 => {
             let instant = |zone: Option<Arc<str>>| DataType::Timestamp(TimeUnit::Microsecond, zone);
-            vec![stated, instant(None), instant(Some("UTC".into()))]
+            vec![bound, instant(None), instant(Some("UTC".into()))]
         }
         other => vec![other],
     }
@@ -73,7 +73,7 @@ impl Predicate {
             Self::In { column, values, negated } => {
                 let Some(b) = bounds(column) else { return true };
                 // Null rows never pass, and with a null in the set no value is known to be outside it.
-                let could = if *negated { values.null_count() == 0 } else { may_hold_one(&b, values) };
+                let could = if *negated { values.null_count() == 0 } else { may_hold_member(&b, values) };
                 b.has_value != Some(false) && could
             }
             Self::Like { column, .. } => bounds(column).is_none_or(|b| b.has_value != Some(false)),
@@ -119,7 +119,7 @@ fn compare_may_match(bounds: &ColumnBounds, op: Op, value: &ArrayRef, i: usize) 
 }
 
 /// Whether a value of a set may lie between the bounds. NaN may occur anywhere: bounds do not cover it.
-fn may_hold_one(bounds: &ColumnBounds, values: &Members) -> bool {
+fn may_hold_member(bounds: &ColumnBounds, values: &Members) -> bool {
     let (min, max) = (bound_of(bounds.min.as_ref(), values), bound_of(bounds.max.as_ref(), values));
     let below = |i: usize| min.as_ref().is_some_and(|min| min(i) == Some(Ordering::Greater));
     let above = |i: usize| max.as_ref().is_some_and(|max| max(i) == Some(Ordering::Less));

@@ -188,14 +188,14 @@ impl Condition {
     }
 
     fn leaf_may_be(&self, sought: bool, column: &str, bounds: &ColumnBounds) -> bool {
-        let stated = bounds.min.as_ref().or(bounds.max.as_ref()).map(|bound| bound.data_type().clone());
-        let Some(stated) = stated else {
+        let bound_type = bounds.min.as_ref().or(bounds.max.as_ref()).map(|bound| bound.data_type().clone());
+        let Some(bound_type) = bound_type else {
             // Counts of nulls alone; they decide for any type.
             let negated = !(matches!(self, Self::IsNull { .. }) && sought);
             let leaf = Predicate::Null { column: column.to_owned(), negated };
             return leaf.may_match(&|_| Some(bounds.clone()));
         };
-        for data_type in bounds::readings(stated) {
+        for data_type in bounds::readings(bound_type) {
             let schema = Schema::new(vec![Field::new(column, data_type.clone(), true)]);
             if let Ok(leaf) = self.lower(&schema, !sought).and_then(|leaf| leaf.bind(&schema)) {
                 return leaf.may_match(&|_| Some(bounds.read_as(&data_type)));
@@ -283,7 +283,7 @@ fn settle(parts: Vec<Condition>, decides: bool) -> Condition {
         open.push(Condition::Constant(None));
     }
     match (open.len(), open.pop()) {
-        (1, Some(one)) => one,
+        (1, Some(part)) => part,
         (_, None) => Condition::Constant(Some(!decides)),
         (_, Some(last)) => {
             open.push(last);
@@ -315,18 +315,18 @@ pub fn resolve<'a>(schema: &'a Schema, name: &str) -> Result<(String, &'a DataTy
 /// The only column with this name; otherwise the only one that differs in case alone.
 fn top<'a>(schema: &'a Schema, name: &str) -> Result<Option<(&'a str, &'a DataType)>> {
     let fields = || schema.fields().iter();
-    let mut found: Vec<_> = fields().filter(|f| f.name() == name).collect();
-    if found.is_empty() {
+    let mut matches: Vec<_> = fields().filter(|f| f.name() == name).collect();
+    if matches.is_empty() {
         let folded = name.to_lowercase();
-        found = fields().filter(|f| f.name().to_lowercase() == folded).collect();
-        let first = found.first().map(|f| f.name());
-        if found.iter().any(|f| Some(f.name()) != first) {
+        matches = fields().filter(|f| f.name().to_lowercase() == folded).collect();
+        let first = matches.first().map(|f| f.name());
+        if matches.iter().any(|f| Some(f.name()) != first) {
             return Err(unknown(schema, name));
         }
     }
-    match found.as_slice() {
+    match matches.as_slice() {
         [] => Ok(None),
-        [one] => Ok(Some((one.name(), one.data_type()))),
+        [field] => Ok(Some((field.name(), field.data_type()))),
         many => {
             Err(Error::schema(format!("the filter names column `{name}`, of which there are {}", many.len())))
         }

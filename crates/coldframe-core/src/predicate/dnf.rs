@@ -15,7 +15,7 @@ pub enum Operand {
     /// `(column, op)`
     Missing,
     /// `(column, op, value)`
-    One(Literal),
+    Single(Literal),
     /// `(column, op, [value, ..])`
     Many(Vec<Literal>),
 }
@@ -33,17 +33,17 @@ fn normal(op: &str) -> String {
 /// One `(column, op, value)`.
 pub fn condition(column: &str, op: &str, operand: Operand) -> Result<Condition> {
     let column = column.to_owned();
-    let words = normal(op);
+    let op_name = normal(op);
     let is_null = |column| Condition::IsNull { column };
-    match (words.as_str(), operand) {
-        ("is null", _) | ("is", Operand::One(Literal::Null)) => Ok(is_null(column)),
-        ("is not null", _) | ("is not", Operand::One(Literal::Null)) => Ok(!is_null(column)),
+    match (op_name.as_str(), operand) {
+        ("is null", _) | ("is", Operand::Single(Literal::Null)) => Ok(is_null(column)),
+        ("is not null", _) | ("is not", Operand::Single(Literal::Null)) => Ok(!is_null(column)),
         ("in", Operand::Many(values)) => Ok(membership(column, values, false)),
         ("not in", Operand::Many(values)) => Ok(membership(column, values, true)),
-        ("in" | "not in", Operand::One(_)) => {
-            Err(Error::invalid(format!("malformed filter: '{words}' needs a collection of values")))
+        ("in" | "not in", Operand::Single(_)) => {
+            Err(Error::invalid(format!("malformed filter: '{op_name}' needs a collection of values")))
         }
-        (words, Operand::One(value)) => match Op::parse(words) {
+        (op_name, Operand::Single(value)) => match Op::parse(op_name) {
             Some(op) => Ok(Condition::Compare { column, op, value }),
             None => Err(unknown(op)),
         },
@@ -55,7 +55,7 @@ pub fn condition(column: &str, op: &str, operand: Operand) -> Result<Condition> 
 pub fn all_of(mut parts: Vec<Condition>) -> Result<Condition> {
     match (parts.len(), parts.pop()) {
         (_, None) => Err(Error::invalid("malformed filter: an empty list of conditions")),
-        (1, Some(one)) => Ok(one),
+        (1, Some(part)) => Ok(part),
         (_, Some(last)) => {
             parts.push(last);
             Ok(Condition::And(parts))
@@ -96,20 +96,20 @@ mod tests {
     #[test]
     fn conditions() {
         let five = || Literal::Number(5.into());
-        assert_eq!(text("==", Operand::One(five())), "`x` = 5");
-        assert_eq!(text("<>", Operand::One(five())), "`x` != 5");
+        assert_eq!(text("==", Operand::Single(five())), "`x` = 5");
+        assert_eq!(text("<>", Operand::Single(five())), "`x` != 5");
         assert_eq!(text(" IS  Null ", Operand::Missing), "`x` is null");
-        assert_eq!(text("is not", Operand::One(Literal::Null)), "not (`x` is null)");
+        assert_eq!(text("is not", Operand::Single(Literal::Null)), "not (`x` is null)");
         assert_eq!(text("in", set(vec![five()])), "`x` in (5)");
         assert_eq!(text("in", set(vec![five(), Literal::Null])), "(`x` in (5) or `x` is null)");
         assert_eq!(text("NOT IN", set(vec![five()])), "(not (`x` in (5)) or `x` is null)");
         assert_eq!(text("not in", set(vec![Literal::Null])), "(not (`x` in ()) and not (`x` is null))");
         for (op, operand) in [
-            ("~", Operand::One(five())),
+            ("~", Operand::Single(five())),
             ("=", Operand::Missing),
             ("=", set(vec![])),
-            ("in", Operand::One(five())),
-            ("is", Operand::One(five())),
+            ("in", Operand::Single(five())),
+            ("is", Operand::Single(five())),
             ("in", Operand::Missing),
         ] {
             assert!(text(op, operand).contains("malformed filter"), "{op}");

@@ -168,12 +168,12 @@ fn compared<N: PartialOrd + Copy>(values: &[N], op: Op, value: N) -> BooleanBuff
 /// A bit for each value, a word at a time.
 fn bits_of<N>(values: &[N], test: impl Fn(&N) -> bool) -> BooleanBuffer {
     let (whole, rest) = values.as_chunks::<64>();
-    let mut words = Vec::with_capacity(values.len().div_ceil(64));
-    words.extend(whole.iter().map(|values| word_of(values, &test)));
+    let mut masks = Vec::with_capacity(values.len().div_ceil(64));
+    masks.extend(whole.iter().map(|values| word_of(values, &test)));
     if !rest.is_empty() {
-        words.push(rest.iter().enumerate().fold(0, |word, (i, value)| word | u64::from(test(value)) << i));
+        masks.push(rest.iter().enumerate().fold(0, |word, (i, value)| word | u64::from(test(value)) << i));
     }
-    BooleanBuffer::new(words.into(), 0, values.len())
+    BooleanBuffer::new(masks.into(), 0, values.len())
 }
 
 /// The bits of 64 values: a byte for each first, which the compiler does for several at once.
@@ -195,12 +195,12 @@ fn is_in(column: &ArrayRef, values: &Members, negated: bool) -> Result<BooleanAr
     if let Some(dictionary) = column.as_any_dictionary_opt().filter(|_| !is_dictionary(values)) {
         return by_entries(dictionary, |entries| is_in(entries, values, negated));
     }
-    let found = members(column, values)?;
+    let members = members(column, values)?;
     let mut known = column.logical_nulls();
     if values.null_count() > 0 {
-        known = NullBuffer::union(known.as_ref(), Some(&NullBuffer::new(found.clone())));
+        known = NullBuffer::union(known.as_ref(), Some(&NullBuffer::new(members.clone())));
     }
-    Ok(BooleanArray::new(if negated { !&found } else { found }, known))
+    Ok(BooleanArray::new(if negated { !&members } else { members }, known))
 }
 
 /// A few values are compared one by one, which is fast; more are looked up.
@@ -215,27 +215,27 @@ fn members(column: &ArrayRef, values: &Members) -> Result<BooleanBuffer> {
     if let Some(dictionary) = column.as_any_dictionary_opt() {
         let plain =
             Members::new(&arrow_cast::cast(&**values, dictionary.values().data_type()).map_err(arrow_error)?);
-        let words = members(dictionary.values(), &plain)?;
+        let entries = members(dictionary.values(), &plain)?;
         let at = dictionary.normalized_keys();
         return Ok(BooleanBuffer::collect_bool(column.len(), |i| {
-            at.get(i).is_some_and(|word| *word < words.len() && words.value(*word))
+            at.get(i).is_some_and(|word| *word < entries.len() && entries.value(*word))
         }));
     }
     if (values.len() > FEW || column.data_type().is_floating())
-        && let Some(found) = values.find_in(column)
+        && let Some(hits) = values.find_in(column)
     {
-        return Ok(found);
+        return Ok(hits);
     }
-    let mut found = BooleanBuffer::new_unset(column.len());
+    let mut hits = BooleanBuffer::new_unset(column.len());
     for i in (0..values.len()).filter(|i| values.is_valid(*i)) {
         let result = compare(column, Op::Eq, values, i)?;
         let hit = match result.nulls().map(NullBuffer::inner) {
             Some(valid) => result.values() & valid,
             None => result.values().clone(),
         };
-        found = &found | &hit;
+        hits = &hits | &hit;
     }
-    Ok(found)
+    Ok(hits)
 }
 
 fn like(column: &ArrayRef, pattern: &Pattern, negated: bool) -> Result<BooleanArray> {
@@ -270,15 +270,15 @@ mod tests {
                 let value = PrimitiveArray::<T>::from_value(value, 1).with_data_type(data_type.clone());
                 let value: ArrayRef = Arc::new(value);
                 for op in [Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge] {
-                    let found = numbers(&column, op, &value).unwrap();
-                    assert_eq!(found, by_arrow(&column, op, &value).unwrap(), "{data_type} {op:?} {rows}");
+                    let actual = numbers(&column, op, &value).unwrap();
+                    assert_eq!(actual, by_arrow(&column, op, &value).unwrap(), "{data_type} {op:?} {rows}");
                 }
             }
         }
     }
 
     #[test]
-    fn numbers_compare_as_arrow_has_them() {
+    fn numbers_compare_as_in_arrow() {
         check::<Int8Type>(&DataType::Int8);
         check::<UInt32Type>(&DataType::UInt32);
         check::<Int64Type>(&DataType::Int64);

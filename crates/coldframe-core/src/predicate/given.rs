@@ -83,7 +83,7 @@ impl Predicate {
 /// The one part there is, or all of them together.
 fn alone_or(mut parts: Vec<Predicate>, together: impl Fn(Vec<Predicate>) -> Predicate) -> Predicate {
     match (parts.len(), parts.pop()) {
-        (1, Some(one)) => one,
+        (1, Some(part)) => part,
         (_, last) => {
             parts.extend(last);
             together(parts)
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn known_parts_go() {
+    fn known_parts_are_removed() {
         for (text, p, all, none) in [
             ("p = 1", Some(1), true, false),
             ("p = 1", Some(2), false, true),

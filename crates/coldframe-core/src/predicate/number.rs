@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_round_down_and_say_whether_they_did() {
+    fn ticks_round_down_and_report_whether_they_are_exact() {
         assert_eq!(at("5", 0), (5, true));
         assert_eq!(at("5.0", 0), (5, true));
         assert_eq!(at("-5.5", 0), (-6, false));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number() {
+    fn text_that_is_not_a_number() {
         for text in ["", "-", ".", "1e", "1.2.3", "e5", "1_0", "inf", "nan", "0x1", "1e99999999999"] {
             assert_eq!(Number::parse(text), None, "{text}");
         }

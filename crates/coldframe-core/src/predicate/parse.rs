@@ -55,15 +55,15 @@ impl<'a> Parser<'a> {
     }
 
     fn accept_word(&mut self, word: &str) -> bool {
-        let found = self.peek().is_word(word);
-        self.at += usize::from(found);
-        found
+        let matches = self.peek().is_word(word);
+        self.at += usize::from(matches);
+        matches
     }
 
     fn accept_sign(&mut self, sign: &str) -> bool {
-        let found = self.peek().is_sign(sign);
-        self.at += usize::from(found);
-        found
+        let matches = self.peek().is_sign(sign);
+        self.at += usize::from(matches);
+        matches
     }
 
     fn expect_sign(&mut self, sign: &str) -> Result<()> {
@@ -72,11 +72,11 @@ impl<'a> Parser<'a> {
 
     fn error(&self, expected: &str) -> Error {
         let token = self.peek();
-        let found =
+        let actual =
             if token.kind == TokenKind::End { "the end".to_owned() } else { format!("{:?}", token.text) };
         let position = position(self.text, token.at);
         Error::invalid(format!(
-            "filter {:?}, position {position}: expected {expected}, found {found}",
+            "filter {:?}, position {position}: expected {expected}, found {actual}",
             self.text
         ))
     }

@@ -48,7 +48,7 @@ pub fn conform(batch: &RecordBatch, target: &SchemaRef) -> Result<RecordBatch> {
     if batch.schema_ref() == target {
         return Ok(batch.clone());
     }
-    demand_names(batch, target)?;
+    check_names(batch, target)?;
     let columns = batch.columns().iter().zip(target.fields()).map(|(array, field)| {
         let column = Column { outer: None, name: field.name() };
         declared(array, field, column)
@@ -59,15 +59,15 @@ pub fn conform(batch: &RecordBatch, target: &SchemaRef) -> Result<RecordBatch> {
     RecordBatch::try_new_with_options(target.clone(), columns, &options).map_err(unfit)
 }
 
-fn demand_names(batch: &RecordBatch, target: &SchemaRef) -> Result<()> {
-    let found = batch.schema_ref();
-    let same = found.fields().len() == target.fields().len()
-        && found.fields().iter().zip(target.fields()).all(|(one, other)| one.name() == other.name());
+fn check_names(batch: &RecordBatch, target: &SchemaRef) -> Result<()> {
+    let actual = batch.schema_ref();
+    let same = actual.fields().len() == target.fields().len()
+        && actual.fields().iter().zip(target.fields()).all(|(own, other)| own.name() == other.name());
     if same {
         return Ok(());
     }
     let names = |schema: &SchemaRef| schema.fields().iter().map(|f| f.name().clone()).collect::<Vec<_>>();
-    Err(Error::schema(format!("expected columns {:?}, found {:?}", names(target), names(found))))
+    Err(Error::schema(format!("expected columns {:?}, found {:?}", names(target), names(actual))))
 }
 
 /// A column, or a field within one, as errors name it.
@@ -82,8 +82,8 @@ impl<'a> Column<'a> {
         Self { outer: Some(self), name }
     }
 
-    fn refused(&self, target: &DataType, found: &DataType) -> Error {
-        Error::schema(format!("column {self}: expected {target}, found {found}"))
+    fn refused(&self, target: &DataType, actual: &DataType) -> Error {
+        Error::schema(format!("column {self}: expected {target}, found {actual}"))
     }
 }
 
@@ -104,12 +104,12 @@ fn unfit(e: ArrowError) -> Error {
 /// `array` as a field's type, without nulls if the field is not nullable.
 fn declared(array: &ArrayRef, field: &Field, column: Column<'_>) -> Result<ArrayRef> {
     let made = retyped(array, field.data_type(), column)?;
-    demand_values(&made, field, None, column)?;
+    check_values(&made, field, None, column)?;
     Ok(made)
 }
 
 /// An error for a null that its field does not allow, unless the enclosing value `around` is null as well.
-fn demand_values(
+fn check_values(
     array: &ArrayRef,
     field: &Field,
     around: Option<&NullBuffer>,
@@ -128,14 +128,14 @@ fn demand_values(
 
 /// `array` as another type.
 fn retyped(array: &ArrayRef, target: &DataType, column: Column<'_>) -> Result<ArrayRef> {
-    let found = array.data_type();
-    match (found, target) {
+    let own = array.data_type();
+    match (own, target) {
         // Values nested in the same types may still have nulls that their fields do not allow.
         (_, DataType::List(_) | DataType::Map(_, _) | DataType::Struct(_)) => {}
-        _ if found == target => return Ok(array.clone()),
+        _ if own == target => return Ok(array.clone()),
         _ => {}
     }
-    match (found, target) {
+    match (own, target) {
         (DataType::Dictionary(_, _), _) => {
             let dictionary = array.as_any_dictionary();
             let values = take(dictionary.values(), dictionary.keys(), None).map_err(unfit)?;

@@ -143,17 +143,17 @@ impl<'a> Parser<'a> {
 
     fn expected(&self, what: &str) -> Error {
         let rest: String = self.rest().chars().take(20).collect();
-        let found = if rest.is_empty() { "the end".to_owned() } else { format!("`{rest}`") };
-        error_at(self.text, self.at, format_args!("expected {what}, found {found}"))
+        let actual = if rest.is_empty() { "the end".to_owned() } else { format!("`{rest}`") };
+        error_at(self.text, self.at, format_args!("expected {what}, found {actual}"))
     }
 
     fn take(&mut self, symbol: char) -> bool {
         self.skip_space();
-        let found = self.rest().starts_with(symbol);
-        if found {
+        let matches = self.rest().starts_with(symbol);
+        if matches {
             self.at += symbol.len_utf8();
         }
-        found
+        matches
     }
 
     fn require(&mut self, symbol: char) -> Result<()> {
@@ -174,20 +174,20 @@ impl<'a> Parser<'a> {
     }
 
     /// Takes the next words if they are the given ones.
-    fn take_words(&mut self, words: &[&str]) -> bool {
+    fn take_keywords(&mut self, keywords: &[&str]) -> bool {
         let start = self.at;
-        let found = words.iter().all(|expected| self.word().eq_ignore_ascii_case(expected));
-        if !found {
+        let matches = keywords.iter().all(|expected| self.word().eq_ignore_ascii_case(expected));
+        if !matches {
             self.at = start;
         }
-        found
+        matches
     }
 
-    fn require_words(&mut self, words: &[&str]) -> Result<()> {
-        if self.take_words(words) {
+    fn require_keywords(&mut self, keywords: &[&str]) -> Result<()> {
+        if self.take_keywords(keywords) {
             return Ok(());
         }
-        Err(self.expected(&format!("`{}`", words.join(" "))))
+        Err(self.expected(&format!("`{}`", keywords.join(" "))))
     }
 
     fn name(&mut self, what: &str) -> Result<String> {
@@ -222,7 +222,7 @@ impl<'a> Parser<'a> {
     }
 
     fn skip_comment(&mut self) -> Result<()> {
-        if !self.take_words(&["comment"]) {
+        if !self.take_keywords(&["comment"]) {
             return Ok(());
         }
         self.skip_space();
@@ -255,7 +255,7 @@ impl<'a> Parser<'a> {
             "bigint" => whole(Kind::BigInt),
             "float" | "real" => whole(Kind::Float),
             "double" => {
-                self.take_words(&["precision"]);
+                self.take_keywords(&["precision"]);
                 whole(Kind::Double)
             }
             "string" => whole(Kind::String),
@@ -297,18 +297,18 @@ impl<'a> Parser<'a> {
     }
 
     fn timestamp(&mut self) -> Result<Kind> {
-        if !self.take_words(&["with"]) {
+        if !self.take_keywords(&["with"]) {
             return Ok(Kind::Timestamp);
         }
-        self.require_words(&["local", "time", "zone"])?;
+        self.require_keywords(&["local", "time", "zone"])?;
         Ok(Kind::TimestampLocalTz)
     }
 
     fn interval(&mut self) -> Result<Kind> {
-        if self.take_words(&["year", "to", "month"]) {
+        if self.take_keywords(&["year", "to", "month"]) {
             return Ok(Kind::IntervalYearMonth);
         }
-        self.require_words(&["day", "to", "second"])?;
+        self.require_keywords(&["day", "to", "second"])?;
         Ok(Kind::IntervalDayTime)
     }
 

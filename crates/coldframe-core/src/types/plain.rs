@@ -156,7 +156,7 @@ mod tests {
     const SPARK: Consumer = Consumer::spark(TimeUnit::Microsecond);
 
     #[test]
-    fn each_type_has_a_plain_one_that_is_its_own() {
+    fn plain_types_map_to_themselves() {
         let field = |kind: DataType| Arc::new(Field::new("x", kind, false));
         let branches = UnionFields::try_new([0, 1], [field(DataType::UInt8), field(DataType::Utf8)]).unwrap();
         let pair = DataType::Struct(vec![field(DataType::LargeUtf8), field(DataType::UInt16)].into());
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_fields_does_not_make_another_shape() {
+    fn shapes_ignore_the_order_of_fields() {
         let structure = |names: [&str; 2]| {
             DataType::Struct(names.map(|name| Field::new(name, DataType::Int8, true)).to_vec().into())
         };

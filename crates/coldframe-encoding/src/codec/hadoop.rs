@@ -106,8 +106,8 @@ impl HadoopCodec {
         }
         check_expansion(self.algorithm, src, expected)?;
         let start = out.len();
-        let found = self.decompress_blocks(decompressor, src, expected, out);
-        if matches!(found, Ok(n) if n == expected) {
+        let len = self.decompress_blocks(decompressor, src, expected, out);
+        if matches!(len, Ok(n) if n == expected) {
             return Ok(());
         }
         out.truncate(start);
@@ -120,8 +120,8 @@ impl HadoopCodec {
             }
             out.truncate(start);
         }
-        let found = found?;
-        Err(self.algorithm.corrupt(format_args!("expected {expected} bytes, found {found}")))
+        let len = len?;
+        Err(self.algorithm.corrupt(format_args!("expected {expected} bytes, found {len}")))
     }
 
     /// Fills `dst` with the contents of `src`, which must have exactly that size. Its error says less than that of
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_holds_nothing() {
+    fn empty_input_is_empty_output() {
         for codec in CODECS {
             let mut out = vec![];
             codec.decompress_exact(&mut Decompressor::new(), &[], 0, &mut out).unwrap();
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn lies_of_the_framing_are_errors() {
+    fn false_lengths_in_the_framing_are_errors() {
         let snappy = HadoopCodec::framed(Algorithm::Snappy);
         let e = bounded(&snappy, &[0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 1, 0]).unwrap_err();
         assert_eq!(

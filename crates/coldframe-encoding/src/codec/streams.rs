@@ -54,7 +54,7 @@ fn overflow(context: &mut zstd_safe::DCtx<'static>, src: &[u8], room: usize) -> 
     }
 }
 
-pub(super) fn zstd_stated_size(src: &[u8]) -> Option<usize> {
+pub(super) fn zstd_content_size(src: &[u8]) -> Option<usize> {
     let size = zstd_safe::get_frame_content_size(src).ok().flatten()?;
     usize::try_from(size).ok()
 }

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_messages_count_as_what_they_become() {
+    fn empty_messages_count_as_their_structs() {
         let bytes: Vec<u8> = [0x1a, 0].repeat(100_000);
         let limits = Limits { max_metadata_bytes: 8 << 20, ..Limits::default() };
         let e = check::<Outer>(&bytes, &limits, bytes.len() as u64).unwrap_err();
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packed_list_is_as_long_as_its_bytes_are_many() {
+    fn a_packed_list_has_at_most_a_number_per_byte() {
         const LISTS: Shape = Shape::of::<Outer>(&[(1, Shape::packed::<u32>())]);
         let message: Vec<u8> = [&[0x0a, 100][..], &[0; 100]].concat();
         let size = decoded_size(&message, &LISTS, &Limits::default(), 0).unwrap();
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_every_kind_are_passed_over() {
+    fn fields_of_every_kind_are_skipped() {
         let message = [0x08, 0x96, 1, 0x11, 0, 0, 0, 0, 0, 0, 0, 0, 0x1a, 2, 8, 7, 0x25, 0, 0, 0, 0];
         let limits = Limits::default();
         let size = decoded_size(&message, &Outer::SHAPE, &limits, 0).unwrap();

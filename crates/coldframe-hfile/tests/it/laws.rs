@@ -46,7 +46,7 @@ fn obey(name: &str) {
     assert!(units.parts().len() > 3, "{name}");
     let first = units.parts().iter().map(|(bytes, _)| bytes.end).min().unwrap();
     let toll = move |damaged: &Damaged| {
-        let toll = units.toll(damaged, AllowedLoss::file(), Moved::Found);
+        let toll = units.allowed_loss(damaged, AllowedLoss::file(), Moved::Kept);
         // If trailer and file info cannot be found any more, only the first block tells what the file is.
         if damaged.moves() && damaged.bytes.start < first { toll.fatal() } else { toll }
     };

@@ -23,7 +23,7 @@ fn opener(options: OpenOptions) -> impl Fn(Source) -> Result<Arc<dyn TableFile>>
 /// a file ends: one cut between two groups is a shorter file.
 fn unit(units: Units) -> impl Fn(&Damaged) -> AllowedLoss {
     move |damaged| {
-        let mut toll = units.toll(damaged, AllowedLoss::file(), Moved::Found);
+        let mut toll = units.allowed_loss(damaged, AllowedLoss::file(), Moved::Kept);
         if damaged.moves() {
             let next = units.parts().iter().find(|(_, rows)| rows.start == toll.rows.end);
             toll.rows.end = next.map_or(toll.rows.end, |(_, rows)| rows.end);

@@ -43,24 +43,24 @@ pub(super) fn open(
     known: Option<&Identity>,
 ) -> Result<Arc<dyn ReadAt>> {
     let client = cluster.client()?;
-    let (status, reader) = match cluster.ask(facts(&client, key))?? {
-        Facts::Closed(status, reader) => (status, reader),
-        Facts::Open(_) if cluster.webhdfs.is_empty() => return Err(being_written()),
-        Facts::Open(status) => return visible::open(cluster, key, url, &status, known),
+    let (status, reader) = match cluster.ask(describe(&client, key))?? {
+        Description::Closed(status, reader) => (status, reader),
+        Description::Open(_) if cluster.webhdfs.is_empty() => return Err(being_written()),
+        Description::Open(status) => return visible::open(cluster, key, url, &status, known),
     };
-    let found = Identity { len: status.length as u64, ..stat_of(&status).identity() };
+    let identity = Identity { len: status.length as u64, ..stat_of(&status).identity() };
     if let Some(known) = known {
-        check(known, &found)?;
+        check(known, &identity)?;
     }
     let (reader, of_process) = (Arc::new(PerProcess::new()), reader);
     reader.get(|| Ok(*of_process))?;
-    let (len, modified) = (found.len, found.modified);
+    let (len, modified) = (identity.len, identity.modified);
     let file = HdfsFile { cluster: cluster.clone(), key: key.into(), len, modified, reader };
     Ok(Arc::new(Ends::new(Arc::new(file), url, Vec::new())))
 }
 
 /// The NameNode's description of a file.
-enum Facts {
+enum Description {
     /// With its block locations.
     Closed(FileStatus, Box<FileReader>),
     /// It is being written. The NameNode counts only its complete blocks ([`visible`]).
@@ -79,7 +79,7 @@ fn being_written() -> Error {
 /// as if that block, often its only one, did not exist. A file being written is recognised by the space reserved for
 /// it: a whole block for the last one. The status is requested last, so that it reflects a close or replacement in
 /// between.
-async fn facts(client: &Client, key: &str) -> hdfs_native::Result<Result<Facts>> {
+async fn describe(client: &Client, key: &str) -> hdfs_native::Result<Result<Description>> {
     let reader = client.read(key).await?;
     let summary = client.get_content_summary(key).await?;
     let status = client.get_file_info(key).await?;
@@ -91,12 +91,12 @@ async fn facts(client: &Client, key: &str) -> hdfs_native::Result<Result<Facts>>
     // If the writer has synced, the NameNode knows part of the last block, too.
     let is_more = status.length as u64 > len || summary.length > len;
     if is_more || (summary.space_consumed > 0 && reserved == Some(summary.space_consumed)) {
-        return Ok(Ok(Facts::Open(status)));
+        return Ok(Ok(Description::Open(status)));
     }
     if status.length as u64 != len || summary.length != len {
         return Ok(Err(changed("it has another length")));
     }
-    Ok(Ok(Facts::Closed(status, Box::new(reader))))
+    Ok(Ok(Description::Closed(status, Box::new(reader))))
 }
 
 impl HdfsFile {
@@ -135,12 +135,12 @@ impl HdfsFile {
 
     /// Requests the block locations again, if it is still the same file.
     async fn same(&self, client: &Client) -> Result<FileReader> {
-        let facts = within(self.cluster.patience, facts(client, &self.key)).await?;
-        let facts = facts.map_err(|e| match error(e) {
+        let described = within(self.cluster.patience, describe(client, &self.key)).await?;
+        let described = described.map_err(|e| match error(e) {
             e if e.is_not_found() => changed("it is no longer there"),
             e => e,
         })??;
-        let Facts::Closed(status, reader) = facts else {
+        let Description::Closed(status, reader) = described else {
             return Err(changed("it is being written again"));
         };
         check(&self.identity(), &stat_of(&status).identity())?;

@@ -36,7 +36,7 @@ const AT_ONCE: usize = 4;
 const PART: u64 = 16 << 20;
 
 /// How many bytes of an error answer are shown.
-const TOLD: usize = 300;
+const MAX_MESSAGE_BYTES: usize = 300;
 
 /// One file, with the length it had when it was opened.
 #[derive(Clone, Debug)]
@@ -67,18 +67,18 @@ pub(super) fn open(
 ) -> Result<Arc<dyn ReadAt>> {
     let (source, len) = wait(locate(cluster, key))??;
     let listed = stat_of(status).identity();
-    let found = Identity { len, ..listed.clone() };
+    let identity = Identity { len, ..listed.clone() };
     // A listing has the NameNode's length; a plan for this file has the length seen when it was made.
     if let Some(known) = known
         && known.len != listed.len
     {
-        check(known, &found)?;
+        check(known, &identity)?;
     } else if let Some(known) = known {
         check(known, &listed)?;
     }
     let made = Arc::new(PerProcess::new());
     made.get(|| Ok(source))?;
-    let modified = found.modified;
+    let modified = identity.modified;
     let file = WrittenFile { cluster: cluster.clone(), key: key.into(), len, modified, source: made };
     Ok(Arc::new(Ends::new(Arc::new(file), url, Vec::new())))
 }
@@ -170,18 +170,18 @@ fn of_range(url: &Url, range: &Range<u64>) -> Url {
 
 /// An answer with this status; for any other, its message.
 async fn expect(answer: Response, status: StatusCode) -> Result<Response> {
-    let found = answer.status();
-    if found == status {
+    let actual = answer.status();
+    if actual == status {
         return Ok(answer);
     }
-    let said = answer.bytes().await.unwrap_or_default();
-    let said = String::from_utf8_lossy(said.get(..TOLD).unwrap_or(&said)).into_owned();
-    match found {
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN if !said.contains("StandbyException") => {
-            let why = format!("WebHDFS: {found}: {said}");
+    let message = answer.bytes().await.unwrap_or_default();
+    let message = String::from_utf8_lossy(message.get(..MAX_MESSAGE_BYTES).unwrap_or(&message)).into_owned();
+    match actual {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN if !message.contains("StandbyException") => {
+            let why = format!("WebHDFS: {actual}: {message}");
             Err(io::Error::new(io::ErrorKind::PermissionDenied, why).into())
         }
-        _ => Err(refused(&format!("{found}: {said}"))),
+        _ => Err(refused(&format!("{actual}: {message}"))),
     }
 }
 
@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn questions() {
+    fn requests_to_webhdfs() {
         let url = request("http://nn:9870/", "/a b/c%20d", Some("hive")).unwrap();
         assert_eq!(url.as_str(), "http://nn:9870/webhdfs/v1/a%20b/c%2520d?op=OPEN&offset=0&user.name=hive");
         let datanode =
@@ -279,8 +279,8 @@ mod tests {
         let part = of_range(&datanode, &(5..8));
         assert_eq!(part.as_str(), "http://dn:9864/webhdfs/v1/x?op=OPEN&user.name=a&offset=5&length=3");
         for wrong in ["", "nn:9870", "hdfs://nn:8020"] {
-            let told = request(wrong, "/x", None).unwrap_err().to_string();
-            assert!(told.contains("webhdfs"), "{told}");
+            let message = request(wrong, "/x", None).unwrap_err().to_string();
+            assert!(message.contains("webhdfs"), "{message}");
         }
     }
 }

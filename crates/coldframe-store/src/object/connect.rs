@@ -139,9 +139,9 @@ fn options(kind: Kind, base: &str, given: &BTreeMap<String, String>) -> Result<O
         Kind::S3 => {
             let is_credential = move |name: &str| credentials.contains(&name);
             let of_environment = {
-                let mut found = Options::default();
-                found.add_environment(kind, "AWS_", known);
-                found
+                let mut variables = Options::default();
+                variables.add_environment(kind, "AWS_", known);
+                variables
             };
             for (name, value) in of_environment.iter() {
                 if !(given_credentials && is_credential(name)) {
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn one_client_serves_all_files_of_a_bucket() {
+    fn files_of_a_bucket_share_a_client() {
         let given = BTreeMap::from([("skip_signature".to_owned(), "true".to_owned())]);
         let options = options(Kind::S3, "s3://b", &given).unwrap();
         let of = |base: &str| {

@@ -47,14 +47,14 @@ impl Target {
 
     /// Refuses an answer with other content. Times are compared by seconds, as in headers, and only if there is no
     /// etag.
-    fn check(&self, found: &Identity) -> Result<()> {
+    fn check(&self, actual: &Identity) -> Result<()> {
         let seconds = |identity: &Identity| Identity {
             modified: identity.modified.map(|ms| ms.div_euclid(1000)).filter(|_| self.etag.is_none()),
             ..identity.clone()
         };
-        match seconds(&self.identity).may_be(&seconds(found)) {
+        match seconds(&self.identity).may_be(&seconds(actual)) {
             true => Ok(()),
-            false => check(&self.identity, found),
+            false => check(&self.identity, actual),
         }
     }
 }
@@ -121,19 +121,19 @@ async fn end(
     range: GetRange,
 ) -> object_store::Result<(Identity, Result<Bytes>)> {
     let options = GetOptions { range: Some(range), ..GetOptions::default() };
-    let found = store.get_opts(path, options).await?;
-    let (identity, range) = (identity_of(&found.meta), found.range.clone());
-    Ok((identity, exactly(&range, found.bytes().await?)))
+    let result = store.get_opts(path, options).await?;
+    let (identity, range) = (identity_of(&result.meta), result.range.clone());
+    Ok((identity, exactly(&range, result.bytes().await?)))
 }
 
 /// The bytes of an answer, which must match the length in its header. Too many or too few are the server's error, not
 /// damage to a file.
 fn exactly(range: &Range<u64>, bytes: Bytes) -> Result<Bytes> {
-    let (expected, found) = (range.end.saturating_sub(range.start), bytes.len());
-    if found as u64 == expected {
+    let (expected, len) = (range.end.saturating_sub(range.start), bytes.len());
+    if len as u64 == expected {
         return Ok(bytes);
     }
-    let text = format!("the server answered with {found} bytes, expected {expected}");
+    let text = format!("the server answered with {len} bytes, expected {expected}");
     Err(Error::from(std::io::Error::other(text)).at(range.start))
 }
 
@@ -196,7 +196,7 @@ async fn get(store: Arc<dyn ObjectStore>, target: Target, range: Range<u64>) -> 
         e if e.is_not_found() => changed("it is no longer there").at(offset),
         e => e.at(offset),
     };
-    let found = match store.get_opts(&target.path, options).await {
+    let result = match store.get_opts(&target.path, options).await {
         // A file that is shorter now answers with fewer bytes, or with none; the client refuses both before it reports
         // the length.
         Err(e) if is_about_ranges(&e) => {
@@ -207,6 +207,6 @@ async fn get(store: Arc<dyn ObjectStore>, target: Target, range: Range<u64>) -> 
         other => other.map_err(failed)?,
     };
     // Not all servers honour the condition, and not all have etags.
-    target.check(&identity_of(&found.meta)).map_err(|e| e.at(offset))?;
-    exactly(&range, found.bytes().await.map_err(failed)?)
+    target.check(&identity_of(&result.meta)).map_err(|e| e.at(offset))?;
+    exactly(&range, result.bytes().await.map_err(failed)?)
 }

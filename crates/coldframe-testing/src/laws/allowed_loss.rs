@@ -113,15 +113,15 @@ impl Units {
     /// The units that the damage touches, plus `elsewhere` if it begins outside all units. If later bytes moved,
     /// `moved` tells whether the units after the change are still found (by markers) or are lost too (found by position
     /// only).
-    pub fn toll(&self, damaged: &Damaged, elsewhere: AllowedLoss, moved: Moved) -> AllowedLoss {
+    pub fn allowed_loss(&self, damaged: &Damaged, elsewhere: AllowedLoss, moved: Moved) -> AllowedLoss {
         let start = damaged.bytes.start;
         let inside = self.0.iter().any(|(bytes, _)| bytes.contains(&start));
         let mut bytes = damaged.bytes.clone();
         if damaged.moves() && moved == Moved::Lost {
             bytes.end = u64::MAX;
         }
-        let toll = AllowedLoss::rows(self.rows(&bytes));
-        if inside { toll } else { toll.and(elsewhere) }
+        let loss = AllowedLoss::rows(self.rows(&bytes));
+        if inside { loss } else { loss.and(elsewhere) }
     }
 }
 
@@ -129,7 +129,7 @@ impl Units {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moved {
     /// They are found: markers precede them.
-    Found,
+    Kept,
     /// They are lost: they are found by position only.
     Lost,
 }

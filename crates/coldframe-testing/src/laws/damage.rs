@@ -69,10 +69,10 @@ impl std::fmt::Display for Damaged {
 
 /// The leaves of a tree, with full names from the root down.
 pub fn leaves(tree: &Node) -> Vec<(String, Range<u64>)> {
-    let (mut found, mut open) = (Vec::new(), vec![(tree, String::new())]);
+    let (mut all, mut open) = (Vec::new(), vec![(tree, String::new())]);
     while let Some((node, name)) = open.pop() {
         if node.children.is_empty() {
-            found.push((name, node.bytes.clone()));
+            all.push((name, node.bytes.clone()));
             continue;
         }
         for child in node.children.iter().rev() {
@@ -80,8 +80,8 @@ pub fn leaves(tree: &Node) -> Vec<(String, Range<u64>)> {
             open.push((child, name));
         }
     }
-    found.retain(|(_, bytes)| !bytes.is_empty());
-    found
+    all.retain(|(_, bytes)| !bytes.is_empty());
+    all
 }
 
 /// Up to about `most` changes of a file with this layout, each of which has an effect. If there are more, a selection
@@ -89,14 +89,17 @@ pub fn leaves(tree: &Node) -> Vec<(String, Range<u64>)> {
 pub fn made(tree: &Node, whole: &[u8], most: usize) -> Vec<Damaged> {
     let leaves = leaves(tree);
     let mut kinds: BTreeMap<(String, String), Vec<Damaged>> = BTreeMap::new();
-    let mut add = |one: Damaged| {
-        let leaf: String = one.leaf.chars().filter(|c| !c.is_ascii_digit()).collect();
-        let kind =
-            if matches!(one.kind, Kind::Flip(_)) { "Flip".to_owned() } else { format!("{:?}", one.kind) };
-        kinds.entry((leaf, kind)).or_default().push(one);
+    let mut add = |change: Damaged| {
+        let leaf: String = change.leaf.chars().filter(|c| !c.is_ascii_digit()).collect();
+        let kind = if matches!(change.kind, Kind::Flip(_)) {
+            "Flip".to_owned()
+        } else {
+            format!("{:?}", change.kind)
+        };
+        kinds.entry((leaf, kind)).or_default().push(change);
     };
     for (leaf, bytes) in &leaves {
-        let one = |kind, bytes: Range<u64>| Damaged { kind, bytes, leaf: leaf.clone() };
+        let change = |kind, bytes: Range<u64>| Damaged { kind, bytes, leaf: leaf.clone() };
         let (start, last) = (bytes.start, bytes.end - 1);
         let mask = [0x01, 0x80, 0xff, 0x10][usize::try_from(start % 4).unwrap()];
         for (kind, at) in [
@@ -108,14 +111,14 @@ pub fn made(tree: &Node, whole: &[u8], most: usize) -> Vec<Damaged> {
             (Kind::Remove, start),
             (Kind::Remove, last),
         ] {
-            add(one(kind, at..at + 1));
+            add(change(kind, at..at + 1));
         }
         let head = start..bytes.end.min(start + 8);
-        add(one(Kind::Ones, head.clone()));
-        add(one(Kind::Zero, head));
-        add(one(Kind::Zero, bytes.clone()));
-        add(one(Kind::Remove, bytes.clone()));
-        add(one(Kind::Cut, start..whole.len() as u64));
+        add(change(Kind::Ones, head.clone()));
+        add(change(Kind::Zero, head));
+        add(change(Kind::Zero, bytes.clone()));
+        add(change(Kind::Remove, bytes.clone()));
+        add(change(Kind::Cut, start..whole.len() as u64));
     }
     for (i, at) in spread(whole.len(), most / 3).enumerate() {
         let at = at as u64;
@@ -124,7 +127,7 @@ pub fn made(tree: &Node, whole: &[u8], most: usize) -> Vec<Damaged> {
         add(Damaged { kind: Kind::Flip([0xff, 0x01, 0x80, 0x20][i % 4]), bytes: at..at + 1, leaf });
     }
     let mut all = fair(kinds.into_values().collect(), most);
-    all.retain(|one| one.apply(whole) != whole);
+    all.retain(|change| change.apply(whole) != whole);
     all
 }
 

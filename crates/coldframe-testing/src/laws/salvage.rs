@@ -57,8 +57,8 @@ impl Complaints {
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         for all in self.0.values() {
-            for one in all.iter().take(Self::SHOWN) {
-                writeln!(text, "- {one}").unwrap();
+            for complaint in all.iter().take(Self::SHOWN) {
+                writeln!(text, "- {complaint}").unwrap();
             }
             if all.len() > Self::SHOWN {
                 writeln!(text, "  ... and {} like it", all.len() - Self::SHOWN).unwrap();
@@ -98,7 +98,7 @@ pub(crate) struct Rules {
 pub(crate) struct Judge<'a> {
     pub(crate) rules: &'a Rules,
     pub(crate) truth: &'a Truth,
-    pub(crate) toll: AllowedLoss,
+    pub(crate) allowed: AllowedLoss,
     pub(crate) what: String,
     pub(crate) complaints: &'a mut Complaints,
 }
@@ -112,7 +112,7 @@ impl Judge<'_> {
     pub(crate) fn run(&mut self, opened: Result<Arc<dyn TableFile>>, len: u64) {
         match opened {
             Ok(table) => self.table(table.as_ref(), len),
-            Err(e) if !self.toll.fatal => self.complain(format!("cannot be opened: {e}")),
+            Err(e) if !self.allowed.fatal => self.complain(format!("cannot be opened: {e}")),
             Err(e) if !e.is_damage() && !matches!(e.kind(), ErrorKind::Unsupported(_)) => {
                 self.complain(format!("opening fails with an error that is not damage: {e}"));
             }
@@ -133,7 +133,7 @@ impl Judge<'_> {
     fn table(&mut self, table: &dyn TableFile, len: u64) {
         self.layout(table, len);
         let other = *table.schema() != self.truth.schema;
-        if other && !self.toll.fatal {
+        if other && !self.allowed.fatal {
             self.complain("another schema");
         }
         let Some(read) = self.reads(table, len) else { return };
@@ -179,9 +179,9 @@ impl Judge<'_> {
             }
             Err(e) => self.complain(format!("inspect: {e}")),
         }
-        let told = table.metadata().and_then(|_| table.statistics());
-        if let Err(e) = told
-            && (!e.is_damage() || self.toll == AllowedLoss::none())
+        let described = table.metadata().and_then(|_| table.statistics());
+        if let Err(e) = described
+            && (!e.is_damage() || self.allowed == AllowedLoss::none())
         {
             self.complain(format!("metadata or statistics: {e}"));
         }
@@ -203,7 +203,7 @@ impl Judge<'_> {
 
     /// Unsupported is not damage, and damage may turn a file into an unsupported one.
     fn may_end(&self, e: &Error) -> bool {
-        self.toll.fatal && matches!(e.kind(), ErrorKind::Unsupported(_))
+        self.allowed.fatal && matches!(e.kind(), ErrorKind::Unsupported(_))
     }
 
     fn salvage(&mut self, table: &dyn TableFile, on_error: OnError, len: u64) -> Option<Salvaged> {
@@ -229,7 +229,7 @@ impl Judge<'_> {
     /// Rows before an error are the first rows; without an error they are all rows.
     fn raised_is_true(&mut self, raised: &Outcome) {
         let got = as_text(&raised.batch);
-        let silent = self.toll.silent;
+        let silent = self.allowed.silent;
         if !self.truth.rows.starts_with(&got) {
             self.complain("raise: wrong rows before the error");
         } else if raised.error.is_none() && got.len() < self.truth.rows.len() && !silent {
@@ -240,24 +240,24 @@ impl Judge<'_> {
     /// Law: only rows of the unit are missing, and no row is returned that was not there.
     fn only_the_unit_is_lost(&mut self, mode: &str, got: &Salvaged, same: impl Fn(&str, &str) -> bool) {
         let truth = &self.truth.rows;
-        let end = self.toll.rows.end.min(truth.len());
-        let start = self.toll.rows.start.min(end);
+        let end = self.allowed.rows.end.min(truth.len());
+        let start = self.allowed.rows.start.min(end);
         let (kept, behind) = (start + truth.len() - end, truth.len() - end);
         if got.rows.len() < kept {
             let lost = truth.len() - got.rows.len();
-            let text = format!("{mode} loses {lost} rows, {} may be lost; {}", end - start, told(got));
+            let text = format!("{mode} loses {lost} rows, {} may be lost; {}", end - start, summary(got));
             return self.complain(text);
         }
         let middle = &got.rows[start..got.rows.len() - behind];
         let is_true =
             got.rows[..start] == truth[..start] && got.rows[got.rows.len() - behind..] == truth[end..];
         if !is_true {
-            let text = format!("{mode} loses or changes rows outside of {start}..{end}; {}", told(got));
+            let text = format!("{mode} loses or changes rows outside of {start}..{end}; {}", summary(got));
             return self.complain(text);
         }
         if middle.len() > end - start {
             let text =
-                format!("{mode} returns {} rows where {} were; {}", middle.len(), end - start, told(got));
+                format!("{mode} returns {} rows where {} were; {}", middle.len(), end - start, summary(got));
             return self.complain(text);
         }
         if !self.rules.summed {
@@ -265,7 +265,7 @@ impl Judge<'_> {
         }
         let mut rest = truth[start..end].iter();
         if let Some(made_up) = middle.iter().find(|row| !rest.any(|of| same(row, of))) {
-            let text = format!("{mode} returns a row that was not there: {made_up:?}; {}", told(got));
+            let text = format!("{mode} returns a row that was not there: {made_up:?}; {}", summary(got));
             self.complain(text);
         }
     }
@@ -274,19 +274,22 @@ impl Judge<'_> {
     /// no row at all, unless the format always knows the number. Numbers are compared if a checksum covers the values.
     fn losses_are_records(&mut self, mode: &str, got: &Salvaged) {
         let missing = self.truth.rows.len().saturating_sub(got.rows.len()) as u64;
-        if missing > 0 && got.damage.is_empty() && !self.toll.silent {
+        if missing > 0 && got.damage.is_empty() && !self.allowed.silent {
             return self.complain(format!("{mode} loses {missing} rows without a record"));
         }
         let all_known = got.damage.iter().all(|d| d.rows_lost.is_some());
         if self.rules.counted && !all_known {
-            return self.complain(format!("{mode}: a record without a number of rows; {}", told(got)));
+            return self.complain(format!("{mode}: a record without a number of rows; {}", summary(got)));
         }
-        if self.toll.fatal || self.toll.silent || !self.rules.summed {
+        if self.allowed.fatal || self.allowed.silent || !self.rules.summed {
             return;
         }
-        let told_rows: u64 = got.damage.iter().filter_map(|d| d.rows_lost).sum();
-        if told_rows > missing || (all_known && told_rows != missing) {
-            self.complain(format!("{mode}: {missing} rows are missing, {told_rows} recorded; {}", told(got)));
+        let recorded: u64 = got.damage.iter().filter_map(|d| d.rows_lost).sum();
+        if recorded > missing || (all_known && recorded != missing) {
+            self.complain(format!(
+                "{mode}: {missing} rows are missing, {recorded} recorded; {}",
+                summary(got)
+            ));
         }
     }
 
@@ -298,8 +301,8 @@ impl Judge<'_> {
             let (skip, null) = (skipped.rows.len(), nulled.rows.len());
             let text = format!(
                 "null ({null} rows) lacks the row {row} of skip ({skip} rows); skip {}; null {}",
-                told(skipped),
-                told(nulled)
+                summary(skipped),
+                summary(nulled)
             );
             self.complain(text);
         }
@@ -313,13 +316,13 @@ impl Judge<'_> {
         let scan = Scan { on_error: OnError::Skip, strings: Some(Strings::View), ..Scan::default() };
         match rows::scan(table, &scan, None) {
             Ok(Outcome { error: None, batch, damage }) => {
-                let found = Salvaged { rows: as_text(&batch), damage };
+                let viewed = Salvaged { rows: as_text(&batch), damage };
                 // The reason may have another number of bytes: those of a dictionary's entries are not copied.
                 let lost = |of: &Salvaged| -> Vec<_> {
                     of.damage.iter().map(|d| (d.bytes.clone(), d.rows_lost, d.structure.clone())).collect()
                 };
-                if found.rows != plain.rows || lost(&found) != lost(plain) {
-                    self.complain(format!("views: {}; plain: {}", told(&found), told(plain)));
+                if viewed.rows != plain.rows || lost(&viewed) != lost(plain) {
+                    self.complain(format!("views: {}; plain: {}", summary(&viewed), summary(plain)));
                 }
             }
             Ok(Outcome { error: Some(e), .. }) | Err(e) => self.complain(format!("views end with: {e}")),
@@ -355,8 +358,8 @@ impl Judge<'_> {
                     splits.len(),
                     parts.rows.len(),
                     whole.rows.len(),
-                    told(&parts),
-                    told(whole),
+                    summary(&parts),
+                    summary(whole),
                 ));
             }
             let known = |of: &Salvaged| of.damage.iter().map(|d| d.rows_lost).sum::<Option<u64>>();
@@ -372,7 +375,7 @@ impl Judge<'_> {
 }
 
 /// Prints the records in short form.
-fn told(got: &Salvaged) -> String {
+fn summary(got: &Salvaged) -> String {
     let mut text = format!("{} records", got.damage.len());
     for d in got.damage.iter().take(3) {
         write!(text, " [{:?} lost {:?} {}: {}]", d.bytes, d.rows_lost, d.structure, d.reason).unwrap();

@@ -14,7 +14,7 @@ use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, FieldRef, Fields};
 use arrow_select::take::take;
 
-use super::{Column, declared, demand_values, retyped, unfit};
+use super::{Column, check_values, declared, retyped, unfit};
 
 /// Fields are matched by name, in any order; by position if names occur twice.
 pub(super) fn structure(array: &ArrayRef, fields: &Fields, column: Column<'_>) -> Result<ArrayRef> {
@@ -54,7 +54,7 @@ fn assembled(
     column: Column<'_>,
 ) -> Result<ArrayRef> {
     for (child, field) in children.iter().zip(fields) {
-        demand_values(child, field, nulls, column.field(field.name()))?;
+        check_values(child, field, nulls, column.field(field.name()))?;
     }
     let made = StructArray::try_new_with_length(fields.clone(), children, nulls.cloned(), rows);
     Ok(Arc::new(made.map_err(unfit)?))
@@ -201,9 +201,9 @@ fn branch(union: &UnionArray, code: i8, field: &Field, column: Column<'_>) -> Re
                 places.push(place as u64);
             }
             (true, _) => {
-                let found = values.len();
+                let count = values.len();
                 let message =
-                    format!("column {column}: expected more than {place} values of a union, found {found}");
+                    format!("column {column}: expected more than {place} values of a union, found {count}");
                 return Err(Error::schema(message));
             }
         }

@@ -16,18 +16,18 @@ pub(super) fn timestamps(
     target: &DataType,
     column: Column<'_>,
 ) -> Result<ArrayRef> {
-    let found = array.data_type();
-    let DataType::Timestamp(own, label) = found else { return Err(column.refused(target, found)) };
+    let own_type = array.data_type();
+    let DataType::Timestamp(own, label) = own_type else { return Err(column.refused(target, own_type)) };
     if label.is_none() != zone.is_none() {
         return Err(Error::schema(format!(
-            "column {column}: expected {target}, found {found} (an instant is not a wall clock time, which is \
+            "column {column}: expected {target}, found {own_type} (an instant is not a wall clock time, which is \
              timestamp_ntz)"
         )));
     }
     // In both directions these are the same numbers under another type.
     let bare = arrow_cast::cast(array, &DataType::Int64).map_err(unfit)?;
     let counted = recounted(bare.as_primitive(), *own, unit).map_err(|reason| {
-        Error::schema(format!("column {column}: {found} does not fit {target} ({reason})"))
+        Error::schema(format!("column {column}: {own_type} does not fit {target} ({reason})"))
     })?;
     arrow_cast::cast(&counted, target).map_err(unfit)
 }

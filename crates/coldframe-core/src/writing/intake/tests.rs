@@ -15,7 +15,7 @@ fn written(columns: Vec<(&str, ArrayRef)>) -> Vec<RecordBatch> {
 }
 
 #[test]
-fn layouts_become_plain_in_slices_too() {
+fn layouts_become_plain_also_in_slices() {
     let mut dictionary = StringDictionaryBuilder::<Int32Type>::new();
     let mut views = StringViewBuilder::new();
     for text in [Some("a"), None, Some("a text that is longer than twelve bytes"), Some("a")] {
@@ -82,8 +82,8 @@ fn a_dictionary_of_timestamps() {
     let keys = Int32Array::from(vec![Some(1), None, Some(0)]);
     let array: ArrayRef = Arc::new(DictionaryArray::new(keys, values));
     let pieces = written(vec![("t", array)]);
-    let found = pieces.first().unwrap().column(0).as_primitive::<TimestampNanosecondType>().clone();
-    assert_eq!(found.iter().collect::<Vec<_>>(), [Some(6), None, Some(5)]);
+    let values_written = pieces.first().unwrap().column(0).as_primitive::<TimestampNanosecondType>().clone();
+    assert_eq!(values_written.iter().collect::<Vec<_>>(), [Some(6), None, Some(5)]);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn extension_types_are_their_storage_and_other_metadata_stays() {
 }
 
 #[test]
-fn what_no_format_holds_is_refused_by_its_name() {
+fn unsupported_columns_are_refused_by_name() {
     let mut field = Arc::new(Field::new("x", DataType::Int32, true));
     for _ in 0..MAX_DEPTH {
         field = Arc::new(Field::new("deep", DataType::List(field), true));
