@@ -1,14 +1,14 @@
-//! The units of a plan with their bytes: later units are requested while the current one is decoded.
+//! Reads ahead: requests the bytes of later units while the current unit is decoded.
 //!
 //! ```text
-//! plan ──▶ unit 3 ─ begun ─┐
-//!          unit 2 ─ begun ─┤  on their way, bounded by bytes and number
-//!          unit 1 ─ begun ─┘
+//! plan ──▶ unit 3 ─ requested ─┐
+//!          unit 2 ─ requested ─┤  in flight, bounded by bytes and number
+//!          unit 1 ─ requested ─┘
 //!          unit 0 ──▶ waited for, decoded
 //! ```
 //!
-//! Only slow sources are read ahead ([`crate::ReadAt::begin`]); for any other, a unit is planned and fetched when it is
-//! needed.
+//! Only slow sources are read ahead ([`crate::ReadAt::begin`]). For any other source, a unit is planned and fetched when
+//! the scan needs it.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -48,7 +48,7 @@ struct Coming {
 type Part = (Vec<usize>, Pending);
 
 impl Ahead {
-    /// The units of a plan; `early`: later units will be needed too.
+    /// The units of a plan. `early` requests later units before the scan needs them.
     pub(crate) fn new(plan: Box<dyn Plan>, early: bool) -> Self {
         Self { plan, early, ended: false, coming: VecDeque::new() }
     }
@@ -72,12 +72,12 @@ impl Ahead {
         self.early && !self.coming.is_empty()
     }
 
-    /// The next unit of the plan, whose bytes were not requested.
+    /// The next unit of the plan, without requesting its bytes.
     pub(crate) fn plan_unit(&mut self) -> Result<Option<Unit>> {
         self.plan.next_unit()
     }
 
-    /// Units that the plan has passed over.
+    /// Units that the plan has skipped.
     pub(crate) fn pruned(&self) -> u64 {
         self.plan.pruned()
     }
@@ -85,9 +85,9 @@ impl Ahead {
     /// Requests units until enough are in flight.
     pub(crate) fn top_up(&mut self) {
         while self.early && !self.ended && self.coming.len() < MAX_UNITS {
-            let under_way = self.coming.iter().flatten().fold(0u64, |sum, c| sum.saturating_add(c.bytes));
-            let like_the_last = self.coming.back().map_or(0, |c| c.as_ref().map_or(0, |c| c.bytes));
-            if under_way > 0 && under_way.saturating_add(like_the_last) > MAX_BYTES {
+            let in_flight = self.coming.iter().flatten().fold(0u64, |sum, c| sum.saturating_add(c.bytes));
+            let next_bytes = self.coming.back().map_or(0, |c| c.as_ref().map_or(0, |c| c.bytes));
+            if in_flight > 0 && in_flight.saturating_add(next_bytes) > MAX_BYTES {
                 break;
             }
             self.enqueue();
@@ -147,7 +147,7 @@ fn fetch(parts: &[Fetch]) -> Result<Vec<Bytes>> {
     Ok(answers)
 }
 
-/// The same without waiting; `None` if a source should not be read ahead.
+/// Like [`fetch`], without waiting; `None` if a source should not be read ahead.
 fn begin(parts: &[Fetch]) -> Option<Vec<Part>> {
     let begun = |(source, places, ranges): Group| Some((places, begin_coalesced(source.as_ref(), &ranges)?));
     groups(parts).into_iter().map(begun).collect()

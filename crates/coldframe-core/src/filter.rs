@@ -1,4 +1,4 @@
-//! Rows that pass, without the blocks of those that do not.
+//! Keeps the rows that pass a filter, without the memory of the rows that do not.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use crate::projection::prune;
 use crate::types::views::without_views;
 use crate::{Result, arrow_error};
 
-/// Views are copied if fewer than one row in this many passes.
+/// Views are copied if less than 1/`FEW` of the rows pass.
 const FEW: usize = 4;
 
-/// The rows of `batch` whose bits are set in `passes`. If few pass, their views are copied, so that they do not keep whole blocks in
-/// memory.
+/// The rows of `batch` whose bits are set in `passes`. If few rows pass, the values of views are copied, so that they do
+/// not keep whole blocks in memory.
 pub fn keep_rows(batch: &RecordBatch, passes: BooleanBuffer) -> Result<RecordBatch> {
     let left = chosen(batch, passes)?;
     if left.num_rows() < batch.num_rows() / FEW { compacted(&left) } else { Ok(left) }
 }
 
-/// The same batch, whose views do not keep more in memory than their values.
+/// The same batch, with views whose buffers hold only their values.
 fn compacted(batch: &RecordBatch) -> Result<RecordBatch> {
     let schema = batch.schema();
     let compact = |(array, field): (&ArrayRef, &FieldRef)| -> Result<ArrayRef> {

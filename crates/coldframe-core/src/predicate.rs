@@ -3,13 +3,12 @@
 //! ```text
 //! SQL text ─ parse ─┐
 //! lists ──── dnf ───┼─▶ Condition ─ bind(schema): resolve names, coerce literals ─▶ Predicate
-//! pieces ───────────┘                                    Substrait ─ substrait ──────▲
+//! parts ────────────┘                                    Substrait ─ substrait ──────▲
 //! ```
 //!
-//! A [`Condition`] is what the caller stated, a [`Predicate`] its meaning for a schema. A predicate is a tree of
+//! A [`Condition`] is the caller's filter, a [`Predicate`] its meaning for a schema. A predicate is a tree of
 //! `and`/`or` over comparisons, set membership and null tests; `not` is pushed to the leaves when it is built. A format
-//! asks it which units cannot match ([`Predicate::may_match`]) or which keys to visit ([`Predicate::key_range`]); both
-//! only save work. [`Predicate::evaluate`] decides each row, in one place for all formats, in three-valued logic: a row
+//! uses it to skip units ([`Predicate::may_match`]) or to seek keys ([`Predicate::key_range`]); both only save work. [`Predicate::evaluate`] decides each row, in one place for all formats, in three-valued logic: a row
 //! whose result is null does not pass.
 
 mod bind;
@@ -69,7 +68,7 @@ impl Op {
         })
     }
 
-    /// The opposite comparison, which holds if this one does not (if neither side is null or NaN).
+    /// The negated comparison, if neither side is null or NaN.
     #[must_use]
     pub fn opposite(self) -> Self {
         match self {

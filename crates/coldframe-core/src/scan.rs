@@ -1,4 +1,4 @@
-//! Drives any format: plan, fetch, decode, filter, project, limit.
+//! Scans a table of any format: plan, fetch, decode, filter, project, limit.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ pub struct ScanReader {
     request: PlanRequest,
     predicate: Option<Predicate>,
     projection: Projection,
-    /// The columns returned: those of the projection, with the strings that the request wants.
+    /// The columns returned: those of the projection, in the requested layout of strings.
     output: SchemaRef,
     left: u64,
     done: bool,
@@ -33,12 +33,12 @@ pub struct ScanReader {
     rows: u64,
 }
 
-/// What a scan has done so far.
+/// The work that a scan has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Units (stripes, row groups, runs of blocks) decoded.
     pub units: u64,
-    /// Units passed over since statistics, indexes or bloom filters exclude their rows.
+    /// Units skipped because statistics, indexes or bloom filters exclude their rows.
     pub pruned: u64,
     /// Rows decoded, before the filter.
     pub rows: u64,
@@ -62,8 +62,8 @@ struct Current {
 }
 
 impl Current {
-    /// The next batch of at most `most` rows. Later stages size memory by the rows of a batch, and a file may claim any
-    /// number of them if no column is requested.
+    /// The next batch of at most `most` rows. Later stages allocate memory by the rows of a batch, and a file may claim any
+    /// number of rows if no column is requested.
     fn next(&mut self, most: usize) -> Option<Result<RecordBatch>> {
         let batch = match self.rest.take() {
             Some(rest) => rest,
@@ -136,7 +136,7 @@ impl ScanReader {
         }
     }
 
-    /// Whether later units are requested while one is decoded: known once the first was requested.
+    /// Whether later units are requested while a unit is decoded. This is known once the first unit was requested.
     pub fn asks_early(&self) -> bool {
         self.units.asks_early()
     }
@@ -151,7 +151,7 @@ impl ScanReader {
         self.decoded
     }
 
-    /// What was done so far.
+    /// The work done so far.
     pub fn work(&self) -> Work {
         Work { units: self.decoded, pruned: self.units.pruned(), rows: self.rows }
     }
@@ -257,7 +257,7 @@ impl RecordBatchReader for ScanReader {
     }
 }
 
-/// How many rows of the whole table pass `predicate`; decodes only the filter's columns.
+/// The number of rows of the whole table that pass `predicate`. Decodes only the filter's columns.
 pub fn count(file: &dyn TableFile, predicate: Option<Predicate>) -> Result<u64> {
     if let (None, Some(rows), false) = (&predicate, file.row_count(), file.counts_by_reading()) {
         return Ok(rows);
@@ -273,7 +273,7 @@ pub fn count(file: &dyn TableFile, predicate: Option<Predicate>) -> Result<u64> 
     Ok(rows)
 }
 
-/// A unit that a scan would read, without the means to read it.
+/// The description of a unit that a scan would read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitPlace {
     /// Its name: `stripe 3`.
@@ -286,8 +286,8 @@ pub struct UnitPlace {
     pub fetched: u64,
 }
 
-/// The units of the table that `scan` would read: those that statistics, indexes and bloom filters do not exclude. No
-/// row is decoded. Calls `each` for one after the other; an error from it stops the listing.
+/// Lists the units of the table that `scan` would read: those that statistics, indexes and bloom filters do not exclude.
+/// Decodes no row. Calls `each` for each unit; an error from it stops the listing.
 pub fn units(file: &dyn TableFile, scan: &Scan, mut each: impl FnMut(UnitPlace) -> Result<()>) -> Result<()> {
     for split in file.splits(u64::MAX)? {
         let mut reader = ScanReader::try_new(file, scan, &split, DamageLog::default())?;
@@ -306,8 +306,7 @@ pub fn verify(file: &dyn TableFile, mut tick: impl FnMut(u64) -> Result<()>) -> 
     let scan = Scan { on_error: OnError::Skip, ..Scan::default() };
     let damage = DamageLog::default();
     let mut report = Report { proof: file.proof(), ..Report::default() };
-    // An error after which a scan cannot continue is damage too: it is reported here, and the next split is
-    // tried.
+    // An error that ends a scan is damage too: it is recorded, and the next split is tried.
     let lost = |e: Error, split: &Split, rows: Option<u64>| {
         damage.push(Damage::from_error(&e, split.range.clone(), rows));
     };
@@ -347,7 +346,7 @@ pub fn verify(file: &dyn TableFile, mut tick: impl FnMut(u64) -> Result<()>) -> 
     Ok(report)
 }
 
-/// Whether [`verify`] should report an error. A value that does not fit the requested types may be damage or may be
+/// Whether [`verify`] reports an error as damage. That includes values that do not fit the requested types, which may be
 /// correct.
 fn is_reported(e: &Error) -> bool {
     e.is_damage() || matches!(e.kind(), ErrorKind::Schema(_))

@@ -1,4 +1,4 @@
-//! The tokens of SQL: of conditions, and of statements that create tables.
+//! The tokens of SQL conditions and of statements that create tables.
 
 use coldframe_encoding::{Error, Result};
 
@@ -70,7 +70,7 @@ pub fn position(text: &str, at: usize) -> usize {
     text.get(..at).unwrap_or(text).chars().count() + 1
 }
 
-/// All tokens of a text, followed by the end token. Errors call the text `what`.
+/// The tokens of a text, followed by the end token. Errors call the text `what`.
 pub fn tokens<'a>(what: &str, text: &'a str) -> Result<Vec<Token<'a>>> {
     let mut all = Vec::new();
     let mut at = 0;

@@ -12,8 +12,8 @@
 //! values are known when the kernel for `W` is compiled: a value is one unaligned load, one or two shifts and a mask
 //! (two words from 58 bits on, where a value may span nine bytes). One table maps the width to its kernel.
 //!
-//! Measured on one core of a shared 2-core x86-64 machine, 4,096 values at a time, data in cache: 2.4 to 7 thousand
-//! million values a second unpacked whatever the width, order and type, 0.4 to 0.7 thousand million packed.
+//! Measured on one core of a shared 2-core x86-64 machine, with 4,096 values at a time and data in cache: unpacking takes
+//! 2.4 to 7 thousand million values per second for any width, order and type, packing 0.4 to 0.7 thousand million.
 
 use crate::{Error, Result};
 
@@ -28,7 +28,7 @@ pub enum BitOrder {
 
 /// An unsigned integer to unpack into.
 pub trait Unsigned: Copy + Default + sealed::Sealed {
-    /// Its size.
+    /// Its number of bits.
     const BITS: u32;
     /// The low bits of `value`.
     fn from_low_bits(value: u64) -> Self;
@@ -68,7 +68,7 @@ pub fn packed_len(count: usize, width: u32) -> usize {
     usize::try_from(bits.div_ceil(8)).unwrap_or(usize::MAX)
 }
 
-/// Unpacks `values.len()` values from the front of `src`, which must hold [`packed_len`] bytes; more are ignored.
+/// Unpacks `values.len()` values from the front of `src`, which must have at least [`packed_len`] bytes.
 pub fn unpack<T: Unsigned>(order: BitOrder, width: u32, src: &[u8], values: &mut [T]) -> Result<()> {
     if width > T::BITS {
         return Err(Error::corrupt(format!("expected a bit width of at most {}, found {width}", T::BITS)));
@@ -96,8 +96,8 @@ macro_rules! jump_table {
     };
 }
 
-/// `width` is at most `T::BITS` and `src` has the bytes. Bytes after them may be loaded too, which saves short runs a
-/// copy.
+/// `width` is at most `T::BITS`, and `src` has enough bytes. Loads may include further bytes, which saves a copy for short
+/// runs.
 fn by_width<T: Unsigned, const MSB: bool>(width: u32, src: &[u8], values: &mut [T]) {
     jump_table!(width, src, values:
          1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32
@@ -109,7 +109,7 @@ const SLACK: usize = 16;
 
 fn kernel<T: Unsigned, const MSB: bool, const W: usize>(mut src: &[u8], values: &mut [T]) {
     if W > T::BITS as usize {
-        return; // dead code for the compiler: `unpack` has refused such a width
+        return; // never happens, since `unpack` refuses such a width; it spares the compiler the kernel
     }
     let (groups, tail) = values.as_chunks_mut::<8>();
     let mut groups = groups.iter_mut();
@@ -120,7 +120,7 @@ fn kernel<T: Unsigned, const MSB: bool, const W: usize>(mut src: &[u8], values: 
         *group = eight::<T, MSB, W>(window);
         src = src.split_at(W).1;
     }
-    // The rest is too near the end for such loads: it goes through a padded copy.
+    // The rest is too near the end for such loads, so it is unpacked from a padded copy.
     for group in groups {
         let (window, rest) = src.split_at(W.min(src.len()));
         *group = eight::<T, MSB, W>(&padded(window));

@@ -1,9 +1,9 @@
 //! Days since 1970-01-01 and the calendars that map them to year, month and day.
 //!
-//! Arrow and Java's `java.time` count Gregorian days throughout (proleptic). `java.util`'s calendar, which Hive before
-//! 3 and ORC's Java writer use, is hybrid: Julian up to 1582-10-04, the next day being 1582-10-15; a day number before
-//! that means another year, month and day. Users saw the year, month and day, so these are kept and the number changes
-//! ([`hybrid_to_proleptic`]).
+//! Arrow and Java's `java.time` use the Gregorian calendar for all days (proleptic). `java.util`'s calendar, which Hive
+//! before 3 and ORC's Java writer use, is hybrid: Julian up to 1582-10-04, followed by 1582-10-15. Before that, the same day
+//! number means different dates in the two calendars. Users saw the year, month and day, so these are kept and the number
+//! changes ([`hybrid_to_proleptic`]).
 
 /// 1582-10-15, the first Gregorian day of the hybrid calendar.
 pub const CUTOVER: i64 = -141_427;
@@ -25,7 +25,7 @@ pub struct Civil {
 }
 
 impl Civil {
-    /// From these numbers, whether or not the date exists.
+    /// A date that need not exist.
     pub fn new(year: i64, month: i64, day: i64) -> Self {
         Self { year, month, day }
     }

@@ -13,9 +13,9 @@
 //! | `Bzip2` | `BZh` streams, several may follow each other | no useful bound | libbz2-rs |
 //! | `Brotli` | RFC 7932 stream, window up to 16 MiB | no useful bound | brotli |
 //!
-//! Before anything is allocated for a claimed size, it is checked against how far `src` can expand. Where the bound
-//! is loose (the last three), the output buffer starts at 64 times the input and grows only after the stream has
-//! actually filled it. Hadoop's block framing is in [`hadoop`].
+//! A claimed size is compared with the maximum expansion of `src` before memory is allocated. For the last three algorithms,
+//! whose bound is loose, the output buffer starts at 64 times the input and grows only after the stream has filled it.
+//! Hadoop's block framing is in [`hadoop`].
 //!
 //! After an error, `out` has its previous length.
 //!
@@ -112,7 +112,7 @@ impl Algorithm {
         }
     }
 
-    /// How much to allocate for `src` before any output was seen.
+    /// The size of the first output buffer.
     fn justified(self, compressed: usize) -> usize {
         match self {
             Self::Zstd | Self::Bzip2 | Self::Brotli => compressed.saturating_mul(64).max(1 << 20),
@@ -120,7 +120,7 @@ impl Algorithm {
         }
     }
 
-    /// The output size that the compressed bytes state, if they do: only a hint.
+    /// The output size according to the compressed bytes, if they contain it; only a hint.
     fn content_size(self, src: &[u8]) -> Option<usize> {
         match self {
             Self::None => Some(src.len()),
@@ -225,7 +225,7 @@ impl Decompressor {
     }
 
     /// Like [`Self::decompress_bounded`], but overwrites `out` from `at` on and extends it if needed. Bytes after the result
-    /// are arbitrary: reused memory need not be cleared.
+    /// are arbitrary, so that callers can reuse memory without clearing it.
     pub fn decompress_over(
         &mut self,
         algorithm: Algorithm,
@@ -239,7 +239,7 @@ impl Decompressor {
         len.ok_or_else(|| algorithm.too_long(most))
     }
 
-    /// Decodes to the end of `out`; `None` and nothing appended if `most` bytes do not suffice.
+    /// Appends the decoded bytes to `out`; `None`, and nothing appended, if they are more than `most`.
     fn append(
         &mut self,
         algorithm: Algorithm,
@@ -255,7 +255,7 @@ impl Decompressor {
         len
     }
 
-    /// Decodes into `out` from `at` on, using first `room` and at most `most` bytes; `None` if those do not suffice.
+    /// Decodes into `out` from `at` on, with a buffer of first `room` and at most `most` bytes; `None` if that is too short.
     fn write_at(
         &mut self,
         algorithm: Algorithm,

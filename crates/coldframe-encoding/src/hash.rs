@@ -1,6 +1,6 @@
-//! Hash functions of the formats' bloom filters, with the deviations of their writers; and sync markers.
+//! The hash functions of the formats' bloom filters, including deviations of their writers; sync markers.
 //!
-//! | function | used by | differs from the published one |
+//! | function | used by | differs from the published function |
 //! |---|---|---|
 //! | [`murmur3_64`] | ORC (`Murmur3.hash64`) | half of x64_128: one lane, mixed and finished on its own |
 //! | [`murmur3_128`] | | no (MurmurHash3_x64_128) |
@@ -29,7 +29,7 @@ fn le32(bytes: &[u8]) -> u32 {
     bytes.iter().rev().fold(0, |v, b| v << 8 | u32::from(*b))
 }
 
-/// The length as the 32-bit functions mix it in.
+/// The length modulo 2^32, for the 32-bit functions.
 fn len32(data: &[u8]) -> u32 {
     u32::try_from(data.len() & 0xffff_ffff).unwrap_or(0)
 }
@@ -201,7 +201,7 @@ pub fn city64(data: &[u8]) -> u64 {
     }
 }
 
-/// The words at a beginning or an end, or none if the value is too short, so that one comparison covers all of them.
+/// Eight-byte integers at the start or end of a value; zeros if the value is too short. One comparison covers all of them.
 #[inline(always)]
 fn le64s<const BYTES: usize, const COUNT: usize>(bytes: Option<&[u8; BYTES]>) -> [u64; COUNT] {
     let (chunks, _) = bytes.map(|bytes| bytes.as_chunks::<8>()).unwrap_or_default();
@@ -210,7 +210,7 @@ fn le64s<const BYTES: usize, const COUNT: usize>(bytes: Option<&[u8; BYTES]>) ->
     values
 }
 
-/// Eight bytes from `i` on. Every caller has them.
+/// The eight bytes from `i` on, which must exist.
 #[inline(always)]
 fn at(data: &[u8], i: usize) -> u64 {
     let bytes = data.get(i..).and_then(|d| d.first_chunk());

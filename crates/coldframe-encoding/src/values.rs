@@ -1,4 +1,4 @@
-//! What all encodings of column values share, and how dense values are spread over nulls.
+//! The trait of all decoders of column values, and spreading of dense values over nulls.
 
 use std::hint::select_unpredictable;
 
@@ -26,15 +26,15 @@ pub fn count_valid(validity: &[u8], rows: usize) -> Result<usize> {
 /// significant bit of a byte first, as in Arrow) is set; the other rows get `T::default()`. `values` has one element
 /// per row. Returns how many values were moved.
 ///
-/// It works in place from the back: a value never moves to an earlier row, so no value is overwritten before it is
-/// moved. It takes sixty-four rows at a time: all null is a fill, all valid a copy.
+/// It works in place from the back: a value never moves to an earlier row, so no value is overwritten before it is moved. It
+/// handles sixty-four rows at a time: if all are null it fills, if all are valid it copies.
 pub fn spread<T: Copy + Default>(values: &mut [T], validity: &[u8]) -> Result<usize> {
     let rows = values.len();
     let valid = count_valid(validity, rows)?;
     let mut dense = valid;
     let mut end = rows;
     while end > dense {
-        // Rows `start..end` are those of one 64-bit word of the bitmap; `end > dense` means that a null is left.
+        // Rows `start..end` belong to one 64-bit word of the bitmap. `end > dense` means that a null remains.
         let start = (end - 1) & !63;
         let word = word_at(validity, start) & (u64::MAX >> (64 - (end - start)));
         let ones = word.count_ones() as usize;
@@ -51,7 +51,7 @@ pub fn spread<T: Copy + Default>(values: &mut [T], validity: &[u8]) -> Result<us
     Ok(valid)
 }
 
-/// For each four rows' bits: which of the next four values belongs to each row, and how many rows have one.
+/// For the bits of four rows: which of the next four values belongs to each row, and how many rows have a value.
 const RANKS: [([u8; 4], u8); 16] = {
     let mut table = [([0; 4], 0); 16];
     let mut rest: &mut [([u8; 4], u8)] = &mut table;
@@ -65,7 +65,7 @@ const RANKS: [([u8; 4], u8); 16] = {
     table
 };
 
-/// One word: the values before `dense` go to its rows.
+/// Moves the values before `dense` to the rows of one word.
 fn spread_word<T: Copy + Default>(
     values: &mut [T],
     word: u64,
@@ -82,7 +82,7 @@ fn spread_word<T: Copy + Default>(
             *place = if valid { value } else { T::default() };
         }
     }
-    // Four rows at a time have no dependent loads.
+    // Handling four rows at a time avoids dependent loads.
     for row in (0..fours).rev().map(|n| rows.start + 4 * n) {
         let Some((ranks, ones)) = RANKS.get((word >> (row & 63) & 15) as usize) else { return };
         dense -= usize::from(*ones);
@@ -103,8 +103,8 @@ fn four_rows<T: Copy>(bits: u64, ranks: &[u8; 4], next: &[T; 4], null: T) -> [T;
     })
 }
 
-/// [`spread`] of the first values of `dense` to at most 64 rows elsewhere: those whose bit of `word` is set, the first
-/// row's bit lowest; the others get `null`. Returns how many values were copied; `None` if there are fewer.
+/// Copies the first values of `dense` to those of at most 64 `rows` whose bit in `word` is set, the first row's bit lowest;
+/// the other rows get `null`. Returns how many values were copied; `None` if `dense` has fewer.
 #[inline]
 pub fn spread_rows<T: Copy>(dense: &[T], word: u64, rows: &mut [T], null: T) -> Option<usize> {
     let every = u64::MAX >> (64 - rows.len().clamp(1, 64));
@@ -128,7 +128,7 @@ pub fn spread_rows<T: Copy>(dense: &[T], word: u64, rows: &mut [T], null: T) -> 
     Some(word.count_ones() as usize)
 }
 
-/// Rows too near the end of the values for loads of four.
+/// The rows whose values are too near the end for loads of four.
 fn spread_tail<T: Copy>(dense: &[T], bits: u64, rows: &mut [T], null: T) -> Option<()> {
     let mut next = dense.iter();
     for (i, row) in rows.iter_mut().enumerate() {

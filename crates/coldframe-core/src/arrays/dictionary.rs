@@ -1,7 +1,6 @@
-//! Values made from a dictionary's entries.
+//! Text values from a dictionary.
 //!
-//! The entries are checked once, when the dictionary is read; values are copies of whole entries, so they need no
-//! check.
+//! The entries are checked once, when the dictionary is read. Values are copies of whole entries, so they need no check.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,30 +13,30 @@ use super::views::{of_entries, view, word};
 use super::{checked_text, cuts_characters, offsets_of_lengths};
 use crate::salvage::check_batch;
 
-/// Entries of at most this many bytes are copied as one word.
-const WORD: usize = 16;
+/// Entries of at most this many bytes are copied with one instruction.
+const SHORT: usize = 16;
 
-/// The entries of a dictionary: text.
+/// A dictionary of text.
 #[derive(Debug)]
 pub struct TextDictionary {
-    /// Where each begins, and its length.
+    /// Start and length of each entry.
     entries: Vec<(u32, u32)>,
-    /// The same entries as words, if none is longer than one.
+    /// The entries in fixed-size form, if all are short; else empty.
     short: Vec<ShortEntry>,
     /// The entries, concatenated.
     values: Arc<StringArray>,
-    /// The entries as views, once somebody asks for them.
+    /// The entries as views, made on first use.
     views: OnceLock<Vec<u128>>,
-    /// Whether each has one byte: flags.
+    /// Whether each entry is one byte long, as flags are.
     are_bytes: bool,
     ascii: bool,
 }
 
-/// An entry of at most [`WORD`] bytes.
+/// An entry of at most [`SHORT`] bytes.
 #[derive(Debug)]
 struct ShortEntry {
-    /// Followed by zeros.
-    bytes: [u8; WORD],
+    /// Padded with zeros.
+    bytes: [u8; SHORT],
     length: u32,
 }
 
@@ -58,12 +57,12 @@ impl TextDictionary {
         let entries: Vec<(u32, u32)> =
             starts.zip(ends.skip(1)).map(|(start, end)| (start, end.saturating_sub(start))).collect();
         let word = |(start, length): &(u32, u32)| {
-            let mut word = ShortEntry { bytes: [0; WORD], length: *length };
+            let mut word = ShortEntry { bytes: [0; SHORT], length: *length };
             let from = bytes.get(*start as usize..(start + length) as usize).unwrap_or_default();
             word.bytes.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
             word
         };
-        let short = entries.iter().all(|(_, length)| *length as usize <= WORD);
+        let short = entries.iter().all(|(_, length)| *length as usize <= SHORT);
         let short = if short { entries.iter().map(word).collect() } else { Vec::new() };
         let are_bytes = entries.iter().all(|(_, length)| *length == 1);
         Self { entries, short, values: Arc::new(values), views: OnceLock::new(), are_bytes, ascii }
@@ -84,8 +83,8 @@ impl TextDictionary {
         self.values.clone()
     }
 
-    /// Views of the entries at the indexes `places`, whose bytes stay where they are, at those of `rows` rows that `stored`
-    /// has; of these, `nulls` may lack some. An index that names no entry is an error.
+    /// Views of the entries at the indexes `places`, without copying their bytes. The array has `rows` rows; `stored` marks
+    /// those that have an index, and `nulls` the valid ones among them. An index beyond the entries is an error.
     pub fn views_of(
         &self,
         places: &[u32],
@@ -109,24 +108,24 @@ impl TextDictionary {
         of_entries(of_rows, self.values.values().clone(), nulls)
     }
 
-    /// An error for an index that names no entry.
+    /// An error for an index beyond the entries.
     fn check_indexes(&self, places: &[u32]) -> Result<()> {
         let largest = places.iter().copied().fold(0, u32::max);
         if !places.is_empty() && largest as usize >= self.entries.len() {
             let count = self.entries.len();
-            return Err(Error::corrupt(format!("expected one of {count} entries, found {largest}")));
+            return Err(Error::corrupt(format!("expected an index of {count} entries, found {largest}")));
         }
         Ok(())
     }
 
-    /// The entries at the indexes `places`, concatenated; `places` become their lengths. If an index names no entry, or
-    /// the result is more than a batch should hold, it is an error and `places` are unchanged.
+    /// The entries at the indexes `places`, concatenated; `places` become their lengths. An index beyond the entries, or a
+    /// result longer than a batch should be, is an error that leaves `places` unchanged.
     pub fn gather(&self, places: &mut [u32]) -> Result<Gathered> {
         self.gather_of(places, places.len())
     }
 
-    /// [`Self::gather`] of the values of `rows` rows: those of a single row may be longer in total, since fewer rows
-    /// cannot be read.
+    /// [`Self::gather`] for the values of `rows` rows. The values of a single row may be longer in total, since a caller
+    /// cannot read fewer rows.
     pub fn gather_of(&self, places: &mut [u32], rows: usize) -> Result<Gathered> {
         self.check_indexes(places)?;
         let length = |place: &u32| self.entries.get(*place as usize).map_or(0, |(_, length)| *length);
@@ -150,16 +149,16 @@ impl TextDictionary {
         out
     }
 
-    /// A fixed-size copy is one instruction; what it copies too much is cut off again.
+    /// A fixed-size copy is one instruction; the excess bytes are cut off.
     fn copy_short(&self, places: &mut [u32], total: usize) -> Vec<u8> {
-        let mut out = Vec::with_capacity(total + WORD);
+        let mut out = Vec::with_capacity(total + SHORT);
         let mut at = 0;
         for place in places {
-            let Some(word) = self.short.get(*place as usize) else { continue };
-            out.extend_from_slice(&word.bytes);
-            at += word.length as usize;
+            let Some(entry) = self.short.get(*place as usize) else { continue };
+            out.extend_from_slice(&entry.bytes);
+            at += entry.length as usize;
             out.truncate(at);
-            *place = word.length;
+            *place = entry.length;
         }
         out
     }
@@ -182,12 +181,12 @@ impl Gathered {
         self.bytes.len() as u64
     }
 
-    /// The values, whose `lengths` may hold additional zeros between those of the entries: nulls.
+    /// The values. `lengths` are those of the entries, with additional zeros for nulls.
     pub fn text(self, lengths: &[u32], nulls: Option<NullBuffer>) -> Result<StringArray> {
         let offsets = offsets_of_lengths(lengths, self.bytes.len())?;
-        // Lengths of entries cut at characters; the caller's word is not enough to guarantee valid text.
+        // Lengths of whole entries cut at characters; a caller might pass other lengths.
         if !self.ascii && cuts_characters(&offsets, &self.bytes) {
-            return Err(Error::invalid("expected the lengths of entries, found one that cuts a character"));
+            return Err(Error::invalid("expected the lengths of entries, found a length that cuts a character"));
         }
         checked_text(offsets, self.bytes.into(), nulls)
     }
@@ -231,12 +230,12 @@ mod tests {
         let mut places = [0, 2];
         assert_eq!(
             dictionary.gather(&mut places).unwrap_err().reason(),
-            "expected one of 2 entries, found 2"
+            "expected an index of 2 entries, found 2"
         );
         assert_eq!(places, [0, 2]);
         assert_eq!(
             dictionary.views_of(&[0, 2], 2, None, None).unwrap_err().reason(),
-            "expected one of 2 entries, found 2"
+            "expected an index of 2 entries, found 2"
         );
         let gathered = dictionary.gather(&mut [0, 1]).unwrap();
         assert!(gathered.text(&[1, 2], None).is_err());

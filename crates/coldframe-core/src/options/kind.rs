@@ -1,13 +1,13 @@
-//! What an option takes, as data.
+//! The kinds of option values, as data.
 
 use crate::Value;
 
-/// A word that an option may be.
+/// A choice of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// As it is documented.
+    /// The documented text.
     pub name: &'static str,
-    /// What else means it.
+    /// Other texts for the same choice.
     pub aliases: &'static [&'static str],
 }
 
@@ -17,7 +17,7 @@ impl Choice {
     }
 }
 
-/// What an option takes.
+/// The kind of an option's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// True or false.
@@ -36,42 +36,42 @@ pub enum Kind {
         /// The largest.
         most: u64,
     },
-    /// A number between two others, which it may not be itself.
+    /// A number between two bounds, exclusive.
     Float {
-        /// The lower one.
+        /// The lower bound.
         above: f64,
-        /// The upper one.
+        /// The upper bound.
         below: f64,
     },
     /// Text.
     Text,
     /// Text or bytes.
     Bytes,
-    /// One of some words, in upper or lower case.
+    /// One of the choices, in upper or lower case.
     Choice(&'static [Choice]),
-    /// One of some words, or text that the help describes.
+    /// One of the choices, or another text that the help describes.
     OpenChoice(&'static [Choice]),
     /// Names: a list, or text with commas between them.
     Names,
-    /// Values by names.
+    /// Values by name.
     Map {
         /// Whether they may be bytes.
         bytes: bool,
         /// Whether they may be null.
         nulls: bool,
     },
-    /// A moment: text such as `2020-01-31T12:00:00`, or a number of the format's own.
+    /// A moment: text such as `2020-01-31T12:00:00`, or a number in the format's unit.
     Time,
-    /// The moment from which, and the one before which.
+    /// Two moments: from the first, inclusive, to the second, exclusive.
     TimeRange,
-    /// Columns and their types, in the language of the format's engine.
+    /// Columns and their types, in the DDL of the format's engine.
     Schema,
 }
 
 impl Kind {
     /// Any number of bytes.
     pub const SIZE: Self = Self::Size { least: 0, most: u64::MAX };
-    /// A share of something: more than nothing, and not all.
+    /// A share: more than 0, less than 1.
     pub const SHARE: Self = Self::Float { above: 0.0, below: 1.0 };
 
     /// Integers from `least` on.
@@ -84,7 +84,7 @@ impl Kind {
         Self::Size { least, most: u64::MAX }
     }
 
-    /// What it is called in `formats()` of Python.
+    /// The name in `formats()` in Python.
     pub fn name(self) -> &'static str {
         match self {
             Self::Flag => "flag",
@@ -103,7 +103,7 @@ impl Kind {
         }
     }
 
-    /// The words that it lists.
+    /// The choices that it lists.
     pub fn choices(self) -> &'static [Choice] {
         match self {
             Self::Choice(choices) | Self::OpenChoice(choices) => choices,
@@ -111,7 +111,7 @@ impl Kind {
         }
     }
 
-    /// Whether a text has the same meaning for both, so that it may be read before it is known which of the two it is for.
+    /// Whether both kinds parse a text in the same way, so that it can be parsed before the option is known.
     pub fn reads_text_as(self, other: Self) -> bool {
         let as_it_is = |kind| {
             matches!(kind, Self::Text | Self::Choice(_) | Self::OpenChoice(_) | Self::Time | Self::Schema)
@@ -119,7 +119,7 @@ impl Kind {
         (as_it_is(self) && as_it_is(other)) || self.name() == other.name()
     }
 
-    /// A value in the one form that it has; otherwise what was expected.
+    /// The value in normal form; otherwise what was expected.
     pub(super) fn normal(self, value: &Value) -> Result<Value, String> {
         match (self, value) {
             (Self::Flag, Value::Bool(_))

@@ -1,4 +1,4 @@
-//! Options are checked, completed and read from text as their declarations say.
+//! Declared options: defaults, checks, and values from text.
 
 use super::*;
 use crate::OpenOptions;
@@ -153,7 +153,7 @@ fn invalid_values_are_refused() {
         assert_eq!(refused(name, value), message);
     }
     let both = given(&[("codec", Value::from("zlib")), ("compression", Value::from("zlib"))]);
-    let message = "options `codec` and `compression` are the same: expected one of them";
+    let message = "options `codec` and `compression` are the same option: expected one of them";
     assert_eq!(All::read("x", &both).unwrap_err().to_string(), message);
 }
 
@@ -169,7 +169,7 @@ fn text_is_parsed_by_the_kind_of_the_option() {
     assert_eq!(parse("share", "1e-3"), Ok(Value::Float(0.001)));
     assert_eq!(parse("codec", "Zlib"), Ok(Value::from("zlib")));
     assert_eq!(parse("names", "[\"a\", \"b,c\"]"), Ok(Value::List(vec!["a".into(), "b,c".into()])));
-    // In the order given: of a wide table that is the order of its columns.
+    // The order is kept: for a wide table it is the order of the columns.
     let pairs = Value::map([("z", Value::from("1")), ("a", Value::from("2"))]);
     assert_eq!(parse("texts", "{\"z\": \"1\", \"a\": 2}"), Ok(pairs));
     assert_eq!(parse("at", "17"), Ok(Value::from("17")));

@@ -1,4 +1,4 @@
-//! What a filter decides about a whole unit, from bounds that the format knows.
+//! Whether a unit may have rows that pass a filter, from the unit's bounds.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use arrow_schema::{DataType, SortOptions, TimeUnit};
 
 use super::{Members, Op, Predicate};
 
-/// What a unit (stripe, row group, block) guarantees about one column. `None` guarantees nothing.
+/// The bounds of a column in a unit (stripe, row group, block). `None` is unknown.
 #[derive(Clone, Debug, Default)]
 pub struct ColumnBounds {
     /// An array of one value, of the column's type: no value is smaller.
@@ -24,8 +24,8 @@ pub struct ColumnBounds {
     pub has_value: Option<bool>,
 }
 
-/// The types of which bounds may be, the stated one first: where they carry no types of the table, days and microseconds
-/// since 1970 are stored as integers.
+/// The types that a bound may have, beginning with its own: metadata without the table's types store dates and timestamps
+/// as integers, in days and microseconds since 1970.
 pub(super) fn readings(bound: DataType) -> Vec<DataType> {
     match bound {
         DataType::Int32 => vec![bound, DataType::Date32],
@@ -38,7 +38,7 @@ pub(super) fn readings(bound: DataType) -> Vec<DataType> {
 }
 
 impl ColumnBounds {
-    /// The same bounds of another type; without those that it cannot hold.
+    /// The bounds cast to another type, without those that it cannot represent.
     pub(super) fn read_as(&self, data_type: &DataType) -> Self {
         let read = |bound: &Option<ArrayRef>| arrow_cast::cast(bound.as_ref()?, data_type).ok();
         Self { min: read(&self.min), max: read(&self.max), ..self.clone() }
@@ -55,7 +55,7 @@ pub struct KeyRange {
 }
 
 impl Predicate {
-    /// `false` only if no row of a unit with these bounds can pass. Without bounds there is no pruning; it never fails.
+    /// `false` only if no row of a unit with these bounds can pass. Never fails: without bounds, every unit may match.
     pub fn may_match(&self, bounds: &dyn Fn(&str) -> Option<ColumnBounds>) -> bool {
         match self {
             Self::And(all) => all.iter().all(|p| p.may_match(bounds)),
@@ -80,7 +80,7 @@ impl Predicate {
         }
     }
 
-    /// The range of byte keys that a sorted file must visit. Anything not understood widens it.
+    /// The range of byte keys that a sorted file must visit. Conditions that are not on the key do not narrow it.
     pub fn key_range(&self, key: &str) -> KeyRange {
         match self {
             Self::And(all) => {

@@ -1,7 +1,6 @@
-//! Filters as pyarrow.parquet accepts them: lists of lists of `(column, op, value)`, `or` over `and`.
+//! Filters in the form of pyarrow.parquet: lists of lists of `(column, op, value)`, `or` over `and`.
 //!
-//! Sets have pyarrow's meaning, in which null is an ordinary value: `in [.., null]` and `not in [..]` let null rows
-//! pass.
+//! Sets have pyarrow's meaning, in which null is an ordinary value: null rows pass `in [.., null]` and `not in [..]`.
 
 use coldframe_encoding::{Error, Result};
 
@@ -30,7 +29,7 @@ fn normal(op: &str) -> String {
     op.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
 
-/// One `(column, op, value)`.
+/// The condition of a `(column, op, value)`.
 pub fn condition(column: &str, op: &str, operand: Operand) -> Result<Condition> {
     let column = column.to_owned();
     let op_name = normal(op);
@@ -51,7 +50,7 @@ pub fn condition(column: &str, op: &str, operand: Operand) -> Result<Condition> 
     }
 }
 
-/// Conditions that all hold.
+/// The conjunction of the conditions.
 pub fn all_of(mut parts: Vec<Condition>) -> Result<Condition> {
     match (parts.len(), parts.pop()) {
         (_, None) => Err(Error::invalid("malformed filter: an empty list of conditions")),
@@ -64,7 +63,7 @@ pub fn all_of(mut parts: Vec<Condition>) -> Result<Condition> {
 }
 
 fn unknown(op: &str) -> Error {
-    Error::invalid(format!("malformed filter: unknown operator {op:?}, or not one with this value"))
+    Error::invalid(format!("malformed filter: unknown operator {op:?}, or an operator that does not take this value"))
 }
 
 fn membership(column: String, values: Vec<Literal>, negated: bool) -> Condition {

@@ -1,4 +1,4 @@
-//! Which rows pass: exact, the same for every format.
+//! Exact evaluation of filters, the same for every format.
 
 use arrow_arith::boolean;
 use arrow_array::array::AnyDictionaryArray;
@@ -22,7 +22,7 @@ use crate::types::views;
 use crate::{arrow_error, projection};
 
 impl Predicate {
-    /// One value a row of `batch`; null where it cannot be told, as in SQL.
+    /// The result for each row of `batch`; null if it is unknown, as in SQL.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         match self {
             Self::Compare { column, op, value, negated } => {
@@ -95,7 +95,7 @@ fn is_dictionary(array: &ArrayRef) -> bool {
     matches!(array.data_type(), DataType::Dictionary(..))
 }
 
-/// The answers for the entries of a dictionary, at the rows that have them: a test of plain values costs no more than that.
+/// Tests the entries of a dictionary and takes the results for the rows: no more work than a test of plain values.
 fn by_entries(
     dictionary: &dyn AnyDictionaryArray,
     test: impl FnOnce(&ArrayRef) -> Result<BooleanArray>,
@@ -104,7 +104,7 @@ fn by_entries(
     Ok(answers.as_boolean().clone())
 }
 
-/// Both in one type: the column's where the literal could be bound to it, else a wider one.
+/// Both in the same type: the column's if the literal was bound to it, else a wider type.
 fn same_type(column: &ArrayRef, value: &ArrayRef) -> Result<(ArrayRef, ArrayRef)> {
     let (a, b) = (column.data_type(), value.data_type());
     if a == b {
@@ -122,7 +122,7 @@ fn same_type(column: &ArrayRef, value: &ArrayRef) -> Result<(ArrayRef, ArrayRef)
     Ok((cast(column)?, cast(value)?))
 }
 
-/// IEEE comparison: false for NaN but for `<>`, and -0 equals 0. Arrow's own kernels order floats totally.
+/// IEEE comparison: false for NaN except with `<>`, and -0 equals 0. Arrow's kernels use a total order of floats.
 fn floats<T: ArrowPrimitiveType<Native: PartialOrd>>(
     column: &ArrayRef,
     op: Op,
@@ -132,7 +132,7 @@ fn floats<T: ArrowPrimitiveType<Native: PartialOrd>>(
     BooleanArray::new(compared(column.values(), op, value), column.nulls().cloned())
 }
 
-/// Integers and what is stored as such: dates, times, decimals.
+/// Integers, and types stored as integers: dates, times, decimals.
 fn numbers(column: &ArrayRef, op: Op, value: &ArrayRef) -> Result<BooleanArray> {
     macro_rules! as_type {
         ($type:ty) => {{
@@ -176,7 +176,7 @@ fn bits_of<N>(values: &[N], test: impl Fn(&N) -> bool) -> BooleanBuffer {
     BooleanBuffer::new(masks.into(), 0, values.len())
 }
 
-/// The bits of 64 values: a byte for each first, which the compiler does for several at once.
+/// The bits of 64 values. They are computed as bytes first, which the compiler vectorises.
 #[inline(always)]
 fn word_of<N>(values: &[N; 64], test: impl Fn(&N) -> bool) -> u64 {
     /// Gathers the lowest bits of eight bytes in the top byte.
@@ -190,7 +190,7 @@ fn word_of<N>(values: &[N; 64], test: impl Fn(&N) -> bool) -> u64 {
         .fold(0, |word, (i, eight)| word | (u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56) << (8 * i))
 }
 
-/// Membership, as SQL has it: null for a null, and for what is not found where null is in the set.
+/// Membership as in SQL: null for a null row, and for a value outside a set that contains null.
 fn is_in(column: &ArrayRef, values: &Members, negated: bool) -> Result<BooleanArray> {
     if let Some(dictionary) = column.as_any_dictionary_opt().filter(|_| !is_dictionary(values)) {
         return by_entries(dictionary, |entries| is_in(entries, values, negated));
@@ -203,10 +203,10 @@ fn is_in(column: &ArrayRef, values: &Members, negated: bool) -> Result<BooleanAr
     Ok(BooleanArray::new(if negated { !&members } else { members }, known))
 }
 
-/// A few values are compared one by one, which is fast; more are looked up.
+/// Sets of at most this many values are compared value by value; larger sets use a hash table.
 const FEW: usize = 8;
 
-/// Which rows have a value of the set; what stands for a null is of no account.
+/// Which rows have a value of the set; arbitrary for null rows.
 fn members(column: &ArrayRef, values: &Members) -> Result<BooleanBuffer> {
     if column.data_type() != values.data_type() {
         let (column, values) = same_type(column, values)?;
@@ -259,7 +259,7 @@ mod tests {
     use arrow_array::types::{Int8Type, Int64Type, UInt32Type};
     use arrow_array::{ArrowNativeTypeOp, PrimitiveArray};
 
-    /// Numbers whose order has a sign, extremes and equals, with nulls, in arrays of more and of fewer than a word's values.
+    /// Negative, positive, extreme and equal numbers, with nulls, in arrays of more and of fewer than 64 values.
     fn check<T: ArrowPrimitiveType>(data_type: &DataType) {
         let some = [T::Native::MIN_TOTAL_ORDER, T::Native::ZERO, T::Native::ONE, T::Native::MAX_TOTAL_ORDER];
         for rows in [0, 1, 63, 64, 65, 200] {

@@ -3,7 +3,7 @@
 /// Nanoseconds of a day.
 pub(super) const DAY: i128 = 86_400_000_000_000;
 
-/// Days since 1970 of a date alone.
+/// Days since 1970 of a date without a time.
 pub(super) fn date(text: &str) -> Option<i64> {
     let mut at = Text(text.trim());
     at.date().filter(|_| at.0.is_empty())
@@ -66,7 +66,7 @@ impl Text<'_> {
         Some(value * 10i64.pow(9 - u32::try_from(digits).ok()?))
     }
 
-    /// Seconds east of Greenwich, if a zone follows; `None` if what follows is not a zone.
+    /// Seconds east of Greenwich, if a zone follows; `None` if other text follows.
     fn zone(&mut self) -> Option<Option<i64>> {
         if self.0.is_empty() {
             return Some(None);

@@ -59,7 +59,7 @@ impl Pattern {
         }
     }
 
-    /// Whether only its literal text matches.
+    /// Whether it is literal text without placeholders.
     pub(super) fn is_plain(&self) -> bool {
         self.parts.iter().all(|p| matches!(p, Part::Plain(_)))
     }
@@ -69,8 +69,8 @@ impl Pattern {
         matches!(self.parts.as_slice(), [Part::AnyText] | [Part::Plain(_), Part::AnyText])
     }
 
-    /// Whether the whole of a text matches. Where a part fails, only the last `%` is extended: extending an
-    /// earlier one could only leave less text.
+    /// Whether the whole text matches. If a part fails, only the last `%` is extended: extending an earlier `%` could only
+    /// leave less text.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         let (mut at, mut part) = (0, 0);

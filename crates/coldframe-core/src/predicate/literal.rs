@@ -37,9 +37,9 @@ pub enum Literal {
         /// Whether it named a zone.
         zoned: bool,
     },
-    /// A value of a type that needs a cast to the column's: an array of one.
+    /// A value of another type, which needs a cast to the column's type: an array of one.
     Array(ArrayRef),
-    /// A value that no column can be compared with, in the caller's words.
+    /// A value that no column can be compared with, as the caller's text.
     Other(String),
 }
 

@@ -40,8 +40,8 @@ impl Members {
         self.0.sorted
     }
 
-    /// Which of `column`'s values are members, ignoring nulls; `None` for types whose bytes cannot be compared. NaN
-    /// equals itself, and zeros of different signs are different values.
+    /// Which of `column`'s values are members, ignoring nulls; `None` for types whose bytes cannot be compared. NaN equals
+    /// itself, and 0.0 differs from -0.0.
     pub(super) fn find_in(&self, column: &ArrayRef) -> Option<BooleanBuffer> {
         let table = self.0.table.get_or_init(|| table(&self.0.values)).as_ref()?;
         let mut hits = Vec::with_capacity(column.len());
@@ -73,8 +73,8 @@ fn table(values: &ArrayRef) -> Option<HashSet<Box<[u8]>>> {
     .then_some(table)
 }
 
-/// Calls `see` with each index and the bytes of its value, which are arbitrary for nulls. `false` if the type has no
-/// such bytes.
+/// Calls `see` with each index and the bytes of its value, which are arbitrary for nulls. `false` for types
+/// whose bytes cannot be compared.
 fn each(array: &ArrayRef, see: &mut dyn FnMut(usize, &[u8])) -> bool {
     macro_rules! bytes {
         ($array:expr) => {{

@@ -1,8 +1,8 @@
 //! Filters from Substrait, the form in which pyarrow exports its expressions.
 //!
-//! Supported are comparisons of a column with a literal, sets, null tests, `and`, `or`, `not`, and boolean columns. If
-//! anything else occurs, the whole filter is unsupported and the caller evaluates it by other means, so that no row is
-//! ever decided by half a filter.
+//! Supported are comparisons of a column with a literal, sets, null tests, `and`, `or`, `not`, and boolean columns. If a
+//! filter contains anything else, it is unsupported as a whole and the caller evaluates it: no row is decided by a part of
+//! a filter.
 
 mod proto;
 
@@ -51,7 +51,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The form of pyarrow's `is_in`. It is never null: a null row is a member if null is.
+    /// A set, as in pyarrow's `is_in`. The result is never null: a null row is a member if the set contains null.
     fn is_in(&self, list: &SingularOrList) -> Option<Predicate> {
         let column = self.column(list.value.as_deref()?)?;
         let is_null = |e: &Expression| matches!(&e.rex, Some(Rex::Literal(l)) if matches!(l.value, Some(LiteralValue::Null(_))));
@@ -95,7 +95,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The dotted path of a field reference, if that path means the same field.
+    /// The dotted path of a field reference, if that path resolves to the same field.
     fn column(&self, e: &Expression) -> Option<String> {
         let Rex::Selection(reference) = e.rex.as_ref()? else { return None };
         reference.root.as_ref()?;

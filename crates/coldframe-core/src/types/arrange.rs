@@ -1,4 +1,4 @@
-//! A file's columns in the table's form.
+//! Arranges a file's columns in the table's order and under its names.
 //!
 //! ```text
 //! file      name, ID                      table    id     name   at         region
@@ -6,8 +6,7 @@
 //! ```
 //!
 //! Columns are matched by name, in any case if there is no exact match. They keep the types that they were decoded to:
-//! the fingerprint of what was read is taken of these, before [`conform`](super::conform()) converts them to the
-//! table's.
+//! fingerprints are computed from these, before [`conform`](super::conform()) converts them to the table's types.
 
 #[cfg(test)]
 mod tests;
@@ -30,17 +29,17 @@ use arrow_select::take::take;
 pub struct Arrangement {
     /// The table's columns.
     pub target: SchemaRef,
-    /// New names for the file's columns by position, if the file has only placeholder names. They apply if there are as
-    /// many as columns.
+    /// New names for the file's columns by position, if the file has only placeholder names. They apply only if there are
+    /// as many names as columns.
     pub names: Option<Vec<String>>,
-    /// Columns with the same value in each row, which replace the file's columns of that name: arrays of one value,
-    /// which may be null.
+    /// Columns with the same value in each row, as arrays of one value, which may be null. They replace the file's columns
+    /// of that name.
     pub constants: BTreeMap<String, ArrayRef>,
 }
 
 impl Arrangement {
-    /// The batch's columns in the table's order and under its names, in the types that they were decoded to; nulls of
-    /// the table's type for missing ones.
+    /// The batch's columns in the table's order and under its names, in their own types. Missing columns are nulls of the
+    /// table's type.
     pub fn arrange(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let rows = batch.num_rows();
         let named = self.named_columns(batch);
@@ -71,7 +70,7 @@ impl Arrangement {
         RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options).map_err(unfit)
     }
 
-    /// The batch's columns under their names, or the new ones.
+    /// The batch's columns with their names, or with the new names.
     fn named_columns<'a>(&'a self, batch: &'a RecordBatch) -> Vec<(&'a str, &'a ArrayRef)> {
         let names: Vec<&str> = match &self.names {
             Some(names) if names.len() == batch.num_columns() => names.iter().map(String::as_str).collect(),
@@ -93,18 +92,18 @@ fn unfit(e: ArrowError) -> Error {
     Error::schema(e.to_string())
 }
 
-/// `array` with the struct fields that only other files have, as nulls, in the target's order and under its names.
+/// `array` with the struct fields of `target`, in its order and under its names; missing fields are nulls.
 ///
-/// Fields are matched by name, in any case; those that the target lacks are dropped. Types are kept; an array of
-/// another kind than the target is returned unchanged.
+/// Fields are matched by name, in any case; fields that the target lacks are dropped. Types are kept; an array of another
+/// kind than the target is returned unchanged.
 pub fn with_fields(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     with_defaults(array, target, &|_| None)
 }
 
-/// What a struct has in a field that it lacks: an array of one; `None` is null.
+/// The default of a field that a struct lacks: an array of one; `None` is null.
 pub type DefaultOf<'a> = &'a dyn Fn(&Field) -> Option<ArrayRef>;
 
-/// As [`with_fields`], with default values for fields that are missing.
+/// Like [`with_fields`], with default values for missing fields.
 pub fn with_defaults(array: &ArrayRef, target: &DataType, default: DefaultOf<'_>) -> Result<ArrayRef> {
     match (array.data_type(), target) {
         (own, _) if alike(own, target) => Ok(array.clone()),
@@ -115,7 +114,7 @@ pub fn with_defaults(array: &ArrayRef, target: &DataType, default: DefaultOf<'_>
     }
 }
 
-/// The same types, ignoring the names of list elements and map entries.
+/// Whether the types are the same, ignoring the names of list elements and map entries.
 fn alike(left: &DataType, right: &DataType) -> bool {
     let fields = |left: &Field, right: &Field| {
         left.is_nullable() == right.is_nullable() && alike(left.data_type(), right.data_type())
@@ -145,7 +144,7 @@ fn structure(structs: &StructArray, wanted: &Fields, default: DefaultOf<'_>) -> 
         own.map(|(field, column)| (field.name().to_lowercase(), column)).collect();
     if places.len() < structs.num_columns() {
         let own_type = structs.data_type();
-        return Err(Error::schema(format!("{own_type} has fields that differ in case only, or not at all")));
+        return Err(Error::schema(format!("{own_type} has fields whose names are equal but for case")));
     }
     let child = |field: &FieldRef| match places.get(&field.name().to_lowercase()) {
         Some(column) => with_defaults(column, field.data_type(), default),

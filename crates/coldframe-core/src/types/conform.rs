@@ -1,26 +1,25 @@
-//! Converts Arrow data from files to exactly the Arrow types that a target requires, losing nothing but digits below a
-//! microsecond.
+//! Converts Arrow data from files to exactly the Arrow types of a target. Only digits below a microsecond may be lost.
 //!
 //! ```text
 //! dictionary, runs            their values                      null            nulls of any type
 //! text, bytes (any layout)    text, bytes; bytes as text must be UTF-8
-//! integer, float, decimal     each other; floats round into floats and decimals, nothing else does
+//! integer, float, decimal     each other; only floats are rounded, to floats and decimals
 //! date, time, duration        another unit, where no digit is lost
 //! timestamp                   another unit: nanoseconds down, all else exact; never an instant for a wall clock
 //! list (any layout)           list<element>
 //! map                         map<key, value>
 //! struct                      struct, fields by name in the target's order
-//! union                       struct<tag, f0, f1, ..>, one of the fields not null
+//! union                       struct<tag, f0, f1, ..>, in which one field is not null
 //! ```
 //!
-//! Consumers of batches with a fixed schema (Spark, a table's writer) compare field by field: `LargeUtf8`, nanoseconds,
-//! a list's child with another name are each an error. Any conversion that is not in the table above is an error here.
-//! Columns that already have their type are not copied.
+//! Consumers of batches with a fixed schema (Spark, a table's writer) compare types field by field and refuse `LargeUtf8`,
+//! nanoseconds, or another name of a list's child. A conversion that is not in the table above is an error. Columns that
+//! already have the target's type are not copied.
 //!
 //! | module | holds |
 //! |---|---|
-//! | this | batches, columns, and which rule applies to which types |
-//! | `cast` | values: what fits, and what would be rounded |
+//! | this | batches and columns; the rule for each pair of types |
+//! | `cast` | values: exact conversions only |
 //! | `nested` | lists, maps, structs and unions |
 //! | `times` | timestamps |
 
@@ -41,9 +40,8 @@ use arrow_select::take::take;
 
 /// `batch` with exactly the schema `target`. Its columns are taken by position; their names must agree.
 ///
-/// A column that has the target's type is passed on unchanged. A schema error names the column (and the field in it:
-/// `a.element.b`) whose type or value cannot be represented in the target's type, or that has a null although it is not
-/// nullable.
+/// A column that has the target's type is unchanged. A schema error names the column or nested field (`a.element.b`) whose
+/// type or value the target's type cannot represent, or that has a null although it is not nullable.
 pub fn conform(batch: &RecordBatch, target: &SchemaRef) -> Result<RecordBatch> {
     if batch.schema_ref() == target {
         return Ok(batch.clone());
@@ -53,7 +51,7 @@ pub fn conform(batch: &RecordBatch, target: &SchemaRef) -> Result<RecordBatch> {
         let column = Column { outer: None, name: field.name() };
         declared(array, field, column)
     });
-    // No columns at all (a count): the number of rows must survive.
+    // A batch without columns (for a count) keeps its number of rows.
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     let columns = columns.collect::<Result<_>>()?;
     RecordBatch::try_new_with_options(target.clone(), columns, &options).map_err(unfit)
@@ -96,7 +94,7 @@ impl fmt::Display for Column<'_> {
     }
 }
 
-/// Arrow's error about parts that do not fit together.
+/// An Arrow error as a schema error.
 fn unfit(e: ArrowError) -> Error {
     Error::schema(e.to_string())
 }
@@ -108,7 +106,7 @@ fn declared(array: &ArrayRef, field: &Field, column: Column<'_>) -> Result<Array
     Ok(made)
 }
 
-/// An error for a null that its field does not allow, unless the enclosing value `around` is null as well.
+/// An error for a null in a field that is not nullable, unless the enclosing value, in `around`, is null as well.
 fn check_values(
     array: &ArrayRef,
     field: &Field,

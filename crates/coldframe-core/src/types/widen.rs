@@ -1,26 +1,26 @@
-//! The common type for the values of two types.
+//! The common type of two types.
 //!
 //! | types | wide |
 //! |---|---|
 //! | tinyint < smallint < int < bigint | the widest |
-//! | unsigned integers | the widest; with a signed one, a signed one wide enough for both, at most bigint |
+//! | unsigned integers | the widest; with a signed type, a signed type wide enough for both, at most bigint |
 //! | integers, decimal | a decimal wide enough for both |
 //! | decimal(p,s), decimal(q,t) | the larger scale, the larger number of digits before the point |
 //! | float < double; integers, double | double |
-//! | string, binary | binary; large where one is |
+//! | string, binary | binary; large if one is large |
 //! | timestamps of one zone, times, durations | the finer unit |
-//! | struct | the fields of both, by their names, in the first one's order |
-//! | list, map | by their elements |
-//! | dictionary | by its values |
+//! | struct | the fields of both, matched by name, in the order of the first struct |
+//! | list, map | the common type of their elements |
+//! | dictionary | the common type with its values |
 //!
-//! A cast to it must check each value: not every bigint is a double.
+//! A cast to the common type must check each value: not every bigint is a double.
 
 use std::fmt;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
 
-/// Digits of a decimal in Hive, in Spark and in the lakehouse formats.
+/// The most digits of a decimal in Hive, in Spark and in the lakehouse formats.
 pub const MAX_PRECISION: u8 = 38;
 
 /// Why two types have no common type.
@@ -98,7 +98,7 @@ fn wider_decimal(left: &DataType, right: &DataType) -> Result<DataType, Unlike> 
         }
         _ => {
             let asked = whole + scale;
-            Err(Unlike(format!("a decimal for both would have {asked} digits, {MAX_PRECISION} are the most")))
+            Err(Unlike(format!("a decimal for both would need {asked} digits, but the maximum is {MAX_PRECISION}")))
         }
     }
 }
@@ -114,7 +114,7 @@ fn wider_integer(left: &DataType, right: &DataType) -> DataType {
             .find(|kind| bits(kind) == widest)
             .unwrap_or(UInt64);
     }
-    // An unsigned one needs one bit more.
+    // A signed type needs one bit more than an unsigned type.
     let room = |kind: &DataType| if kind.is_signed_integer() { bits(kind) } else { bits(kind) * 2 };
     let needed = room(left).max(room(right));
     [Int8, Int16, Int32, Int64].into_iter().find(|kind| bits(kind) == needed).unwrap_or(Int64)
@@ -164,7 +164,7 @@ fn wider_fields(own: &Fields, others: &Fields) -> Result<Fields, Unlike> {
         sorted.windows(2).all(|pair| pair.first() != pair.last())
     };
     if !is_once(&own_names) || !is_once(&other_names) {
-        return Err(Unlike("fields that differ in case only, or not at all".to_owned()));
+        return Err(Unlike("fields whose names are equal but for case".to_owned()));
     }
     let mut fields = Vec::with_capacity(own.len());
     for (field, name) in own.iter().zip(&own_names) {
@@ -183,7 +183,7 @@ fn nullable(field: &FieldRef) -> FieldRef {
     if field.is_nullable() { field.clone() } else { Arc::new(field.as_ref().clone().with_nullable(true)) }
 }
 
-/// The first one's field, wide enough for the values of both.
+/// The field `own`, with a type for the values of both.
 fn wider_field(own: &FieldRef, other: &FieldRef) -> Result<FieldRef, Unlike> {
     let kind = wider(own.data_type(), other.data_type())?;
     let nullable = own.is_nullable() || other.is_nullable();
@@ -261,7 +261,7 @@ mod tests {
         let wide = wider(&strict, &structs(&[("b", Utf8)])).unwrap();
         assert_eq!(wide, structs(&[("a", Int32), ("b", Utf8)]));
         let twice = structs(&[("a", Int32), ("A", Int32)]);
-        assert!(wider(&twice, &left).unwrap_err().to_string().contains("case only"));
+        assert!(wider(&twice, &left).unwrap_err().to_string().contains("but for case"));
     }
 
     #[test]

@@ -37,7 +37,7 @@ const fn framed(algorithm: Algorithm, class_name: &'static str) -> HadoopCodec {
     HadoopCodec { algorithm, framed: true, class_name }
 }
 
-/// The first entry of an algorithm is the one for writing.
+/// The first codec of an algorithm is used for writing.
 const CODECS: &[HadoopCodec] = &[
     bare(Algorithm::Zlib, "org.apache.hadoop.io.compress.DefaultCodec"),
     bare(Algorithm::Zlib, "org.apache.hadoop.io.compress.DeflateCodec"),
@@ -87,7 +87,7 @@ impl HadoopCodec {
         codec.copied().ok_or_else(|| Error::unsupported(format!("Hadoop has no codec for {algorithm}")))
     }
 
-    /// A framed algorithm, whichever class wrote it.
+    /// A framed codec of the algorithm, for data whose writing class is unknown.
     pub const fn framed(algorithm: Algorithm) -> Self {
         framed(algorithm, "org.apache.hadoop.io.compress.BlockDecompressorStream")
     }
@@ -111,7 +111,7 @@ impl HadoopCodec {
             return Ok(());
         }
         out.truncate(start);
-        // Hadoop's reader does not trust the blocks' raw lengths: it takes what the chunks hold.
+        // Like Hadoop's reader: the content of the chunks counts, not the raw lengths of the blocks.
         if expected <= self.algorithm.justified(src.len()) {
             out.resize(start.saturating_add(expected), 0);
             let dst = out.get_mut(start..).unwrap_or_default();
@@ -124,15 +124,15 @@ impl HadoopCodec {
         Err(self.algorithm.corrupt(format_args!("expected {expected} bytes, found {len}")))
     }
 
-    /// Fills `dst` with the contents of `src`, which must have exactly that size. Its error says less than that of
-    /// [`Self::decompress_exact`] and leaves `dst` arbitrary. Call [`Self::may_expand`] before allocating for `src`.
+    /// Fills `dst` with the contents of `src`, which must have exactly that size. An error is less detailed than that of
+    /// [`Self::decompress_exact`], and leaves `dst` arbitrary. Call [`Self::may_expand`] before allocating `dst`.
     pub fn decompress_into(&self, decompressor: &mut Decompressor, src: &[u8], dst: &mut [u8]) -> Result<()> {
         if self.framed || src.is_empty() {
             return self.fill_by_chunks(decompressor, src, dst);
         }
         match decompressor.fill(self.algorithm, src, dst)? {
             Filled::To(n) if n == dst.len() => Ok(()),
-            _ => Err(self.algorithm.corrupt(format_args!("expected {} bytes, found others", dst.len()))),
+            _ => Err(self.algorithm.corrupt(format_args!("expected {} bytes, found another number", dst.len()))),
         }
     }
 
@@ -141,8 +141,8 @@ impl HadoopCodec {
         size <= self.algorithm.justified(src.len())
     }
 
-    /// Fills `dst` from blocks of one chunk each, or of several if their raw length says that there is more. A
-    /// wrong raw length does no harm as long as all chunks together give exactly `dst`.
+    /// Fills `dst` from blocks of one chunk, or of several chunks if the raw length is larger. A wrong raw length is ignored
+    /// as long as all chunks together give exactly `dst`.
     fn fill_by_chunks(&self, decompressor: &mut Decompressor, src: &[u8], mut dst: &mut [u8]) -> Result<()> {
         let mut src = Cursor::new(src, 0);
         while !src.is_empty() {
@@ -268,8 +268,7 @@ impl HadoopCodec {
         Ok(())
     }
 
-    /// The most raw bytes of a block: Hadoop's buffer less its codec classes' allowance for worst-case
-    /// growth.
+    /// The most raw bytes of a block: Hadoop's buffer less the allowance of its codec classes for worst-case growth.
     fn block_size(&self) -> usize {
         const BUFFER: usize = 256 << 10;
         match self.algorithm {
@@ -376,7 +375,7 @@ mod tests {
         }
     }
 
-    /// Like Hadoop's reader: the raw length of a block only says whether more chunks follow.
+    /// As in Hadoop's reader, the raw length of a block only determines whether more chunks follow.
     #[test]
     fn a_wrong_raw_length_does_no_harm_if_the_size_is_known() {
         let text = b"the same text, the same text, the same text";

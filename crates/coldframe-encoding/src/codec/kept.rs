@@ -1,19 +1,19 @@
-//! Decompressors that outlive their user.
+//! A pool of decompressors.
 //!
-//! A zstd context takes 160 KiB and is made by several system calls: too much for each of many small files, or for each
-//! short-lived thread. So the process keeps a few.
+//! A zstd context takes 160 KiB and several system calls to create: too much for each of many small files, or for each
+//! short-lived thread. So the process keeps a few decompressors for reuse.
 
 use std::sync::{Mutex, TryLockError};
 
 use super::Decompressor;
 
-/// At most this many are kept, which is 3 MiB of unused memory.
+/// Maximum number of idle decompressors: 3 MiB of memory.
 const MAX_IDLE: usize = 16;
 
 static IDLE: Mutex<Vec<Decompressor>> = Mutex::new(Vec::new());
 
-/// Runs `task` with a decompressor that was used before, if one is idle. Never waits: a child process may have been forked
-/// while another thread held the lock, and would wait forever.
+/// Runs `task` with an idle decompressor, or with a new one. Never waits for the lock: a child process that was forked while
+/// another thread held it would wait forever.
 pub fn with_decompressor<T>(task: impl FnOnce(&mut Decompressor) -> T) -> T {
     let mut decompressor = idle(Vec::pop).flatten().unwrap_or_default();
     let result = task(&mut decompressor);
@@ -25,7 +25,7 @@ pub fn with_decompressor<T>(task: impl FnOnce(&mut Decompressor) -> T) -> T {
     result
 }
 
-/// Access to the idle ones; `None` while another thread has it.
+/// Calls `access` with the idle decompressors; `None` while another thread holds the lock.
 fn idle<T>(access: impl FnOnce(&mut Vec<Decompressor>) -> T) -> Option<T> {
     match IDLE.try_lock() {
         Ok(mut kept) => Some(access(&mut kept)),

@@ -1,4 +1,4 @@
-//! Every algorithm both ways, framed and not; damaged input and excessive claims are errors.
+//! Round trips of every algorithm, framed and not; damaged input and excessive claims are errors.
 
 use super::hadoop::HadoopCodec;
 use super::*;
@@ -178,7 +178,7 @@ fn a_flipped_bit_never_panics() {
     }
 }
 
-/// Bytes after the end are an error, except for raw deflate, whose stream cannot tell.
+/// Bytes after the end are an error, except for raw deflate, where they are not detected.
 #[test]
 fn trailing_bytes_are_an_error() {
     let data = sample();

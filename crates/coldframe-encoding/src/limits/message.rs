@@ -4,9 +4,9 @@
 //! field | tag << 3 | kind, varint | 0 varint | 1 eight bytes | 2 length varint, bytes | 5 four bytes |
 //! ```
 //!
-//! An empty message in a list is two bytes in a file and a struct of two hundred in memory, so the length of a metadata
-//! message does not bound its decoded size. A format declares for each message which struct it becomes and which of its
-//! fields are messages themselves ([`Shaped`]); [`check`] adds this up over the bytes.
+//! An empty message in a list takes two bytes in a file and a struct of two hundred bytes in memory, so the length of a
+//! metadata message does not bound its decoded size. A format declares the struct of each message, and which fields are
+//! messages ([`Shaped`]); [`check`] adds up the sizes.
 
 use crate::{Cursor, Error, Limits, Result};
 
@@ -37,7 +37,7 @@ impl Shape {
     }
 }
 
-/// What a field that is not a message may add to a list: a number, or a string without its bytes.
+/// The size of a list item that is not a message: a number, or a string without its bytes.
 const NUMBER: u64 = size_of::<u64>() as u64;
 const STRING: u64 = size_of::<String>() as u64;
 
@@ -120,7 +120,7 @@ mod tests {
         let limits = Limits::default();
         let size = decoded_size(&message, &Outer::SHAPE, &limits, 0).unwrap();
         let structs = (size_of::<Outer>() + size_of::<Inner>()) as u64;
-        // Three numbers outside, one inside; the bytes of the inner message count twice.
+        // Three numbers in the outer and one in the inner message, whose bytes count twice.
         assert_eq!(size, structs + message.len() as u64 + 2 + 4 * NUMBER);
         for cut in [1, 2, 6, 13, 15, 19] {
             assert!(decoded_size(&message[..cut], &Outer::SHAPE, &limits, 0).is_err(), "{cut}");

@@ -1,4 +1,4 @@
-//! Stated filters: what they parse to, what they mean for rows, what remains of them if columns are known.
+//! Filters as text: parsing, evaluation, and simplification by known columns.
 
 use std::sync::Arc;
 
@@ -174,7 +174,7 @@ fn names_in_another_case_must_be_unambiguous() {
     assert_eq!(name("a").unwrap(), "a");
     assert_eq!(name("bC").unwrap(), "Bc");
     assert_eq!(name("S.T").unwrap(), "s.t");
-    assert!(name("twice").unwrap_err().contains("of which there are 2"));
+    assert!(name("twice").unwrap_err().contains("which occurs 2 times"));
     let e = resolve(&Schema::new(vec![field("Ab"), field("aB")]), "AB").unwrap_err();
     assert!(e.to_string().contains("the filter names column `AB`"));
 }

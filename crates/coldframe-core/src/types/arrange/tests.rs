@@ -1,4 +1,4 @@
-//! Columns are arranged to a schema: reordered, widened, filled with null.
+//! Arrangement of columns: order, names, missing fields.
 
 use arrow_array::types::Int64Type;
 use arrow_array::*;
@@ -32,7 +32,7 @@ fn wide() -> StructArray {
     structs(&[("B", b), ("c", c), ("A", a)], Some(vec![true, false, true]))
 }
 
-/// `kind` with bigints for integers: types are not what is changed.
+/// `kind` with bigints for integers; `with_fields` must not change types.
 fn wider(kind: &DataType) -> DataType {
     match kind {
         DataType::Int32 => DataType::Int64,
@@ -103,7 +103,7 @@ fn defaults_fill_missing_fields_of_structs() {
     let structs_made = structs_made.as_struct();
     assert_eq!((structs_made.len(), structs_made.is_null(0), structs_made.is_null(1)), (2, true, false));
     assert_eq!(structs_made.column(1).as_primitive::<arrow_array::types::Int32Type>().value(1), 7);
-    // A struct that is missing is null: its fields' defaults are those of structs that are there.
+    // A missing struct is null: defaults apply only to fields of structs that exist.
     assert_eq!(structs_made.column(2).null_count(), 2);
 }
 
@@ -123,7 +123,7 @@ fn fields_that_differ_in_case_only_are_refused() {
     let child: ArrayRef = Arc::new(Int32Array::from(vec![1]));
     let twice: ArrayRef = Arc::new(structs(&[("a", child.clone()), ("A", child)], None));
     let error = with_fields(&twice, narrow().data_type()).unwrap_err().to_string();
-    assert!(error.contains("has fields that differ in case only, or not at all"), "{error}");
+    assert!(error.contains("has fields whose names are equal but for case"), "{error}");
     assert!(Arc::ptr_eq(&with_fields(&twice, twice.data_type()).unwrap(), &twice));
 }
 
@@ -153,7 +153,7 @@ fn columns_are_in_the_tables_order_with_their_own_types() {
         ("at", DataType::Date32),
     ];
     let arranged = arrangement(&table).arrange(&batch).unwrap();
-    // Of two that differ in case only, the one that is meant; the last where none is.
+    // An exact match takes precedence; otherwise the last name that differs only in case.
     let nulls: ArrayRef = Arc::new(Date32Array::from(vec![None::<i32>; 2]));
     assert_eq!(arranged, rows(&[("ID", texts.clone()), ("Id", numbers), ("name", texts), ("at", nulls)]));
 }

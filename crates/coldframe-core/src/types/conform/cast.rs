@@ -1,8 +1,8 @@
-//! Converts values to another type of their family if each of them keeps its value.
+//! Converts values to another type of the same family, if all values are preserved.
 //!
-//! Arrow's kernels silently cut off fractions and round decimals. So unless a conversion is a plain widening, its
-//! result is converted back and compared. Three may round, since the target is known to be inexact or coarser: double
-//! to float, decimals to floats, floats to decimals.
+//! Arrow's kernels silently cut off fractions and round decimals. So unless a conversion is a plain widening, its result is
+//! converted back and compared. Three conversions may round, since their target is inexact or coarser by nature: double to
+//! float, decimals to floats, floats to decimals.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ fn kernel(array: &dyn Array, target: &DataType) -> Result<ArrayRef, ArrowError> 
 }
 
 fn changed() -> ArrowError {
-    ArrowError::CastError("a value would not be the same there".into())
+    ArrowError::CastError("a value would change".into())
 }
 
 fn exact(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
@@ -84,8 +84,8 @@ fn checked(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> 
     if same { Ok(made) } else { Err(changed()) }
 }
 
-/// Decimals in another width or scale. The kernel assumes that a value has at most its type's digits: with another one
-/// it would panic or wrap, and a null's bytes are arbitrary.
+/// Decimals in another width or scale. The kernel panics or wraps if a value has more digits than its type allows, and a
+/// null's bytes are arbitrary.
 fn rescaled(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
     fn settled<T: DecimalType>(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         let decimals = array.as_primitive::<T>();
@@ -165,7 +165,7 @@ fn bytes(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
     }
 }
 
-/// The bytes unchanged, checked once. Those of other slices are not checked.
+/// The bytes without a copy, checked at once. Bytes outside the slice are not checked.
 fn text<O: OffsetSizeTrait>(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let binary: &GenericBinaryArray<O> = array.as_binary();
     let (start, length, offsets) = window(binary.offsets());

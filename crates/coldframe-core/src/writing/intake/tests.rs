@@ -1,5 +1,4 @@
-//! Arrays of any layout, and slices of them, become what writers accept; what no format can represent is refused by
-//! name.
+//! Arrays of any layout become plain; unsupported columns are refused by name.
 
 use arrow_array::builder::{StringDictionaryBuilder, StringViewBuilder};
 use arrow_array::types::{Int32Type, TimestampNanosecondType};
@@ -107,7 +106,7 @@ fn unsupported_columns_are_refused_by_name() {
     }
     let e = Intake::new(&Schema::new(vec![field])).unwrap_err();
     assert!(!e.is_damage());
-    assert_eq!(e.to_string(), "column `deep`: types nested deeper than 64, which no reader follows");
+    assert_eq!(e.to_string(), "column `deep`: types nested deeper than 64, which readers refuse");
     let child: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None]));
     let struct_of = |nulls: Option<NullBuffer>| {
         StructArray::new(vec![Field::new("a", DataType::Int32, true)].into(), vec![child.clone()], nulls)
