@@ -3,13 +3,12 @@
 //! ```text
 //! hdfs://nn:8020/warehouse/t     one NameNode
 //! hdfs://cold/warehouse/t        a name service of hdfs-site.xml, several NameNodes
-//! hdfs:///warehouse/t            that of fs.defaultFS
+//! hdfs:///warehouse/t            the NameNode or name service of fs.defaultFS
 //! viewfs://cluster/warehouse/t   a mount table of core-site.xml
 //! ```
 //!
-//! An open file keeps its block locations, so reading a range is one exchange with a DataNode and none with the
-//! NameNode. The NameNode performs renames atomically and, without overwriting, exclusively: that is how files are
-//! published.
+//! An open file keeps its block locations, so reading a range needs one exchange with a DataNode and none with the NameNode.
+//! Files are published by renames, which the NameNode performs atomically and, without overwriting, exclusively.
 
 mod read;
 mod upload;
@@ -32,7 +31,7 @@ use crate::files::{Files, Listing, Mode, Reached, Stat, Upload, already_exists};
 use crate::options::{Kind, Options};
 use crate::runtime::{handle, kept, wait, within};
 
-/// For folders that are created on the way to a file.
+/// The mode of folders that are created with a file.
 const FOLDER_MODE: u32 = 0o755;
 
 /// How to reach a cluster; each process has its own client.
@@ -42,8 +41,7 @@ pub(crate) struct Cluster {
     options: Arc<Options>,
     /// How long the cluster may take to answer.
     patience: Duration,
-    /// The addresses of its NameNodes' web servers, for files that are being written; empty if those are not to
-    /// be read.
+    /// The addresses of its NameNodes' web servers, to read files that are being written; empty to refuse such files.
     webhdfs: Arc<str>,
     client: Arc<PerProcess<Client>>,
 }
@@ -54,7 +52,7 @@ impl std::fmt::Debug for Cluster {
     }
 }
 
-/// The store that a URL is in.
+/// The store of a URL.
 pub(crate) fn connect(url: &str, given: &BTreeMap<String, String>) -> Result<Reached> {
     let named = |e: Error| e.in_file(url);
     let (scheme, rest) = url.split_once("://").unwrap_or(("hdfs", url));
@@ -92,8 +90,7 @@ impl Cluster {
     /// The client of this process.
     fn client(&self) -> Result<Arc<Client>> {
         self.client.get(|| {
-            // A DataNode that hangs is given up earlier than the cluster, so that another one has time to
-            // answer.
+            // The timeout of a DataNode is shorter than that of the cluster, so that another DataNode has time to answer.
             let silence = (self.patience / 3).as_millis().to_string();
             let mut settings = HashMap::from([("dfs.client.socket-timeout".to_owned(), silence)]);
             let mut builder = ClientBuilder::new().with_url(&*self.base).with_io_runtime(handle()?);
@@ -150,7 +147,7 @@ fn no_overwrite(mode: &Mode) -> Result<bool> {
         Mode::New => Ok(true),
         Mode::Over => Ok(false),
         Mode::Matching(_) => {
-            Err(Error::unsupported("replacing a file of HDFS by its etag, which it has none of"))
+            Err(Error::unsupported("replacing a file of HDFS by its etag: HDFS has no etags"))
         }
     }
 }

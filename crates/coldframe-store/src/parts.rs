@@ -1,5 +1,5 @@
-//! Long ranges read in parallel parts: one connection seldom gets all the bandwidth, and one machine does not have all
-//! the blocks.
+//! Reads long ranges in parallel parts: one connection seldom gets the whole bandwidth, and the blocks of a file are on
+//! several machines.
 
 use std::future::Future;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Files below a path or URL: the single access path to them for every part of the project.
+//! Access to the files below a path or URL, for all parts of the project.
 //!
 //! ```text
 //! s3://bucket/warehouse/t      Store { files: object store of `bucket`, root: "warehouse/t" }
@@ -21,8 +21,7 @@ use crate::local::LocalFiles;
 use crate::location::Location;
 use crate::name;
 
-/// The files below a path or URL. The paths it takes and returns are relative to that; `""` is the root
-/// itself.
+/// The files below a path or URL, the root. Paths are relative to the root; `""` is the root.
 #[derive(Clone, Debug)]
 pub struct Store {
     files: Arc<dyn Files>,
@@ -30,12 +29,12 @@ pub struct Store {
     url: Arc<str>,
     root: String,
     is_local: bool,
-    /// Whether it is a part of another store, below whose root folders are created.
+    /// Whether this store is a subfolder of another store, so that missing folders are created.
     is_part: bool,
 }
 
 impl Store {
-    /// The files at and below a path or, where built in, a URL, with the store's options under any of their names.
+    /// The files at and below a path or, if its feature is enabled, a URL. `options` are the store's options.
     pub fn new(location: &OsStr, options: &BTreeMap<String, String>) -> Result<Self> {
         match Location::parse(location)? {
             Location::Local(path) => {
@@ -52,12 +51,12 @@ impl Store {
         }
     }
 
-    /// The files of the caller's own store, by their keys below `root`. `url` is its name in errors.
+    /// The files of the caller's own store, whose keys are below `root`. Errors call it `url`.
     pub fn of(files: Arc<dyn Files>, url: &str, root: &str) -> Self {
         Self { files, url: ended(url).into(), root: ended(root).to_owned(), is_local: false, is_part: false }
     }
 
-    /// The path or URL it was made of.
+    /// The path or URL of the root.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -72,7 +71,7 @@ impl Store {
         }
     }
 
-    /// The same in the operating system's form: names of local files need not be text.
+    /// [`Self::url_of`] in the operating system's form: names of local files need not be UTF-8.
     pub fn os_url_of(&self, path: &str) -> OsString {
         let url = self.url_of(path);
         if self.is_local { name::from_text(&url) } else { url.into() }
@@ -94,7 +93,7 @@ impl Store {
         })
     }
 
-    /// Whether these are files of this machine.
+    /// Whether the files are local.
     pub fn is_local(&self) -> bool {
         self.is_local
     }
@@ -141,7 +140,7 @@ impl Store {
 
     /// Starts a file, which appears as a whole when it is finished. Folders below the root are created.
     pub fn create(&self, path: &str, mode: &Mode) -> Result<Box<dyn Upload>> {
-        // A missing local folder above the root is a mistake; elsewhere folders come with their files.
+        // If the local folder above the root is missing, the path is probably wrong. Other stores create folders with files.
         if let (true, true, Some((folder, _))) =
             (self.is_local && !self.is_part, path.is_empty(), self.above())
             && folder.stat("")?.is_none()
@@ -187,8 +186,8 @@ impl Store {
         self.files.delete_folder(&self.key(path)?).map_err(|e| self.named(e, path))
     }
 
-    /// Checks that [`Mode::New`] works here: some stores accept the condition but ignore it. Writes a small file of a
-    /// unique name twice, and deletes it.
+    /// Checks that the store supports [`Mode::New`]: some stores accept the condition but ignore it. Writes a small file at
+    /// `path` twice, and deletes it.
     pub fn check_exclusive(&self, path: &str) -> Result<()> {
         self.put(path, b"coldframe", &Mode::New)?;
         let second = self.put(path, b"coldframe", &Mode::New);
@@ -198,14 +197,14 @@ impl Store {
             Err(e) => Err(e),
             Ok(_) => Err(self.named(
                 Error::unsupported(
-                    "a store that ignores the condition If-None-Match and overwrites: concurrent runs would lose files",
+                    "a store that ignores the condition If-None-Match and overwrites files: concurrent runs would lose files",
                 ),
                 path,
             )),
         }
     }
 
-    /// What exists there, in the form that formats take: a file, which may have neighbours, or a folder.
+    /// The root as a source: a file with its siblings, or a folder.
     pub fn source(&self, known: Option<&Identity>) -> Result<Source> {
         let path: Arc<str> = self.url.clone();
         match self.open_if_file(known)? {
@@ -217,7 +216,7 @@ impl Store {
     /// The file at the root; `None` if that is a folder.
     fn open_if_file(&self, known: Option<&Identity>) -> Result<Option<Arc<dyn ReadAt>>> {
         if !self.root.is_empty() {
-            // Most are files: opening one without first asking what it is saves a request.
+            // Most roots are files: opening them without a `stat` saves a request.
             match self.open("", known) {
                 Ok(bytes) => return Ok(Some(bytes)),
                 Err(e) if known.is_none() && e.is_not_found() => {}
@@ -235,7 +234,7 @@ impl Store {
         self.above().map(|(above, _)| Arc::new(StoreFolder::new(above)) as Arc<dyn Folder>)
     }
 
-    /// The parent folder, and the root's name in it.
+    /// The parent folder as a store, and the root's name in it.
     pub fn above(&self) -> Option<(Self, String)> {
         let (above, name) = match self.root.rsplit_once('/') {
             Some(("", name)) => ("/", name),
@@ -313,7 +312,7 @@ impl Folder for StoreFolder {
     }
 }
 
-/// Without its trailing slashes, except for the root.
+/// The path without trailing slashes, unless it is only slashes.
 fn ended(path: &str) -> &str {
     let short = path.trim_end_matches('/');
     if short.is_empty() || short.ends_with(':') { path } else { short }

@@ -1,4 +1,4 @@
-//! The files that the tests read, as their manifests describe them.
+//! The test files and their manifests.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -4,8 +4,8 @@
 //! | page: no access | page .. page: the values, at the end or at the start | page: no access |
 //! ```
 //!
-//! For decoders that copy through pointers and claim to stay in bounds: their tests run with each end of their input and output at
-//! the edge. An access one byte out of bounds is a segmentation fault in the test that caused it, not silent corruption.
+//! For tests of decoders that copy through pointers: each end of their input and output is placed at the edge. An access one
+//! byte out of bounds is a segmentation fault in the test that caused it, not silent corruption.
 
 #![expect(unsafe_code, reason = "memory is mapped by the system's own calls")]
 
@@ -112,7 +112,7 @@ mod tests {
     fn a_byte_too_far_ends_the_process() {
         if std::env::var_os("COLDFRAME_TOO_FAR").is_some() {
             let end = Guarded::at_end(&[1u8; 100]);
-            // SAFETY: none. The test shows that this is not allowed, in a process of its own.
+            // SAFETY: none. The test shows, in a separate process, that this access is fatal.
             let byte = unsafe { end.as_ptr().add(100).read_volatile() };
             assert_eq!(byte, 0, "read without being stopped");
             return;

@@ -118,7 +118,7 @@ fn zoneless(data_type: &DataType) -> DataType {
     }
 }
 
-/// How many rows of `got` appear in `truth` in the same order (greedy: rows that do not are skipped).
+/// How many rows of `got` occur in `truth` in the same order. Greedy: other rows are skipped.
 pub fn in_order(got: &[String], truth: &[String]) -> usize {
     let (mut at, mut count) = (0, 0);
     for row in got {

@@ -105,7 +105,8 @@ fn copied<const N: usize>(from: &[i32], bytes: &[u8], places: &[usize], total: u
 #[inline(always)]
 fn value(offsets: &[i32], at: usize) -> Result<[i32; 2]> {
     let ends = offsets.get(at..).and_then(<[i32]>::first_chunk::<2>);
-    ends.copied().ok_or_else(|| Error::invalid("expected the index of a row in the batch, found a larger one"))
+    ends.copied()
+        .ok_or_else(|| Error::invalid("expected the index of a row in the batch, found a larger one"))
 }
 
 #[cfg(test)]

@@ -186,7 +186,9 @@ impl Gathered {
         let offsets = offsets_of_lengths(lengths, self.bytes.len())?;
         // Lengths of whole entries cut at characters; a caller might pass other lengths.
         if !self.ascii && cuts_characters(&offsets, &self.bytes) {
-            return Err(Error::invalid("expected the lengths of entries, found a length that cuts a character"));
+            return Err(Error::invalid(
+                "expected the lengths of entries, found a length that cuts a character",
+            ));
         }
         checked_text(offsets, self.bytes.into(), nulls)
     }

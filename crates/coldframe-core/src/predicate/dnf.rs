@@ -63,7 +63,9 @@ pub fn all_of(mut parts: Vec<Condition>) -> Result<Condition> {
 }
 
 fn unknown(op: &str) -> Error {
-    Error::invalid(format!("malformed filter: unknown operator {op:?}, or an operator that does not take this value"))
+    Error::invalid(format!(
+        "malformed filter: unknown operator {op:?}, or an operator that does not take this value"
+    ))
 }
 
 fn membership(column: String, values: Vec<Literal>, negated: bool) -> Condition {

@@ -179,7 +179,9 @@ mod tests {
         }
         let many = SPARK.plain(&DataType::Decimal256(60, 2)).unwrap_err().to_string();
         assert!(
-            many.contains("Spark has no type for Arrow's decimal256(60, 2): its decimals have at most 38 digits"),
+            many.contains(
+                "Spark has no type for Arrow's decimal256(60, 2): its decimals have at most 38 digits"
+            ),
             "{many}"
         );
         assert!(SPARK.plain(&DataType::Interval(IntervalUnit::DayTime)).is_err());

@@ -98,7 +98,9 @@ fn wider_decimal(left: &DataType, right: &DataType) -> Result<DataType, Unlike> 
         }
         _ => {
             let asked = whole + scale;
-            Err(Unlike(format!("a decimal for both would need {asked} digits, but the maximum is {MAX_PRECISION}")))
+            Err(Unlike(format!(
+                "a decimal for both would need {asked} digits, but the maximum is {MAX_PRECISION}"
+            )))
         }
     }
 }

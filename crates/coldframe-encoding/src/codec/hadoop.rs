@@ -132,7 +132,9 @@ impl HadoopCodec {
         }
         match decompressor.fill(self.algorithm, src, dst)? {
             Filled::To(n) if n == dst.len() => Ok(()),
-            _ => Err(self.algorithm.corrupt(format_args!("expected {} bytes, found another number", dst.len()))),
+            _ => Err(self
+                .algorithm
+                .corrupt(format_args!("expected {} bytes, found another number", dst.len()))),
         }
     }
 

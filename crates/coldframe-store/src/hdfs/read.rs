@@ -31,7 +31,7 @@ struct HdfsFile {
     len: u64,
     /// When it was last written.
     modified: Option<i64>,
-    /// With its block locations; each process has its own, like the client.
+    /// The reader with its block locations; each process has its own, like the client.
     reader: Arc<PerProcess<FileReader>>,
 }
 
@@ -61,24 +61,23 @@ pub(super) fn open(
 
 /// The NameNode's description of a file.
 enum Description {
-    /// With its block locations.
+    /// A closed file, with its block locations.
     Closed(FileStatus, Box<FileReader>),
-    /// It is being written. The NameNode counts only its complete blocks ([`visible`]).
+    /// A file that is being written. The NameNode counts only its complete blocks ([`visible`]).
     Open(FileStatus),
 }
 
 fn being_written() -> Error {
     Error::unsupported(
-        "a file of HDFS that is being written: only the DataNodes of its last block know how much of it can be read. Close what its writer has left by `hdfs debug recoverLease -path ..`, or read what can be seen now: storage option `webhdfs=http://namenode:9870`",
+        "a file of HDFS that is being written: only the DataNodes of its last block know its readable length. If its writer is gone, close it with `hdfs debug recoverLease -path ..`; or read the visible part with the storage option `webhdfs=http://namenode:9870`",
     )
 }
 
 /// The NameNode's description of a file.
 ///
-/// Only DataNodes know the length of the last block of a file that is being written. Without it the file would be read
-/// as if that block, often its only one, did not exist. A file being written is recognised by the space reserved for
-/// it: a whole block for the last one. The status is requested last, so that it reflects a close or replacement in
-/// between.
+/// Only DataNodes know the length of the last block of a file that is being written. Without it the file would be read as if
+/// that block, often the only block, did not exist. A file being written is recognised by its reserved space: a whole block
+/// for the last block. The status is requested last, so that it reflects a close or replacement in between.
 async fn describe(client: &Client, key: &str) -> hdfs_native::Result<Result<Description>> {
     let reader = client.read(key).await?;
     let summary = client.get_content_summary(key).await?;
@@ -88,7 +87,7 @@ async fn describe(client: &Client, key: &str) -> hdfs_native::Result<Result<Desc
         .blocksize
         .zip(status.replication)
         .map(|(block, copies)| len.saturating_add(block).saturating_mul(u64::from(copies)));
-    // If the writer has synced, the NameNode knows part of the last block, too.
+    // If the writer has synced, the NameNode also knows part of the last block.
     let is_more = status.length as u64 > len || summary.length > len;
     if is_more || (summary.space_consumed > 0 && reserved == Some(summary.space_consumed)) {
         return Ok(Ok(Description::Open(status)));
@@ -104,7 +103,7 @@ impl HdfsFile {
         self.reader.get(|| self.locate())
     }
 
-    /// In a process that has not opened it itself.
+    /// The reader in a process that has not opened the file.
     fn locate(&self) -> Result<FileReader> {
         let client = self.cluster.client()?;
         wait(self.same(&client))?

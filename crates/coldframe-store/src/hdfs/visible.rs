@@ -3,14 +3,14 @@
 //!
 //! ```text
 //! | block 0 | block 1 | block 2 ..
-//! |<- the NameNode -->|        |     counts what is complete
-//! |<- its DataNodes ---------->|     know what a reader can see: whatever the writer has flushed
+//! |<- the NameNode -->|        |     counts complete blocks
+//! |<- the DataNodes ---------->|     know the visible length: all bytes that the writer has flushed
 //! ```
 //!
-//! Java's client asks the DataNodes of the last block (`getReplicaVisibleLength`). hdfs-native neither does this nor
-//! exposes where they are. A DataNode's web server reads with Java's client: its answer to `OPEN` has the visible
-//! length (`Content-Length`), and the bytes. A user who gives the NameNode's web address therefore reads what has been
-//! flushed so far, which may be less than the final file.
+//! Java's client asks the DataNodes of the last block (`getReplicaVisibleLength`). hdfs-native neither does this nor exposes
+//! their addresses. A DataNode's web server reads with Java's client: its answer to `OPEN` has the visible length
+//! (`Content-Length`) and the bytes. So with the NameNode's web address a user reads the bytes flushed so far, which may be
+//! less than the final file.
 
 use std::io;
 use std::ops::Range;
@@ -35,10 +35,10 @@ const AT_ONCE: usize = 4;
 /// A longer range is read in parallel parts.
 const PART: u64 = 16 << 20;
 
-/// How many bytes of an error answer are shown.
+/// The most bytes of an error response that are shown.
 const MAX_MESSAGE_BYTES: usize = 300;
 
-/// One file, with the length it had when it was opened.
+/// A file, with its length when it was opened.
 #[derive(Clone, Debug)]
 struct WrittenFile {
     cluster: Cluster,
@@ -49,7 +49,7 @@ struct WrittenFile {
     source: Arc<PerProcess<Source>>,
 }
 
-/// Where its bytes come from.
+/// A DataNode that serves the file.
 #[derive(Debug)]
 struct Source {
     client: Client,
@@ -68,7 +68,7 @@ pub(super) fn open(
     let (source, len) = wait(locate(cluster, key))??;
     let listed = stat_of(status).identity();
     let identity = Identity { len, ..listed.clone() };
-    // A listing has the NameNode's length; a plan for this file has the length seen when it was made.
+    // `known` has the NameNode's length if it comes from a listing, or the visible length if it comes from a plan.
     if let Some(known) = known
         && known.len != listed.len
     {
@@ -83,7 +83,7 @@ pub(super) fn open(
     Ok(Arc::new(Ends::new(Arc::new(file), url, Vec::new())))
 }
 
-/// Finds a DataNode that reads the file, and how many bytes it sees.
+/// Finds a DataNode that serves the file, and the visible length.
 async fn locate(cluster: &Cluster, key: &str) -> Result<(Source, u64)> {
     // WebHDFS may use https.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -112,7 +112,7 @@ async fn datanode(cluster: &Cluster, client: &Client, key: &str) -> Result<Url> 
             Ok(Err(e)) => last = failed(e),
             Ok(Ok(answer)) => match expect(answer, StatusCode::TEMPORARY_REDIRECT).await {
                 Ok(answer) => return target(&answer),
-                // A standby NameNode also answers with an error.
+                // A standby NameNode answers with an error, too.
                 Err(e) => last = e,
             },
         }
@@ -168,7 +168,7 @@ fn of_range(url: &Url, range: &Range<u64>) -> Url {
     url
 }
 
-/// An answer with this status; for any other, its message.
+/// A response with this status; an error with the response's message for any other status.
 async fn expect(answer: Response, status: StatusCode) -> Result<Response> {
     let actual = answer.status();
     if actual == status {
@@ -186,7 +186,7 @@ async fn expect(answer: Response, status: StatusCode) -> Result<Response> {
 }
 
 fn refused(why: &str) -> Error {
-    io::Error::other(format!("a file that is being written, asked for by WebHDFS: {why}")).into()
+    io::Error::other(format!("reading a file that is being written, through WebHDFS: {why}")).into()
 }
 
 fn failed(e: reqwest::Error) -> Error {
@@ -233,7 +233,7 @@ impl WrittenFile {
         let answer = expect(answer, StatusCode::OK).await?;
         // An answer longer than requested is not read to its end.
         if answer.content_length().is_some_and(|len| len > part.end - part.start) {
-            return Err(refused("its answer is longer than the range that was asked for"));
+            return Err(refused("its answer is longer than the requested range"));
         }
         let bytes = within(limit, answer.bytes()).await?.map_err(failed)?;
         match bytes.len() as u64 == part.end - part.start {

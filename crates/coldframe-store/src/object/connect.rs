@@ -1,4 +1,4 @@
-//! From a URL and options to a client.
+//! Builds a client from a URL and options.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -21,7 +21,7 @@ use crate::location::shown;
 use crate::options::{Kind, Options, truth};
 use crate::runtime::kept;
 
-/// How to reach a bucket, container or server; each process has its own client.
+/// The connection to a bucket, container or server; each process has its own client.
 #[derive(Clone)]
 pub(crate) struct Connection {
     about: Arc<About>,
@@ -60,7 +60,7 @@ impl Connection {
     }
 }
 
-/// The store that a URL is in.
+/// The store of a URL.
 pub(crate) fn connect(url: &str, scheme: &str, given: &BTreeMap<String, String>) -> Result<Reached> {
     let shown = shown(url);
     let named = |e: Error| e.in_file(shown.as_str());
@@ -73,7 +73,7 @@ pub(crate) fn connect(url: &str, scheme: &str, given: &BTreeMap<String, String>)
     Ok(Reached { files, url: shown.clone(), root: key })
 }
 
-/// The options of the store that a URL is in, completed from the environment.
+/// The options of the store of a URL, completed from the environment.
 pub(crate) fn resolved(url: &str, scheme: &str, given: &BTreeMap<String, String>) -> Result<Options> {
     let named = |e: Error| e.in_file(shown(url));
     let (kind, base, _) = divide(url, scheme).map_err(named)?;
@@ -133,7 +133,7 @@ fn options(kind: Kind, base: &str, given: &BTreeMap<String, String>) -> Result<O
         Kind::S3 => &["access_key_id", "secret_access_key", "session_token", "skip_signature", "profile"],
         _ => &[],
     };
-    // A user who gives credentials does not want them mixed with those in the environment.
+    // Given credentials must not be mixed with those in the environment.
     let given_credentials = options.has_any(credentials);
     match kind {
         Kind::S3 => {
@@ -149,19 +149,19 @@ fn options(kind: Kind, base: &str, given: &BTreeMap<String, String>) -> Result<O
                 }
             }
             super::profile::add(&mut options)?;
-            // Without this the client refuses a conditional copy; with it the server decides.
+            // Without this the client refuses a conditional copy instead of leaving it to the server.
             options.or_set("copy_if_not_exists", "multipart");
         }
         Kind::Google => options.add_environment(kind, "GOOGLE_", known),
         Kind::Azure => options.add_environment(kind, "AZURE_", known),
         Kind::Http | Kind::Hdfs => {}
     }
-    // A user who writes http:// means it; the client would require a second option.
+    // An http:// URL allows http; the client would require a second option.
     let endpoint = options.get("endpoint").or(options.get("base_url"));
     if base.starts_with("http://") || endpoint.is_some_and(|e| e.starts_with("http://")) {
         options.or_set("allow_http", "true");
     }
-    // Some give an endpoint without its scheme, as in Hadoop.
+    // An endpoint may have no scheme, as in Hadoop.
     if let Some(bare) = options.get("endpoint").filter(|e| !e.is_empty() && !e.contains("://")) {
         let scheme = if options.get("allow_http").and_then(truth) == Some(true) { "http" } else { "https" };
         let whole = format!("{scheme}://{bare}");
@@ -221,7 +221,7 @@ impl About {
     }
 }
 
-/// What the client knows of Azure's schemes.
+/// The URL with a scheme that the client supports.
 fn azure_url(base: &str) -> String {
     match base.split_once("://") {
         Some(("wasb" | "wasbs", rest)) => format!("abfss://{}", rest.replace(".blob.", ".dfs.")),
@@ -242,7 +242,7 @@ fn configure<B, K: FromStr<Err = object_store::Error>>(
     })
 }
 
-/// Hanging requests are given up, failed ones are retried.
+/// Timeouts and retries.
 fn retry(options: &mut Options) -> Result<(RetryConfig, Patient)> {
     let max_retries = options.take("max_retries").map(|text| {
         text.parse::<usize>().map_err(|_| {
@@ -256,7 +256,7 @@ fn retry(options: &mut Options) -> Result<(RetryConfig, Patient)> {
     Ok((RetryConfig { backoff: BackoffConfig::default(), max_retries, retry_timeout }, patient))
 }
 
-/// A server may take arbitrarily long for a long answer, but must keep sending.
+/// A long response may take any time, but the server must keep sending.
 fn client(options: &mut Options) -> Result<ClientOptions> {
     let silence = options.take_time("timeout", Duration::from_secs(20))?;
     let connect = options.take_time("connect_timeout", Duration::from_secs(5))?;

@@ -1,4 +1,4 @@
-//! The files in which AWS tools keep credentials.
+//! The credentials files of AWS tools.
 //!
 //! ```text
 //! ~/.aws/credentials        ~/.aws/config
@@ -7,8 +7,8 @@
 //! aws_secret_access_key = ..
 //! ```
 //!
-//! This reads keys, tokens, regions and endpoints. A profile that gets its credentials from elsewhere
-//! (`credential_process`, `sso_..`, `role_arn`) is an error, rather than requests without credentials.
+//! This reads keys, tokens, regions and endpoints. A profile with credentials from elsewhere (`credential_process`,
+//! `sso_..`, `role_arn`) is an error, because requests would have no credentials.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use coldframe_core::{Error, Result};
 
 use crate::options::Options;
 
-/// Names in the files, and of the options.
+/// Names in the files, and the names of our options.
 const NAMES: &[(&str, &str)] = &[
     ("aws_access_key_id", "access_key_id"),
     ("aws_secret_access_key", "secret_access_key"),
@@ -28,8 +28,8 @@ const NAMES: &[(&str, &str)] = &[
 
 const ELSEWHERE: &[&str] = &["credential_process", "sso_session", "sso_start_url", "role_arn"];
 
-/// Adds the profile's values, unless credentials were given. `named`: the profile was requested by name, and must
-/// exist.
+/// Adds the profile's values to the options that are not set. Given credentials are not replaced. A profile that was
+/// requested by name must exist.
 pub(super) fn add(options: &mut Options) -> Result<()> {
     let asked = options.take("profile").or_else(|| std::env::var("AWS_PROFILE").ok());
     let profile = asked.as_deref().unwrap_or("default");
@@ -56,7 +56,7 @@ pub(super) fn add(options: &mut Options) -> Result<()> {
         )));
     }
     for (name, option) in NAMES {
-        // Parts of two key pairs are not a key pair.
+        // The parts of two key pairs must not be mixed.
         if name.starts_with("aws_") && given {
             continue;
         }
@@ -67,8 +67,8 @@ pub(super) fn add(options: &mut Options) -> Result<()> {
     Ok(())
 }
 
-/// What both files say about a profile. Keys may be in either file, but the two parts of a pair must be in the same
-/// one; otherwise the credentials file takes precedence.
+/// The values of a profile in both files; the credentials file takes precedence. Keys may be in either file, but the parts
+/// of a key pair must be in the same file.
 fn profile_of(credentials: &str, config: &str, profile: &str) -> BTreeMap<String, String> {
     let mut values = section(credentials, profile);
     let has_keys = values.contains_key("aws_access_key_id");
@@ -83,7 +83,7 @@ fn profile_of(credentials: &str, config: &str, profile: &str) -> BTreeMap<String
     values
 }
 
-/// The text of a file of the home directory, or of the path in a variable; empty if there is none.
+/// The text of the file in the home directory, or of the file in the variable; empty if it does not exist.
 fn read(variable: &str, name: &str) -> String {
     let path = std::env::var_os(variable).map(PathBuf::from);
     let path = path.or_else(|| Some(std::env::home_dir()?.join(".aws").join(name)));

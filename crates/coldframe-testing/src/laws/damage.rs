@@ -84,8 +84,8 @@ pub fn leaves(tree: &Node) -> Vec<(String, Range<u64>)> {
     all
 }
 
-/// Up to about `most` changes of a file with this layout, each of which has an effect. If there are more, a selection
-/// is made that keeps some of each kind of change for each kind of leaf. It is the same on each run.
+/// About `most` changes of a file with this layout, each of which changes its bytes. If there are more, it selects some of
+/// each kind of change for each kind of leaf, the same on each run.
 pub fn made(tree: &Node, whole: &[u8], most: usize) -> Vec<Damaged> {
     let leaves = leaves(tree);
     let mut kinds: BTreeMap<(String, String), Vec<Damaged>> = BTreeMap::new();

@@ -17,7 +17,7 @@ use crate::rows::{self, Outcome, as_text};
 pub(crate) struct Truth {
     pub(crate) rows: Vec<String>,
     pub(crate) schema: arrow_schema::SchemaRef,
-    /// The columns that are either complete or null when printed; a nested one may lose a part.
+    /// The columns that are either complete or null when printed. A nested column may lose a part.
     flat: Vec<bool>,
 }
 
@@ -37,7 +37,7 @@ impl Truth {
     }
 }
 
-/// The violations: a few of each kind.
+/// The violations, by kind.
 #[derive(Default)]
 pub(crate) struct Complaints(BTreeMap<String, Vec<String>>);
 
@@ -81,7 +81,7 @@ struct Reads {
     nulled: Salvaged,
 }
 
-/// What applies to a file beside the laws.
+/// Properties of a file that the laws depend on.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     /// Whether a checksum covers all values.
@@ -151,7 +151,7 @@ impl Judge<'_> {
         self.splits(table, OnError::Null, &read.nulled);
     }
 
-    /// Reads the whole table in each mode, if tolerant reads end as they should.
+    /// Reads the whole table in each mode; `None` if a tolerant read failed.
     fn reads(&mut self, table: &dyn TableFile, len: u64) -> Option<Reads> {
         let raised = self.read(table, OnError::Raise);
         let skipped = self.salvage(table, OnError::Skip, len);
@@ -167,7 +167,7 @@ impl Judge<'_> {
         Some(Reads { raised, skipped, nulled })
     }
 
-    /// Checks that each byte has one leaf and that verifying raises nothing. Metadata itself may be what is damaged.
+    /// Checks that each byte belongs to one leaf, and that `verify` raises nothing. The metadata may be damaged.
     fn layout(&mut self, table: &dyn TableFile, len: u64) {
         match table.inspect() {
             Ok(tree) if self.rules.folder => drop(tree),
@@ -201,7 +201,7 @@ impl Judge<'_> {
         outcome.ok()
     }
 
-    /// Unsupported is not damage, and damage may turn a file into an unsupported one.
+    /// Whether a read may fail with the error: damage may turn a file into an unsupported file.
     fn may_end(&self, e: &Error) -> bool {
         self.allowed.fatal && matches!(e.kind(), ErrorKind::Unsupported(_))
     }
@@ -226,7 +226,7 @@ impl Judge<'_> {
         Some(Salvaged { rows: as_text(&outcome.batch), damage: outcome.damage })
     }
 
-    /// Rows before an error are the first rows; without an error they are all rows.
+    /// Checks that the rows before an error are the first rows, and without an error all rows.
     fn raised_is_true(&mut self, raised: &Outcome) {
         let got = as_text(&raised.batch);
         let silent = self.allowed.silent;
@@ -237,7 +237,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Law: only rows of the unit are missing, and no row is returned that was not there.
+    /// Law: only rows of the unit are missing, and each returned row exists in the healthy file.
     fn only_the_unit_is_lost(&mut self, mode: &str, got: &Salvaged, same: impl Fn(&str, &str) -> bool) {
         let truth = &self.truth.rows;
         let end = self.allowed.rows.end.min(truth.len());
@@ -265,13 +265,13 @@ impl Judge<'_> {
         }
         let mut rest = truth[start..end].iter();
         if let Some(made_up) = middle.iter().find(|row| !rest.any(|of| same(row, of))) {
-            let text = format!("{mode} returns a row that was not there: {made_up:?}; {}", summary(got));
+            let text = format!("{mode} returns a row that does not exist: {made_up:?}; {}", summary(got));
             self.complain(text);
         }
     }
 
-    /// Law: every loss has a record, and no record is without a loss. A record without a number (`None`) may stand for
-    /// no row at all, unless the format always knows the number. Numbers are compared if a checksum covers the values.
+    /// Law: every loss has a record, and every record has a loss. A record without a number (`None`) may have lost no row,
+    /// unless the format always knows the number. Numbers are compared if a checksum covers the values.
     fn losses_are_records(&mut self, mode: &str, got: &Salvaged) {
         let missing = self.truth.rows.len().saturating_sub(got.rows.len()) as u64;
         if missing > 0 && got.damage.is_empty() && !self.allowed.silent {
@@ -308,7 +308,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Law: views are of the same values, and the same is lost.
+    /// Law: views have the same values and losses.
     fn views_are_the_same(&mut self, table: &dyn TableFile, plain: &Salvaged) {
         if views::laid_out(table.schema(), Strings::View) == *table.schema() {
             return;
@@ -317,7 +317,7 @@ impl Judge<'_> {
         match rows::scan(table, &scan, None) {
             Ok(Outcome { error: None, batch, damage }) => {
                 let viewed = Salvaged { rows: as_text(&batch), damage };
-                // The reason may have another number of bytes: those of a dictionary's entries are not copied.
+                // The reason may contain another number of bytes, since views do not copy a dictionary's entries.
                 let lost = |of: &Salvaged| -> Vec<_> {
                     of.damage.iter().map(|d| (d.bytes.clone(), d.rows_lost, d.structure.clone())).collect()
                 };
@@ -329,7 +329,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Law: the rows of all splits together are the rows of the whole scan, none twice; the same holds for losses.
+    /// Law: all splits together have the rows and losses of the whole scan.
     fn splits(&mut self, table: &dyn TableFile, on_error: OnError, whole: &Salvaged) {
         for target in self.rules.targets.clone() {
             let splits = match table.splits(target) {

@@ -202,8 +202,9 @@ fn branch(union: &UnionArray, code: i8, field: &Field, column: Column<'_>) -> Re
             }
             (true, _) => {
                 let count = values.len();
-                let message =
-                    format!("column {column}: expected a union's branch of more than {place} values, found {count}");
+                let message = format!(
+                    "column {column}: expected a union's branch of more than {place} values, found {count}"
+                );
                 return Err(Error::schema(message));
             }
         }
