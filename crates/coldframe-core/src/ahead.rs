@@ -7,8 +7,8 @@
 //!          unit 0 ──▶ waited for, decoded
 //! ```
 //!
-//! Only slow sources are read ahead ([`crate::ReadAt::begin`]). For any other source, a unit is planned and fetched when
-//! the scan needs it.
+//! Only slow sources are read ahead ([`crate::ReadAt::begin`]). For any other source, a unit is planned and
+//! fetched when the scan needs it.
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -1,9 +1,10 @@
-//! Arrays from offsets and bytes that are checked in bulk. Only this module turns a decoder's bytes into Arrow strings.
+//! Arrays from offsets and bytes that are checked in bulk. Only this module turns a decoder's bytes into
+//! Arrow strings.
 //!
-//! Arrow's safe constructors stop at the first decreasing offset, and check each byte with the standard library's UTF-8
-//! check and each value's first byte. Here all pairs of offsets are compared in a loop without an early exit, which the
-//! compiler vectorises; offsets made from lengths cannot decrease; and text is checked several bytes at a time, with a
-//! fast path for pure ASCII.
+//! Arrow's safe constructors stop at the first decreasing offset, and check each byte with the standard
+//! library's UTF-8 check and each value's first byte. Here all pairs of offsets are compared in a loop
+//! without an early exit, which the compiler vectorises; offsets made from lengths cannot decrease; and text
+//! is checked several bytes at a time, with a fast path for pure ASCII.
 //!
 //! | module | holds |
 //! |---|---|
@@ -30,8 +31,8 @@ pub use dictionary::TextDictionary;
 /// Maximum bytes reserved for values that are not decoded yet.
 const MAX_AHEAD: usize = 16 << 20;
 
-/// Reserves room in `data` for the `more` bytes of the next `rows` values, and for all `left` values under the assumption
-/// that they are as long: one allocation instead of a copy at each doubling.
+/// Reserves room in `data` for the `more` bytes of the next `rows` values, and for all `left` values under
+/// the assumption that they are as long: one allocation instead of a copy at each doubling.
 pub fn reserve(data: &mut Vec<u8>, more: usize, rows: usize, left: usize) {
     if data.capacity() - data.len() < more {
         let ahead = more.saturating_add(more / 16).saturating_mul(left) / rows.max(1);
@@ -47,8 +48,8 @@ pub fn offsets(offsets: Vec<i32>) -> Result<OffsetBuffer<i32>> {
         return Err(Error::corrupt("expected offsets that do not decrease, found one that does"));
     }
     let offsets = ScalarBuffer::from(offsets);
-    // SAFETY: the offsets are not empty, the first is not negative, and none is less than the one before it: all checked
-    // above.
+    // SAFETY: the offsets are not empty, the first is not negative, and none is less than the one before it:
+    // all checked above.
     #[expect(unsafe_code, reason = "the safe constructor would check the same again, one pair at a time")]
     Ok(unsafe { OffsetBuffer::new_unchecked(offsets) })
 }
@@ -61,8 +62,8 @@ pub fn offsets_of_lengths(lengths: &[u32], len: usize) -> Result<OffsetBuffer<i3
             "expected values of {len} bytes together, found lengths of {total}"
         )));
     }
-    // The total fits, so no partial sum overflows. Four at a time, so that only one addition depends on the previous
-    // four.
+    // The total fits, so no partial sum overflows. Four at a time, so that only one addition depends on the
+    // previous four.
     let mut offsets = Vec::with_capacity(lengths.len() + 1);
     let mut at = 0u32;
     offsets.push(at);
@@ -79,13 +80,14 @@ pub fn offsets_of_lengths(lengths: &[u32], len: usize) -> Result<OffsetBuffer<i3
     }));
     let count = offsets.len();
     let offsets = ScalarBuffer::new(Buffer::from_vec(offsets), 0, count);
-    // SAFETY: the first offset is 0, each other is the previous offset plus a length. Their sum is in the range of
-    // i32, as checked above, so no addition overflowed and every offset is in that range.
+    // SAFETY: the first offset is 0, each other is the previous offset plus a length. Their sum is in the
+    // range of i32, as checked above, so no addition overflowed and every offset is in that range.
     #[expect(unsafe_code, reason = "the safe constructor would check the same again, one pair at a time")]
     Ok(unsafe { OffsetBuffer::new_unchecked(offsets) })
 }
 
-/// The start and length of the values that these offsets cover: those of a slice, not of the array it was cut from.
+/// The start and length of the values that these offsets cover: those of a slice, not of the array it was cut
+/// from.
 pub fn span<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>) -> (usize, usize) {
     (offsets.first().as_usize(), (offsets.last() - offsets.first()).as_usize())
 }
@@ -122,8 +124,8 @@ pub fn text_of_lengths(lengths: &[u32], data: Vec<u8>, nulls: Option<NullBuffer>
     text_array(offsets_of_lengths(lengths, data.len())?, data, nulls)
 }
 
-/// Like [`text_of_lengths`], but a value that is not UTF-8 is no error: it becomes null, or empty if nulls are not
-/// allowed. Also returns the indexes of these values.
+/// Like [`text_of_lengths`], but a value that is not UTF-8 is no error: it becomes null, or empty if nulls
+/// are not allowed. Also returns the indexes of these values.
 pub fn readable_text(
     lengths: &[u32],
     data: Buffer,
@@ -193,10 +195,11 @@ fn checked_text(offsets: OffsetBuffer<i32>, data: Buffer, nulls: Option<NullBuff
         let (expected, actual) = (offsets.len() - 1, nulls.len());
         return Err(Error::corrupt(format!("expected a null bitmap of {expected} values, found {actual}")));
     }
-    // SAFETY: an `OffsetBuffer` is not empty, not negative and does not decrease, and the null bitmap has as many values, as
-    // compared above. `text_array`, `Gathered::text` and `chosen` call this only if the last offset is inside `data` and all
-    // values are UTF-8: all bytes are ASCII, or `check_text` checked each value, or the bytes are UTF-8 as a whole and cut at
-    // characters, or the values are whole values of another text array.
+    // SAFETY: an `OffsetBuffer` is not empty, not negative and does not decrease, and the null bitmap has as
+    // many values, as compared above. `text_array`, `Gathered::text` and `chosen` call this only if the last
+    // offset is inside `data` and all values are UTF-8: all bytes are ASCII, or `check_text` checked each
+    // value, or the bytes are UTF-8 as a whole and cut at characters, or the values are whole values of
+    // another text array.
     #[expect(unsafe_code, reason = "the safe constructor would check the text again, a byte at a time")]
     Ok(unsafe { StringArray::new_unchecked(offsets, data, nulls) })
 }

@@ -1,4 +1,5 @@
-//! What a source contains, whether or not a request reads it. Users need this to decide whether to delete the source.
+//! What a source contains, whether or not a request reads it. Users need this to decide whether to delete the
+//! source.
 
 /// One part of a source's contents.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -21,8 +21,9 @@ pub enum OnError {
 }
 
 impl OnError {
-    /// Under `skip` and `null`, an unsupported feature in one part of a table (a version, an algorithm, an unknown encoding
-    /// number) counts as damage of that part, and the scan continues. Under `raise` the error is unchanged.
+    /// Under `skip` and `null`, an unsupported feature in one part of a table (a version, an algorithm, an
+    /// unknown encoding number) counts as damage of that part, and the scan continues. Under `raise` the
+    /// error is unchanged.
     #[must_use]
     pub fn weigh(self, e: Error) -> Error {
         if self == Self::Raise { e } else { e.as_damage() }
@@ -56,8 +57,8 @@ impl Damage {
     }
 }
 
-/// A part of a table that cannot be read, because it is damaged or because this reader does not support its version,
-/// algorithm or feature. `on_error` decides whether to raise or skip it.
+/// A part of a table that cannot be read, because it is damaged or because this reader does not support its
+/// version, algorithm or feature. `on_error` decides whether to raise or skip it.
 #[derive(Clone, Debug)]
 pub struct Fault {
     /// The damage record if it is skipped.
@@ -201,8 +202,9 @@ impl Counts {
     }
 }
 
-/// Collects damage from the parts of a scan; clones share one list. After 16,384 records all further ones are merged
-/// into one, whose bytes extend from the first of them to the last. It also counts values skipped by request.
+/// Collects damage from the parts of a scan; clones share one list. After 16,384 records all further ones are
+/// merged into one, whose bytes extend from the first of them to the last. It also counts values skipped by
+/// request.
 #[derive(Clone, Debug, Default)]
 pub struct DamageLog {
     records: Arc<Mutex<Records>>,
@@ -213,8 +215,8 @@ pub struct DamageLog {
 }
 
 impl DamageLog {
-    /// The same log for a part of the scan, such as one file of a table: its records name `part` as the enclosing
-    /// structure.
+    /// The same log for a part of the scan, such as one file of a table: its records name `part` as the
+    /// enclosing structure.
     #[must_use]
     pub fn within(&self, part: &str) -> Self {
         let within =

@@ -16,7 +16,7 @@ pub struct Extremes {
 pub struct ColumnExtremes {
     /// Values that are not null.
     pub values: u64,
-    /// The smallest and the largest value: an array of two, of nulls if there is no value. `None` if they are not known
-    /// exactly.
+    /// The smallest and the largest value: an array of two, of nulls if there is no value. `None` if they are
+    /// not known exactly.
     pub ends: Option<ArrayRef>,
 }

@@ -15,8 +15,8 @@ use crate::{Result, arrow_error};
 /// Views are copied if less than 1/`FEW` of the rows pass.
 const FEW: usize = 4;
 
-/// The rows of `batch` whose bits are set in `passes`. If few rows pass, the values of views are copied, so that they do
-/// not keep whole blocks in memory.
+/// The rows of `batch` whose bits are set in `passes`. If few rows pass, the values of views are copied, so
+/// that they do not keep whole blocks in memory.
 pub fn keep_rows(batch: &RecordBatch, passes: BooleanBuffer) -> Result<RecordBatch> {
     let left = chosen(batch, passes)?;
     if left.num_rows() < batch.num_rows() / FEW { compacted(&left) } else { Ok(left) }

@@ -1,9 +1,9 @@
 //! The narrow waist: a format opens a file; a file plans a split; a plan yields units; a unit decodes.
 //!
-//! The traits require only what every format can do. A format with a footer lists its units from the footer; a format
-//! without a footer walks the file; a sorted format seeks by the key range of the predicate; a table of many single-column
-//! files plans over all of them. What only one format can do (a point look-up, a seek by ordinal) is a method of its
-//! concrete type, available through [`TableFile::as_any`].
+//! The traits require only what every format can do. A format with a footer lists its units from the footer;
+//! a format without a footer walks the file; a sorted format seeks by the key range of the predicate; a table
+//! of many single-column files plans over all of them. What only one format can do (a point look-up, a seek
+//! by ordinal) is a method of its concrete type, available through [`TableFile::as_any`].
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -30,8 +30,8 @@ pub use options::{CommonOptions, KeySource, OpenOptions, SchemaSpec, WriteOption
 /// Batches of one unit, in file order.
 pub type BatchIter = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
-/// What a format can do besides scans, and what it needs. This is data, so that no other layer depends on the names of
-/// formats.
+/// What a format can do besides scans, and what it needs. This is data, so that no other layer depends on the
+/// names of formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
     /// Rows can be looked up by key (`get`, `get_many`, `scan` of a range).
@@ -54,16 +54,18 @@ pub struct Capabilities {
     pub endings: &'static [&'static str],
     /// Whether an empty file is a valid file of this format, if its name has one of `endings`.
     pub empty_files: bool,
-    /// The file format whose folders are tables of this format: a folder opened as that format is opened as this one.
+    /// The file format whose folders are tables of this format: a folder opened as that format is opened as
+    /// this one.
     pub tables_of: Option<&'static str>,
     /// The option of `open` that opens a folder as one table. Without it, `scan` reads the folder's files.
     pub folder_option: Option<&'static str>,
-    /// Whether several folders form one source: the data directories of several servers, which hold replicas of the same
-    /// rows.
+    /// Whether several folders form one source: the data directories of several servers, which hold replicas
+    /// of the same rows.
     pub side_by_side: bool,
     /// Hive's input formats for these files, as suffixes of class names.
     pub input_formats: &'static [&'static str],
-    /// The option of `open` that sets the unit of timestamps, `"ns"` or `"us"`: for consumers that support only one.
+    /// The option of `open` that sets the unit of timestamps, `"ns"` or `"us"`: for consumers that support
+    /// only one.
     pub unit_option: Option<&'static str>,
     /// The option of `open` that adds a column with the number of each row in its file.
     pub row_numbers_option: Option<&'static str>,
@@ -79,8 +81,8 @@ pub trait Format: Send + Sync {
         Capabilities::default()
     }
 
-    /// Whether a file that begins with `head` and ends with `tail` is of this format. Each slice has at least 64 bytes, or
-    /// the whole file if that is shorter.
+    /// Whether a file that begins with `head` and ends with `tail` is of this format. Each slice has at least
+    /// 64 bytes, or the whole file if that is shorter.
     fn probe(&self, head: &[u8], tail: &[u8]) -> bool;
 
     /// Whether a folder is one table of this format.
@@ -98,8 +100,8 @@ pub trait Format: Send + Sync {
         Err(Error::unsupported(format!("several tables in one folder of {}", self.name())))
     }
 
-    /// Everything that could be read from a source, each part with whether these options read all of it. Empty if there is
-    /// nothing besides what [`Self::open`] opens. Reads no rows.
+    /// Everything that could be read from a source, each part with whether these options read all of it.
+    /// Empty if there is nothing besides what [`Self::open`] opens. Reads no rows.
     fn contents(&self, _source: &Source, _options: &OpenOptions) -> Result<Vec<Content>> {
         Ok(Vec::new())
     }
@@ -107,8 +109,9 @@ pub trait Format: Send + Sync {
     /// Opens a file or folder by reading its metadata.
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>>;
 
-    /// Like [`Self::open`], with parts of the folder that were read before: `recorded` comes from [`Self::shared`] for the
-    /// table, or from [`TableFile::recorded`] for one split. In the second case only that split can be read.
+    /// Like [`Self::open`], with parts of the folder that were read before: `recorded` comes from
+    /// [`Self::shared`] for the table, or from [`TableFile::recorded`] for one split. In the second case only
+    /// that split can be read.
     fn open_recorded(
         &self,
         source: &Source,
@@ -119,8 +122,8 @@ pub trait Format: Send + Sync {
         self.open(source, options)
     }
 
-    /// Reads once what opening each table of a folder would read again. The keys are the values of the option `table`.
-    /// Empty if the tables share nothing.
+    /// Reads once what opening each table of a folder would read again. The keys are the values of the option
+    /// `table`. Empty if the tables share nothing.
     fn shared(&self, source: &Source, options: &OpenOptions) -> Result<BTreeMap<String, Vec<Piece>>> {
         let _ = (source, options);
         Ok(BTreeMap::new())
@@ -147,8 +150,8 @@ pub trait Format: Send + Sync {
     }
 }
 
-/// Bytes kept from one opening for the next: stored bytes, or a result computed from them. The number is an offset in a
-/// file; in a folder the format chooses it.
+/// Bytes kept from one opening for the next: stored bytes, or a result computed from them. The number is an
+/// offset in a file; in a folder the format chooses it.
 pub type Piece = (u64, Bytes);
 
 /// The part of a table that one task reads. Plain numbers, so that it can be sent to Spark executors.
@@ -156,8 +159,8 @@ pub type Piece = (u64, Bytes);
 pub struct Split {
     /// Which part of the table; 0 for a single file.
     pub part: u32,
-    /// The range within the part: bytes of a file (a unit belongs to the split that contains its start, as the format
-    /// defines it), or ordinals if the format counts rows.
+    /// The range within the part: bytes of a file (a unit belongs to the split that contains its start, as
+    /// the format defines it), or ordinals if the format counts rows.
     pub range: Range<u64>,
     /// Number of rows, if known.
     pub rows: Option<u64>,
@@ -182,10 +185,11 @@ impl Split {
 /// The input of a plan.
 #[derive(Clone, Debug)]
 pub struct PlanRequest {
-    /// The user's request. The predicate is bound to the file's schema; it is `None` if the plan must not prune.
+    /// The user's request. The predicate is bound to the file's schema; it is `None` if the plan must not
+    /// prune.
     pub scan: Scan,
-    /// The columns to decode, in this order: the requested ones and those the filter needs. A struct may list only some of
-    /// its children; a format may decode all of them, and the scan drops the others.
+    /// The columns to decode, in this order: the requested ones and those the filter needs. A struct may list
+    /// only some of its children; a format may decode all of them, and the scan drops the others.
     pub decode: SchemaRef,
     /// Records damage that is not raised.
     pub damage: DamageLog,
@@ -218,8 +222,8 @@ pub trait TableFile: Send + Sync + Debug {
     /// Number of rows, if the metadata states it.
     fn row_count(&self) -> Option<u64>;
 
-    /// Whether only a full read can confirm [`Self::row_count`], because the file states it only once. Counting then reads
-    /// the rows.
+    /// Whether only a full read can confirm [`Self::row_count`], because the file states it only once.
+    /// Counting then reads the rows.
     fn counts_by_reading(&self) -> bool {
         false
     }
@@ -235,8 +239,8 @@ pub trait TableFile: Send + Sync + Debug {
     /// Cuts the table into parts of about `target` bytes; together they contain each row once.
     fn splits(&self, target: u64) -> Result<Vec<Split>>;
 
-    /// [`Self::splits`] without the units that the file's metadata exclude. The filter is bound to the columns. Reads no
-    /// units. `None` if the metadata do not describe units.
+    /// [`Self::splits`] without the units that the file's metadata exclude. The filter is bound to the
+    /// columns. Reads no units. `None` if the metadata do not describe units.
     fn matching_splits(&self, target: u64, filter: &Predicate) -> Result<Option<Matching>> {
         let _ = (target, filter);
         Ok(None)
@@ -247,14 +251,14 @@ pub trait TableFile: Send + Sync + Debug {
         Ok(vec![Vec::new(); splits.len()])
     }
 
-    /// The split for a byte range of the file: ranges that tile the file return each row once. A format whose splits
-    /// are not byte ranges translates; a table of many files returns an error.
+    /// The split for a byte range of the file: ranges that tile the file return each row once. A format whose
+    /// splits are not byte ranges translates; a table of many files returns an error.
     fn byte_split(&self, bytes: Range<u64>) -> Result<Split> {
         Ok(Split { part: 0, range: bytes, rows: None })
     }
 
-    /// Whether the format decodes views where [`PlanRequest::decode`] has view types for strings and binary values. The
-    /// scan converts columns that are decoded as another type.
+    /// Whether the format decodes views where [`PlanRequest::decode`] has view types for strings and binary
+    /// values. The scan converts columns that are decoded as another type.
     fn decodes_views(&self) -> bool {
         false
     }
@@ -262,7 +266,8 @@ pub trait TableFile: Send + Sync + Debug {
     /// Starts a scan of one part.
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>>;
 
-    /// Suggested options of `open`, guessed from the values, that show more of the table. The user should review them.
+    /// Suggested options of `open`, guessed from the values, that show more of the table. The user should
+    /// review them.
     fn proposal(&self) -> Result<Option<Value>> {
         Ok(None)
     }
@@ -272,7 +277,8 @@ pub trait TableFile: Send + Sync + Debug {
         Ok(Value::Null)
     }
 
-    /// The lengths of the file's keys, values and rows. Reads the whole file; calls `tick` with the rows so far.
+    /// The lengths of the file's keys, values and rows. Reads the whole file; calls `tick` with the rows so
+    /// far.
     fn lengths(&self, _tick: &mut dyn FnMut(u64) -> Result<()>) -> Result<Value> {
         Err(Error::unsupported(format!(
             "lengths of keys and values in {}: only HFiles have them",
@@ -292,23 +298,24 @@ pub trait TableFile: Send + Sync + Debug {
         )))
     }
 
-    /// The file's statistics of the columns of a split, to compare decoded values with: a list of columns as in
-    /// [`Self::statistics`] for each unit of the split, or one list for all units. `Null` if the file has none.
+    /// The file's statistics of the columns of a split, to compare decoded values with: a list of columns as
+    /// in [`Self::statistics`] for each unit of the split, or one list for all units. `Null` if the file has
+    /// none.
     fn split_statistics(&self, split: &Split) -> Result<Value> {
         let _ = split;
         Ok(Value::Null)
     }
 
-    /// The reliable statistics of the top-level columns of a split: for each unit of the split, or once for all units.
-    /// Empty if the file has none.
+    /// The reliable statistics of the top-level columns of a split: for each unit of the split, or once for
+    /// all units. Empty if the file has none.
     fn column_summaries(&self, split: &Split) -> Result<Vec<Vec<ColumnSummary>>> {
         let _ = split;
         Ok(Vec::new())
     }
 
-    /// Exact counts and extremes of top-level columns from metadata, in parts that together cover the rows of a split.
-    /// `None` if the rows must be decoded. `by_unit` requests a part for each unit, if the metadata has them; otherwise
-    /// there are as few parts as possible.
+    /// Exact counts and extremes of top-level columns from metadata, in parts that together cover the rows of
+    /// a split. `None` if the rows must be decoded. `by_unit` requests a part for each unit, if the metadata
+    /// has them; otherwise there are as few parts as possible.
     fn extremes(&self, split: &Split, columns: &[String], by_unit: bool) -> Result<Option<Vec<Extremes>>> {
         let _ = (split, columns, by_unit);
         Ok(None)
@@ -317,8 +324,8 @@ pub trait TableFile: Send + Sync + Debug {
     /// The physical layout as a tree in which each byte belongs to one leaf. Damage is a node, not an error.
     fn inspect(&self) -> Result<Node>;
 
-    /// Checks what a scan of all columns does not check: checksums of parts that a scan skips, agreement of counts, unused
-    /// bytes. Returns the damage.
+    /// Checks what a scan of all columns does not check: checksums of parts that a scan skips, agreement of
+    /// counts, unused bytes. Returns the damage.
     fn verify_structure(&self) -> Result<Vec<Damage>> {
         Ok(Vec::new())
     }
@@ -334,8 +341,8 @@ pub trait TableFile: Send + Sync + Debug {
 
 /// Yields the units of a split in order. Pruning happens here, and may read indexes.
 ///
-/// Under [`crate::OnError::Skip`], a plan records damage in its request's log and continues. An error that it returns
-/// ends the scan.
+/// Under [`crate::OnError::Skip`], a plan records damage in its request's log and continues. An error that it
+/// returns ends the scan.
 pub trait Plan: Send {
     /// The next unit that may hold matching rows.
     fn next_unit(&mut self) -> Result<Option<Unit>>;
@@ -381,7 +388,8 @@ pub struct Unit {
 
 /// Decodes a unit. CPU work only: no I/O, no GIL.
 pub trait DecodeUnit: Send {
-    /// `bytes[i]` are the bytes of the unit's `fetch[i]`. Each batch has the columns of the request's `decode`.
+    /// `bytes[i]` are the bytes of the unit's `fetch[i]`. Each batch has the columns of the request's
+    /// `decode`.
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter>;
 }
 
@@ -390,7 +398,8 @@ pub trait BatchWriter: Send {
     /// Appends rows.
     fn write(&mut self, batch: &RecordBatch) -> Result<()>;
 
-    /// Writes the end of the file, without which it is invalid, and flushes it. Returns the file's length in bytes.
+    /// Writes the end of the file, without which it is invalid, and flushes it. Returns the file's length in
+    /// bytes.
     fn finish(self: Box<Self>) -> Result<u64>;
 }
 

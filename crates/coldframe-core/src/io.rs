@@ -1,8 +1,8 @@
 //! Where bytes come from.
 //!
-//! A format requests all ranges that it needs at once from a [`ReadAt`]. The source decides how to read them: one
-//! positioned read per range of a local file, a few coalesced requests to an object store. Nothing above this module
-//! depends on the kind of source.
+//! A format requests all ranges that it needs at once from a [`ReadAt`]. The source decides how to read them:
+//! one positioned read per range of a local file, a few coalesced requests to an object store. Nothing above
+//! this module depends on the kind of source.
 
 mod coalesce;
 mod folder;
@@ -53,7 +53,8 @@ pub trait ReadAt: Send + Sync + Debug {
     /// Length of the file in bytes.
     fn len(&self) -> u64;
 
-    /// All `ranges` together; result `i` holds exactly the bytes of `ranges[i]`. A range beyond the end is an error.
+    /// All `ranges` together; result `i` holds exactly the bytes of `ranges[i]`. A range beyond the end is an
+    /// error.
     fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
 
     /// The file's identity, for opening the same version again.
@@ -72,8 +73,8 @@ pub trait ReadAt: Send + Sync + Debug {
         all.pop().ok_or_else(|| Error::invalid("a source returned no bytes for a range"))
     }
 
-    /// Requests `ranges` like [`Self::read_ranges`], without waiting for them. `None` from a source that is too fast to
-    /// be worth reading ahead: a local file, memory.
+    /// Requests `ranges` like [`Self::read_ranges`], without waiting for them. `None` from a source that is
+    /// too fast to be worth reading ahead: a local file, memory.
     fn begin(&self, _ranges: &[Range<u64>]) -> Option<Pending> {
         None
     }

@@ -37,7 +37,8 @@ impl Node {
         }
     }
 
-    /// Adds nodes called `name` for the gaps between and after the parts, so that each byte belongs to a leaf.
+    /// Adds nodes called `name` for the gaps between and after the parts, so that each byte belongs to a
+    /// leaf.
     pub fn fill_gaps(&mut self, name: &str) {
         let mut at = self.bytes.start;
         let mut filled = Vec::with_capacity(self.children.len());

@@ -1,8 +1,9 @@
 //! The options of formats: each is declared once, with its name, kind, default and help.
 //!
-//! A format declares its options as a struct ([`options!`](crate::options!)), and the choices of an option as an enum
-//! ([`choices!`](crate::choices!)). The macros derive the typed struct that Rust callers fill in, a reader of maps of
-//! [`Value`]s, and the [`OptionSpec`]s for Python, the command line, Spark and the documentation.
+//! A format declares its options as a struct ([`options!`](crate::options!)), and the choices of an option as
+//! an enum ([`choices!`](crate::choices!)). The macros derive the typed struct that Rust callers fill in, a
+//! reader of maps of [`Value`]s, and the [`OptionSpec`]s for Python, the command line, Spark and the
+//! documentation.
 //!
 //! ```
 //! use coldframe_core::options::{Kind, Options, OptionSpec};
@@ -62,7 +63,8 @@ pub struct OptionSpec {
     pub name: &'static str,
     /// The kind of its value.
     pub kind: Kind,
-    /// Its value if it is not given. `Null` if that is not a value of the kind: the help describes the default then.
+    /// Its value if it is not given. `Null` if that is not a value of the kind: the help describes the
+    /// default then.
     pub default: Value,
     /// What it does, on one line.
     pub help: &'static str,

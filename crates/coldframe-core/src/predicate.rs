@@ -7,9 +7,10 @@
 //! ```
 //!
 //! A [`Condition`] is the caller's filter, a [`Predicate`] its meaning for a schema. A predicate is a tree of
-//! `and`/`or` over comparisons, set membership and null tests; `not` is pushed to the leaves when it is built. A format
-//! uses it to skip units ([`Predicate::may_match`]) or to seek keys ([`Predicate::key_range`]); both only save work. [`Predicate::evaluate`] decides each row, in one place for all formats, in three-valued logic: a row
-//! whose result is null does not pass.
+//! `and`/`or` over comparisons, set membership and null tests; `not` is pushed to the leaves when it is
+//! built. A format uses it to skip units ([`Predicate::may_match`]) or to seek keys
+//! ([`Predicate::key_range`]); both only save work. [`Predicate::evaluate`] decides each row, in one place
+//! for all formats, in three-valued logic: a row whose result is null does not pass.
 
 mod bind;
 mod bounds;
@@ -121,8 +122,8 @@ pub enum Predicate {
         /// Whether the result is negated.
         negated: bool,
     },
-    /// `column in (values)`, or its negation; null for a null row, as in SQL. Floating point numbers are compared as
-    /// pyarrow's `is_in` does: NaN is equal to itself, and 0.0 is not -0.0.
+    /// `column in (values)`, or its negation; null for a null row, as in SQL. Floating point numbers are
+    /// compared as pyarrow's `is_in` does: NaN is equal to itself, and 0.0 is not -0.0.
     In {
         /// A column or a dotted path to a struct's child.
         column: String,

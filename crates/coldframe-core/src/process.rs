@@ -1,8 +1,8 @@
 //! Values that belong to a single process.
 //!
-//! Spark's workers fork. Threads and connections do not survive a fork: the child would wait for threads that it does not
-//! have, and read answers meant for its parent. So a value that holds threads or connections is tied to a process id, and
-//! is created again in another process.
+//! Spark's workers fork. Threads and connections do not survive a fork: the child would wait for threads that
+//! it does not have, and read answers meant for its parent. So a value that holds threads or connections is
+//! tied to a process id, and is created again in another process.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,7 +1,8 @@
 //! The requested columns of a schema: names, or dotted paths into structs.
 //!
-//! `["a.b"]` keeps the struct `a` with only the child `b`, as pyarrow.parquet does. A column whose name contains dots
-//! takes precedence. Paths lead through lists and maps without naming their items (`tags.key` for list<struct<key, ..>>).
+//! `["a.b"]` keeps the struct `a` with only the child `b`, as pyarrow.parquet does. A column whose name
+//! contains dots takes precedence. Paths lead through lists and maps without naming their items (`tags.key`
+//! for list<struct<key, ..>>).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -59,8 +60,8 @@ impl Projection {
         })
     }
 
-    /// The projection with views for strings and binary values, except in the columns `filtered`: filtering plain values
-    /// does not keep the values of other rows in memory.
+    /// The projection with views for strings and binary values, except in the columns `filtered`: filtering
+    /// plain values does not keep the values of other rows in memory.
     pub(crate) fn with_views(self, filtered: &[&str]) -> Result<Self> {
         let places = outermost(&self.decode, filtered)?;
         let names: Vec<&String> = places.iter().map(|at| self.decode.field(*at).name()).collect();
@@ -175,8 +176,8 @@ fn children(data_type: &DataType) -> Option<&Fields> {
     }
 }
 
-/// The fields on a dotted path below a column of this type. Names may contain dots: the whole rest of a path is tried as a
-/// child's name before a part of it.
+/// The fields on a dotted path below a column of this type. Names may contain dots: the whole rest of a path
+/// is tried as a child's name before a part of it.
 pub(crate) fn below<'a>(data_type: &'a DataType, path: &str) -> Option<Vec<&'a FieldRef>> {
     let fields = children(data_type)?;
     if let Some(field) = fields.iter().find(|f| f.name() == path) {
@@ -284,7 +285,8 @@ pub fn prune(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     }
 }
 
-/// A batch in the layouts of `schema`, which has the same columns. Plain values that become views are not copied.
+/// A batch in the layouts of `schema`, which has the same columns. Plain values that become views are not
+/// copied.
 pub(crate) fn convert(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     if batch.schema_ref() == schema {
         return Ok(batch.clone());
@@ -295,8 +297,8 @@ pub(crate) fn convert(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordB
     RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(arrow_error)
 }
 
-/// The paths that request the parts of a column that are in `wanted`, its type with fewer struct fields. Only the column's
-/// name if `wanted` has all fields, or if paths would be ambiguous.
+/// The paths that request the parts of a column that are in `wanted`, its type with fewer struct fields. Only
+/// the column's name if `wanted` has all fields, or if paths would be ambiguous.
 pub fn paths_to(column: &Field, wanted: &DataType) -> Vec<String> {
     let mut paths = Vec::new();
     match leaves(column.name(), column.data_type(), wanted, &mut paths) {
@@ -305,8 +307,8 @@ pub fn paths_to(column: &Field, wanted: &DataType) -> Vec<String> {
     }
 }
 
-/// Adds the paths of the fields in `wanted` to `paths`. Returns whether `wanted` lacks a field; `None` if paths would be
-/// ambiguous.
+/// Adds the paths of the fields in `wanted` to `paths`. Returns whether `wanted` lacks a field; `None` if
+/// paths would be ambiguous.
 fn leaves(path: &str, own: &DataType, wanted: &DataType, paths: &mut Vec<String>) -> Option<bool> {
     match (own, wanted) {
         (DataType::Struct(own), DataType::Struct(wanted)) if !wanted.is_empty() => {

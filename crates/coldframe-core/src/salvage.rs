@@ -8,8 +8,10 @@
 //!
 //! The laws that every format's tests check:
 //! - under [`OnError::Skip`], one damaged place costs at most the smallest unit of the format;
-//! - [`OnError::Null`] keeps at least the rows that `Skip` keeps: a loss costs a row only if its column is not nullable;
-//! - each loss has a record, and each record is a loss. A row lost by two columns counts once, for the first column.
+//! - [`OnError::Null`] keeps at least the rows that `Skip` keeps: a loss costs a row only if its column is
+//!   not nullable;
+//! - each loss has a record, and each record is a loss. A row lost by two columns counts once, for the first
+//!   column.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -21,19 +23,19 @@ use coldframe_encoding::{Error, Result};
 
 use crate::{Damage, DamageLog, OnError, arrow_error};
 
-/// Maximum bytes of one column in a batch of several rows. Longer batches are cut, so that memory depends on the stored
-/// data and not on the requested number of rows. A single value may be longer.
+/// Maximum bytes of one column in a batch of several rows. Longer batches are cut, so that memory depends on
+/// the stored data and not on the requested number of rows. A single value may be longer.
 pub const MAX_BATCH_BYTES: u64 = 128 << 20;
 
-/// An error that makes [`fitting`] retry with fewer rows, if `rows` rows of `what` would exceed [`MAX_BATCH_BYTES`] or
-/// what an array with 32-bit offsets can hold.
+/// An error that makes [`fitting`] retry with fewer rows, if `rows` rows of `what` would exceed
+/// [`MAX_BATCH_BYTES`] or what an array with 32-bit offsets can hold.
 pub fn check_batch(what: &'static str, rows: usize, bytes: u64) -> Result<()> {
     let most = if rows > 1 { MAX_BATCH_BYTES } else { i32::MAX.unsigned_abs().into() };
     if bytes <= most { Ok(()) } else { Err(Error::batch_too_long(what, bytes)) }
 }
 
-/// Calls `read` with `rows` rows, and with half as many until they fit. Returns the result and its number of rows. A
-/// `read` that returns [`Error::is_batch_too_long`] must not advance its reader.
+/// Calls `read` with `rows` rows, and with half as many until they fit. Returns the result and its number of
+/// rows. A `read` that returns [`Error::is_batch_too_long`] must not advance its reader.
 pub fn fitting<T>(mut rows: usize, mut read: impl FnMut(usize) -> Result<T>) -> Result<(T, usize)> {
     loop {
         match read(rows) {
@@ -65,7 +67,8 @@ impl Ranges {
         }
         let Range { mut start, mut end } = range;
         let mut held = 0;
-        // Merges the ranges that touch it, from the back. Each is removed only once, so many additions stay cheap.
+        // Merges the ranges that touch it, from the back. Each is removed only once, so many additions stay
+        // cheap.
         while let Some((&from, &to)) = self.0.range(..=end).next_back() {
             if to < start {
                 break;

@@ -62,8 +62,8 @@ struct Current {
 }
 
 impl Current {
-    /// The next batch of at most `most` rows. Later stages allocate memory by the rows of a batch, and a file may claim any
-    /// number of rows if no column is requested.
+    /// The next batch of at most `most` rows. Later stages allocate memory by the rows of a batch, and a file
+    /// may claim any number of rows if no column is requested.
     fn next(&mut self, most: usize) -> Option<Result<RecordBatch>> {
         let batch = match self.rest.take() {
             Some(rest) => rest,
@@ -136,7 +136,8 @@ impl ScanReader {
         }
     }
 
-    /// Whether later units are requested while a unit is decoded. This is known once the first unit was requested.
+    /// Whether later units are requested while a unit is decoded. This is known once the first unit was
+    /// requested.
     pub fn asks_early(&self) -> bool {
         self.units.asks_early()
     }
@@ -286,8 +287,8 @@ pub struct UnitPlace {
     pub fetched: u64,
 }
 
-/// Lists the units of the table that `scan` would read: those that statistics, indexes and bloom filters do not exclude.
-/// Decodes no row. Calls `each` for each unit; an error from it stops the listing.
+/// Lists the units of the table that `scan` would read: those that statistics, indexes and bloom filters do
+/// not exclude. Decodes no row. Calls `each` for each unit; an error from it stops the listing.
 pub fn units(file: &dyn TableFile, scan: &Scan, mut each: impl FnMut(UnitPlace) -> Result<()>) -> Result<()> {
     for split in file.splits(u64::MAX)? {
         let mut reader = ScanReader::try_new(file, scan, &split, DamageLog::default())?;
@@ -300,8 +301,8 @@ pub fn units(file: &dyn TableFile, scan: &Scan, mut each: impl FnMut(UnitPlace) 
     Ok(())
 }
 
-/// Decodes everything and checks the structure; damage is in the report. `tick` is called after each batch with the
-/// rows so far, and may stop the run with an error.
+/// Decodes everything and checks the structure; damage is in the report. `tick` is called after each batch
+/// with the rows so far, and may stop the run with an error.
 pub fn verify(file: &dyn TableFile, mut tick: impl FnMut(u64) -> Result<()>) -> Result<Report> {
     let scan = Scan { on_error: OnError::Skip, ..Scan::default() };
     let damage = DamageLog::default();
@@ -346,8 +347,8 @@ pub fn verify(file: &dyn TableFile, mut tick: impl FnMut(u64) -> Result<()>) -> 
     Ok(report)
 }
 
-/// Whether [`verify`] reports an error as damage. That includes values that do not fit the requested types, which may be
-/// correct.
+/// Whether [`verify`] reports an error as damage. That includes values that do not fit the requested types,
+/// which may be correct.
 fn is_reported(e: &Error) -> bool {
     e.is_damage() || matches!(e.kind(), ErrorKind::Schema(_))
 }

@@ -1,5 +1,5 @@
-//! Late materialisation: decodes a filter's columns first, and the other columns only for rows that pass. The formats share
-//! this part of it.
+//! Late materialisation: decodes a filter's columns first, and the other columns only for rows that pass. The
+//! formats share this part of it.
 //!
 //! ```text
 //! rows           | . . . . | . . x . | . . . . | x x x . |     x passes the filter
@@ -7,8 +7,8 @@
 //! others         |         |     v   |         | v v v v |     decoded, as selectively as the format can
 //! ```
 //!
-//! A scan detects damage only in the columns that it decodes. A scan with `skip` or `null` must report all losses, so it
-//! decodes all columns.
+//! A scan detects damage only in the columns that it decodes. A scan with `skip` or `null` must report all
+//! losses, so it decodes all columns.
 
 use std::sync::Arc;
 

@@ -7,7 +7,8 @@ pub enum Bound {
     Whole(i64),
     /// A floating point number.
     Float(f64),
-    /// A decimal: its digits, and the number of digits after the point. Inclusive, but perhaps no value is equal.
+    /// A decimal: its digits, and the number of digits after the point. Inclusive, but perhaps no value is
+    /// equal.
     Decimal(i128, u8),
     /// Days since 1970.
     Days(i32),

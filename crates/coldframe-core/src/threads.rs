@@ -5,11 +5,12 @@
 //! unit 1 ──▶ thread of a scan ──▶ columns ── with a helper once unit 0 is done
 //! ```
 //!
-//! A scan may decode several units at once, one per thread. Units take precedence: columns get helpers only while fewer
-//! threads than requested are busy. So a scan of many units never exceeds the requested threads, and the last unit, or the
-//! only unit of a file, can use all of them.
+//! A scan may decode several units at once, one per thread. Units take precedence: columns get helpers only
+//! while fewer threads than requested are busy. So a scan of many units never exceeds the requested threads,
+//! and the last unit, or the only unit of a file, can use all of them.
 //!
-//! Helpers end with the work that they were started for, so a process that forks, like Spark's workers, loses none.
+//! Helpers end with the work that they were started for, so a process that forks, like Spark's workers, loses
+//! none.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -48,8 +49,8 @@ impl Drop for Working {
     }
 }
 
-/// Calls `work` with each of `items`, in order, on this thread and on helpers. The number of busy threads stays within
-/// `threads` ([`crate::Scan::threads`]).
+/// Calls `work` with each of `items`, in order, on this thread and on helpers. The number of busy threads
+/// stays within `threads` ([`crate::Scan::threads`]).
 pub fn share<T: Send>(
     items: impl ExactSizeIterator<Item = T> + Send,
     threads: usize,

@@ -6,8 +6,9 @@
 //! c.orc               name string                  at date          null where a file lacks it
 //! ```
 //!
-//! Columns are matched by name, in any case if that is unambiguous. [`wider`] has the rules for types. If two types have no
-//! common type (text and numbers, decimals and doubles, instants and wall clocks), the error names a file for each.
+//! Columns are matched by name, in any case if that is unambiguous. [`wider`] has the rules for types. If two
+//! types have no common type (text and numbers, decimals and doubles, instants and wall clocks), the error
+//! names a file for each.
 //!
 //! | module | holds |
 //! |---|---|
@@ -48,10 +49,11 @@ struct MergedColumn<'a> {
     count: usize,
 }
 
-/// Merges the schemas of several files, given with their paths: the columns and metadata of the first schema, then the
-/// columns that the others add. A column or struct field that a file lacks is nullable.
+/// Merges the schemas of several files, given with their paths: the columns and metadata of the first schema,
+/// then the columns that the others add. A column or struct field that a file lacks is nullable.
 ///
-/// Returns a schema error, which names `table`, if a column has incompatible types or a file has a column twice.
+/// Returns a schema error, which names `table`, if a column has incompatible types or a file has a column
+/// twice.
 pub fn unify<'a>(
     schemas: impl IntoIterator<Item = (&'a str, &'a Schema)>,
     table: Option<&str>,

@@ -8,12 +8,14 @@
 //! MSB    a4..a0 b4 b3 b2 | b1 b0 c4..c0 0      ORC, Redfile's repetition levels
 //! ```
 //!
-//! Eight values of `W` bits are `W` bytes, so every group of eight starts on a byte boundary, and the positions of its
-//! values are known when the kernel for `W` is compiled: a value is one unaligned load, one or two shifts and a mask
-//! (two words from 58 bits on, where a value may span nine bytes). One table maps the width to its kernel.
+//! Eight values of `W` bits are `W` bytes, so every group of eight starts on a byte boundary, and the
+//! positions of its values are known when the kernel for `W` is compiled: a value is one unaligned load, one
+//! or two shifts and a mask (two words from 58 bits on, where a value may span nine bytes). One table maps
+//! the width to its kernel.
 //!
-//! Measured on one core of a shared 2-core x86-64 machine, with 4,096 values at a time and data in cache: unpacking takes
-//! 2.4 to 7 thousand million values per second for any width, order and type, packing 0.4 to 0.7 thousand million.
+//! Measured on one core of a shared 2-core x86-64 machine, with 4,096 values at a time and data in cache:
+//! unpacking takes 2.4 to 7 thousand million values per second for any width, order and type, packing 0.4 to
+//! 0.7 thousand million.
 
 use crate::{Error, Result};
 
@@ -96,8 +98,8 @@ macro_rules! jump_table {
     };
 }
 
-/// `width` is at most `T::BITS`, and `src` has enough bytes. Loads may include further bytes, which saves a copy for short
-/// runs.
+/// `width` is at most `T::BITS`, and `src` has enough bytes. Loads may include further bytes, which saves a
+/// copy for short runs.
 fn by_width<T: Unsigned, const MSB: bool>(width: u32, src: &[u8], values: &mut [T]) {
     jump_table!(width, src, values:
          1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32
@@ -178,8 +180,8 @@ fn padded(src: &[u8]) -> [u8; 64 + SLACK] {
     window
 }
 
-/// Appends `values` in `width` bits each and pads the last byte with zeros. A value that needs more bits is an
-/// error.
+/// Appends `values` in `width` bits each and pads the last byte with zeros. A value that needs more bits is
+/// an error.
 pub fn pack<T: Unsigned>(order: BitOrder, width: u32, values: &[T], out: &mut Vec<u8>) -> Result<()> {
     let any = values.iter().fold(0, |any, v| any | v.widen());
     let needed = 64 - any.leading_zeros();

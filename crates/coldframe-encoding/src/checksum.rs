@@ -17,8 +17,8 @@ pub fn xxh3_64(bytes: &[u8]) -> u64 {
     twox_hash::XxHash3_64::oneshot(bytes)
 }
 
-/// The CRC-32C whose masked form is `masked`. LevelDB and RocksDB store it rotated by 15 bits and offset, because checksums
-/// of data that contains checksums are weak.
+/// The CRC-32C whose masked form is `masked`. LevelDB and RocksDB store it rotated by 15 bits and offset,
+/// because checksums of data that contains checksums are weak.
 pub fn unmasked_crc32c(masked: u32) -> u32 {
     masked.wrapping_sub(0xa282_ead8).rotate_left(15)
 }

@@ -13,15 +13,15 @@
 //! | `Bzip2` | `BZh` streams, several may follow each other | no useful bound | libbz2-rs |
 //! | `Brotli` | RFC 7932 stream, window up to 16 MiB | no useful bound | brotli |
 //!
-//! A claimed size is compared with the maximum expansion of `src` before memory is allocated. For the last three algorithms,
-//! whose bound is loose, the output buffer starts at 64 times the input and grows only after the stream has filled it.
-//! Hadoop's block framing is in [`hadoop`].
+//! A claimed size is compared with the maximum expansion of `src` before memory is allocated. For the last
+//! three algorithms, whose bound is loose, the output buffer starts at 64 times the input and grows only
+//! after the stream has filled it. Hadoop's block framing is in [`hadoop`].
 //!
 //! After an error, `out` has its previous length.
 //!
-//! Measured on one core of a shared 2-core x86-64 machine, text cells of an RCFile in blocks of 256 KiB to 1 MiB at the
-//! usual level, MB/s of raw bytes (compress / decompress): zlib 65 / 620, snappy 380 / 1250, lz4 470 / 3200, lzo 300 / 1030,
-//! zstd 160 / 800, bzip2 13 / 36, brotli 22 / 360.
+//! Measured on one core of a shared 2-core x86-64 machine, text cells of an RCFile in blocks of 256 KiB to 1
+//! MiB at the usual level, MB/s of raw bytes (compress / decompress): zlib 65 / 620, snappy 380 / 1250, lz4
+//! 470 / 3200, lzo 300 / 1030, zstd 160 / 800, bzip2 13 / 36, brotli 22 / 360.
 
 mod blocks;
 mod compress;
@@ -210,8 +210,8 @@ impl Decompressor {
         Err(algorithm.corrupt(format_args!("expected {expected} bytes, found {len}")))
     }
 
-    /// Appends the contents of `src` to `out`; they may be at most `ceiling` bytes. For streams of unknown size.
-    /// Returns the number of bytes.
+    /// Appends the contents of `src` to `out`; they may be at most `ceiling` bytes. For streams of unknown
+    /// size. Returns the number of bytes.
     pub fn decompress_bounded(
         &mut self,
         algorithm: Algorithm,
@@ -224,8 +224,8 @@ impl Decompressor {
         len.ok_or_else(|| algorithm.too_long(most))
     }
 
-    /// Like [`Self::decompress_bounded`], but overwrites `out` from `at` on and extends it if needed. Bytes after the result
-    /// are arbitrary, so that callers can reuse memory without clearing it.
+    /// Like [`Self::decompress_bounded`], but overwrites `out` from `at` on and extends it if needed. Bytes
+    /// after the result are arbitrary, so that callers can reuse memory without clearing it.
     pub fn decompress_over(
         &mut self,
         algorithm: Algorithm,
@@ -255,7 +255,8 @@ impl Decompressor {
         len
     }
 
-    /// Decodes into `out` from `at` on, with a buffer of first `room` and at most `most` bytes; `None` if that is too short.
+    /// Decodes into `out` from `at` on, with a buffer of first `room` and at most `most` bytes; `None` if
+    /// that is too short.
     fn write_at(
         &mut self,
         algorithm: Algorithm,

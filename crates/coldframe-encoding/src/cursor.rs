@@ -1,8 +1,8 @@
 //! A bounds-checked reader over a slice that knows its offset in the file.
 //!
 //! Every parser of the workspace reads through a [`Cursor`]. For a length in the file it makes a sub-cursor
-//! ([`Cursor::sub`]), and unread bytes in that are an error ([`Cursor::finish`]). So truncation and garbage are detected
-//! where they occur.
+//! ([`Cursor::sub`]), and unread bytes in that are an error ([`Cursor::finish`]). So truncation and garbage
+//! are detected where they occur.
 
 use crate::{Error, Result};
 

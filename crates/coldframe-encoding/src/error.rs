@@ -1,7 +1,7 @@
 //! The error type of all crates: what is wrong, where, and who must act.
 //!
-//! An error is created where the fault is detected. On its way up, callers add the absolute offset, the structure being read
-//! (`row group 3: key buffer`), and finally the path.
+//! An error is created where the fault is detected. On its way up, callers add the absolute offset, the
+//! structure being read (`row group 3: key buffer`), and finally the path.
 
 use std::fmt;
 
@@ -38,8 +38,8 @@ pub enum ErrorKind {
         /// The option that raises the limit.
         option: &'static str,
     },
-    /// The values of the requested rows exceed the maximum of one Arrow array. This is not damage: the caller must request
-    /// fewer rows.
+    /// The values of the requested rows exceed the maximum of one Arrow array. This is not damage: the caller
+    /// must request fewer rows.
     BatchTooLong {
         /// The values that are too long: `the values of a batch`.
         what: &'static str,
@@ -164,7 +164,8 @@ impl Error {
         self.0.offset
     }
 
-    /// The structures being read, outermost first, such as `row group 3: key buffer`; empty if none was recorded.
+    /// The structures being read, outermost first, such as `row group 3: key buffer`; empty if none was
+    /// recorded.
     pub fn structure(&self) -> String {
         let frames: Vec<&str> = self.0.structure.iter().rev().map(String::as_str).collect();
         frames.join(": ")
@@ -203,8 +204,8 @@ impl Error {
         self
     }
 
-    /// The same error under `skip` and `null`: an unknown number or name, or a value outside its type, counts as damage, so
-    /// that the scan can continue after it.
+    /// The same error under `skip` and `null`: an unknown number or name, or a value outside its type, counts
+    /// as damage, so that the scan can continue after it.
     #[must_use]
     pub fn as_damage(mut self) -> Self {
         if let ErrorKind::Unsupported(what) | ErrorKind::Schema(what) = &mut self.0.kind {

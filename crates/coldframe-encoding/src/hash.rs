@@ -34,8 +34,8 @@ fn len32(data: &[u8]) -> u32 {
     u32::try_from(data.len() & 0xffff_ffff).unwrap_or(0)
 }
 
-/// The finaliser of SplitMix64: each bit of the value affects each bit of the result. Source: Steele, Lea, Flood: Fast
-/// Splittable Pseudorandom Number Generators, 2014.
+/// The finaliser of SplitMix64: each bit of the value affects each bit of the result. Source: Steele, Lea,
+/// Flood: Fast Splittable Pseudorandom Number Generators, 2014.
 #[inline]
 pub fn splitmix64(value: u64) -> u64 {
     let mut mixed = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -44,8 +44,8 @@ pub fn splitmix64(value: u64) -> u64 {
     mixed ^ mixed >> 31
 }
 
-/// A sync marker: sixteen bytes that should not occur anywhere else in a file. Deterministic with a seed, random
-/// without one.
+/// A sync marker: sixteen bytes that should not occur anywhere else in a file. Deterministic with a seed,
+/// random without one.
 pub fn sync_marker(seed: Option<u64>) -> [u8; 16] {
     // The hasher's keys come from the operating system.
     let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(std::process::id()));
@@ -117,8 +117,8 @@ pub fn murmur3_32(data: &[u8], seed: u32) -> u32 {
     h ^ h >> 16
 }
 
-/// Murmur2 with a 32-bit result, as HBase computes it: the bytes after the last full four are sign-extended, as
-/// in Java.
+/// Murmur2 with a 32-bit result, as HBase computes it: the bytes after the last full four are sign-extended,
+/// as in Java.
 pub fn murmur2_32(data: &[u8], seed: u32) -> u32 {
     const M: u32 = 0x5bd1_e995;
     let mut h = seed ^ len32(data);
@@ -201,7 +201,8 @@ pub fn city64(data: &[u8]) -> u64 {
     }
 }
 
-/// Eight-byte integers at the start or end of a value; zeros if the value is too short. One comparison covers all of them.
+/// Eight-byte integers at the start or end of a value; zeros if the value is too short. One comparison covers
+/// all of them.
 #[inline(always)]
 fn le64s<const BYTES: usize, const COUNT: usize>(bytes: Option<&[u8; BYTES]>) -> [u64; COUNT] {
     let (chunks, _) = bytes.map(|bytes| bytes.as_chunks::<8>()).unwrap_or_default();

@@ -23,11 +23,11 @@ pub fn count_valid(validity: &[u8], rows: usize) -> Result<usize> {
 }
 
 /// Moves values from the front of `values`, where they are dense, to the rows whose bit in `validity` (least
-/// significant bit of a byte first, as in Arrow) is set; the other rows get `T::default()`. `values` has one element
-/// per row. Returns how many values were moved.
+/// significant bit of a byte first, as in Arrow) is set; the other rows get `T::default()`. `values` has one
+/// element per row. Returns how many values were moved.
 ///
-/// It works in place from the back: a value never moves to an earlier row, so no value is overwritten before it is moved. It
-/// handles sixty-four rows at a time: if all are null it fills, if all are valid it copies.
+/// It works in place from the back: a value never moves to an earlier row, so no value is overwritten before
+/// it is moved. It handles sixty-four rows at a time: if all are null it fills, if all are valid it copies.
 pub fn spread<T: Copy + Default>(values: &mut [T], validity: &[u8]) -> Result<usize> {
     let rows = values.len();
     let valid = count_valid(validity, rows)?;
@@ -51,7 +51,8 @@ pub fn spread<T: Copy + Default>(values: &mut [T], validity: &[u8]) -> Result<us
     Ok(valid)
 }
 
-/// For the bits of four rows: which of the next four values belongs to each row, and how many rows have a value.
+/// For the bits of four rows: which of the next four values belongs to each row, and how many rows have a
+/// value.
 const RANKS: [([u8; 4], u8); 16] = {
     let mut table = [([0; 4], 0); 16];
     let mut rest: &mut [([u8; 4], u8)] = &mut table;
@@ -103,8 +104,9 @@ fn four_rows<T: Copy>(bits: u64, ranks: &[u8; 4], next: &[T; 4], null: T) -> [T;
     })
 }
 
-/// Copies the first values of `dense` to those of at most 64 `rows` whose bit in `word` is set, the first row's bit lowest;
-/// the other rows get `null`. Returns how many values were copied; `None` if `dense` has fewer.
+/// Copies the first values of `dense` to those of at most 64 `rows` whose bit in `word` is set, the first
+/// row's bit lowest; the other rows get `null`. Returns how many values were copied; `None` if `dense` has
+/// fewer.
 #[inline]
 pub fn spread_rows<T: Copy>(dense: &[T], word: u64, rows: &mut [T], null: T) -> Option<usize> {
     let every = u64::MAX >> (64 - rows.len().clamp(1, 64));

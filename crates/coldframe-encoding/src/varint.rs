@@ -84,7 +84,8 @@ impl<'a> Cursor<'a> {
         let start = self.offset();
         let selector = self.u8()?;
         let lengths = group_lengths(selector);
-        // A group has at most four values of four bytes. If that many bytes remain, no value needs a bounds check.
+        // A group has at most four values of four bytes. If that many bytes remain, no value needs a bounds
+        // check.
         if let Some(window) = self.rest().first_chunk::<16>() {
             let mut at = 0;
             let values = lengths.map(|length| {

@@ -1,13 +1,13 @@
 //! Time zones with Java's offsets.
 //!
-//! Hive's and ORC's writers convert wall clocks to instants with `java.util.TimeZone`, which differs from the time
-//! zone database:
+//! Hive's and ORC's writers convert wall clocks to instants with `java.util.TimeZone`, which differs from the
+//! time zone database:
 //!
 //! * Before 1900 it has no transitions and uses the zone's standard time of today, not the local mean time.
 //! * It accepts `GMT+05:30` and the old three-letter names.
 //!
-//! After the last year in the table, the zone's last rules continue: a later year uses the offsets of a year with the same
-//! calendar.
+//! After the last year in the table, the zone's last rules continue: a later year uses the offsets of a year
+//! with the same calendar.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -146,7 +146,8 @@ impl Zone {
             let like = like_year(instant);
             let (start, end, offset) = self.span(like);
             let shift = instant - like;
-            // A span that crosses the start or end of the year differs from year to year, so the span is cut to the day.
+            // A span that crosses the start or end of the year differs from year to year, so the span is cut
+            // to the day.
             let day = instant - instant.rem_euclid(DAY);
             return ((start + shift).max(day), (end.saturating_add(shift)).min(day + DAY), offset);
         }
@@ -162,8 +163,8 @@ impl Zone {
         instant.saturating_add(self.offset(instant))
     }
 
-    /// The instant of a wall clock. A skipped time uses the offset before the transition; a repeated time means the second
-    /// occurrence.
+    /// The instant of a wall clock. A skipped time uses the offset before the transition; a repeated time
+    /// means the second occurrence.
     pub fn instant(&self, wall_clock: i64) -> i64 {
         let within = if self.is_beyond(wall_clock) { like_year(wall_clock) } else { wall_clock };
         // Transitions are days apart and offsets differ by hours, so wall clocks have the order of instants.
@@ -222,13 +223,14 @@ fn offset(zone: Tz, instant: i64) -> i64 {
     zone.offset_from_utc_datetime(&naive(instant)).fix().local_minus_utc().into()
 }
 
-/// Today's standard time, as in Java's data: the smallest offset in the last year of the table. (The database treats
-/// Ireland's winter as the exception, Java its summer.)
+/// Today's standard time, as in Java's data: the smallest offset in the last year of the table. (The database
+/// treats Ireland's winter as the exception, Java its summer.)
 fn standard_offset(zone: Tz) -> i64 {
     (1..=12).map(|month| offset(zone, YEAR_2066 - month * 30 * DAY)).min().unwrap_or(0)
 }
 
-/// Maps an instant (or wall clock) of a later year to the same position in a year of 2038 to 2065 with the same calendar.
+/// Maps an instant (or wall clock) of a later year to the same position in a year of 2038 to 2065 with the
+/// same calendar.
 fn like_year(instant: i64) -> i64 {
     // Four hundred years are 146097 days, a whole number of weeks.
     let cycle = 146_097 * DAY;
@@ -306,7 +308,8 @@ mod tests {
         // Daylight saving time continues after the end of the zone database.
         assert_eq!(zone.wall_clock(seconds("2101-07-01T07:00:00")), seconds("2101-07-01T00:00:00"));
         assert_eq!(zone.wall_clock(seconds("9999-12-31T08:00:00")), seconds("9999-12-31T00:00:00"));
-        // Dublin's standard offset is that of Greenwich, though the database calls its winter time an exception.
+        // Dublin's standard offset is that of Greenwich, though the database calls its winter time an
+        // exception.
         assert_eq!(Zone::of(chrono_tz::Europe::Dublin).wall_clock(0), 3600);
         assert_eq!(Zone::of(chrono_tz::Europe::Dublin).wall_clock(-5_000_000_000), -5_000_000_000);
     }

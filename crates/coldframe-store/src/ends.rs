@@ -6,8 +6,8 @@
 //!   magic                                           footer, trailer
 //! ```
 //!
-//! Opening a file reads its ends in small pieces: the magic, the trailer, then the footer. If a request takes as long as the
-//! transfer of a hundred kilobytes, reading each end with one request is faster.
+//! Opening a file reads its ends in small pieces: the magic, the trailer, then the footer. If a request takes
+//! as long as the transfer of a hundred kilobytes, reading each end with one request is faster.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -180,7 +180,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_are_unchanged(len in 0u32..200_000, asked in proptest::collection::vec((0u64..200_000, 0u64..90_000), 1..8)) {
+        fn bytes_are_unchanged(
+            len in 0u32..200_000,
+            asked in proptest::collection::vec((0u64..200_000, 0u64..90_000), 1..8),
+        ) {
             let (file, bytes) = file(len);
             let ends = Ends::new(file, "u", Vec::new());
             let ranges: Vec<_> = asked

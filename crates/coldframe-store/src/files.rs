@@ -10,8 +10,8 @@ use coldframe_core::{Error, ErrorKind, ReadAt, Result};
 /// A file or folder as its store reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
-    /// Its key in the store; [`crate::Store`] returns the path below its root instead. Parts are joined by `/`; names
-    /// are the store's own, without any escaping.
+    /// Its key in the store; [`crate::Store`] returns the path below its root instead. Parts are joined by
+    /// `/`; names are the store's own, without any escaping.
     pub path: String,
     /// Length in bytes; 0 for a folder.
     pub len: u64,
@@ -123,15 +123,15 @@ pub type Listing = Box<dyn Iterator<Item = Result<Stat>> + Send>;
 ///
 /// Errors need not contain the file's path: [`crate::Store`] adds it.
 pub trait Files: Send + Sync + Debug {
-    /// The direct entries of a folder or, if `deep`, all files below it, in any order. A missing folder is empty, or an
-    /// error.
+    /// The direct entries of a folder or, if `deep`, all files below it, in any order. A missing folder is
+    /// empty, or an error.
     fn list(&self, folder: &str, deep: bool) -> Result<Listing>;
 
     /// The file or folder, if it exists. Object stores recognise folders by the objects below them.
     fn stat(&self, key: &str) -> Result<Option<Stat>>;
 
-    /// Opens a file. `known` is its identity from a listing, which is then not requested again. If the store can detect that
-    /// the file was replaced since, a read is an error.
+    /// Opens a file. `known` is its identity from a listing, which is then not requested again. If the store
+    /// can detect that the file was replaced since, a read is an error.
     ///
     /// `url` names the file in the errors of reads.
     fn open(&self, key: &str, url: &str, known: Option<&Identity>) -> Result<Arc<dyn ReadAt>>;

@@ -7,8 +7,9 @@
 //! viewfs://cluster/warehouse/t   a mount table of core-site.xml
 //! ```
 //!
-//! An open file keeps its block locations, so reading a range needs one exchange with a DataNode and none with the NameNode.
-//! Files are published by renames, which the NameNode performs atomically and, without overwriting, exclusively.
+//! An open file keeps its block locations, so reading a range needs one exchange with a DataNode and none
+//! with the NameNode. Files are published by renames, which the NameNode performs atomically and, without
+//! overwriting, exclusively.
 
 mod read;
 mod upload;
@@ -41,7 +42,8 @@ pub(crate) struct Cluster {
     options: Arc<Options>,
     /// How long the cluster may take to answer.
     patience: Duration,
-    /// The addresses of its NameNodes' web servers, to read files that are being written; empty to refuse such files.
+    /// The addresses of its NameNodes' web servers, to read files that are being written; empty to refuse
+    /// such files.
     webhdfs: Arc<str>,
     client: Arc<PerProcess<Client>>,
 }
@@ -90,7 +92,8 @@ impl Cluster {
     /// The client of this process.
     fn client(&self) -> Result<Arc<Client>> {
         self.client.get(|| {
-            // The timeout of a DataNode is shorter than that of the cluster, so that another DataNode has time to answer.
+            // The timeout of a DataNode is shorter than that of the cluster, so that another DataNode has
+            // time to answer.
             let silence = (self.patience / 3).as_millis().to_string();
             let mut settings = HashMap::from([("dfs.client.socket-timeout".to_owned(), silence)]);
             let mut builder = ClientBuilder::new().with_url(&*self.base).with_io_runtime(handle()?);

@@ -1,5 +1,5 @@
-//! Stores behind one type: local files and folders, HDFS (feature `hdfs`), object stores and web servers (feature
-//! `object-store`).
+//! Stores behind one type: local files and folders, HDFS (feature `hdfs`), object stores and web servers
+//! (feature `object-store`).
 //!
 //! ```text
 //!   Store ── root + path ──▶ key ──▶ Files:  local   hdfs   s3 gs az http   a caller's own
@@ -63,7 +63,8 @@ pub fn schemes() -> Vec<&'static str> {
     all.concat()
 }
 
-/// Whether the store of a URL has a flat namespace, so that a single listing returns all files below a folder.
+/// Whether the store of a URL has a flat namespace, so that a single listing returns all files below a
+/// folder.
 pub fn is_flat(location: &OsStr) -> bool {
     const FLAT: [&str; 12] =
         ["s3", "s3a", "s3n", "gs", "gcs", "az", "adl", "azure", "abfs", "abfss", "wasb", "wasbs"];
@@ -75,8 +76,8 @@ pub fn has_hosts(location: &OsStr) -> bool {
     matches!(Location::parse(location), Ok(Location::Url { scheme, .. }) if matches!(&*scheme, "hdfs" | "viewfs"))
 }
 
-/// Opens the file or folder of a path or, if its feature is enabled, of a URL. `known` is the file's identity from a listing:
-/// it is not requested again, and different content is an error.
+/// Opens the file or folder of a path or, if its feature is enabled, of a URL. `known` is the file's identity
+/// from a listing: it is not requested again, and different content is an error.
 pub fn open(
     location: &OsStr,
     storage_options: &BTreeMap<String, String>,
@@ -88,8 +89,8 @@ pub fn open(
     }
 }
 
-/// The options in effect for the store of a path or URL, under their main names: the given options, completed from the
-/// environment. They contain secrets, and serve to configure other clients of the same store.
+/// The options in effect for the store of a path or URL, under their main names: the given options, completed
+/// from the environment. They contain secrets, and serve to configure other clients of the same store.
 pub fn resolved_options(
     location: &OsStr,
     options: &BTreeMap<String, String>,

@@ -128,8 +128,8 @@ struct FolderWalk {
 }
 
 impl FolderWalk {
-    /// Reads the entries of a folder. Follows links to files and to the starting folder, like `open`, but not to folders
-    /// below it, which may lead back.
+    /// Reads the entries of a folder. Follows links to files and to the starting folder, like `open`, but not
+    /// to folders below it, which may lead back.
     fn read(&mut self, folder: &str) -> Result<()> {
         let path = path_of(folder);
         for item in std::fs::read_dir(&path).map_err(|e| not_found_or_io(e, &path))? {

@@ -34,7 +34,8 @@ impl Location {
     }
 }
 
-/// The scheme in lower case, and the text after `://`. A scheme has at least two letters: a single letter is a Windows drive.
+/// The scheme in lower case, and the text after `://`. A scheme has at least two letters: a single letter is
+/// a Windows drive.
 fn split_scheme(given: &[u8]) -> Option<(String, &[u8])> {
     let end = given.windows(3).position(|w| w == b"://")?;
     let (scheme, rest) = (given.get(..end)?, given.get(end + 3..)?);
@@ -78,7 +79,8 @@ fn os_string(bytes: Vec<u8>) -> Result<OsString> {
     Ok(drive.unwrap_or(&path).into())
 }
 
-/// A URL for error messages: without its password, and without the query of a web server, which may be a signature.
+/// A URL for error messages: without its password, and without the query of a web server, which may be a
+/// signature.
 pub fn shown(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let is_web = scheme.ends_with("http") || scheme.ends_with("https");

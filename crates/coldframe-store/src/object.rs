@@ -172,8 +172,8 @@ struct Deep {
     prefix: Path,
     objects: BoxStream<'static, Vec<object_store::Result<ObjectMeta>>>,
     ready: VecDeque<object_store::Result<ObjectMeta>>,
-    /// An empty object: a file or a folder marker. The client has removed the trailing slash of a marker's name; the next
-    /// object may decide.
+    /// An empty object: a file or a folder marker. The client has removed the trailing slash of a marker's
+    /// name; the next object may decide.
     doubtful: Option<ObjectMeta>,
     failed: bool,
 }
@@ -254,7 +254,8 @@ pub(crate) fn error(e: object_store::Error) -> Error {
         _ if is_about_time(&why) => {
             io(io::ErrorKind::PermissionDenied, format!("{why} Check the clock of this machine."))
         }
-        // Stores use several status codes for refusals, and the client hides the code for listings and deletions.
+        // Stores use several status codes for refusals, and the client hides the code for listings and
+        // deletions.
         E::Generic { .. } if is_refusal(&why) => {
             io(io::ErrorKind::PermissionDenied, format!("the store refuses this: {why}"))
         }

@@ -41,8 +41,8 @@ const CLOUDS: &[Kind] = &[S3, Google, Azure];
 const ALL_HTTP: &[Kind] = &[S3, Google, Azure, Http];
 const ALL: &[Kind] = &[S3, Google, Azure, Http, Hdfs];
 
-/// All options. Names are compared in any case, `-` equals `_`, and the prefixes `aws_`, `google_` and `azure_` are ignored
-/// for stores of that kind.
+/// All options. Names are compared in any case, `-` equals `_`, and the prefixes `aws_`, `google_` and
+/// `azure_` are ignored for stores of that kind.
 pub const OPTIONS: &[StoreOption] = &[
     StoreOption {
         name: "access_key_id",
@@ -214,8 +214,8 @@ pub const OPTIONS: &[StoreOption] = &[
     },
 ];
 
-/// Variables with the same meaning, in order of precedence, as in the SDKs of AWS: the endpoint of S3 before that of all
-/// services, and AWS_REGION before the older AWS_DEFAULT_REGION.
+/// Variables with the same meaning, in order of precedence, as in the SDKs of AWS: the endpoint of S3 before
+/// that of all services, and AWS_REGION before the older AWS_DEFAULT_REGION.
 #[cfg(feature = "object-store")]
 const PREFERRED: &[&str] =
     &["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_REGION", "AWS_DEFAULT_REGION"];
@@ -225,8 +225,8 @@ const PREFERRED: &[&str] =
 pub(crate) struct Options(BTreeMap<String, String>);
 
 impl Options {
-    /// Parses the given options. `others` accepts further names that the store's client knows. Hadoop's settings without a
-    /// counterpart are ignored, since users pass whole configurations.
+    /// Parses the given options. `others` accepts further names that the store's client knows. Hadoop's
+    /// settings without a counterpart are ignored, since users pass whole configurations.
     pub(crate) fn new(
         kind: Kind,
         given: &BTreeMap<String, String>,
@@ -259,8 +259,8 @@ impl Options {
         self.add_variables(variables.filter(|(name, _)| name.starts_with(prefix)), kind, others);
     }
 
-    /// Adds options from variables in any order. If several variables set the same option, precedence decides. Empty
-    /// variables are ignored.
+    /// Adds options from variables in any order. If several variables set the same option, precedence
+    /// decides. Empty variables are ignored.
     #[cfg(feature = "object-store")]
     fn add_variables(
         &mut self,

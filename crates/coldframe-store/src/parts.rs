@@ -1,5 +1,5 @@
-//! Reads long ranges in parallel parts: one connection seldom gets the whole bandwidth, and the blocks of a file are on
-//! several machines.
+//! Reads long ranges in parallel parts: one connection seldom gets the whole bandwidth, and the blocks of a
+//! file are on several machines.
 
 use std::future::Future;
 use std::ops::Range;

@@ -140,7 +140,8 @@ impl Store {
 
     /// Starts a file, which appears as a whole when it is finished. Folders below the root are created.
     pub fn create(&self, path: &str, mode: &Mode) -> Result<Box<dyn Upload>> {
-        // If the local folder above the root is missing, the path is probably wrong. Other stores create folders with files.
+        // If the local folder above the root is missing, the path is probably wrong. Other stores create
+        // folders with files.
         if let (true, true, Some((folder, _))) =
             (self.is_local && !self.is_part, path.is_empty(), self.above())
             && folder.stat("")?.is_none()
@@ -169,8 +170,8 @@ impl Store {
         self.files.renames_folders()
     }
 
-    /// Renames a folder with everything below it atomically, below the same root, to a name that does not exist or is
-    /// an empty folder.
+    /// Renames a folder with everything below it atomically, below the same root, to a name that does not
+    /// exist or is an empty folder.
     pub fn publish_folder(&self, from: &str, to: &str) -> Result<()> {
         let (from_key, to_key) = (self.key(from)?, self.key(to)?);
         self.files.publish_folder(&from_key, &to_key).map_err(|e| self.named(e, to))
@@ -186,8 +187,8 @@ impl Store {
         self.files.delete_folder(&self.key(path)?).map_err(|e| self.named(e, path))
     }
 
-    /// Checks that the store supports [`Mode::New`]: some stores accept the condition but ignore it. Writes a small file at
-    /// `path` twice, and deletes it.
+    /// Checks that the store supports [`Mode::New`]: some stores accept the condition but ignore it. Writes a
+    /// small file at `path` twice, and deletes it.
     pub fn check_exclusive(&self, path: &str) -> Result<()> {
         self.put(path, b"coldframe", &Mode::New)?;
         let second = self.put(path, b"coldframe", &Mode::New);

@@ -7,8 +7,8 @@
 //! static MEMORY: coldframe_testing::alloc::Counting = coldframe_testing::alloc::Counting;
 //! ```
 //!
-//! A [`Meter`] counts the allocations of its thread from start to stop. It does not count concurrent tests of the binary, nor
-//! threads that the measured thread starts.
+//! A [`Meter`] counts the allocations of its thread from start to stop. It does not count concurrent tests of
+//! the binary, nor threads that the measured thread starts.
 
 #![expect(unsafe_code, reason = "`GlobalAlloc` is an unsafe trait")]
 
@@ -61,9 +61,9 @@ fn released(size: usize) {
     }
 }
 
-// SAFETY: each method passes its arguments to the system's allocator unchanged and returns its result, or null, which
-// the contract allows for any request. The counters are atomics, and the thread's flag has neither a destructor nor
-// lazy initialisation, so nothing here allocates or unwinds.
+// SAFETY: each method passes its arguments to the system's allocator unchanged and returns its result, or
+// null, which the contract allows for any request. The counters are atomics, and the thread's flag has
+// neither a destructor nor lazy initialisation, so nothing here allocates or unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !granted(layout.size()) {
@@ -125,8 +125,8 @@ pub struct Memory {
 }
 
 impl<'a> Meter<'a> {
-    /// Starts counting. A request fails if it would raise the live bytes by more than `most`. That ends the process as if
-    /// memory were exhausted, but spares the machine.
+    /// Starts counting. A request fails if it would raise the live bytes by more than `most`. That ends the
+    /// process as if memory were exhausted, but spares the machine.
     pub(crate) fn start(turn: &'a MutexGuard<'static, ()>, most: usize) -> Self {
         LIVE.store(0, Ordering::Relaxed);
         PEAK.store(0, Ordering::Relaxed);

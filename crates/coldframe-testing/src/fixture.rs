@@ -73,8 +73,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The folder of a format in a larger corpus: under `COLDFRAME_CORPUS`, or in a folder `corpus` of a directory beside
-/// the checkout. Tests that use it are skipped if it does not exist.
+/// The folder of a format in a larger corpus: under `COLDFRAME_CORPUS`, or in a folder `corpus` of a
+/// directory beside the checkout. Tests that use it are skipped if it does not exist.
 pub fn larger_corpus(format: &str) -> Option<PathBuf> {
     let folder = match std::env::var_os("COLDFRAME_CORPUS") {
         Some(given) => Some(PathBuf::from(given).join(format)),

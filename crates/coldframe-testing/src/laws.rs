@@ -1,6 +1,7 @@
 //! The laws of every format, whatever its bytes: the laws of damage and of work.
 //!
-//! A format's `tests/it/laws.rs` lists its files and defines its smallest unit. This module generates the damage, by rule.
+//! A format's `tests/it/laws.rs` lists its files and defines its smallest unit. This module generates the
+//! damage, by rule.
 //!
 //! ```text
 //! healthy file ──inspect──▶ boundaries ──rules──▶ damaged files ──┬─▶ skip ──┐
@@ -10,12 +11,14 @@
 //!
 //! 1. `skip` loses no more rows than the smallest unit of the format, and returns no row that did not exist.
 //! 2. `null` keeps at least the rows that `skip` keeps.
-//! 3. Every loss has a record, every record has a loss, and the recorded number of lost rows equals the missing rows.
+//! 3. Every loss has a record, every record has a loss, and the recorded number of lost rows equals the
+//!    missing rows.
 //! 4. All splits together return the rows of the whole scan, each once, also for damaged files.
-//! 5. The work of opening, `inspect`, `verify`, splits and scans is proportional to the file ([`assert_linear`]); they use
-//!    at most four times the file plus 64 MiB of memory ([`assert_bounded`]).
+//! 5. The work of opening, `inspect`, `verify`, splits and scans is proportional to the file
+//!    ([`assert_linear`]); they use at most four times the file plus 64 MiB of memory ([`assert_bounded`]).
 //! 6. `inspect` assigns each byte to one leaf, and no node is empty.
-//! 7. Nothing panics. A tolerant read ends without an error; if a strict read fails, a tolerant read has a record.
+//! 7. Nothing panics. A tolerant read ends without an error; if a strict read fails, a tolerant read has a
+//!    record.
 //! 8. A scan with string views returns the same values and loses the same rows.
 //!
 //! ```no_run
@@ -26,8 +29,8 @@
 //! subject.unit(move |damaged| units.allowed_loss(damaged, AllowedLoss::file(), Moved::Kept)).obey();
 //! ```
 //!
-//! `COLDFRAME_EXHAUSTIVE` tries every possible damage instead of some hundred per file, and `COLDFRAME_LAWS=name` only files with
-//! that string in their name.
+//! `COLDFRAME_EXHAUSTIVE` tries every possible damage instead of some hundred per file, and
+//! `COLDFRAME_LAWS=name` only files with that string in their name.
 
 mod allowed_loss;
 mod damage;
@@ -116,7 +119,8 @@ impl Subject {
         self
     }
 
-    /// The bytes are one file of a directory that `open` opens as a table, so the table's layout differs from the file's.
+    /// The bytes are one file of a directory that `open` opens as a table, so the table's layout differs from
+    /// the file's.
     #[must_use]
     pub fn part_of_table(mut self) -> Self {
         self.rules.folder = true;
@@ -184,8 +188,9 @@ impl Subject {
     }
 }
 
-/// Checks a table of arbitrary bytes against the laws that need no healthy file: 2, 4, 6, 7, 8, and that each error has a
-/// record. `len` is the length of a single file; `targets` are split sizes. Panics with the violations.
+/// Checks a table of arbitrary bytes against the laws that need no healthy file: 2, 4, 6, 7, 8, and that each
+/// error has a record. `len` is the length of a single file; `targets` are split sizes. Panics with the
+/// violations.
 pub fn assert_tolerant(table: &dyn TableFile, len: Option<u64>, targets: &[u64]) {
     let rules = Rules { summed: false, counted: false, folder: len.is_none(), targets: targets.to_vec() };
     let mut complaints = Complaints::default();
@@ -201,8 +206,8 @@ pub fn assert_tolerant(table: &dyn TableFile, len: Option<u64>, targets: &[u64])
     assert!(complaints.count() == 0, "{} complaints\n{}", complaints.count(), complaints.text());
 }
 
-/// Aborts the process with the current step's name if a step takes longer than two minutes, so that a hang shows its file. No
-/// law depends on the clock.
+/// Aborts the process with the current step's name if a step takes longer than two minutes, so that a hang
+/// shows its file. No law depends on the clock.
 pub(crate) struct Watch(Arc<Mutex<(Instant, String)>>);
 
 const WAIT: Duration = Duration::from_secs(120);

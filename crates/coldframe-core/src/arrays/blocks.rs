@@ -6,8 +6,9 @@
 //! own       | value value ..     |      copies of values in no block, whose memory a decoder reuses
 //! ```
 //!
-//! The columns of a batch share its blocks. Their size is bounded: once they take [`MAX_KEPT`], values of further blocks
-//! are copied. If the columns need only a small part of the blocks, it is copied when they are finished.
+//! The columns of a batch share its blocks. Their size is bounded: once they take [`MAX_KEPT`], values of
+//! further blocks are copied. If the columns need only a small part of the blocks, it is copied when they are
+//! finished.
 
 use arrow_array::{BinaryViewArray, StringViewArray};
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
@@ -65,8 +66,8 @@ impl Blocks {
         self.current = usize::MAX;
     }
 
-    /// Sets the bytes of [long](BlockViews::long) values in all columns to be finished. If they are few, the columns copy
-    /// them, so that they do not keep whole blocks in memory.
+    /// Sets the bytes of [long](BlockViews::long) values in all columns to be finished. If they are few, the
+    /// columns copy them, so that they do not keep whole blocks in memory.
     pub fn weigh(&mut self, long: usize) {
         self.copied = long < self.bytes / FEW;
     }
@@ -183,8 +184,8 @@ impl BlockViews {
                 return Err(Error::corrupt(format!("expected UTF-8, found other bytes in value {row}")));
             }
         }
-        // SAFETY: each value is UTF-8. It was checked by itself, or is short and ASCII, or lies in an ASCII block: unless the
-        // values were copied, buffer `n` of the array is block `n - 1`.
+        // SAFETY: each value is UTF-8. It was checked by itself, or is short and ASCII, or lies in an ASCII
+        // block: unless the values were copied, buffer `n` of the array is block `n - 1`.
         #[expect(unsafe_code, reason = "the safe conversion would check each value again")]
         Ok(unsafe { binary.to_string_view_unchecked() })
     }

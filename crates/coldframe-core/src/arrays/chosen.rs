@@ -6,8 +6,8 @@
 //! chosen   "ab"     "de"        "xyz"      each copy is 16 or 32 bytes long, then cut to the value's length
 //! ```
 //!
-//! Arrow's filter calls `memcpy` for each string, with a length that differs from row to row: filtering half of a table's
-//! rows took longer than reading all of them.
+//! Arrow's filter calls `memcpy` for each string, with a length that differs from row to row: filtering half
+//! of a table's rows took longer than reading all of them.
 
 use std::sync::Arc;
 
@@ -81,8 +81,8 @@ fn gather(from: &[i32], bytes: &[u8], places: &[usize]) -> Result<(Vec<i32>, Vec
     Ok((ends, bytes))
 }
 
-/// The bytes of the values, none of which is longer than `N`; with an `N` of 0 they may have any length. Copies `N` bytes
-/// per value and cuts off the excess.
+/// The bytes of the values, none of which is longer than `N`; with an `N` of 0 they may have any length.
+/// Copies `N` bytes per value and cuts off the excess.
 fn copied<const N: usize>(from: &[i32], bytes: &[u8], places: &[usize], total: usize) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(total + N);
     for at in places {

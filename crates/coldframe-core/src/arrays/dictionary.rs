@@ -1,6 +1,7 @@
 //! Text values from a dictionary.
 //!
-//! The entries are checked once, when the dictionary is read. Values are copies of whole entries, so they need no check.
+//! The entries are checked once, when the dictionary is read. Values are copies of whole entries, so they
+//! need no check.
 
 use std::sync::{Arc, OnceLock};
 
@@ -83,8 +84,9 @@ impl TextDictionary {
         self.values.clone()
     }
 
-    /// Views of the entries at the indexes `places`, without copying their bytes. The array has `rows` rows; `stored` marks
-    /// those that have an index, and `nulls` the valid ones among them. An index beyond the entries is an error.
+    /// Views of the entries at the indexes `places`, without copying their bytes. The array has `rows` rows;
+    /// `stored` marks those that have an index, and `nulls` the valid ones among them. An index beyond the
+    /// entries is an error.
     pub fn views_of(
         &self,
         places: &[u32],
@@ -118,14 +120,14 @@ impl TextDictionary {
         Ok(())
     }
 
-    /// The entries at the indexes `places`, concatenated; `places` become their lengths. An index beyond the entries, or a
-    /// result longer than a batch should be, is an error that leaves `places` unchanged.
+    /// The entries at the indexes `places`, concatenated; `places` become their lengths. An index beyond the
+    /// entries, or a result longer than a batch should be, is an error that leaves `places` unchanged.
     pub fn gather(&self, places: &mut [u32]) -> Result<Gathered> {
         self.gather_of(places, places.len())
     }
 
-    /// [`Self::gather`] for the values of `rows` rows. The values of a single row may be longer in total, since a caller
-    /// cannot read fewer rows.
+    /// [`Self::gather`] for the values of `rows` rows. The values of a single row may be longer in total,
+    /// since a caller cannot read fewer rows.
     pub fn gather_of(&self, places: &mut [u32], rows: usize) -> Result<Gathered> {
         self.check_indexes(places)?;
         let length = |place: &u32| self.entries.get(*place as usize).map_or(0, |(_, length)| *length);
@@ -211,7 +213,8 @@ mod tests {
             picks in proptest::collection::vec(any::<proptest::sample::Index>(), 0..40),
         ) {
             let lengths: Vec<u32> = entries.iter().map(|e| u32::try_from(e.len()).unwrap()).collect();
-            let dictionary = TextDictionary::new(text_of_lengths(&lengths, entries.concat().into_bytes(), None).unwrap());
+            let text = text_of_lengths(&lengths, entries.concat().into_bytes(), None).unwrap();
+            let dictionary = TextDictionary::new(text);
             let picks: Vec<usize> = picks.iter().map(|p| p.index(entries.len())).collect();
             let mut places: Vec<u32> = picks.iter().map(|p| u32::try_from(*p).unwrap()).collect();
             let views = dictionary.views_of(&places, places.len(), None, None).unwrap();

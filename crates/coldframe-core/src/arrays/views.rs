@@ -100,11 +100,12 @@ impl Views {
         // If all values are short, the bytes are not needed.
         let buffers: Arc<[Buffer]> = if self.has_long { Arc::from([bytes]) } else { Arc::from([]) };
         let views = ScalarBuffer::new(Buffer::from_vec(self.views), 0, rows);
-        // SAFETY: the null bitmap has as many values, as checked above. A view is 0, an empty value, or comes from `view` with
-        // the length, first bytes and offset of a value inside `bytes`: in `of_lengths` because the lengths add up to the
-        // bytes, at most `i32::MAX`; in `TextDictionary` because its entries are those of an array. Such a view pads a short
-        // value with zeros, and refers to buffer 0 for a long value, which exists if any value is long. The callers, here and
-        // in `TextDictionary`, make text only from checked UTF-8 or from the values of a text array.
+        // SAFETY: the null bitmap has as many values, as checked above. A view is 0, an empty value, or comes
+        // from `view` with the length, first bytes and offset of a value inside `bytes`: in `of_lengths`
+        // because the lengths add up to the bytes, at most `i32::MAX`; in `TextDictionary` because its
+        // entries are those of an array. Such a view pads a short value with zeros, and refers to buffer 0
+        // for a long value, which exists if any value is long. The callers, here and in `TextDictionary`,
+        // make text only from checked UTF-8 or from the values of a text array.
         #[expect(unsafe_code, reason = "the safe constructor would check each value again")]
         Ok(unsafe { GenericByteViewArray::new_unchecked(views, buffers, nulls) })
     }
@@ -175,7 +176,8 @@ mod tests {
         ) {
             let bytes = Buffer::from_vec(values.concat().into_bytes());
             let nulls = NullBuffer::from_iter((0..values.len()).map(|i| i % null_of != 0));
-            let (array, malformed) = text(&lengths_of(&values), bytes.clone(), Some(nulls.clone()), true).unwrap();
+            let lengths = lengths_of(&values);
+            let (array, malformed) = text(&lengths, bytes.clone(), Some(nulls.clone()), true).unwrap();
             array.to_data().validate_full().unwrap();
             let nullable = |i: usize| nulls.is_valid(i).then_some(values[i].as_str());
             let expected = StringArray::from_iter((0..values.len()).map(nullable));
@@ -188,7 +190,9 @@ mod tests {
         }
 
         #[test]
-        fn text_is_checked_as_in_plain_arrays(values in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..20), 1..6)) {
+        fn text_is_checked_as_in_plain_arrays(
+            values in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..20), 1..6),
+        ) {
             let (lengths, bytes) = (lengths_of(&values), values.concat());
             let (array, malformed) = text(&lengths, Buffer::from_vec(bytes.clone()), None, true).unwrap();
             array.to_data().validate_full().unwrap();

@@ -30,7 +30,8 @@ pub trait KeySource: Debug + Send + Sync {
 /// Options for opening a file of any format.
 #[derive(Clone, Default)]
 pub struct OpenOptions {
-    /// Names and types of the columns, if the file does not store them (RCFile), or to replace those it stores.
+    /// Names and types of the columns, if the file does not store them (RCFile), or to replace those it
+    /// stores.
     pub schema: Option<SchemaSpec>,
     /// Whether to skip the comparison of stored checksums.
     pub skip_checksums: bool,
@@ -42,21 +43,22 @@ pub struct OpenOptions {
     pub limits: Limits,
     /// Most threads that a scan may use; `None` uses the caller's default.
     pub threads: Option<usize>,
-    /// The layout of strings and binary values, unless a scan sets its own ([`crate::Scan::strings`]); `None` keeps the
-    /// format's layout.
+    /// The layout of strings and binary values, unless a scan sets its own ([`crate::Scan::strings`]); `None`
+    /// keeps the format's layout.
     pub strings: Option<Strings>,
-    /// Whether timestamps are in microseconds unless an option sets their unit ([`super::Capabilities::unit_option`]): for
-    /// consumers without a finer unit.
+    /// Whether timestamps are in microseconds unless an option sets their unit
+    /// ([`super::Capabilities::unit_option`]): for consumers without a finer unit.
     pub microseconds: bool,
     /// The format's own options by name; an unknown one is an error.
     pub extra: BTreeMap<String, Value>,
 }
 
 crate::options! {
-    /// Options of every format: the schema, the bounds of [`Limits`], the layout of strings, and the number of threads.
+    /// Options of every format: the schema, the bounds of [`Limits`], the layout of strings, and the number
+    /// of threads.
     pub struct CommonOptions for OpenOptions {
-        /// names and types of the columns, if the file does not store them: "id bigint, tags array<string>", or an
-        /// Arrow schema in Python and Rust
+        /// names and types of the columns, if the file does not store them: "id bigint, tags array<string>",
+        /// or an Arrow schema in Python and Rust
         schema: Option<String>, as Kind::Schema;
         /// largest size of a decompressed block
         max_block_bytes: u64 = Limits::default().max_block_bytes, as Kind::SIZE;
@@ -68,8 +70,8 @@ crate::options! {
         max_metadata_bytes: u64 = Limits::default().max_metadata_bytes, as Kind::SIZE;
         /// largest number of rows in a row group, stripe or block
         max_unit_rows: u64 = Limits::default().max_unit_rows;
-        /// "view" returns string and binary columns as Arrow's string_view and binary_view, as polars and DuckDB use
-        /// them: a value is copied at most once, and keeps its decoded block in memory
+        /// "view" returns string and binary columns as Arrow's string_view and binary_view, as polars and
+        /// DuckDB use them: a value is copied at most once, and keeps its decoded block in memory
         strings: Strings;
         /// most threads that one read may use; 1 uses only the caller's. Default: one for each processor
         threads: Option<u64>;
@@ -163,7 +165,8 @@ impl OpenOptions {
         self
     }
 
-    /// Sets the names and types of the columns in the DDL of the format's engine: `id bigint, tags array<string>`.
+    /// Sets the names and types of the columns in the DDL of the format's engine: `id bigint, tags
+    /// array<string>`.
     #[must_use]
     pub fn schema_ddl(mut self, columns: impl Into<String>) -> Self {
         self.schema = Some(SchemaSpec::Ddl(columns.into()));

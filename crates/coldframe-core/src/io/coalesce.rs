@@ -7,8 +7,8 @@ use coldframe_encoding::{Error, Result};
 
 use super::{Pending, ReadAt, memory::slice};
 
-/// A request longer than this is not extended further. An allocator gets larger blocks from the kernel each time, which
-/// clears them; it keeps smaller blocks for reuse.
+/// A request longer than this is not extended further. An allocator gets larger blocks from the kernel each
+/// time, which clears them; it keeps smaller blocks for reuse.
 pub const LONG: u64 = 8 << 20;
 
 /// Gaps up to this are always worth reading: less than the cost of any request.
@@ -17,9 +17,9 @@ const SMALL_GAP: u64 = 4096;
 /// To save requests, at most 1/`EXTRA_SHARE` of the requested bytes is read in addition.
 const EXTRA_SHARE: u64 = 4;
 
-/// Merges `ranges` across gaps of up to `gap` bytes, but does not extend a range beyond [`LONG`] that way. The gaps above
-/// [`SMALL_GAP`] together are at most a fixed share of the requested bytes, smallest gaps first. The result is sorted and
-/// without overlap.
+/// Merges `ranges` across gaps of up to `gap` bytes, but does not extend a range beyond [`LONG`] that way.
+/// The gaps above [`SMALL_GAP`] together are at most a fixed share of the requested bytes, smallest gaps
+/// first. The result is sorted and without overlap.
 fn coalesce(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
     let mut sorted: Vec<_> = ranges.iter().filter(|r| r.start < r.end).cloned().collect();
     sorted.sort_unstable_by_key(|r| (r.start, r.end));

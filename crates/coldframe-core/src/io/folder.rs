@@ -10,8 +10,8 @@ use super::ReadAt;
 /// A file or folder listed by [`Folder::list`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Path below the folder, parts joined by `/`. A name that is not UTF-8 is encoded in a form that [`Folder::open`] and
-    /// [`Folder::list`] understand.
+    /// Path below the folder, parts joined by `/`. A name that is not UTF-8 is encoded in a form that
+    /// [`Folder::open`] and [`Folder::list`] understand.
     pub path: String,
     /// Length in bytes; 0 for a folder.
     pub len: u64,
@@ -27,8 +27,8 @@ pub trait Folder: Send + Sync + Debug {
     /// Opens the file at `path` below the root.
     fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>>;
 
-    /// The parent of this folder, and this folder's name in it, if reachable. Some tables keep metadata beside their
-    /// folder.
+    /// The parent of this folder, and this folder's name in it, if reachable. Some tables keep metadata
+    /// beside their folder.
     fn parent(&self) -> Result<Option<(Arc<dyn Folder>, String)>> {
         Ok(None)
     }

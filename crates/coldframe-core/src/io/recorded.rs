@@ -1,7 +1,7 @@
 //! Keeps the bytes read while opening a file, so that another process can open it without reading them again.
 //!
-//! A split travels to a Spark executor with the bytes that opening its file has read (header, footer, indexes). There
-//! [`Recorded`] answers the same requests from memory. Formats are unaware of it.
+//! A split travels to a Spark executor with the bytes that opening its file has read (header, footer,
+//! indexes). There [`Recorded`] answers the same requests from memory. Formats are unaware of it.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,8 @@ use super::{Pending, ReadAt, memory::slice};
 /// Maximum bytes worth carrying with a split.
 const MAX_BYTES: usize = 4 << 20;
 
-/// Forwards requests and keeps the answers until [`Recording::stop`]. If they exceed the maximum, it drops all of them.
+/// Forwards requests and keeps the answers until [`Recording::stop`]. If they exceed the maximum, it drops
+/// all of them.
 #[derive(Debug)]
 pub struct Recording {
     inner: Arc<dyn ReadAt>,
@@ -34,7 +35,8 @@ impl Recording {
         Self { inner, kept: Mutex::new(Some(Kept::default())) }
     }
 
-    /// Ends the recording and returns the offset and bytes of each answer; empty if they exceeded the maximum.
+    /// Ends the recording and returns the offset and bytes of each answer; empty if they exceeded the
+    /// maximum.
     pub fn stop(&self) -> Vec<(u64, Bytes)> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         kept.unwrap_or_default().answers

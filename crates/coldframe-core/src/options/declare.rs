@@ -151,7 +151,9 @@ macro_rules! choices {
             fn from_value(value: $crate::Value) -> $crate::Result<Self> {
                 match &value {
                     $( $crate::Value::Str(text) if text == $text => Ok(Self::$variant), )+
-                    other => Err($crate::Error::invalid(format!("expected one of the choices, found {other:?}"))),
+                    other => {
+                        Err($crate::Error::invalid(format!("expected one of the choices, found {other:?}")))
+                    }
                 }
             }
 

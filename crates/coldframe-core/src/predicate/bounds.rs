@@ -24,8 +24,8 @@ pub struct ColumnBounds {
     pub has_value: Option<bool>,
 }
 
-/// The types that a bound may have, beginning with its own: metadata without the table's types store dates and timestamps
-/// as integers, in days and microseconds since 1970.
+/// The types that a bound may have, beginning with its own: metadata without the table's types store dates
+/// and timestamps as integers, in days and microseconds since 1970.
 pub(super) fn readings(bound: DataType) -> Vec<DataType> {
     match bound {
         DataType::Int32 => vec![bound, DataType::Date32],
@@ -55,7 +55,8 @@ pub struct KeyRange {
 }
 
 impl Predicate {
-    /// `false` only if no row of a unit with these bounds can pass. Never fails: without bounds, every unit may match.
+    /// `false` only if no row of a unit with these bounds can pass. Never fails: without bounds, every unit
+    /// may match.
     pub fn may_match(&self, bounds: &dyn Fn(&str) -> Option<ColumnBounds>) -> bool {
         match self {
             Self::And(all) => all.iter().all(|p| p.may_match(bounds)),
@@ -80,7 +81,8 @@ impl Predicate {
         }
     }
 
-    /// The range of byte keys that a sorted file must visit. Conditions that are not on the key do not narrow it.
+    /// The range of byte keys that a sorted file must visit. Conditions that are not on the key do not narrow
+    /// it.
     pub fn key_range(&self, key: &str) -> KeyRange {
         match self {
             Self::And(all) => {
@@ -137,8 +139,8 @@ fn may_hold_member(bounds: &ColumnBounds, values: &Members) -> bool {
 
 type OrderOf<'a> = Box<dyn Fn(usize) -> Option<Ordering> + 'a>;
 
-/// Whether a bound is greater or less than the value at an index; `None` if they cannot be compared. Zeros are equal
-/// whatever their sign, and NaN is not comparable.
+/// Whether a bound is greater or less than the value at an index; `None` if they cannot be compared. Zeros
+/// are equal whatever their sign, and NaN is not comparable.
 fn bound_of<'a>(bound: Option<&ArrayRef>, values: &'a ArrayRef) -> Option<OrderOf<'a>> {
     let b = bound.filter(|b| b.data_type() == values.data_type() && b.len() == 1 && b.is_valid(0))?;
     match values.data_type() {

@@ -1,7 +1,8 @@
 //! A filter before it is bound to a schema: names in any case, literals of any type.
 //!
-//! It is built from SQL text ([`parse`](super::parse)), from pyarrow's lists ([`dnf`](super::dnf)) or from parts. Bound
-//! to a schema it becomes a [`Predicate`], with the names of the schema and literals of its types.
+//! It is built from SQL text ([`parse`](super::parse)), from pyarrow's lists ([`dnf`](super::dnf)) or from
+//! parts. Bound to a schema it becomes a [`Predicate`], with the names of the schema and literals of its
+//! types.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -78,8 +79,9 @@ impl Condition {
         self.lower(schema, false)?.bind(schema)
     }
 
-    /// Pushes negations to the leaves. After that, false and unknown need not be distinguished: a row passes if the whole is
-    /// true, and `and`/`or` depend only on which parts are true. So an unknown constant becomes false.
+    /// Pushes negations to the leaves. After that, false and unknown need not be distinguished: a row passes
+    /// if the whole is true, and `and`/`or` depend only on which parts are true. So an unknown constant
+    /// becomes false.
     fn lower(&self, schema: &Schema, negated: bool) -> Result<Predicate> {
         let parts =
             |parts: &[Condition]| parts.iter().map(|p| p.lower(schema, negated)).collect::<Result<Vec<_>>>();
@@ -112,8 +114,8 @@ impl Condition {
         })
     }
 
-    /// The rest of the filter if some columns of `schema` have the same known value in all rows: `known` returns it as an
-    /// array of one.
+    /// The rest of the filter if some columns of `schema` have the same known value in all rows: `known`
+    /// returns it as an array of one.
     pub fn given(&self, schema: &Schema, known: &dyn Fn(&str) -> Option<ArrayRef>) -> Result<Self> {
         let parts =
             |parts: &[Condition]| parts.iter().map(|p| p.given(schema, known)).collect::<Result<Vec<_>>>();
@@ -160,8 +162,8 @@ impl Condition {
         }
     }
 
-    /// `false` only if no row of a file with these bounds passes. No schema is needed: a column has the type of its bounds.
-    /// A column without bounds, or whose type does not fit the filter, excludes nothing.
+    /// `false` only if no row of a file with these bounds passes. No schema is needed: a column has the type
+    /// of its bounds. A column without bounds, or whose type does not fit the filter, excludes nothing.
     pub fn may_match(&self, bounds: &dyn Fn(&str) -> Option<ColumnBounds>) -> bool {
         self.may_be(true, bounds)
     }
@@ -212,7 +214,8 @@ impl std::ops::Not for Condition {
     }
 }
 
-/// Membership in a set: values in the column's type form the set, values that need a wider type are compared each.
+/// Membership in a set: values in the column's type form the set, values that need a wider type are compared
+/// each.
 pub(super) fn membership(
     path: &str,
     values: &[Literal],
@@ -245,7 +248,8 @@ pub(super) fn membership(
     Ok(Predicate::Or(wider))
 }
 
-/// A pattern, combined with the range of texts that contains its matches, so that statistics and keys can be compared.
+/// A pattern, combined with the range of texts that contains its matches, so that statistics and keys can be
+/// compared.
 fn like(path: String, pattern: &Pattern, data_type: &DataType, column: &str) -> Result<Predicate> {
     if !matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) {
         return Err(Error::schema(format!("'like' needs a string column, `{column}` is {data_type}")));
@@ -291,8 +295,8 @@ fn settle(parts: Vec<Condition>, decides: bool) -> Condition {
     }
 }
 
-/// The path of a column in the schema's spelling, and its type. `name` is a top-level name, in any case if that is
-/// unambiguous, or a dotted path into structs.
+/// The path of a column in the schema's spelling, and its type. `name` is a top-level name, in any case if
+/// that is unambiguous, or a dotted path into structs.
 pub fn resolve<'a>(schema: &'a Schema, name: &str) -> Result<(String, &'a DataType)> {
     if let Some((path, data_type)) = top(schema, name)? {
         return Ok((path.to_owned(), data_type));

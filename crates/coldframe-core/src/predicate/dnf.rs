@@ -1,6 +1,7 @@
 //! Filters in the form of pyarrow.parquet: lists of lists of `(column, op, value)`, `or` over `and`.
 //!
-//! Sets have pyarrow's meaning, in which null is an ordinary value: null rows pass `in [.., null]` and `not in [..]`.
+//! Sets have pyarrow's meaning, in which null is an ordinary value: null rows pass `in [.., null]` and `not
+//! in [..]`.
 
 use coldframe_encoding::{Error, Result};
 

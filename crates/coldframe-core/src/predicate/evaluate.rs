@@ -95,7 +95,8 @@ fn is_dictionary(array: &ArrayRef) -> bool {
     matches!(array.data_type(), DataType::Dictionary(..))
 }
 
-/// Tests the entries of a dictionary and takes the results for the rows: no more work than a test of plain values.
+/// Tests the entries of a dictionary and takes the results for the rows: no more work than a test of plain
+/// values.
 fn by_entries(
     dictionary: &dyn AnyDictionaryArray,
     test: impl FnOnce(&ArrayRef) -> Result<BooleanArray>,
@@ -122,7 +123,8 @@ fn same_type(column: &ArrayRef, value: &ArrayRef) -> Result<(ArrayRef, ArrayRef)
     Ok((cast(column)?, cast(value)?))
 }
 
-/// IEEE comparison: false for NaN except with `<>`, and -0 equals 0. Arrow's kernels use a total order of floats.
+/// IEEE comparison: false for NaN except with `<>`, and -0 equals 0. Arrow's kernels use a total order of
+/// floats.
 fn floats<T: ArrowPrimitiveType<Native: PartialOrd>>(
     column: &ArrayRef,
     op: Op,
@@ -259,7 +261,8 @@ mod tests {
     use arrow_array::types::{Int8Type, Int64Type, UInt32Type};
     use arrow_array::{ArrowNativeTypeOp, PrimitiveArray};
 
-    /// Negative, positive, extreme and equal numbers, with nulls, in arrays of more and of fewer than 64 values.
+    /// Negative, positive, extreme and equal numbers, with nulls, in arrays of more and of fewer than 64
+    /// values.
     fn check<T: ArrowPrimitiveType>(data_type: &DataType) {
         let some = [T::Native::MIN_TOTAL_ORDER, T::Native::ZERO, T::Native::ONE, T::Native::MAX_TOTAL_ORDER];
         for rows in [0, 1, 63, 64, 65, 200] {

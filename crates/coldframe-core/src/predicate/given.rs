@@ -1,5 +1,5 @@
-//! Simplifies a bound filter if some columns have the same known value in all rows: partition columns, or nulls if a file
-//! lacks a column.
+//! Simplifies a bound filter if some columns have the same known value in all rows: partition columns, or
+//! nulls if a file lacks a column.
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Schema};
@@ -9,8 +9,8 @@ use super::Predicate;
 use crate::{arrow_error, projection};
 
 impl Predicate {
-    /// The rest of the filter if some columns of `schema` have the same known value in all rows: `known` returns it as an
-    /// array of one.
+    /// The rest of the filter if some columns of `schema` have the same known value in all rows: `known`
+    /// returns it as an array of one.
     ///
     /// A row passes only if the whole is true, so an unknown part counts as false.
     pub fn given(&self, schema: &Schema, known: &dyn Fn(&str) -> Option<ArrayRef>) -> Result<Self> {

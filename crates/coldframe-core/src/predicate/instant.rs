@@ -1,4 +1,5 @@
-//! Dates and timestamps as text: `yyyy-mm-dd`, optionally `hh[:mm[:ss[.fraction]]]` and a zone `Z` or `±hh[[:]mm]`.
+//! Dates and timestamps as text: `yyyy-mm-dd`, optionally `hh[:mm[:ss[.fraction]]]` and a zone `Z` or
+//! `±hh[[:]mm]`.
 
 /// Nanoseconds of a day.
 pub(super) const DAY: i128 = 86_400_000_000_000;

@@ -69,8 +69,8 @@ impl Pattern {
         matches!(self.parts.as_slice(), [Part::AnyText] | [Part::Plain(_), Part::AnyText])
     }
 
-    /// Whether the whole text matches. If a part fails, only the last `%` is extended: extending an earlier `%` could only
-    /// leave less text.
+    /// Whether the whole text matches. If a part fails, only the last `%` is extended: extending an earlier
+    /// `%` could only leave less text.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         let (mut at, mut part) = (0, 0);

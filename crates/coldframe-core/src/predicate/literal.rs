@@ -30,7 +30,8 @@ pub enum Literal {
     Bytes(Vec<u8>),
     /// Days since 1970.
     Date(i64),
-    /// Nanoseconds since 1970; `zoned` if the value names its zone: it cannot be compared with a column without a zone.
+    /// Nanoseconds since 1970; `zoned` if the value names its zone: it cannot be compared with a column
+    /// without a zone.
     Instant {
         /// In UTC if zoned, otherwise in the column's clock.
         nanos: i128,

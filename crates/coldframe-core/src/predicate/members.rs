@@ -1,4 +1,5 @@
-//! The values of a set, sorted and in a hash table, so that a large set costs no more per row than a small one.
+//! The values of a set, sorted and in a hash table, so that a large set costs no more per row than a small
+//! one.
 
 use std::collections::HashSet;
 use std::ops::Deref;
@@ -40,8 +41,8 @@ impl Members {
         self.0.sorted
     }
 
-    /// Which of `column`'s values are members, ignoring nulls; `None` for types whose bytes cannot be compared. NaN equals
-    /// itself, and 0.0 differs from -0.0.
+    /// Which of `column`'s values are members, ignoring nulls; `None` for types whose bytes cannot be
+    /// compared. NaN equals itself, and 0.0 differs from -0.0.
     pub(super) fn find_in(&self, column: &ArrayRef) -> Option<BooleanBuffer> {
         let table = self.0.table.get_or_init(|| table(&self.0.values)).as_ref()?;
         let mut hits = Vec::with_capacity(column.len());

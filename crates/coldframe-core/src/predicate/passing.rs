@@ -1,7 +1,7 @@
 //! Which rows pass, without distinguishing false from unknown.
 //!
-//! In a conjunction, conditions on numbers are evaluated first. If few rows pass them, the other conditions are evaluated
-//! for these rows only:
+//! In a conjunction, conditions on numbers are evaluated first. If few rows pass them, the other conditions
+//! are evaluated for these rows only:
 //!
 //! ```text
 //! quantity = 3        0 0 1 0 0 0 1 0 0 1 0 0      of all rows

@@ -1,8 +1,8 @@
 //! Filters from Substrait, the form in which pyarrow exports its expressions.
 //!
-//! Supported are comparisons of a column with a literal, sets, null tests, `and`, `or`, `not`, and boolean columns. If a
-//! filter contains anything else, it is unsupported as a whole and the caller evaluates it: no row is decided by a part of
-//! a filter.
+//! Supported are comparisons of a column with a literal, sets, null tests, `and`, `or`, `not`, and boolean
+//! columns. If a filter contains anything else, it is unsupported as a whole and the caller evaluates it: no
+//! row is decided by a part of a filter.
 
 mod proto;
 
@@ -20,8 +20,8 @@ use prost::Message;
 use super::{Op, Predicate};
 use proto::{Expression, ExtendedExpression, LiteralValue, Rex, ScalarFunction, Segment, SingularOrList};
 
-/// The filter in an `ExtendedExpression` message; `None` if it contains something unsupported. `schema` is the
-/// one the expression was bound to.
+/// The filter in an `ExtendedExpression` message; `None` if it contains something unsupported. `schema` is
+/// the one the expression was bound to.
 pub fn parse(message: &[u8], schema: &Schema) -> Result<Option<Predicate>> {
     let message = ExtendedExpression::decode(message)
         .map_err(|e| Error::invalid(format!("a Substrait message: {e}")))?;
@@ -51,7 +51,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A set, as in pyarrow's `is_in`. The result is never null: a null row is a member if the set contains null.
+    /// A set, as in pyarrow's `is_in`. The result is never null: a null row is a member if the set contains
+    /// null.
     fn is_in(&self, list: &SingularOrList) -> Option<Predicate> {
         let column = self.column(list.value.as_deref()?)?;
         let is_null = |e: &Expression| matches!(&e.rex, Some(Rex::Literal(l)) if matches!(l.value, Some(LiteralValue::Null(_))));

@@ -1,4 +1,5 @@
-//! Converts Arrow data from files to exactly the Arrow types of a target. Only digits below a microsecond may be lost.
+//! Converts Arrow data from files to exactly the Arrow types of a target. Only digits below a microsecond may
+//! be lost.
 //!
 //! ```text
 //! dictionary, runs            their values                      null            nulls of any type
@@ -12,9 +13,9 @@
 //! union                       struct<tag, f0, f1, ..>, in which one field is not null
 //! ```
 //!
-//! Consumers of batches with a fixed schema (Spark, a table's writer) compare types field by field and refuse `LargeUtf8`,
-//! nanoseconds, or another name of a list's child. A conversion that is not in the table above is an error. Columns that
-//! already have the target's type are not copied.
+//! Consumers of batches with a fixed schema (Spark, a table's writer) compare types field by field and refuse
+//! `LargeUtf8`, nanoseconds, or another name of a list's child. A conversion that is not in the table above
+//! is an error. Columns that already have the target's type are not copied.
 //!
 //! | module | holds |
 //! |---|---|
@@ -40,8 +41,9 @@ use arrow_select::take::take;
 
 /// `batch` with exactly the schema `target`. Its columns are taken by position; their names must agree.
 ///
-/// A column that has the target's type is unchanged. A schema error names the column or nested field (`a.element.b`) whose
-/// type or value the target's type cannot represent, or that has a null although it is not nullable.
+/// A column that has the target's type is unchanged. A schema error names the column or nested field
+/// (`a.element.b`) whose type or value the target's type cannot represent, or that has a null although it is
+/// not nullable.
 pub fn conform(batch: &RecordBatch, target: &SchemaRef) -> Result<RecordBatch> {
     if batch.schema_ref() == target {
         return Ok(batch.clone());
@@ -106,7 +108,8 @@ fn declared(array: &ArrayRef, field: &Field, column: Column<'_>) -> Result<Array
     Ok(made)
 }
 
-/// An error for a null in a field that is not nullable, unless the enclosing value, in `around`, is null as well.
+/// An error for a null in a field that is not nullable, unless the enclosing value, in `around`, is null as
+/// well.
 fn check_values(
     array: &ArrayRef,
     field: &Field,

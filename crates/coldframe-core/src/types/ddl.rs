@@ -10,8 +10,8 @@
 //! literal   = "'" ... "'" or '"' ... '"', with "\" or a doubled quote for the quote itself
 //! ```
 //!
-//! Keywords are in any case, with the aliases of Hive's `HiveParser.g`. Names keep their case. This is only the grammar: a
-//! format checks types, precisions, lengths and keys, and reports errors with [`error_at`].
+//! Keywords are in any case, with the aliases of Hive's `HiveParser.g`. Names keep their case. This is only
+//! the grammar: a format checks types, precisions, lengths and keys, and reports errors with [`error_at`].
 
 use std::fmt;
 

@@ -37,8 +37,8 @@ impl Consumer {
         Self { name: "Spark", unit, digits: MAX_PRECISION }
     }
 
-    /// All columns in the consumer's types and nullable, without metadata: a file's claim that a column has no nulls is not
-    /// reliable.
+    /// All columns in the consumer's types and nullable, without metadata: a file's claim that a column has
+    /// no nulls is not reliable.
     pub fn schema(&self, of: &Schema) -> Result<Schema> {
         Ok(Schema::new(self.fields(&of.fields)?))
     }

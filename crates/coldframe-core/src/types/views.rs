@@ -6,7 +6,8 @@
 //!         | 19 | s e v e | block 0 | byte 1234 |  a longer value lies in any block
 //! ```
 //!
-//! This applies to columns and to values inside structs, lists and maps; dictionaries and unions are unchanged.
+//! This applies to columns and to values inside structs, lists and maps; dictionaries and unions are
+//! unchanged.
 
 use std::sync::Arc;
 
@@ -36,8 +37,8 @@ pub fn without_views(field: &FieldRef) -> Option<FieldRef> {
     of_field(field, plain)
 }
 
-/// The layout that a consumer with this schema wants: views if any column has views, else plain if any column has strings
-/// or binary values, else `None`.
+/// The layout that a consumer with this schema wants: views if any column has views, else plain if any column
+/// has strings or binary values, else `None`.
 pub fn asked(schema: &Schema) -> Option<Strings> {
     let has = |leaf| of_fields(schema.fields(), leaf).is_some();
     if has(plain) { Some(Strings::View) } else { has(view).then_some(Strings::Plain) }

@@ -1,19 +1,20 @@
 //! Hadoop's codecs: a class name in a file names the algorithm and whether its blocks are framed.
 //!
-//! Snappy, LZ4 and LZO have no stream form of their own in Hadoop, so `BlockCompressorStream` frames raw blocks. A
-//! block has one raw length and one chunk, or several if the writer was given more than its buffer holds:
+//! Snappy, LZ4 and LZO have no stream form of their own in Hadoop, so `BlockCompressorStream` frames raw
+//! blocks. A block has one raw length and one chunk, or several if the writer was given more than its buffer
+//! holds:
 //!
 //! ```text
 //! block  | raw length u32 BE | chunk ... until the raw length is reached
 //! chunk  | length u32 BE | one raw snappy, LZ4 or LZO block
 //! ```
 //!
-//! Blocks follow each other to the end of the bytes; a block of raw length 0 may occur anywhere and has no chunk.
-//! The other codecs (zlib, gzip, bzip2, zstd) write one stream without framing.
+//! Blocks follow each other to the end of the bytes; a block of raw length 0 may occur anywhere and has no
+//! chunk. The other codecs (zlib, gzip, bzip2, zstd) write one stream without framing.
 //!
-//! [`HadoopCodec::compress`] writes one chunk per block. Like Hadoop's own writers, it makes blocks no longer than the
-//! default buffer of Hadoop's decoders (256 KiB; aircompressor's LZO 64 KiB), less the worst-case growth of the
-//! algorithm.
+//! [`HadoopCodec::compress`] writes one chunk per block. Like Hadoop's own writers, it makes blocks no longer
+//! than the default buffer of Hadoop's decoders (256 KiB; aircompressor's LZO 64 KiB), less the worst-case
+//! growth of the algorithm.
 
 use super::{Algorithm, Compressor, Decompressor, Filled, check_expansion};
 use crate::{Cursor, Error, Result};
@@ -124,8 +125,9 @@ impl HadoopCodec {
         Err(self.algorithm.corrupt(format_args!("expected {expected} bytes, found {len}")))
     }
 
-    /// Fills `dst` with the contents of `src`, which must have exactly that size. An error is less detailed than that of
-    /// [`Self::decompress_exact`], and leaves `dst` arbitrary. Call [`Self::may_expand`] before allocating `dst`.
+    /// Fills `dst` with the contents of `src`, which must have exactly that size. An error is less detailed
+    /// than that of [`Self::decompress_exact`], and leaves `dst` arbitrary. Call [`Self::may_expand`] before
+    /// allocating `dst`.
     pub fn decompress_into(&self, decompressor: &mut Decompressor, src: &[u8], dst: &mut [u8]) -> Result<()> {
         if self.framed || src.is_empty() {
             return self.fill_by_chunks(decompressor, src, dst);
@@ -143,8 +145,8 @@ impl HadoopCodec {
         size <= self.algorithm.justified(src.len())
     }
 
-    /// Fills `dst` from blocks of one chunk, or of several chunks if the raw length is larger. A wrong raw length is ignored
-    /// as long as all chunks together give exactly `dst`.
+    /// Fills `dst` from blocks of one chunk, or of several chunks if the raw length is larger. A wrong raw
+    /// length is ignored as long as all chunks together give exactly `dst`.
     fn fill_by_chunks(&self, decompressor: &mut Decompressor, src: &[u8], mut dst: &mut [u8]) -> Result<()> {
         let mut src = Cursor::new(src, 0);
         while !src.is_empty() {
@@ -270,7 +272,8 @@ impl HadoopCodec {
         Ok(())
     }
 
-    /// The most raw bytes of a block: Hadoop's buffer less the allowance of its codec classes for worst-case growth.
+    /// The most raw bytes of a block: Hadoop's buffer less the allowance of its codec classes for worst-case
+    /// growth.
     fn block_size(&self) -> usize {
         const BUFFER: usize = 256 << 10;
         match self.algorithm {

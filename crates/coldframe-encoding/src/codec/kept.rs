@@ -1,7 +1,7 @@
 //! A pool of decompressors.
 //!
-//! A zstd context takes 160 KiB and several system calls to create: too much for each of many small files, or for each
-//! short-lived thread. So the process keeps a few decompressors for reuse.
+//! A zstd context takes 160 KiB and several system calls to create: too much for each of many small files, or
+//! for each short-lived thread. So the process keeps a few decompressors for reuse.
 
 use std::sync::{Mutex, TryLockError};
 
@@ -12,8 +12,8 @@ const MAX_IDLE: usize = 16;
 
 static IDLE: Mutex<Vec<Decompressor>> = Mutex::new(Vec::new());
 
-/// Runs `task` with an idle decompressor, or with a new one. Never waits for the lock: a child process that was forked while
-/// another thread held it would wait forever.
+/// Runs `task` with an idle decompressor, or with a new one. Never waits for the lock: a child process that
+/// was forked while another thread held it would wait forever.
 pub fn with_decompressor<T>(task: impl FnOnce(&mut Decompressor) -> T) -> T {
     let mut decompressor = idle(Vec::pop).flatten().unwrap_or_default();
     let result = task(&mut decompressor);

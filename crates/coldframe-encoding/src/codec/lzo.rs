@@ -1,8 +1,8 @@
 //! LZO1X, the block format of lzop, Hadoop's and aircompressor's `LzoCodec`, in safe code.
 //!
-//! An instruction is a match, with its length and distance in one of five forms, followed by a number of literals;
-//! `S` are the two bits with that number, `state` is how many literals the previous instruction copied (4 = four or
-//! more):
+//! An instruction is a match, with its length and distance in one of five forms, followed by a number of
+//! literals; `S` are the two bits with that number, `state` is how many literals the previous instruction
+//! copied (4 = four or more):
 //!
 //! ```text
 //! 1 L L D D D S S  H               length 5 + L, distance (H << 3) + D + 1
@@ -15,11 +15,12 @@
 //! 0 0 0 0 D D S S  H               state 4: length 3, distance (H << 2) + D + 2049
 //! ```
 //!
-//! `ext`, read where L is zero, is 255 for each zero byte plus the first byte that is not. A first byte of 18 or more is
-//! `17 +` the number of literals to start with. (Linux `Documentation/staging/lzo.rst`.)
+//! `ext`, read where L is zero, is 255 for each zero byte plus the first byte that is not. A first byte of 18
+//! or more is `17 +` the number of literals to start with. (Linux `Documentation/staging/lzo.rst`.)
 //!
-//! This is our own code because the available pure-Rust libraries panic on damaged input (`lzokay-native` 0.1.0 for 1,343 of
-//! 2,000 damaged blocks) and compress through raw pointers. It also decodes about four times as fast.
+//! This is our own code because the available pure-Rust libraries panic on damaged input (`lzokay-native`
+//! 0.1.0 for 1,343 of 2,000 damaged blocks) and compress through raw pointers. It also decodes about four
+//! times as fast.
 
 use super::{Algorithm, Filled};
 use crate::{Error, Result};
@@ -120,7 +121,8 @@ impl Decoder<'_> {
         Ok(usize::from(u16::from_le_bytes(b)))
     }
 
-    /// `bits` if not zero, else `base` plus the extension. It cannot overflow, since each 255 takes one byte of input.
+    /// `bits` if not zero, else `base` plus the extension. It cannot overflow, since each 255 takes one byte
+    /// of input.
     #[inline]
     fn length(&mut self, bits: usize, base: usize) -> Result<usize, Stop> {
         if bits != 0 {

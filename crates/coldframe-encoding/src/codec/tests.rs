@@ -16,7 +16,8 @@ fn framed(algorithm: Algorithm, data: &[u8]) -> Vec<u8> {
     out.split_off(6)
 }
 
-/// Runs a decompression and checks what always holds: earlier bytes are untouched, and an error appends nothing.
+/// Runs a decompression and checks what always holds: earlier bytes are untouched, and an error appends
+/// nothing.
 fn appended(decompress: impl FnOnce(&mut Vec<u8>) -> Result<usize>) -> Result<Vec<u8>> {
     let mut out = b"before".to_vec();
     let result = decompress(&mut out);

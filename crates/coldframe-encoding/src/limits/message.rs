@@ -4,9 +4,9 @@
 //! field | tag << 3 | kind, varint | 0 varint | 1 eight bytes | 2 length varint, bytes | 5 four bytes |
 //! ```
 //!
-//! An empty message in a list takes two bytes in a file and a struct of two hundred bytes in memory, so the length of a
-//! metadata message does not bound its decoded size. A format declares the struct of each message, and which fields are
-//! messages ([`Shaped`]); [`check`] adds up the sizes.
+//! An empty message in a list takes two bytes in a file and a struct of two hundred bytes in memory, so the
+//! length of a metadata message does not bound its decoded size. A format declares the struct of each
+//! message, and which fields are messages ([`Shaped`]); [`check`] adds up the sizes.
 
 use crate::{Cursor, Error, Limits, Result};
 
@@ -26,7 +26,8 @@ enum Fields {
 }
 
 impl Shape {
-    /// A message that decodes to `M`; `fields` are the tags and shapes of its fields that are messages or packed lists.
+    /// A message that decodes to `M`; `fields` are the tags and shapes of its fields that are messages or
+    /// packed lists.
     pub const fn of<M>(fields: &'static [(u64, Self)]) -> Self {
         Self { size: size_of::<M>(), fields: Fields::Message(fields) }
     }

@@ -4,9 +4,10 @@ use crate::{Error, Result};
 
 /// Counts the steps of a walk, and fails if there are more than the file can justify.
 ///
-/// A pointer in a damaged file may lead anywhere: back to its block, or twice to the next block, which over sixty levels is
-/// 2^60 visits. Code that follows pointers calls this before each step. The number of structures that fit into the file
-/// bounds the visits. If a format stores structures in increasing order, an offset that does not increase is damage.
+/// A pointer in a damaged file may lead anywhere: back to its block, or twice to the next block, which over
+/// sixty levels is 2^60 visits. Code that follows pointers calls this before each step. The number of
+/// structures that fit into the file bounds the visits. If a format stores structures in increasing order, an
+/// offset that does not increase is damage.
 #[derive(Clone, Debug)]
 pub struct Walk {
     what: &'static str,

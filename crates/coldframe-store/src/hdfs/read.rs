@@ -75,9 +75,10 @@ fn being_written() -> Error {
 
 /// The NameNode's description of a file.
 ///
-/// Only DataNodes know the length of the last block of a file that is being written. Without it the file would be read as if
-/// that block, often the only block, did not exist. A file being written is recognised by its reserved space: a whole block
-/// for the last block. The status is requested last, so that it reflects a close or replacement in between.
+/// Only DataNodes know the length of the last block of a file that is being written. Without it the file
+/// would be read as if that block, often the only block, did not exist. A file being written is recognised by
+/// its reserved space: a whole block for the last block. The status is requested last, so that it reflects a
+/// close or replacement in between.
 async fn describe(client: &Client, key: &str) -> hdfs_native::Result<Result<Description>> {
     let reader = client.read(key).await?;
     let summary = client.get_content_summary(key).await?;

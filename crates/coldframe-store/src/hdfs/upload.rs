@@ -6,17 +6,19 @@
 //! second file      | block 0 | block 1 |                 copied from the first, then continued
 //! ```
 //!
-//! The NameNode takes ten minutes to notice that a DataNode is dead, and until then assigns new blocks to it. Java's
-//! client requests the block again and excludes the dead node. hdfs-native recovers a block that was begun, but does not
-//! begin it elsewhere. So this code begins the file again: first unchanged, since a large cluster will choose other
-//! DataNodes; then with one replica of one long block, which needs only one live DataNode. Before the file gets its name, the
-//! final number of replicas is set, and the NameNode creates them.
+//! The NameNode takes ten minutes to notice that a DataNode is dead, and until then assigns new blocks to it.
+//! Java's client requests the block again and excludes the dead node. hdfs-native recovers a block that was
+//! begun, but does not begin it elsewhere. So this code begins the file again: first unchanged, since a large
+//! cluster will choose other DataNodes; then with one replica of one long block, which needs only one live
+//! DataNode. Before the file gets its name, the final number of replicas is set, and the NameNode creates
+//! them.
 //!
-//! A sync of the first bytes of a block shows whether its DataNodes answer, while those bytes are still in memory. A file
-//! that is sent in one piece needs no sync: all of it is in memory until it is closed.
+//! A sync of the first bytes of a block shows whether its DataNodes answer, while those bytes are still in
+//! memory. A file that is sent in one piece needs no sync: all of it is in memory until it is closed.
 //!
-//! `hsync` of hdfs-native 0.14 never returns if the second DataNode of a block is dead: the task that sends packets waits for
-//! another packet, and the task that would end it waits for that task. So it has its own time limit.
+//! `hsync` of hdfs-native 0.14 never returns if the second DataNode of a block is dead: the task that sends
+//! packets waits for another packet, and the task that would end it waits for that task. So it has its own
+//! time limit.
 
 use std::io::{self, Write};
 
@@ -39,8 +41,8 @@ const SINGLE: usize = 12;
 /// The fraction of the cluster's timeout that the DataNodes of a new block have to sync its first bytes.
 const SYNC_SHARE: u32 = 6;
 
-/// Block size if each block has only one replica: few blocks, so that few can meet the dead DataNode. The NameNode
-/// requires that much free space.
+/// Block size if each block has only one replica: few blocks, so that few can meet the dead DataNode. The
+/// NameNode requires that much free space.
 const LONG_BLOCK: u64 = 1 << 30;
 
 /// A file under a temporary name beside its final name.
@@ -107,7 +109,8 @@ impl HdfsUpload {
         }
     }
 
-    /// Begins the file again after the error `e` of a new block, and sends `piece`, which may be the whole file.
+    /// Begins the file again after the error `e` of a new block, and sends `piece`, which may be the whole
+    /// file.
     fn begin_again(&mut self, piece: &Bytes, is_whole: bool, e: Error) -> Result<()> {
         let Some(old) = self.draft.take() else { return Err(e) };
         let Draft { name, writer, copies, .. } = old;
@@ -222,7 +225,8 @@ impl Draft {
         }
     }
 
-    /// Writes the complete blocks of `old`, then the part of `piece` after them; `piece` begins at byte `at` of the file.
+    /// Writes the complete blocks of `old`, then the part of `piece` after them; `piece` begins at byte `at`
+    /// of the file.
     fn fill(&mut self, cluster: &Cluster, old: &str, at: u64, piece: &Bytes) -> Result<Sent> {
         let reader = cluster.ask(cluster.client()?.read(old))?;
         let len = reader.file_length();

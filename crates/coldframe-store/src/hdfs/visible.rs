@@ -7,10 +7,10 @@
 //! |<- the DataNodes ---------->|     know the visible length: all bytes that the writer has flushed
 //! ```
 //!
-//! Java's client asks the DataNodes of the last block (`getReplicaVisibleLength`). hdfs-native neither does this nor exposes
-//! their addresses. A DataNode's web server reads with Java's client: its answer to `OPEN` has the visible length
-//! (`Content-Length`) and the bytes. So with the NameNode's web address a user reads the bytes flushed so far, which may be
-//! less than the final file.
+//! Java's client asks the DataNodes of the last block (`getReplicaVisibleLength`). hdfs-native neither does
+//! this nor exposes their addresses. A DataNode's web server reads with Java's client: its answer to `OPEN`
+//! has the visible length (`Content-Length`) and the bytes. So with the NameNode's web address a user reads
+//! the bytes flushed so far, which may be less than the final file.
 
 use std::io;
 use std::ops::Range;
@@ -68,7 +68,8 @@ pub(super) fn open(
     let (source, len) = wait(locate(cluster, key))??;
     let listed = stat_of(status).identity();
     let identity = Identity { len, ..listed.clone() };
-    // `known` has the NameNode's length if it comes from a listing, or the visible length if it comes from a plan.
+    // `known` has the NameNode's length if it comes from a listing, or the visible length if it comes from a
+    // plan.
     if let Some(known) = known
         && known.len != listed.len
     {

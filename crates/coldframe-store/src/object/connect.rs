@@ -91,8 +91,8 @@ fn connection(about: About) -> Connection {
     )
 }
 
-/// Kind, base and key of a URL. A key is the literal text after the authority; for a web server's URL it is unescaped,
-/// since there `%` is an escape.
+/// Kind, base and key of a URL. A key is the literal text after the authority; for a web server's URL it is
+/// unescaped, since there `%` is an escape.
 fn divide(url: &str, scheme: &str) -> Result<(Kind, String, String)> {
     let rest = url.split_once("://").map(|(_, rest)| rest).unwrap_or_default();
     let (authority, key) = rest.split_once('/').unwrap_or((rest, ""));

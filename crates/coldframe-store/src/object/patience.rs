@@ -1,8 +1,8 @@
 //! Retries while a server reports that it is busy.
 //!
-//! The client retries a failed request a few times within a second or two, and ignores `Retry-After`. A store throttles for
-//! longer: after the status codes 429, 502, 503 and 504 this module waits as long as `Retry-After` demands, or with growing
-//! pauses, until `retry_timeout` has passed.
+//! The client retries a failed request a few times within a second or two, and ignores `Retry-After`. A store
+//! throttles for longer: after the status codes 429, 502, 503 and 504 this module waits as long as
+//! `Retry-After` demands, or with growing pauses, until `retry_timeout` has passed.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -62,7 +62,8 @@ impl Waiting {
                 return Ok(answer);
             }
             let asked = answer.headers().get("retry-after").and_then(|value| seconds(value.as_bytes()));
-            // The last attempt is at the end of `retry_timeout`. The client, which has the same limit, then gives up as well.
+            // The last attempt is at the end of `retry_timeout`. The client, which has the same limit, then
+            // gives up as well.
             let wait = asked.unwrap_or(pause).min(left);
             if self.patient.max_retries.is_some() {
                 // The client counts the retries.

@@ -7,8 +7,8 @@
 //! aws_secret_access_key = ..
 //! ```
 //!
-//! This reads keys, tokens, regions and endpoints. A profile with credentials from elsewhere (`credential_process`,
-//! `sso_..`, `role_arn`) is an error, because requests would have no credentials.
+//! This reads keys, tokens, regions and endpoints. A profile with credentials from elsewhere
+//! (`credential_process`, `sso_..`, `role_arn`) is an error, because requests would have no credentials.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -28,8 +28,8 @@ const NAMES: &[(&str, &str)] = &[
 
 const ELSEWHERE: &[&str] = &["credential_process", "sso_session", "sso_start_url", "role_arn"];
 
-/// Adds the profile's values to the options that are not set. Given credentials are not replaced. A profile that was
-/// requested by name must exist.
+/// Adds the profile's values to the options that are not set. Given credentials are not replaced. A profile
+/// that was requested by name must exist.
 pub(super) fn add(options: &mut Options) -> Result<()> {
     let asked = options.take("profile").or_else(|| std::env::var("AWS_PROFILE").ok());
     let profile = asked.as_deref().unwrap_or("default");
@@ -67,8 +67,8 @@ pub(super) fn add(options: &mut Options) -> Result<()> {
     Ok(())
 }
 
-/// The values of a profile in both files; the credentials file takes precedence. Keys may be in either file, but the parts
-/// of a key pair must be in the same file.
+/// The values of a profile in both files; the credentials file takes precedence. Keys may be in either file,
+/// but the parts of a key pair must be in the same file.
 fn profile_of(credentials: &str, config: &str, profile: &str) -> BTreeMap<String, String> {
     let mut values = section(credentials, profile);
     let has_keys = values.contains_key("aws_access_key_id");

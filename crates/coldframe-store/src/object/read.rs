@@ -45,7 +45,8 @@ impl Target {
         Self { path, etag: identity.etag.clone().filter(|etag| !etag.starts_with("W/")), identity }
     }
 
-    /// An error for a response with other content. Times are compared in seconds, as in headers, and only without an etag.
+    /// An error for a response with other content. Times are compared in seconds, as in headers, and only
+    /// without an etag.
     fn check(&self, actual: &Identity) -> Result<()> {
         let seconds = |identity: &Identity| Identity {
             modified: identity.modified.map(|ms| ms.div_euclid(1000)).filter(|_| self.etag.is_none()),
@@ -125,8 +126,8 @@ async fn end(
     Ok((identity, exactly(&range, result.bytes().await?)))
 }
 
-/// The bytes of a response, which must match the length in its header. A mismatch is an error of the server, not damage of
-/// the file.
+/// The bytes of a response, which must match the length in its header. A mismatch is an error of the server,
+/// not damage of the file.
 fn exactly(range: &Range<u64>, bytes: Bytes) -> Result<Bytes> {
     let (expected, len) = (range.end.saturating_sub(range.start), bytes.len());
     if len as u64 == expected {
@@ -136,8 +137,8 @@ fn exactly(range: &Range<u64>, bytes: Bytes) -> Result<Bytes> {
     Err(Error::from(std::io::Error::other(text)).at(range.start))
 }
 
-/// Whether a server responded, but not with the requested range. If it did not respond, or gave another reason, the request
-/// is not repeated.
+/// Whether a server responded, but not with the requested range. If it did not respond, or gave another
+/// reason, the request is not repeated.
 fn is_about_ranges(e: &object_store::Error) -> bool {
     let text = e.to_string();
     let of_client = ["Received non-partial", "Content-Range", "CONTENT_RANGE", "Requested "];
@@ -159,8 +160,8 @@ impl Object {
 
 impl ReadAt for Object {
     fn identity(&self) -> Identity {
-        // A listing has milliseconds, a response has seconds. If there is an etag, the time is left out, because it would
-        // make one version look like two.
+        // A listing has milliseconds, a response has seconds. If there is an etag, the time is left out,
+        // because it would make one version look like two.
         let Identity { len, modified, etag } = self.target.identity.clone();
         Identity { len, modified: modified.filter(|_| self.target.etag.is_none()), etag }
     }
@@ -196,8 +197,8 @@ async fn get(store: Arc<dyn ObjectStore>, target: Target, range: Range<u64>) -> 
         e => e.at(offset),
     };
     let result = match store.get_opts(&target.path, options).await {
-        // If the object is shorter now, the response has fewer bytes or none. The client refuses both before it reports the
-        // length.
+        // If the object is shorter now, the response has fewer bytes or none. The client refuses both before
+        // it reports the length.
         Err(e) if is_about_ranges(&e) => {
             let meta = store.head(&target.path).await.map_err(failed)?;
             target.check(&identity_of(&meta)).map_err(|e| e.at(offset))?;

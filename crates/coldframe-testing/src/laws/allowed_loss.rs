@@ -13,7 +13,8 @@ pub struct AllowedLoss {
     pub rows: Range<usize>,
     /// Whether the file may fail to open, or open as something else. The loss is then unknown.
     pub fatal: bool,
-    /// Whether the loss may be undetected: if the format has no end marker, a cut between two units is no damage.
+    /// Whether the loss may be undetected: if the format has no end marker, a cut between two units is no
+    /// damage.
     pub silent: bool,
 }
 
@@ -108,8 +109,8 @@ impl Units {
         start..end
     }
 
-    /// The units that the damage touches, plus `elsewhere` if it begins outside all units. `moved` is the fate of the units
-    /// after the change, if their bytes moved.
+    /// The units that the damage touches, plus `elsewhere` if it begins outside all units. `moved` is the
+    /// fate of the units after the change, if their bytes moved.
     pub fn allowed_loss(&self, damaged: &Damaged, elsewhere: AllowedLoss, moved: Moved) -> AllowedLoss {
         let start = damaged.bytes.start;
         let inside = self.0.iter().any(|(bytes, _)| bytes.contains(&start));

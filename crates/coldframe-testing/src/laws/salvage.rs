@@ -167,7 +167,8 @@ impl Judge<'_> {
         Some(Reads { raised, skipped, nulled })
     }
 
-    /// Checks that each byte belongs to one leaf, and that `verify` raises nothing. The metadata may be damaged.
+    /// Checks that each byte belongs to one leaf, and that `verify` raises nothing. The metadata may be
+    /// damaged.
     fn layout(&mut self, table: &dyn TableFile, len: u64) {
         match table.inspect() {
             Ok(tree) if self.rules.folder => drop(tree),
@@ -270,8 +271,9 @@ impl Judge<'_> {
         }
     }
 
-    /// Law: every loss has a record, and every record has a loss. A record without a number (`None`) may have lost no row,
-    /// unless the format always knows the number. Numbers are compared if a checksum covers the values.
+    /// Law: every loss has a record, and every record has a loss. A record without a number (`None`) may have
+    /// lost no row, unless the format always knows the number. Numbers are compared if a checksum covers the
+    /// values.
     fn losses_are_records(&mut self, mode: &str, got: &Salvaged) {
         let missing = self.truth.rows.len().saturating_sub(got.rows.len()) as u64;
         if missing > 0 && got.damage.is_empty() && !self.allowed.silent {
@@ -317,7 +319,8 @@ impl Judge<'_> {
         match rows::scan(table, &scan, None) {
             Ok(Outcome { error: None, batch, damage }) => {
                 let viewed = Salvaged { rows: as_text(&batch), damage };
-                // The reason may contain another number of bytes, since views do not copy a dictionary's entries.
+                // The reason may contain another number of bytes, since views do not copy a dictionary's
+                // entries.
                 let lost = |of: &Salvaged| -> Vec<_> {
                     of.damage.iter().map(|d| (d.bytes.clone(), d.rows_lost, d.structure.clone())).collect()
                 };

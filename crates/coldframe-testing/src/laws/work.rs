@@ -66,7 +66,8 @@ const STEPS: [(&str, Step); 7] = [
     ("verify", |t| Ok(coldframe_core::scan::verify(t, |_| Ok(()))?.damage.len() as u64)),
 ];
 
-/// Measures each step on a newly opened file. An error ends a step and is no violation; the work until then counts.
+/// Measures each step on a newly opened file. An error ends a step and is no violation; the work until then
+/// counts.
 pub fn measure(name: &str, bytes: &Bytes, open: &Opener) -> Vec<(&'static str, Work)> {
     let turn = alloc::turn();
     let watch = Watch::start();
@@ -90,12 +91,12 @@ pub fn measure(name: &str, bytes: &Bytes, open: &Opener) -> Vec<(&'static str, W
     measured.collect()
 }
 
-/// How often a step may read the bytes of a file. A reader that fetches a window for every few bytes reads them thousands of
-/// times.
+/// How often a step may read the bytes of a file. A reader that fetches a window for every few bytes reads
+/// them thousands of times.
 const READ: u64 = 32;
 
-/// Panics if a step uses more memory than four times the file and 64 MiB, or reads the file too many times. Refuses to
-/// run if the test binary has not installed [`crate::alloc::Counting`].
+/// Panics if a step uses more memory than four times the file and 64 MiB, or reads the file too many times.
+/// Refuses to run if the test binary has not installed [`crate::alloc::Counting`].
 pub fn assert_bounded(name: &str, bytes: &Bytes, open: &Opener) {
     assert!(alloc::is_installed(), "this test binary does not count what it allocates");
     let most = 4 * bytes.len() as u64 + ALWAYS;
@@ -106,9 +107,9 @@ pub fn assert_bounded(name: &str, bytes: &Bytes, open: &Opener) {
     }
 }
 
-/// Panics if the work of a step grows faster than the file. `files` have the same content in growing lengths, each about
-/// twice the previous length. Twice the length may cause a little more than twice the work (a tree grows a level), four times
-/// the length not much more than four times the work.
+/// Panics if the work of a step grows faster than the file. `files` have the same content in growing lengths,
+/// each about twice the previous length. Twice the length may cause a little more than twice the work (a tree
+/// grows a level), four times the length not much more than four times the work.
 pub fn assert_linear(name: &str, files: &[Bytes], open: &Opener) {
     assert!(files.len() > 1, "{name}: expected several files of growing length");
     let measured: Vec<_> = files.iter().map(|bytes| measure(name, bytes, open)).collect();

@@ -159,7 +159,8 @@ fn batch(rows: &[Row]) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, c)| (n, c, true))).unwrap()
 }
 
-/// The bounds of a unit with these rows: minima and maxima of integers, and for all columns whether there are nulls.
+/// The bounds of a unit with these rows: minima and maxima of integers, and for all columns whether there are
+/// nulls.
 fn bounds(rows: &[Row], column: &str) -> ColumnBounds {
     let integers: Vec<i8> = rows.iter().filter_map(|r| r.0).collect();
     let bound =

@@ -1,8 +1,8 @@
 //! Converts values to another type of the same family, if all values are preserved.
 //!
-//! Arrow's kernels silently cut off fractions and round decimals. So unless a conversion is a plain widening, its result is
-//! converted back and compared. Three conversions may round, since their target is inexact or coarser by nature: double to
-//! float, decimals to floats, floats to decimals.
+//! Arrow's kernels silently cut off fractions and round decimals. So unless a conversion is a plain widening,
+//! its result is converted back and compared. Three conversions may round, since their target is inexact or
+//! coarser by nature: double to float, decimals to floats, floats to decimals.
 
 use std::sync::Arc;
 
@@ -84,8 +84,8 @@ fn checked(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> 
     if same { Ok(made) } else { Err(changed()) }
 }
 
-/// Decimals in another width or scale. The kernel panics or wraps if a value has more digits than its type allows, and a
-/// null's bytes are arbitrary.
+/// Decimals in another width or scale. The kernel panics or wraps if a value has more digits than its type
+/// allows, and a null's bytes are arbitrary.
 fn rescaled(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
     fn settled<T: DecimalType>(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         let decimals = array.as_primitive::<T>();

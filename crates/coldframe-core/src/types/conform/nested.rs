@@ -21,7 +21,8 @@ pub(super) fn structure(array: &ArrayRef, fields: &Fields, column: Column<'_>) -
     let structs = array.as_struct();
     let children = chosen(structs, fields, column)?;
     let children = children.into_iter().zip(fields).map(|(child, field)| {
-        // The children are sliced like their parent, but do not include its nulls, as the new parent requires.
+        // The children are sliced like their parent, but do not include its nulls, as the new parent
+        // requires.
         retyped(child, field.data_type(), column.field(field.name()))
     });
     assembled(fields, children.collect::<Result<_>>()?, structs.nulls(), structs.len(), column)

@@ -8,7 +8,8 @@ use arrow_schema::{ArrowError, DataType, TimeUnit};
 
 use super::{Column, unfit};
 
-/// `array`, of timestamps, in another unit. Zones are labels that do not change instants, so only the numbers are converted.
+/// `array`, of timestamps, in another unit. Zones are labels that do not change instants, so only the numbers
+/// are converted.
 pub(super) fn timestamps(
     array: &ArrayRef,
     unit: TimeUnit,
