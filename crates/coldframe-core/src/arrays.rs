@@ -55,7 +55,7 @@ pub fn offsets(offsets: Vec<i32>) -> Result<OffsetBuffer<i32>> {
 }
 
 /// Offsets of values with these lengths, which must add up to `len` bytes.
-pub fn offsets_of_lengths(lengths: &[u32], len: usize) -> Result<OffsetBuffer<i32>> {
+pub(crate) fn offsets_of_lengths(lengths: &[u32], len: usize) -> Result<OffsetBuffer<i32>> {
     let total: u64 = lengths.iter().map(|length| u64::from(*length)).sum();
     if total != len as u64 || i32::try_from(total).is_err() {
         return Err(Error::corrupt(format!(
@@ -120,11 +120,15 @@ pub fn binary_of_lengths(lengths: &[u32], data: Buffer, nulls: Option<NullBuffer
 }
 
 /// Text values with these lengths, which must add up to the bytes; an error if a value is not UTF-8.
-pub fn text_of_lengths(lengths: &[u32], data: Vec<u8>, nulls: Option<NullBuffer>) -> Result<StringArray> {
+pub(crate) fn text_of_lengths(
+    lengths: &[u32],
+    data: Vec<u8>,
+    nulls: Option<NullBuffer>,
+) -> Result<StringArray> {
     text_array(offsets_of_lengths(lengths, data.len())?, data, nulls)
 }
 
-/// Like [`text_of_lengths`], but a value that is not UTF-8 is no error: it becomes null, or empty if nulls
+/// Text values with these lengths. A value that is not UTF-8 is no error: it becomes null, or empty if nulls
 /// are not allowed. Also returns the indexes of these values.
 pub fn readable_text(
     lengths: &[u32],

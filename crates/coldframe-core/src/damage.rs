@@ -151,6 +151,7 @@ impl Records {
 
 /// Intact values that a scan does not return because of its options. A copy of the table lacks them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PassedOver {
     /// Older versions of a cell, which a request for all versions would return.
     Versions,

@@ -405,6 +405,7 @@ pub trait BatchWriter: Send {
 
 /// The result of `verify`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Report {
     /// Rows that could be decoded.
     pub rows: u64,

@@ -10,7 +10,8 @@ mod memory;
 mod recorded;
 mod window;
 
-pub use coalesce::{LONG, begin_coalesced, read_coalesced};
+pub(crate) use coalesce::begin_coalesced;
+pub use coalesce::{LONG, read_coalesced};
 pub use folder::{Entry, Folder};
 pub use recorded::{Recorded, Recording};
 pub use window::Window;

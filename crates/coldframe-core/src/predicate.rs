@@ -32,7 +32,7 @@ use arrow_array::ArrayRef;
 
 pub use bounds::{ColumnBounds, KeyRange};
 pub use condition::{Condition, resolve};
-pub use like::{Pattern, behind_prefix};
+pub use like::Pattern;
 pub use literal::Literal;
 pub use members::Members;
 pub use number::Number;

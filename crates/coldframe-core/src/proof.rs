@@ -2,6 +2,7 @@
 
 /// Which stored bytes have checksums. A checksum detects a change that still decodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Checksums {
     /// No bytes.
     #[default]

@@ -276,6 +276,7 @@ pub fn count(file: &dyn TableFile, predicate: Option<Predicate>) -> Result<u64> 
 
 /// The description of a unit that a scan would read.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UnitPlace {
     /// Its name: `stripe 3`.
     pub structure: String,

@@ -4,6 +4,7 @@ use coldframe_encoding::{Error, Result};
 
 /// The kind of a token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TokenKind {
     /// `12`, `1.5`, `.5e-3`
     Number,

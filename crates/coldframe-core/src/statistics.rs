@@ -2,6 +2,7 @@
 
 /// The smallest or the largest value of a column, according to its file.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Bound {
     /// An integer.
     Whole(i64),

@@ -14,7 +14,7 @@ pub trait Decode<T> {
 }
 
 /// How many of the first `rows` bits of `validity` are set, least significant bit of a byte first.
-pub fn count_valid(validity: &[u8], rows: usize) -> Result<usize> {
+fn count_valid(validity: &[u8], rows: usize) -> Result<usize> {
     let (whole, last) = checked(validity, rows)?;
     let (chunks, bytes) = whole.as_chunks::<8>();
     let ones = chunks.iter().map(|w| u64::from_ne_bytes(*w).count_ones() as usize).sum::<usize>()

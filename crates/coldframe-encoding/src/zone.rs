@@ -129,7 +129,7 @@ impl Zone {
     }
 
     /// Whether all instants have the same offset.
-    pub fn is_fixed(&self) -> bool {
+    fn is_fixed(&self) -> bool {
         self.starts.len() == 1
     }
 

@@ -9,6 +9,7 @@ use coldframe_core::{Error, Result};
 
 /// A kind of store, which determines its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Kind {
     /// Amazon S3 and compatible stores.
     S3,
@@ -26,6 +27,7 @@ use Kind::{Azure, Google, Hdfs, Http, S3};
 
 /// A documented option of stores.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct StoreOption {
     /// The main name, which is that of object_store if it has the option.
     pub name: &'static str,

@@ -99,7 +99,7 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 /// Whether this process uses the counting allocator.
-pub fn is_installed() -> bool {
+pub(crate) fn is_installed() -> bool {
     drop(std::hint::black_box(Box::new(1u64)));
     INSTALLED.load(Ordering::Relaxed)
 }

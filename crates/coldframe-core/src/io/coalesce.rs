@@ -71,7 +71,7 @@ pub fn read_coalesced(source: &dyn ReadAt, ranges: &[Range<u64>]) -> Result<Vec<
 }
 
 /// Like [`read_coalesced`], without waiting; `None` if the source should not be read ahead.
-pub fn begin_coalesced(source: &dyn ReadAt, ranges: &[Range<u64>]) -> Option<Pending> {
+pub(crate) fn begin_coalesced(source: &dyn ReadAt, ranges: &[Range<u64>]) -> Option<Pending> {
     let merged = coalesce(ranges, source.worthwhile_gap());
     let pending = source.begin(&merged)?;
     let ranges = ranges.to_vec();

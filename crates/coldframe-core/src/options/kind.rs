@@ -19,6 +19,7 @@ impl Choice {
 
 /// The kind of an option's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Kind {
     /// True or false.
     Flag,

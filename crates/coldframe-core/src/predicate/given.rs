@@ -49,7 +49,7 @@ impl Predicate {
     }
 
     /// The filter that no row passes.
-    pub fn no_row() -> Self {
+    fn no_row() -> Self {
         Self::Or(Vec::new())
     }
 

@@ -111,7 +111,7 @@ impl Pattern {
 
 /// The smallest text greater than all texts with this prefix, in code point order; `None` if there is none.
 #[must_use]
-pub fn behind_prefix(prefix: &str) -> Option<String> {
+pub(super) fn behind_prefix(prefix: &str) -> Option<String> {
     let head = prefix.trim_end_matches(char::MAX);
     let last = head.chars().next_back()?;
     // No text holds a surrogate: the next code point after U+D7FF is U+E000.

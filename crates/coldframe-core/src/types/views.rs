@@ -28,7 +28,7 @@ pub fn laid_out(schema: &SchemaRef, strings: Strings) -> SchemaRef {
 }
 
 /// The field with views; `None` if it has no plain strings or binary values.
-pub fn with_views(field: &FieldRef) -> Option<FieldRef> {
+pub(crate) fn with_views(field: &FieldRef) -> Option<FieldRef> {
     of_field(field, view)
 }
 
