@@ -20,7 +20,7 @@ impl Notice {
             Self::AmbiguousDialect(text) | Self::EncryptedColumns(text) | Self::PartialTable(text) => {
                 text.clone()
             }
-            Self::LeftOut(files) => format!("left out, because no format of coldframe reads them: {files}"),
+            Self::LeftOut(files) => format!("left out, because no format reads them: {files}"),
         }
     }
 }

@@ -74,7 +74,7 @@ pub struct OptionSpec {
 
 impl OptionSpec {
     /// Whether this is a name of the option.
-    pub fn is_called(&self, name: &str) -> bool {
+    pub fn has_name(&self, name: &str) -> bool {
         self.name == name || self.aliases.contains(&name)
     }
 
@@ -141,7 +141,7 @@ pub fn value_of<T: Field>(
 
 /// An error for a name that no option has; it lists the options.
 fn check_names(format: &str, given: &BTreeMap<String, Value>, known: &[OptionSpec]) -> Result<()> {
-    match given.keys().find(|name| known.iter().all(|spec| !spec.is_called(name))) {
+    match given.keys().find(|name| known.iter().all(|spec| !spec.has_name(name))) {
         None => Ok(()),
         Some(unknown) => {
             let names: Vec<&str> = known.iter().map(|spec| spec.name).collect();

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use coldframe_encoding::error::ErrorContext;
 use coldframe_encoding::{Error, ErrorKind, Result};
 
-use crate::ahead::Ahead;
+use crate::ahead::ReadAhead;
 use crate::filter::keep_rows;
 use crate::format::Unit;
 use crate::options::Strings;
@@ -20,7 +20,7 @@ use crate::{
 
 /// The rows of one split as Arrow, one unit in memory at a time.
 pub struct ScanReader {
-    units: Ahead,
+    units: ReadAhead,
     current: Option<Current>,
     request: PlanRequest,
     predicate: Option<Predicate>,
@@ -114,7 +114,7 @@ impl ScanReader {
         let request = PlanRequest { decode: projection.decode.clone(), scan, damage };
         let plan = file.plan(&request, split)?;
         // With a limit, do not prefetch.
-        let units = Ahead::new(plan, ahead);
+        let units = ReadAhead::new(plan, ahead);
         Ok(Self {
             units,
             current: None,
@@ -138,8 +138,8 @@ impl ScanReader {
 
     /// Whether later units are requested while a unit is decoded. This is known once the first unit was
     /// requested.
-    pub fn asks_early(&self) -> bool {
-        self.units.asks_early()
+    pub fn reads_ahead(&self) -> bool {
+        self.units.reads_ahead()
     }
 
     /// The columns returned.

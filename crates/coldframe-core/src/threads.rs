@@ -25,27 +25,27 @@ pub fn all() -> usize {
 }
 
 /// The number of busy threads of this process that share columns.
-static AT_WORK: AtomicUsize = AtomicUsize::new(0);
+static BUSY: AtomicUsize = AtomicUsize::new(0);
 
 /// A busy thread.
-struct Working;
+struct BusyThread;
 
-impl Working {
+impl BusyThread {
     fn start() -> Self {
-        AT_WORK.fetch_add(1, Ordering::Relaxed);
+        BUSY.fetch_add(1, Ordering::Relaxed);
         Self
     }
 
     /// Counts a busy thread, if there are fewer than `most`.
     fn start_below(most: usize) -> Option<Self> {
-        let more = |at_work: usize| (at_work < most).then_some(at_work + 1);
-        AT_WORK.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self)
+        let more = |busy: usize| (busy < most).then_some(busy + 1);
+        BUSY.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self)
     }
 }
 
-impl Drop for Working {
+impl Drop for BusyThread {
     fn drop(&mut self) {
-        AT_WORK.fetch_sub(1, Ordering::Relaxed);
+        BUSY.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -56,22 +56,22 @@ pub fn share<T: Send>(
     threads: usize,
     work: impl Fn(T) + Sync,
 ) {
-    let this = Working::start();
+    let this = BusyThread::start();
     let most_helpers = items.len().saturating_sub(1);
-    let helpers: Vec<Working> =
-        std::iter::from_fn(|| Working::start_below(threads.min(MAX))).take(most_helpers).collect();
+    let helpers: Vec<BusyThread> =
+        std::iter::from_fn(|| BusyThread::start_below(threads.min(MAX))).take(most_helpers).collect();
     if helpers.is_empty() {
         items.for_each(work);
         return;
     }
     let queue = Mutex::new(items);
-    let take = |working: Working| {
+    let take = |busy: BusyThread| {
         loop {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some(item) = next else { break };
             work(item);
         }
-        drop(working);
+        drop(busy);
     };
     std::thread::scope(|scope| {
         for helper in helpers {

@@ -89,7 +89,7 @@ pub(crate) fn as_io(e: Error) -> io::Error {
 
 /// A unique key beside `key`, which readers of folders ignore.
 #[cfg(any(feature = "object-store", feature = "hdfs"))]
-pub(crate) fn own_key(key: &str) -> String {
+pub(crate) fn temporary_key(key: &str) -> String {
     use std::sync::atomic::{AtomicU64, Ordering};
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
@@ -107,7 +107,7 @@ pub trait Upload: Write + Send + Debug {
 /// The store and key of a URL.
 #[cfg(any(feature = "object-store", feature = "hdfs"))]
 #[derive(Debug)]
-pub(crate) struct Reached {
+pub(crate) struct Resolved {
     /// The files of the store.
     pub(crate) files: Arc<dyn Files>,
     /// The URL for errors.

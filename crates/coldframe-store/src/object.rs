@@ -1,7 +1,7 @@
 //! Object stores and web servers as stores. Keys are the literal names of objects.
 
+mod busy_retry;
 mod connect;
-mod patience;
 mod profile;
 mod read;
 mod upload;

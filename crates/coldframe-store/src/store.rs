@@ -336,13 +336,13 @@ fn remote(url: &str, scheme: &str, options: &BTreeMap<String, String>) -> Result
 }
 
 #[cfg(any(feature = "object-store", feature = "hdfs"))]
-fn of_reached(reached: crate::files::Reached) -> Store {
+fn of_resolved(reached: crate::files::Resolved) -> Store {
     Store::of(reached.files, &reached.url, &reached.root)
 }
 
 #[cfg(feature = "hdfs")]
 fn hdfs(url: &str, options: &BTreeMap<String, String>) -> Result<Store> {
-    crate::hdfs::connect(url, options).map(of_reached)
+    crate::hdfs::connect(url, options).map(of_resolved)
 }
 
 #[cfg(not(feature = "hdfs"))]
@@ -352,7 +352,7 @@ fn hdfs(_url: &str, _options: &BTreeMap<String, String>) -> Result<Store> {
 
 #[cfg(feature = "object-store")]
 fn object(url: &str, scheme: &str, options: &BTreeMap<String, String>) -> Result<Store> {
-    crate::object::connect(url, scheme, options).map(of_reached)
+    crate::object::connect(url, scheme, options).map(of_resolved)
 }
 
 #[cfg(not(feature = "object-store"))]

@@ -128,7 +128,7 @@ impl OpenOptions {
             strings,
             threads,
         } = CommonOptions::from_given_or(&self.extra, current)?;
-        self.extra.retain(|name, _| !CommonOptions::specs().iter().any(|spec| spec.is_called(name)));
+        self.extra.retain(|name, _| !CommonOptions::specs().iter().any(|spec| spec.has_name(name)));
         self.limits = Limits { max_block_bytes, max_columns, max_depth, max_metadata_bytes, max_unit_rows };
         self.strings = Some(strings).filter(|strings| *strings != Strings::default());
         // 0 means the default.

@@ -113,7 +113,7 @@ impl Kind {
     }
 
     /// Whether both kinds parse a text in the same way, so that it can be parsed before the option is known.
-    pub fn reads_text_as(self, other: Self) -> bool {
+    pub fn parses_text_like(self, other: Self) -> bool {
         let as_it_is = |kind| {
             matches!(kind, Self::Text | Self::Choice(_) | Self::OpenChoice(_) | Self::Time | Self::Schema)
         };

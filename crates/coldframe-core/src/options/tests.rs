@@ -65,7 +65,7 @@ fn declarations_are_data() {
         names,
         ["flag", "codec", "rows", "block", "share", "names", "texts", "entries", "at", "range"]
     );
-    let codec = specs.iter().find(|spec| spec.is_called("compression")).unwrap();
+    let codec = specs.iter().find(|spec| spec.has_name("compression")).unwrap();
     assert_eq!(codec.help, "how it is compressed, on two lines");
     assert_eq!((codec.kind, &codec.default), (Kind::Choice(Codec::CHOICES), &Value::from("none")));
     let defaults: Vec<&Value> = specs.iter().map(|spec| &spec.default).collect();

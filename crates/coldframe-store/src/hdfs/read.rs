@@ -135,7 +135,7 @@ impl HdfsFile {
 
     /// Requests the block locations again, if it is still the same file.
     async fn same(&self, client: &Client) -> Result<FileReader> {
-        let described = within(self.cluster.patience, describe(client, &self.key)).await?;
+        let described = within(self.cluster.timeout, describe(client, &self.key)).await?;
         let described = described.map_err(|e| match error(e) {
             e if e.is_not_found() => changed("it is no longer there"),
             e => e,
@@ -156,7 +156,7 @@ impl HdfsFile {
         if offset.checked_add(len).is_none_or(|end| end > reader.file_length()) {
             return Err(changed("it is shorter"));
         }
-        let read = within(self.cluster.patience, reader.read_range(offset, len)).await?;
+        let read = within(self.cluster.timeout, reader.read_range(offset, len)).await?;
         match read {
             Ok(bytes) if bytes.len() != len => Err(changed("it ends earlier")),
             read => Ok(read),

@@ -28,7 +28,7 @@ use hdfs_native::file::FileWriter;
 use hdfs_native::{HdfsError, WriteOptions};
 
 use super::{Cluster, error, stat_of};
-use crate::files::{Stat, Upload, as_io, own_key};
+use crate::files::{Stat, Upload, as_io, temporary_key};
 use crate::runtime::{wait, within};
 
 /// Bytes sent at once.
@@ -163,14 +163,14 @@ impl HdfsUpload {
 
 impl Draft {
     fn create(cluster: &Cluster, key: &str, options: WriteOptions, copies: Option<u32>) -> Result<Self> {
-        let name = own_key(key);
+        let name = temporary_key(key);
         let writer = cluster.ask(cluster.client()?.create(&name, options))?;
         Ok(Self { name, writer, copies, len: 0, block: None })
     }
 
     fn write(&mut self, cluster: &Cluster, bytes: Bytes) -> Result<Sent> {
         self.len += bytes.len() as u64;
-        answer(wait(within(cluster.patience, self.writer.write_bytes(bytes)))??.map(drop))
+        answer(wait(within(cluster.timeout, self.writer.write_bytes(bytes)))??.map(drop))
     }
 
     /// Writes `bytes`; where a block begins, waits until its DataNodes have its first bytes.
@@ -204,7 +204,7 @@ impl Draft {
 
     /// Waits until the DataNodes have the written bytes.
     fn sync(&mut self, cluster: &Cluster) -> Result<Sent> {
-        let synced = match wait(within(cluster.patience / SYNC_SHARE, self.writer.hsync()))? {
+        let synced = match wait(within(cluster.timeout / SYNC_SHARE, self.writer.hsync()))? {
             Ok(synced) => synced,
             Err(silent) => return Ok(Err(silent.into())),
         };
@@ -220,7 +220,7 @@ impl Draft {
     /// Writes a complete file.
     fn write_whole(&mut self, cluster: &Cluster, bytes: &Bytes) -> Result<Sent> {
         match self.write(cluster, bytes.clone())? {
-            Ok(()) => answer(wait(within(cluster.patience, self.writer.close()))??),
+            Ok(()) => answer(wait(within(cluster.timeout, self.writer.close()))??),
             failed => Ok(failed),
         }
     }

@@ -91,12 +91,12 @@ async fn locate(cluster: &Cluster, key: &str) -> Result<(Source, u64)> {
     let client = Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
-        .connect_timeout(cluster.patience / 3)
-        .read_timeout(cluster.patience)
+        .connect_timeout(cluster.timeout / 3)
+        .read_timeout(cluster.timeout)
         .build()
         .map_err(failed)?;
     let url = datanode(cluster, &client, key).await?;
-    let whole = within(cluster.patience, client.get(url.clone()).send()).await?.map_err(failed)?;
+    let whole = within(cluster.timeout, client.get(url.clone()).send()).await?.map_err(failed)?;
     let whole = expect(whole, StatusCode::OK).await?;
     // The bytes of this answer are not read.
     let len = whole.content_length().ok_or_else(|| refused("its answer to OPEN has no Content-Length"))?;
@@ -108,7 +108,7 @@ async fn datanode(cluster: &Cluster, client: &Client, key: &str) -> Result<Url> 
     let mut last = refused("storage option `webhdfs` names no address");
     for address in cluster.webhdfs.split(',').map(str::trim).filter(|address| !address.is_empty()) {
         let url = request(address, key, cluster.user().as_deref())?;
-        match within(cluster.patience, client.get(url).send()).await {
+        match within(cluster.timeout, client.get(url).send()).await {
             Err(silent) => last = silent.into(),
             Ok(Err(e)) => last = failed(e),
             Ok(Ok(answer)) => match expect(answer, StatusCode::TEMPORARY_REDIRECT).await {
@@ -229,7 +229,7 @@ impl WrittenFile {
 
     async fn read_part(&self, source: &Source, part: Range<u64>) -> Result<Bytes> {
         let url = of_range(&source.url, &part);
-        let limit = self.cluster.patience;
+        let limit = self.cluster.timeout;
         let answer = within(limit, source.client.get(url).send()).await?.map_err(failed)?;
         let answer = expect(answer, StatusCode::OK).await?;
         // An answer longer than requested is not read to its end.

@@ -16,7 +16,7 @@ use object_store::{
 };
 
 use super::{error, path_of, put_error};
-use crate::files::{Mode, Stat, Upload, as_io, own_key};
+use crate::files::{Mode, Stat, Upload, as_io, temporary_key};
 use crate::runtime::wait;
 
 /// The maximum size of a small object, and the size of parts. S3 allows 10,000 parts: 156 GiB.
@@ -59,7 +59,7 @@ impl ObjectUpload {
                 return Err(Error::unsupported("replacing one version of an object with more than 16 MiB"));
             }
             let name = if self.mode == Mode::New {
-                path_of(&own_key(self.path.as_ref()))?
+                path_of(&temporary_key(self.path.as_ref()))?
             } else {
                 self.path.clone()
             };

@@ -18,27 +18,27 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
 /// Makes clients that wait.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patient {
+pub(super) struct BusyRetry {
     /// The maximum time of all retries.
     pub(super) retry_timeout: Duration,
     /// The maximum number of retries, if the user set it.
     pub(super) max_retries: Option<usize>,
 }
 
-impl HttpConnector for Patient {
+impl HttpConnector for BusyRetry {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let client = ReqwestConnector::default().connect(options)?;
-        Ok(HttpClient::new(Waiting { client, patient: *self }))
+        Ok(HttpClient::new(RetryingClient { client, busy_retry: *self }))
     }
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct RetryingClient {
     client: HttpClient,
-    patient: Patient,
+    busy_retry: BusyRetry,
 }
 
-impl HttpService for Waiting {
+impl HttpService for RetryingClient {
     fn call<'life0, 'async_trait>(
         &'life0 self,
         request: HttpRequest,
@@ -51,13 +51,13 @@ impl HttpService for Waiting {
     }
 }
 
-impl Waiting {
+impl RetryingClient {
     async fn execute(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let begun = Instant::now();
         let mut pause = FIRST_PAUSE;
         loop {
             let answer = self.client.execute(request.clone()).await?;
-            let left = self.patient.retry_timeout.saturating_sub(begun.elapsed());
+            let left = self.busy_retry.retry_timeout.saturating_sub(begun.elapsed());
             if !is_busy(answer.status().as_u16()) || left.is_zero() {
                 return Ok(answer);
             }
@@ -65,9 +65,9 @@ impl Waiting {
             // The last attempt is at the end of `retry_timeout`. The client, which has the same limit, then
             // gives up as well.
             let wait = asked.unwrap_or(pause).min(left);
-            if self.patient.max_retries.is_some() {
+            if self.busy_retry.max_retries.is_some() {
                 // The client counts the retries.
-                if asked.is_some() && self.patient.max_retries != Some(0) {
+                if asked.is_some() && self.busy_retry.max_retries != Some(0) {
                     tokio::time::sleep(wait).await;
                 }
                 return Ok(answer);
