@@ -16,7 +16,7 @@ use object_store::client::{
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
-/// Makes clients that wait.
+/// Makes clients that retry while the server is busy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BusyRetry {
     /// The maximum time of all retries.
