@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn what_spark_has_not_is_said() {
         let wide = plain_type(&DataType::Decimal256(50, 2)).unwrap_err().to_string();
-        assert!(wide.contains("its decimals have 38 digits"), "{wide}");
+        assert!(wide.contains("its decimals have at most 38 digits"), "{wide}");
         assert!(plain_type(&DataType::Interval(IntervalUnit::YearMonth)).is_err());
         let e =
             from_spark(&json!({"type": "struct", "fields": [{"name": "v", "type": "variant"}]})).unwrap_err();

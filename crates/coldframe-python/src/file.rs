@@ -102,14 +102,14 @@ impl RawFile {
     fn stated<'py>(&self, py: Python<'py>, split: SplitRange) -> PyResult<Bound<'py, PyAny>> {
         let (part, start, end) = split;
         let split = Split { part, range: start..end, rows: None };
-        let stated = py.detach(|| self.0.table.stated(&split)).map_err(|e| self.raise(e))?;
+        let stated = py.detach(|| self.0.table.split_statistics(&split)).map_err(|e| self.raise(e))?;
         value::to_python(py, &stated)
     }
 
     fn witness(&self, py: Python<'_>, split: SplitRange) -> PyResult<RawWitness> {
         let (part, start, end) = split;
         let split = Split { part, range: start..end, rows: None };
-        let stated = py.detach(|| self.0.table.stated_columns(&split)).map_err(|e| self.raise(e))?;
+        let stated = py.detach(|| self.0.table.column_summaries(&split)).map_err(|e| self.raise(e))?;
         Ok(RawWitness(coldframe_migrate::FileStatistics::new(stated)))
     }
 
@@ -204,7 +204,7 @@ impl RawFile {
         dict.set_item("units", report.units)?;
         dict.set_item("damage", value::damage_to_python(py, &report.damage)?)?;
         dict.set_item("checksums", report.proof.checksums.name())?;
-        dict.set_item("checked", report.proof.words())?;
+        dict.set_item("checked", report.proof.text())?;
         Ok(dict)
     }
 

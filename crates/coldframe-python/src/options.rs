@@ -16,7 +16,7 @@ pub(crate) fn declared<'py>(
     let all = PyDict::new(py);
     for spec in specs {
         let one = PyDict::new(py);
-        let words: Vec<&str> = spec.kind.words().iter().map(|word| word.name).collect();
+        let words: Vec<&str> = spec.kind.choices().iter().map(|word| word.name).collect();
         one.set_item("kind", spec.kind.name())?;
         one.set_item("default", to_python(py, &spec.default)?)?;
         one.set_item("choices", words)?;

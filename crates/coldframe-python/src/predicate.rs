@@ -175,7 +175,7 @@ fn leaf(part: &Bound<'_, PyAny>) -> PyResult<Condition> {
                 _ => return Err(malformed(&format!("{op:?} needs a collection of values"))),
             }
         }
-        Ok(value) => dnf::Operand::One(literal(&value)?),
+        Ok(value) => dnf::Operand::Single(literal(&value)?),
     };
     dnf::condition(&column, &op, operand).map_err(|e| match e.kind() {
         coldframe::ErrorKind::InvalidArgument(_) => malformed(&format!("unknown operator {op:?}")),

@@ -66,7 +66,7 @@ impl Reader {
     }
 
     /// Whether the bytes of what comes next are worth requesting early.
-    pub(crate) fn asks_early(&self) -> bool {
-        self.rows.asks_early()
+    pub(crate) fn reads_ahead(&self) -> bool {
+        self.rows.reads_ahead()
     }
 }

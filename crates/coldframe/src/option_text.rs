@@ -29,11 +29,11 @@ pub fn parse_option(format: Option<&str>, side: Side, name: &str, text: &str) ->
     let (own, others): (Vec<_>, Vec<_>) = formats().into_iter().partition(|one| Some(one.name()) == format);
     let common = CommonOptions::specs().iter().filter(|_| side == Side::Open);
     let mut own = own.iter().flat_map(|one| side.specs(one.as_ref())).chain(common);
-    if let Some(spec) = own.find(|spec| spec.is_called(name)) {
+    if let Some(spec) = own.find(|spec| spec.has_name(name)) {
         return spec.parse(text);
     }
     let mut others = others.iter().flat_map(|one| side.specs(one.as_ref()));
-    others.find(|spec| spec.is_called(name)).map_or_else(|| Ok(Value::from(text)), |spec| spec.of_text(text))
+    others.find(|spec| spec.has_name(name)).map_or_else(|| Ok(Value::from(text)), |spec| spec.of_text(text))
 }
 
 #[cfg(test)]
@@ -48,9 +48,9 @@ mod tests {
             for (format, specs) in &all {
                 for (other_format, others) in &all {
                     for (spec, other) in specs.iter().flat_map(|s| others.iter().map(move |o| (s, o))) {
-                        let shared = spec.is_called(other.name);
+                        let shared = spec.has_name(other.name);
                         assert!(
-                            !shared || spec.kind.reads_text_as(other.kind),
+                            !shared || spec.kind.parses_text_like(other.kind),
                             "{format} and {other_format} differ in `{}`: {:?}, {:?}",
                             spec.name,
                             spec.kind,

@@ -70,7 +70,7 @@ impl State {
     /// Maximum number of threads in total: as many as the machine has processors, unless more were requested.
     fn most(&self) -> usize {
         let asked = self.works.iter().map(|work| work.threads()).max().unwrap_or(0);
-        asked.max(threads::all()).min(threads::MOST)
+        asked.max(threads::all()).min(threads::MAX)
     }
 }
 

@@ -301,7 +301,7 @@ impl Shared {
             }
         };
         let begun = begun(&opened, place)?;
-        if begun.reader.asks_early() {
+        if begun.reader.reads_ahead() {
             self.prime_next();
         }
         Ok(Some(begun))

@@ -64,7 +64,7 @@ impl TableScan {
     /// Cuts the table, and starts the threads if there is work for two.
     fn start(&mut self, ahead: Ahead) -> Result<()> {
         let splits = self.file.table.splits(ahead.split_bytes)?;
-        let threads = self.file.most_threads(&self.scan).min(coldframe_core::threads::MOST).min(splits.len());
+        let threads = self.file.most_threads(&self.scan).min(coldframe_core::threads::MAX).min(splits.len());
         if threads < 2 {
             self.rest = splits.into();
         } else {

@@ -21,8 +21,8 @@ macro_rules! numbered {
 
         impl $name {
             /// Its names in Kudu.
-            pub const WORDS: &'static [coldframe_core::options::Word] =
-                &[$(coldframe_core::options::Word { name: $text, aliases: &[] }),*];
+            pub const WORDS: &'static [coldframe_core::options::Choice] =
+                &[$(coldframe_core::options::Choice { name: $text, aliases: &[] }),*];
 
             /// The variant with this number in the file.
             pub fn from_number(number: i32) -> Result<Self> {

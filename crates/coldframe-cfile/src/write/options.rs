@@ -1,6 +1,6 @@
 //! The writer's options.
 
-use coldframe_core::options::{Field, Kind, Word};
+use coldframe_core::options::{Choice, Field, Kind};
 use coldframe_core::{Error, Result, Value};
 
 use crate::layout::types::{Compression, Encoding, KuduType};
@@ -27,7 +27,7 @@ coldframe_core::options! {
 macro_rules! worded {
     ($name:ident: $($variant:ident = $text:literal $(| $alias:literal)*;)+) => {
         impl Field for $name {
-            const KIND: Kind = Kind::Choice(&[$(Word { name: $text, aliases: &[$($alias),*] }),+]);
+            const KIND: Kind = Kind::Choice(&[$(Choice { name: $text, aliases: &[$($alias),*] }),+]);
 
             fn from_value(value: Value) -> Result<Self> {
                 match &value {

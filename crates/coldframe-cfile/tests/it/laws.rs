@@ -41,7 +41,7 @@ fn subject(name: &str, data_type: KuduType, encoding: Encoding, nulls: usize, ch
         if damaged.moves() {
             AllowedLoss::file()
         } else {
-            units.toll(damaged, AllowedLoss::file(), Moved::Lost)
+            units.allowed_loss(damaged, AllowedLoss::file(), Moved::Lost)
         }
     };
     let subject = Subject::new(name, bytes, open_with_ordinals).unit(toll);

@@ -129,7 +129,7 @@ impl ScanBuilder {
     /// Maximum number of busy threads; 1 means only the caller's.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
-        self.scan.threads = threads.clamp(1, threads::MOST);
+        self.scan.threads = threads.clamp(1, threads::MAX);
         self
     }
 

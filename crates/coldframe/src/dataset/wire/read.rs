@@ -58,7 +58,7 @@ fn scan(said: &message::Scan) -> Result<Scan> {
             other => return Err(refused(format!("expected what to do about damage, found {other}"))),
         },
         prune: !said.no_prune,
-        threads: size(said.threads, "the threads")?.clamp(1, coldframe_core::threads::MOST),
+        threads: size(said.threads, "the threads")?.clamp(1, coldframe_core::threads::MAX),
         strings: strings(said.strings)?,
     })
 }
