@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use coldframe::dataset::storage::{Storage, os_path};
 use coldframe::dataset::table::Given;
 use coldframe::dataset::{
-    ColumnsBy, Dataset, Found, LeftOut, Plan, ScanBuilder, TableOptions, discover, discovery, foreign,
+    ColumnsBy, Dataset, FileEntry, LeftOut, Plan, ScanBuilder, TableOptions, discover, discovery, foreign,
 };
 use coldframe::store::{Identity, to_text};
 use coldframe::{Error, Notice, Predicate, Scan};
@@ -35,14 +35,14 @@ type PyFound = (OsString, Vec<(String, String)>, Option<Known>);
 /// The same as Python passes it.
 type FoundGiven = (PathBuf, Vec<(String, String)>, Option<Known>);
 
-fn found_to_python(found: &Found) -> PyFound {
+fn found_to_python(found: &FileEntry) -> PyFound {
     let known = found.known.clone().map(|known| (known.len, known.modified, known.etag));
     (os_path(&found.path), found.pairs.clone(), known)
 }
 
-fn found_from_python((path, pairs, known): FoundGiven) -> Found {
+fn found_from_python((path, pairs, known): FoundGiven) -> FileEntry {
     let known = known.map(|(len, modified, etag)| Identity { len, modified, etag });
-    Found { path: to_text(path.as_os_str()), pairs, known, listed: false }
+    FileEntry { path: to_text(path.as_os_str()), pairs, known, listed: false }
 }
 
 /// Converts an element of the sources: a path, a listed file (3-tuple; 4 with defaults for what it may lack), an open file, or (handle, name) of an object.
@@ -56,10 +56,10 @@ fn given(source: &Bound<'_, PyAny>, opening: &RawOpening) -> PyResult<Given> {
     let tuple = source.cast::<PyTuple>().map_err(|_| PyTypeError::new_err("expected a source"))?;
     if tuple.len() == 4 {
         let found = found_from_python(tuple.get_slice(0, 3).extract()?);
-        return Ok(Given::FoundWith(found, columns_of(&import_batch(&tuple.get_item(3)?)?)));
+        return Ok(Given::EntryWith(found, columns_of(&import_batch(&tuple.get_item(3)?)?)));
     }
     if tuple.len() == 3 {
-        return Ok(Given::Found(found_from_python(tuple.extract()?)));
+        return Ok(Given::Entry(found_from_python(tuple.extract()?)));
     }
     let (handle, name): (Bound<'_, PyAny>, String) = tuple.extract()?;
     let options = texts(&opening.opening, &name);
@@ -122,8 +122,8 @@ pub(crate) fn foreign_files(
     storage_options: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(Vec<usize>, Option<String>)> {
     let storage: Arc<dyn Storage> = Arc::new(PyStorage::new(storage_options)?);
-    let listed = |one| Found { listed: true, ..found_from_python(one) };
-    let found: Vec<Found> = found.into_iter().map(listed).collect();
+    let listed = |one| FileEntry { listed: true, ..found_from_python(one) };
+    let found: Vec<FileEntry> = found.into_iter().map(listed).collect();
     let told = py.detach(|| {
         let told = foreign::foreign(&storage, &found)?;
         let only = if told.is_empty() { foreign::only_foreign(&storage, &found)? } else { Vec::new() };
@@ -131,7 +131,7 @@ pub(crate) fn foreign_files(
             true => Ok(told),
             false => Err(Error::not_found(format!(
                 "no files of any of the formats, only {}",
-                foreign::in_words(&only)
+                foreign::summary(&only)
             ))),
         }
     });
@@ -140,7 +140,7 @@ pub(crate) fn foreign_files(
         .iter()
         .filter_map(|(at, kind)| Some(LeftOut { path: found.get(*at)?.path.clone(), kind }))
         .collect();
-    let words = (!left_out.is_empty()).then(|| Notice::LeftOut(foreign::in_words(&left_out)).text());
+    let words = (!left_out.is_empty()).then(|| Notice::LeftOut(foreign::summary(&left_out)).text());
     Ok((told.into_iter().map(|(at, _)| at).collect(), words))
 }
 

@@ -162,7 +162,7 @@ impl RawFile {
                 TableScan::try_new(self.0.clone(), scan, vec![split])
             }
             None if read_ahead && scan.threads > 1 => {
-                let ahead = Ahead::of_threads(scan.threads);
+                let ahead = Ahead::for_threads(scan.threads);
                 TableScan::try_new_parallel(self.0.clone(), scan, ahead)
             }
             None => TableScan::try_new(self.0.clone(), scan, self.0.whole()?),
