@@ -1,4 +1,4 @@
-//! What the partitions of a Hudi table's metadata are kept for.
+//! Queries of a Hudi table's metadata partitions: files, column statistics, record locations.
 
 use std::path::PathBuf;
 
@@ -67,7 +67,7 @@ pub(crate) fn hudi_prune(
     pruned.map(RawBatch).map_err(|e| stats.raise(e))
 }
 
-/// The places of the records with these keys, by the metadata's partition `record_index`.
+/// The locations of the records with these keys, by the metadata's partition `record_index`.
 #[pyfunction]
 pub(crate) fn hudi_locate(py: Python<'_>, index: &RawFile, keys: Vec<String>) -> PyResult<RawBatch> {
     let table = table(index)?;

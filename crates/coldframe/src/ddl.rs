@@ -29,8 +29,8 @@ pub fn parse_partitions(text: &str, unit: TimestampUnit) -> Result<Schema> {
         );
         if !is_plain {
             return Err(Error::schema(format!(
-                "type {of} of partition column {name}; expected one of string, tinyint, smallint, int, bigint, float, double, boolean, date, timestamp, \
-                 decimal(p,s), varchar(n), char(n)"
+                "type {of} of partition column {name}; expected one of string, tinyint, smallint, int, bigint, float, \
+                 double, boolean, date, timestamp, decimal(p,s), varchar(n), char(n)"
             )));
         }
     }

@@ -100,8 +100,8 @@ impl Known {
     fn file(&mut self, file: &SplitFile) -> Result<u32> {
         if file.source.is_some() {
             return Err(Error::unsupported(format!(
-                "a split of {} cannot be pickled or sent to another process: its source is an object of this process. Open the file by its \
-                 path or URL instead",
+                "a split of {} cannot be pickled or sent to another process: its source is an object of this \
+                 process. Open the file by its path or URL instead",
                 shown_path(&file.path)
             )));
         }
