@@ -19,6 +19,7 @@ pub const VALUE: &str = "value";
 
 /// The purpose of a CFile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Purpose {
     /// A column of a rowset. Blocks are found by ordinal.
     Column,

@@ -71,6 +71,7 @@ type Given<'a> = BTreeMap<String, &'a str>;
 
 /// The request of a `load()`.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct LoadOptions {
     /// Files, folders, patterns, URLs.
     pub paths: Vec<String>,
@@ -162,6 +163,7 @@ fn of_table(given: &BTreeMap<String, String>) -> Given<'_> {
 
 /// The request of a `save()`.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct SaveOptions {
     /// The folder.
     pub path: String,

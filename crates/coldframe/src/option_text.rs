@@ -6,6 +6,7 @@ use crate::formats;
 
 /// What an option applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Side {
     /// Opening.
     Open,

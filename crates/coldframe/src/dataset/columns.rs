@@ -16,6 +16,7 @@ use coldframe_core::{Result, arrow_error};
 
 /// How the columns of files are matched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ColumnsBy {
     /// By name; case-insensitive if that is unambiguous.
     #[default]

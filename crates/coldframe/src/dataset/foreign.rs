@@ -85,7 +85,7 @@ pub fn check_no_iceberg(entries: &[FileEntry]) -> Result<()> {
     match entries.iter().filter(|entry| entry.listed).find_map(|entry| table(&entry.path)) {
         None => Ok(()),
         Some(location) => Err(Error::unsupported(format!(
-            "the directory of an Iceberg table is among the files; only its metadata knows which files belong to it. In Python, \
+            "the directory of an Iceberg table among the files; only its metadata knows which files belong to it. In Python, \
              coldframe.scan('{}') reads it; in Spark coldframe.spark.read, or the format coldframe_python",
             shown_path(&location)
         ))),

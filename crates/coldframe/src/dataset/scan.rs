@@ -29,6 +29,7 @@ const REMOTE_FILES: usize = 8;
 
 /// Which rows to return.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Filter {
     /// A condition in SQL: `dt >= '2014-01-01' and x is not null`.
     Text(String),

@@ -27,6 +27,7 @@ const KEPT_OPEN: usize = 256;
 
 /// The sources of a table.
 #[derive(Clone)]
+#[non_exhaustive]
 pub enum Given {
     /// A path, folder, pattern or URL.
     Path(OsString),
