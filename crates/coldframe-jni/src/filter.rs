@@ -134,8 +134,11 @@ impl<'a> Columns<'a> {
         match self.literal(&of, value)? {
             Literal::Null => Some(Condition::IsNull { column: of.path }),
             value => {
-                let there = not(Condition::IsNull { column: of.path.clone() });
-                Some(Condition::And(vec![there, Condition::Compare { column: of.path, op: Op::Eq, value }]))
+                let has_value = not(Condition::IsNull { column: of.path.clone() });
+                Some(Condition::And(vec![
+                    has_value,
+                    Condition::Compare { column: of.path, op: Op::Eq, value },
+                ]))
             }
         }
     }

@@ -126,8 +126,8 @@ impl Stream {
             // The files were listed before a restart.
             files = of(&self.list()?);
         }
-        let there: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
-        if let Some(gone) = wanted.difference(&there).next() {
+        let existing: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        if let Some(gone) = wanted.difference(&existing).next() {
             let what = "a file of the stream's next batch was deleted, or is empty";
             return Err(Error::not_found(what).in_file(shown_path(gone)));
         }

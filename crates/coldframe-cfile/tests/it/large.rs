@@ -89,7 +89,7 @@ fn values_that_do_not_fit_are_schema_errors_of_their_column() {
         Arc::new(Decimal128Array::from(vec![value]).with_precision_and_scale(precision, scale).unwrap())
     };
     let seconds: ArrayRef = Arc::new(TimestampSecondArray::from(vec![i64::MAX]));
-    // A null value in the dictionary, which Arrow refuses to cast.
+    // A null among the dictionary's values: Arrow itself refuses only null keys.
     let texts = Arc::new(StringArray::from(vec![Some("a"), None]));
     let keys = Int32Array::from(vec![0, 1]);
     let null: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::try_new(keys, texts).unwrap());
@@ -103,7 +103,7 @@ fn values_that_do_not_fit_are_schema_errors_of_their_column() {
         assert!(matches!(e.kind(), ErrorKind::Schema(_)), "{e:?}");
         assert!(e.to_string().contains("column `value`"), "{e}");
     }
-    // A CFile stores no scale, and readers accept only positive scales.
+    // No reader accepts a negative scale, and a CFile stores none.
     let e = try_write(&decimal(5, -2, 12), false, &Options::default()).unwrap_err();
     assert!(matches!(e.kind(), ErrorKind::Unsupported(_)), "{e}");
 }

@@ -63,8 +63,8 @@ impl Table {
     /// A filter, as Spark's JSON, that keeps the first rows in the order of a column, as requested by `"top": {..}`; `None`
     /// if metadata do not show that a row can be left out.
     pub fn top(&self, request: &[u8]) -> Result<Option<String>> {
-        let Some(top) = json(request)?.get("top").and_then(Top::parse) else { return Ok(None) };
-        let request = Request::parse(request)?;
+        let (request, top) = (Request::parse(request)?, json(request)?.get("top").and_then(Top::parse));
+        let Some(top) = top else { return Ok(None) };
         // Skipping damage may lose rows that the extremes count.
         let (files, is_whole) = (self.dataset.schema()?, self.options.on_error == OnError::Raise);
         let name = self.name_of(&top.column)?;

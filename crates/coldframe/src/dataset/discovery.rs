@@ -110,7 +110,8 @@ impl<'a> Tree<'a> {
         let names: Vec<String> = listed.iter().map(below).collect();
         let store = if path.is_empty() { self.store.clone() } else { self.store.below(path)? };
         if is_unfinished(&store, &names)? {
-            let what = "a write is publishing its files, or was interrupted while publishing; writing there again completes it";
+            let what = "a write is publishing its files, or was interrupted while publishing; write there again to \
+                        complete it";
             return Err(Error::from(std::io::Error::other(what)).in_file(shown_path(&url)));
         }
         if flat && is_one_table_as_listed(&self.store, path, &listed) {
