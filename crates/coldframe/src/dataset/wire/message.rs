@@ -47,7 +47,7 @@ pub(super) struct Scan {
     pub(super) strings: u32,
 }
 
-/// A filter; `kind` says which of the other fields are used.
+/// A filter; `kind` selects which of the other fields are used.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Predicate {
     /// 1 compare, 2 in, 3 null, 4 like, 5 and, 6 or.
@@ -121,7 +121,7 @@ pub(super) struct Key {
     pub(super) key: Vec<u8>,
 }
 
-/// Nested plain data; `kind` says which of the other fields are used.
+/// Nested plain data; `kind` selects which of the other fields are used.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Value {
     /// 0 null, 1 bool, 2 int, 3 uint, 4 float, 5 text, 6 bytes, 7 list, 8 map.
