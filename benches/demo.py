@@ -1,4 +1,4 @@
-"""`make demo`: a small estate of all five formats, one file of it damaged, becomes verified Parquet.
+"""`make demo`: migrates a small estate of all five formats, with one damaged file, to verified Parquet.
 
     python benches/demo.py OUT        OUT/estate is the source, OUT/lake the target; both are created anew
 
@@ -19,7 +19,7 @@ DAMAGED = "warehouse/payments/000000_0"
 
 
 def make_estate(root: Path) -> None:
-    """Copies the files to where a cluster would keep them."""
+    """Copies the files to the places that a cluster uses."""
     rcfile = DATA / "rcfile"
     for table in ("sales", "events"):
         shutil.copytree(rcfile / "warehouse" / table, root / "warehouse" / table)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What a filter saves in RCFile, Redfile, HFile and CFile, CPU milliseconds on one thread.
+"""The savings of a filter in RCFile, Redfile, HFile and CFile: CPU milliseconds on one thread.
 
 usage: filters.py [--rows N] [--passes N] [--only WORD] [--json]
 
 The table has six columns: a sorted key, a random key, a double, a price, words of few and text of many
 values. An HFile has the cells of a table of five columns with values of about 20 bytes, a CFile one column
-and its ordinals. All columns of the rows that pass end in Arrow. Files and filters take turns; a figure is
-the median of the passes. `--json` gives a line for each file, to hold two builds against each other.
+and its ordinals. All columns of the rows that pass are decoded to Arrow. Files and filters take turns; a
+figure is the median of the passes. `--json` prints a line for each file, to compare two builds.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ FILES: dict[str, tuple[str, str, Options, Options]] = {
 def table(rows: int) -> pa.Table:
     """The six columns."""
     random = np.random.default_rng(11)
-    words = pa.array([f"word number {i}" for i in range(500)])
+    vocabulary = pa.array([f"word number {i}" for i in range(500)])
     return pa.table(
         {
             "id": pa.array(np.arange(rows)),
             "key": pa.array(random.integers(0, 1_000_000, rows)),
             "measure": pa.array(random.standard_normal(rows)),
             "price": pa.array(random.integers(100, 10_000_000, rows)),
-            "word": words.take(pa.array(random.integers(0, len(words), rows))),
+            "word": vocabulary.take(pa.array(random.integers(0, len(vocabulary), rows))),
             "comment": pa.array([f"{a:x} {b:x}" for a, b in random.integers(0, 2**40, (rows, 2))]),
         }
     )
@@ -80,7 +80,7 @@ def cells(rows: int) -> pa.Table:
 
 
 def tables(rows: int) -> dict[str, pa.Table]:
-    """By the names that `FILES` has for them."""
+    """The tables by their names in `FILES`."""
     six = table(rows)
     return {
         "rows": six,

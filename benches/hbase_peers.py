@@ -30,8 +30,8 @@ from pathlib import Path
 
 import coldframe as cf
 
-HERE = Path(__file__).resolve().parent
-REFERENCE = HERE.parent / "tests" / "reference" / "hbase" / "run.sh"
+BENCHES = Path(__file__).resolve().parent
+REFERENCE = BENCHES.parent / "tests" / "reference" / "hbase" / "run.sh"
 TABLES = {"small": (50_000, "none"), "large": (5_000_000, "none"), "packed": (1_000_000, "snappy")}
 """The number of cells, of which a tenth are duplicates, and the codec; the packed table uses FAST_DIFF
 too."""
@@ -65,11 +65,11 @@ def cost(passes: int, entries: int, cells: int, work: Callable[[], int]) -> floa
     seconds = []
     for number in range(passes + 1):
         start = time.process_time()
-        found = work()
+        actual = work()
         if number:
             seconds.append(time.process_time() - start)
-        if found != cells:
-            raise SystemExit(f"expected {cells} cells, found {found}")
+        if actual != cells:
+            raise SystemExit(f"expected {cells} cells, found {actual}")
     return entries / statistics.median(seconds)
 
 
@@ -79,17 +79,17 @@ def ours(folder: Path, cells: int, passes: int) -> dict[str, float]:
     some = [key(dice.randrange(rows)) for _ in range(LOOKUPS)]
     many = [key(i * rows // LOOKUPS) for i in range(LOOKUPS)]
     file = opened(folder)
-    found = LOOKUPS * COLUMNS
+    looked_up = LOOKUPS * COLUMNS
     return {
         "scan": cost(passes, cells, cells, partial(scan, folder)),
-        "get": cost(passes, LOOKUPS, found, partial(get, file, some)),
-        "get_many": cost(passes, LOOKUPS, found, partial(get_many, file, many)),
+        "get": cost(passes, LOOKUPS, looked_up, partial(get, file, some)),
+        "get_many": cost(passes, LOOKUPS, looked_up, partial(get_many, file, many)),
     }
 
 
 def theirs(folder: Path, cells: int, passes: int) -> dict[str, tuple[float, float]]:
     """Entries per CPU second of HBase's reading thread and of its process."""
-    found = {}
+    rates = {}
     for what in (
         ["scan", folder, 2 * passes],
         ["get", folder, cells // COLUMNS, LOOKUPS, 2 * passes],
@@ -98,11 +98,11 @@ def theirs(folder: Path, cells: int, passes: int) -> dict[str, tuple[float, floa
         lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         warm = lines[len(lines) // 2 :]
         rate = {
-            by: statistics.median(one["entries"] / max(one[by], one["cpu_s"]) for one in warm)
+            by: statistics.median(pass_["entries"] / max(pass_[by], pass_["cpu_s"]) for pass_ in warm)
             for by in ("cpu_s", "process_cpu_s")
         }
-        found[str(what[0])] = (rate["cpu_s"], rate["process_cpu_s"])
-    return found
+        rates[str(what[0])] = (rate["cpu_s"], rate["process_cpu_s"])
+    return rates
 
 
 def peak(folder: Path) -> float:
@@ -120,7 +120,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folder", nargs="?", type=Path, default=HERE / "data" / "hbase")
+    parser.add_argument("folder", nargs="?", type=Path, default=BENCHES / "data" / "hbase")
     parser.add_argument("--passes", type=int, default=5)
     parser.add_argument("--peak", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()

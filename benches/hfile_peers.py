@@ -28,7 +28,7 @@ from pathlib import Path
 
 import coldframe as cf
 
-HERE = Path(__file__).resolve().parent
+BENCHES = Path(__file__).resolve().parent
 FILES = ("hudi_none", "hudi_gz", "hbase_none", "hbase_fast_diff")
 ENTRIES = 1_500_000
 LOOKUPS = 10_000
@@ -44,11 +44,11 @@ def cost(passes: int, entries: int, work: Callable[[], int]) -> float:
     seconds = []
     for number in range(passes + 1):
         start = time.process_time()
-        found = work()
+        actual = work()
         if number:
             seconds.append(time.process_time() - start)
-        if found != entries:
-            raise SystemExit(f"expected {entries} entries, found {found}")
+        if actual != entries:
+            raise SystemExit(f"expected {entries} entries, found {actual}")
     return entries / statistics.median(seconds)
 
 
@@ -69,7 +69,7 @@ def get_many_fresh(path: Path, keys: list[str]) -> int:
 
 
 def ours(folder: Path, passes: int) -> Costs:
-    found: Costs = {}
+    costs: Costs = {}
     dice = random.Random(2)
     some = [key(dice.randrange(ENTRIES)) for _ in range(LOOKUPS)]
     many = [key(i * (ENTRIES // LOOKUPS)) for i in range(LOOKUPS)]
@@ -78,26 +78,28 @@ def ours(folder: Path, passes: int) -> Costs:
 
         # Large enough for all blocks that look-ups decode.
         file = cf.open(path, block_cache_bytes=1 << 30)
-        found[name, "scan"] = cost(passes, ENTRIES, partial(scan, path))
-        found[name, "scan, from memory"] = cost(passes, ENTRIES, partial(scan, path.read_bytes()))
-        found[name, "get"] = cost(passes, LOOKUPS, partial(get, file, some))
-        found[name, "get_many"] = cost(passes, LOOKUPS, partial(get_many, file, many))
-        found[name, "get_many, fresh"] = cost(passes, LOOKUPS, partial(get_many_fresh, path, many))
-    return found
+        costs[name, "scan"] = cost(passes, ENTRIES, partial(scan, path))
+        costs[name, "scan, from memory"] = cost(passes, ENTRIES, partial(scan, path.read_bytes()))
+        costs[name, "get"] = cost(passes, LOOKUPS, partial(get, file, some))
+        costs[name, "get_many"] = cost(passes, LOOKUPS, partial(get_many, file, many))
+        costs[name, "get_many, fresh"] = cost(passes, LOOKUPS, partial(get_many_fresh, path, many))
+    return costs
 
 
 def rust(folder: Path, passes: int) -> Costs:
     """The look-ups of `lookup`, a program of this folder; empty if it was not built."""
-    program = HERE.parent / "target" / "release" / "lookup"
+    program = BENCHES.parent / "target" / "release" / "lookup"
     if not program.exists():
         return {}
     seen: dict[tuple[str, str], list[float]] = {}
     for name in FILES:
         command = [str(program), str(folder / f"{name}.hfile"), "--passes", str(passes + 1)]
         done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
-        for one in map(json.loads, done.stdout.splitlines()):
-            if one["pass"] > 1:
-                seen.setdefault((name, f"{one['what']}, rust"), []).append(one["entries"] / one["cpu_s"])
+        for entry in map(json.loads, done.stdout.splitlines()):
+            if entry["pass"] > 1:
+                seen.setdefault((name, f"{entry['what']}, rust"), []).append(
+                    entry["entries"] / entry["cpu_s"]
+                )
     return {at: statistics.median(rates) for at, rates in seen.items()}
 
 
@@ -110,21 +112,21 @@ class Peer:
 
 
 def peers(folder: Path, passes: int) -> dict[str, Peer]:
-    command = [str(HERE / "peers" / "hfile.sh"), str(folder), str(passes)]
+    command = [str(BENCHES / "peers" / "hfile.sh"), str(folder), str(passes)]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
     seen: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
     for line in done.stdout.splitlines():
-        one = json.loads(line)
-        at = (one["reader"], one["file"], one["what"])
-        process = max(one["process_cpu_s"], one["cpu_s"])
-        seen.setdefault(at, []).append((one["entries"] / one["cpu_s"], one["entries"] / process))
-    found: dict[str, Peer] = {}
+        entry = json.loads(line)
+        at = (entry["reader"], entry["file"], entry["what"])
+        process = max(entry["process_cpu_s"], entry["cpu_s"])
+        seen.setdefault(at, []).append((entry["entries"] / entry["cpu_s"], entry["entries"] / process))
+    by_reader: dict[str, Peer] = {}
     for (reader, file, what), rates in seen.items():
         warm = rates[len(rates) // 2 :]
-        peer = found.setdefault(reader, Peer())
+        peer = by_reader.setdefault(reader, Peer())
         peer.thread[file, what] = statistics.median(thread for thread, _ in warm)
         peer.process[file, what] = statistics.median(process for _, process in warm)
-    return found
+    return by_reader
 
 
 def shown(rate: float) -> str:
@@ -141,7 +143,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folder", nargs="?", type=Path, default=HERE / "data" / "hfile")
+    parser.add_argument("folder", nargs="?", type=Path, default=BENCHES / "data" / "hfile")
     parser.add_argument("--passes", type=int, default=6)
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
@@ -151,7 +153,7 @@ def main() -> None:
     heads = [f"{name}, {part}" for name in others for part in ("its reading thread", "its process")]
     print("| file | what | coldframe | " + " | ".join(heads) + " |")
     print("| --- | --- | --- |" + " --- |" * len(heads))
-    for (name, what), rate in sorted(own.items(), key=lambda one: FILES.index(one[0][0])):
+    for (name, what), rate in sorted(own.items(), key=lambda item: FILES.index(item[0][0])):
         cells = []
         for peer in others.values():
             for rates in (peer.thread, peer.process):

@@ -22,8 +22,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tests" / "reference" / "cfile"))
+BENCHES = Path(__file__).resolve().parent
+sys.path.insert(0, str(BENCHES.parent / "tests" / "reference" / "cfile"))
 
 from cluster import COMMON, Cluster, environment, free_port, java, programs  # noqa: E402
 
@@ -85,12 +85,12 @@ def cpu_of(work: Callable[[], object]) -> float:
 def ours(folder: Path, table: str, passes: int) -> list[float]:
     import coldframe as cf
 
-    def one_pass() -> None:
+    def read_all() -> None:
         rows = sum(batch.num_rows for batch in cf.open(folder / "ts", table=table).to_batches())
         if rows != ROWS:
             raise SystemExit(f"expected {ROWS} rows of {table}, found {rows}")
 
-    return [cpu_of(one_pass) for _ in range(passes)]
+    return [cpu_of(read_all) for _ in range(passes)]
 
 
 def dump_cfile(folder: Path, block: int) -> float:
@@ -111,7 +111,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folder", nargs="?", default=HERE / "data" / "kudu", type=Path)
+    parser.add_argument("folder", nargs="?", default=BENCHES / "data" / "kudu", type=Path)
     parser.add_argument("--passes", type=int, default=10)
     given = parser.parse_args()
     folder = given.folder.resolve()

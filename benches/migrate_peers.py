@@ -5,7 +5,7 @@ since both use all cores: for coldframe those of its process (which decodes, fin
 and commits), for Spark SQL those of the JVM on `local[2]` without its start-up, the smaller of two passes.
 Spark SQL verifies nothing. Start-up costs are listed separately: `whole` is `coldframe migrate --master
 local[2]` with its JVM and workers, from the shell to the report; `in_process` the same with `--master
-in-process[2]`; `spark_start` what a JVM needs before Spark SQL's first query, `spark_first` that and the
+in-process[2]`; `spark_start` what a JVM needs before Spark SQL's first query, `spark_first` the start and the
 first pass. `times_whole` compares the two totals.
 
 The profile of a task runs its steps one after the other, over one split.
@@ -81,7 +81,7 @@ def _fields() -> list[tuple[str, pa.DataType]]:
 
 def make(root: Path, mb: int) -> dict[str, int]:
     """Creates the two sources, each of `mb` megabytes; returns their row counts."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for name, options in (("rcfile", {"serde": "text"}), ("orc", {"codec": "snappy"})):
         folder = root / name / "t"
         folder.mkdir(parents=True)
@@ -91,9 +91,9 @@ def make(root: Path, mb: int) -> dict[str, int]:
             cf.write(rows(count, FILE_ROWS), path, format=name, **options)
             size += path.stat().st_size
             count += FILE_ROWS
-        found[name] = count
+        counts[name] = count
     (root / "rcfile" / "tables.toml").write_text(f'[tables.t]\nschema = "{COLUMNS}"\nserde = "text"\n')
-    return found
+    return counts
 
 
 def ours(source: Path, target: Path, verify: bool) -> float:
@@ -113,9 +113,9 @@ def whole(source: Path, target: Path, master: str) -> float:
     used: dict[int, float] = {}
     while process.poll() is None:
         with contextlib.suppress(psutil.Error):
-            for one in (process, *process.children(recursive=True)):
+            for member in (process, *process.children(recursive=True)):
                 with contextlib.suppress(psutil.Error):
-                    used[one.pid] = sum(one.cpu_times()[:2])
+                    used[member.pid] = sum(member.cpu_times()[:2])
         time.sleep(0.05)
     assert process.returncode == 0
     return sum(used.values())
@@ -158,12 +158,12 @@ def profile(source: Path, name: str) -> dict[str, float]:
     path = next(iter(sorted((source / "t").iterdir())))
     options = {"schema": COLUMNS, "serde": "text"} if name == "rcfile" else {}
     split = cf.open(path, format=name, **options).splits(128 << 20)[0]
-    found: dict[str, float] = {}
+    seconds: dict[str, float] = {}
 
     def timed(what: str, work: Callable[[], Any]) -> Any:
         started = time.process_time()
         answer = work()
-        found[what] = round(time.process_time() - started, 3)
+        seconds[what] = round(time.process_time() - started, 3)
         return answer
 
     batches = timed("decode", lambda: list(split.to_batches(batch_size=65_536)))
@@ -182,8 +182,8 @@ def profile(source: Path, name: str) -> dict[str, float]:
         scan = raw_scan(split, batch_size=65_536, on_error="raise")
         timed("convert", lambda: sink.convert(scan, whole, out))
         timed("verify", lambda: sink.read(out, schema, rows_only=True))
-    found["rows"] = sum(batch.num_rows for batch in batches)
-    return found
+    seconds["rows"] = sum(batch.num_rows for batch in batches)
+    return seconds
 
 
 def apart(*what: str) -> Any:

@@ -40,9 +40,9 @@ def table(rows: int) -> pa.Table:
     random = np.random.default_rng(1)
     order = np.cumsum(random.integers(0, 2, rows)) * 4 + 1
 
-    def one_of(words: list[str]) -> pa.Array:
+    def chosen(choices: list[str]) -> pa.Array:
         return pa.DictionaryArray.from_arrays(
-            pa.array(random.integers(0, len(words), rows).astype("i4")), words
+            pa.array(random.integers(0, len(choices), rows).astype("i4")), choices
         ).cast(pa.string())
 
     def cents(low: int, high: int) -> pa.Array:
@@ -53,7 +53,7 @@ def table(rows: int) -> pa.Table:
     def days() -> pa.Array:
         return pa.array(random.integers(8036, 10561, rows).astype("i4")).cast(pa.date32())
 
-    words = [one_of(COMMENT) for _ in range(4)]
+    comments = [chosen(COMMENT) for _ in range(4)]
     return pa.table(
         {
             "orderkey": pa.array(order),
@@ -64,14 +64,14 @@ def table(rows: int) -> pa.Table:
             "extendedprice": cents(90_000, 10_000_000),
             "discount": cents(0, 10),
             "tax": cents(0, 8),
-            "returnflag": one_of(["A", "N", "R"]),
-            "linestatus": one_of(["F", "O"]),
+            "returnflag": chosen(["A", "N", "R"]),
+            "linestatus": chosen(["F", "O"]),
             "shipdate": days(),
             "commitdate": days(),
             "receiptdate": days(),
-            "shipinstruct": one_of(["COLLECT COD", "DELIVER IN PERSON", "NONE", "TAKE BACK RETURN"]),
-            "shipmode": one_of(["AIR", "FOB", "MAIL", "RAIL", "REG AIR", "SHIP", "TRUCK"]),
-            "comment": pc.binary_join_element_wise(*words, " "),
+            "shipinstruct": chosen(["COLLECT COD", "DELIVER IN PERSON", "NONE", "TAKE BACK RETURN"]),
+            "shipmode": chosen(["AIR", "FOB", "MAIL", "RAIL", "REG AIR", "SHIP", "TRUCK"]),
+            "comment": pc.binary_join_element_wise(*comments, " "),
         }
     )
 
@@ -188,7 +188,7 @@ def main() -> None:
 
 
 def select(path: Path, lines: pa.Table, passes: int) -> None:
-    """A thousandth of the rows: both filter, but only one of them can skip what it need not read."""
+    """A thousandth of the rows: both readers filter, but only coldframe skips units."""
     rows = lines.num_rows
     keys = lines["orderkey"]
     low, high = keys[rows // 2].as_py(), keys[rows // 2 + rows // 1000].as_py()

@@ -50,7 +50,7 @@ def table(rows: int) -> pa.Table:
 
     cents = pa.array(random.integers(100, 10_000_000, rows)).cast(pa.decimal128(19, 0))
     price = pc.multiply(cents, pa.scalar(decimal.Decimal("0.01"), pa.decimal128(3, 2)))
-    words = pa.array([f"word number {i}" for i in range(500)])
+    vocabulary = pa.array([f"word number {i}" for i in range(500)])
     micros = random.integers(1_400_000_000, 1_700_000_000, rows) * 1_000_000
     return pa.table(
         {
@@ -63,7 +63,7 @@ def table(rows: int) -> pa.Table:
             "price": price.cast(pa.decimal128(15, 2)),
             "day": pa.array(random.integers(15_000, 19_000, rows).astype("i4")).cast(pa.date32()),
             "at": pa.array(micros).cast(pa.timestamp("us")),
-            "word": words.take(pa.array(random.integers(0, len(words), rows))),
+            "word": vocabulary.take(pa.array(random.integers(0, len(vocabulary), rows))),
             "flag": thinned(pa.array(["A", "N", "R"]).take(pa.array(random.integers(0, 3, rows))), 0.05),
             "comment": pa.array([f"{a:x} {b:x}" for a, b in random.integers(0, 2**40, (rows, 2))]),
         }
@@ -93,15 +93,15 @@ FILTERS = {
 def race(passes: int, runners: dict[str, Runner], clock: Callable[[], float]) -> dict[str, float]:
     """The median seconds of each, taking turns; the first two rounds fill the allocators and do not count."""
     taken: dict[str, list[float]] = {name: [] for name in runners}
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for number in range(passes + 2):
         for name, run in runners.items():
             start = clock()
-            found[name] = run()
+            counts[name] = run()
             if number > 1:
                 taken[name].append(clock() - start)
-    if len(set(found.values())) > 1:
-        raise SystemExit(f"not the same rows: {found}")
+    if len(set(counts.values())) > 1:
+        raise SystemExit(f"not the same rows: {counts}")
     return {name: statistics.median(times) for name, times in taken.items()}
 
 
@@ -129,8 +129,8 @@ def filtered(orc: str, parquet: str, name: str) -> dict[str, Runner]:
 
 def sql(query: str) -> int:
     """The number of rows of a query, fetched as Arrow."""
-    found: pa.Table = CONNECTION.sql(query).to_arrow_table()
-    return found.num_rows
+    result: pa.Table = CONNECTION.sql(query).to_arrow_table()
+    return result.num_rows
 
 
 CONNECTION = duckdb.connect(config={"threads": 1})
@@ -168,10 +168,13 @@ def show(what: str, seconds: dict[str, float], as_json: bool) -> None:
     """Prints a line: JSON, or milliseconds and our time relative to polars'."""
     if as_json:
         print(
-            json.dumps({"what": what, **{name: round(one, 5) for name, one in seconds.items()}}), flush=True
+            json.dumps(
+                {"what": what, **{name: round(seconds_taken, 5) for name, seconds_taken in seconds.items()}}
+            ),
+            flush=True,
         )
         return
-    times = "  ".join(f"{name} {one * 1000:7.1f}" for name, one in seconds.items())
+    times = "  ".join(f"{name} {seconds_taken * 1000:7.1f}" for name, seconds_taken in seconds.items())
     share = seconds["coldframe, ORC"] / seconds["polars, Parquet"]
     print(f"{what:<36} {times}   {share:.2f} x polars' time", flush=True)
 

@@ -28,7 +28,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
+BENCHES = Path(__file__).resolve().parent
 FILES = ("text_none", "text_zlib", "text_snappy", "binary_none", "binary_zlib")
 ROWS = 2_200_000
 DDL = (
@@ -49,12 +49,12 @@ def serde(file: str) -> str:
     return "binary" if file.startswith("binary") else "text"
 
 
-def cost(one_pass: Callable[[], int], passes: int) -> dict[str, float]:
+def cost(run: Callable[[], int], passes: int) -> dict[str, float]:
     """The median CPU and wall seconds of a pass; the first pass warms up and does not count."""
     cpu, wall = [], []
     for number in range(passes + 1):
         wall_start, cpu_start = time.perf_counter(), time.process_time()
-        rows = one_pass()
+        rows = run()
         if number:
             cpu.append(time.process_time() - cpu_start)
             wall.append(time.perf_counter() - wall_start)
@@ -64,7 +64,7 @@ def cost(one_pass: Callable[[], int], passes: int) -> dict[str, float]:
 
 
 def ours(path: str, file: str, passes: int) -> dict[str, Any]:
-    """The cost of reading one file with coldframe. Runs in a process of its own."""
+    """The cost of reading one file with coldframe. Runs in a separate process."""
     import pyarrow as pa
 
     from coldframe import open as open_file
@@ -130,15 +130,15 @@ def spark(folder: str, passes: int) -> dict[str, dict[str, float]]:
 
 
 def in_process(what: str, *arguments: str) -> Any:
-    """Runs `ours` or `spark` in a fresh Python, so that memory and CPU time are its own."""
-    command = [sys.executable, str(HERE / "peers.py"), "--run", what, *arguments]
+    """Runs `ours` or `spark` in a fresh Python, to measure its memory and CPU time alone."""
+    command = [sys.executable, str(BENCHES / "peers.py"), "--run", what, *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def peers(folder: Path, passes: int) -> dict[str, dict[str, dict[str, float]]]:
     """CPU and wall seconds by reader and file: the median of the second half of the passes."""
-    command = [str(HERE / "peers" / "run.sh"), str(folder), str(passes)]
+    command = [str(BENCHES / "peers" / "run.sh"), str(folder), str(passes)]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
     seen: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for line in done.stdout.splitlines():
@@ -226,8 +226,8 @@ def goal_table(results: dict[str, Any]) -> str:
     for file in FILES:
         own = results["coldframe"][file]
         ratios = sorted(own["stream"]["cpu_s"] / c["cpu_s"] for c in own["columns"].values())
-        found = f"{statistics.median(ratios):.1f} x ({ratios[0]:.1f} to {ratios[-1]:.1f} by column)"
-        body.append([f"{file}: 1 of 9 columns against all", f"{PROJECTION_GOAL:.0f} x", found])
+        reached = f"{statistics.median(ratios):.1f} x ({ratios[0]:.1f} to {ratios[-1]:.1f} by column)"
+        body.append([f"{file}: 1 of 9 columns against all", f"{PROJECTION_GOAL:.0f} x", reached])
     return table(["what", "goal", "found"], body)
 
 
@@ -265,9 +265,9 @@ def report(results: dict[str, Any]) -> str:
 
 
 def write(results: dict[str, Any]) -> None:
-    """Writes the results to where they are kept."""
-    (HERE / "RESULTS.json").write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
-    readme = HERE / "README.md"
+    """Writes the results to RESULTS.json and README.md."""
+    (BENCHES / "RESULTS.json").write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+    readme = BENCHES / "README.md"
     text = readme.read_text()
     marked = re.compile(r"(<!-- results -->\n).*(<!-- end of results -->)", re.DOTALL)
     readme.write_text(marked.sub(lambda m: f"{m[1]}\n{report(results)}\n{m[2]}", text))
@@ -278,15 +278,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folder", nargs="?", type=Path, default=HERE / "data")
+    parser.add_argument("folder", nargs="?", type=Path, default=BENCHES / "data")
     parser.add_argument("--passes", type=int, default=6)
     parser.add_argument("--spark", action="store_true")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--run", nargs="+", help=argparse.SUPPRESS)
     arguments, rest = parser.parse_known_args()
     if arguments.run:
-        words: list[str] = [*arguments.run, *rest]
-        what, where, *more = words
+        run_arguments: list[str] = [*arguments.run, *rest]
+        what, where, *more = run_arguments
         passes = arguments.passes
         print(json.dumps(spark(where, passes) if what == "spark" else ours(where, more[0], passes)))
         return

@@ -90,9 +90,9 @@ def side_by_side(passes: list[Callable[[], object]], rounds: int) -> list[float]
     """The median CPU seconds of each."""
     seconds: list[list[float]] = [[] for _ in passes]
     for number in range(rounds + 1):
-        for one_pass, taken in zip(passes, seconds, strict=True):
+        for run, taken in zip(passes, seconds, strict=True):
             start = time.process_time()
-            one_pass()
+            run()
             if number:
                 taken.append(time.process_time() - start)
     return [statistics.median(s) for s in seconds]

@@ -1,12 +1,12 @@
 """How a migration's cost grows with the number of files: `scale.py [--files 1000,10000,100000]`.
 
-Files of about 1 kB in tables of 10,000 files and 20 partitions each. Each figure is that of a process of its
-own, which is the driver:
+Files of about 1 kB in tables of 10,000 files and 20 partitions each. Each figure is measured in a separate
+process, which is the driver:
 
 plan      everything before the first task: listing, formats, state, footers, columns
 driver    a whole run in which the tasks cost nothing (a file is copied instead of converted): what the driver
           adds to the work of the cluster, the commits and the report
-nothing   a run after that, which finds nothing to do
+nothing   a second run, which has nothing to do
 
 `--convert N` also converts N files for real, in one process.
 """
@@ -71,7 +71,7 @@ class Copying(InProcess):
         return replace(outcome, key=work.key, number=work.number, files=(file,))
 
     def _merged(self, merge: MergeTask) -> MergeOutcome:
-        """Pretends that the rows of all files are in the one that is copied."""
+        """Copies one file, and reports that it has the rows of all files."""
         outcomes = [self._copied(task, merge.staged) for task in merge.tasks]
         size, of = os.path.getsize(merge.staged), sum(outcome.rows for outcome in outcomes)
         name, first = f"{merge.stem}-{merge.tasks[0].key[:12]}", 0

@@ -5,8 +5,8 @@ usage: scan_threads.py [--rows N] [--files N] [--tiny N] [--threads 1,2,4,8] [--
 
 One ORC file (zstd) and the same rows in many small files are read into Arrow; many tiny files are opened for
 their columns. Cases take turns; a figure is the median of the passes. Two more come first and do not count:
-what is read with more threads than before touches new memory, which the system has to clear.
-Beyond the processors that there are, the processor time says what more threads cost.
+a read with more threads than before touches new memory, which the system must clear.
+With more threads than processors, the processor time shows the cost of threads.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ WARM_UP = 2
 def table(rows: int, seed: int) -> pa.Table:
     """Six columns."""
     random = np.random.default_rng(seed)
-    words = pa.array([f"word number {i}" for i in range(500)])
+    vocabulary = pa.array([f"word number {i}" for i in range(500)])
     return pa.table(
         {
             "id": pa.array(np.arange(rows)),
             "key": pa.array(random.integers(0, 1_000_000, rows)),
             "measure": pa.array(random.standard_normal(rows)),
             "price": pa.array(random.integers(100, 10_000_000, rows)),
-            "word": words.take(pa.array(random.integers(0, len(words), rows))),
+            "word": vocabulary.take(pa.array(random.integers(0, len(vocabulary), rows))),
             "comment": pa.array([f"{a:x} {b:x}" for a, b in random.integers(0, 2**40, (rows, 2))]),
         }
     )
@@ -65,7 +65,7 @@ def read(folder: Path, threads: int) -> int:
 
 
 def open_all(folder: Path, threads: int) -> int:
-    """The columns of all files, for which each is opened."""
+    """Opens all files to unify their columns; returns the number of columns."""
     return len(cf.scan(folder, threads=threads).schema)
 
 
@@ -96,14 +96,14 @@ def main() -> None:
         cases[f"open {args.tiny}"] = lambda: open_all(folder / "tiny", 2)
         cases[f"read {args.tiny}, 1"] = lambda: read(folder / "tiny", 1)
         cases[f"read {args.tiny}, 2"] = lambda: read(folder / "tiny", 2)
-        found: dict[str, list[tuple[float, float]]] = {name: [] for name in cases}
+        measurements: dict[str, list[tuple[float, float]]] = {name: [] for name in cases}
         for _ in range(WARM_UP + args.passes):
             for name, case in cases.items():
-                found[name].append(measured(case))
+                measurements[name].append(measured(case))
     load = f"{os.getloadavg()[0]:.1f}"
     rows: dict[str, Any] = {
-        name: tuple(round(statistics.median(one[at] for one in passes[WARM_UP:])) for at in (0, 1))
-        for name, passes in found.items()
+        name: tuple(round(statistics.median(pass_[at] for pass_ in passes[WARM_UP:])) for at in (0, 1))
+        for name, passes in measurements.items()
     }
     if args.json:
         print(json.dumps({"load": load, **rows}))

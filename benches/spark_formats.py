@@ -5,8 +5,8 @@ usage: spark_formats.py [--rows N] [--passes N] [--folder DIR] [--hbase DIR] [--
 
 A Redfile like TPC-H's lineitem (dates as days) and an HFile with a cell for each row are written here.
 `--hbase` is a root directory as hbase_peers.py makes it, `--kudu` a server's directory as kudu_peers.py makes
-it; without them these two are left out. A figure is that of spark_peers.py: the processor time of the JVM and
-of all Python workers below it, Spark warmed up before, the best of the passes on local[2], sources in turn.
+it; without them these two are left out. Figures are as in spark_peers.py: the processor time of the JVM
+and of all Python workers below it, after a warm-up, the best of the passes on local[2], sources in turn.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ SOURCES = ("coldframe", "coldframe_python")
 
 @dataclass(frozen=True)
 class Read:
-    """What is read, and by which queries: `{t}` is the table."""
+    """A table and its queries, in which `{t}` is the table."""
 
     path: Path
     column: str
-    """The one that is asked for alone."""
+    """The column that is read alone."""
     filter: str
     """A condition that few rows pass."""
     options: dict[str, str] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Read:
 
 
 def redfile(folder: Path, rows: int) -> Read:
-    """The columns of lineitem, of which the format has no dates."""
+    """The columns of lineitem; dates become integers, as the format has no dates."""
     path = folder / f"lineitem-{rows}.redfile"
     if not path.exists():
         table = lineitem(rows)
@@ -93,7 +93,7 @@ def hbase(root: Path) -> Read:
 
 
 def kudu(directory: Path) -> Read:
-    """The table that nobody has changed."""
+    """The table without updates."""
     table = cf.open(directory, table="plain")
     first = table.schema.names[0]
     least = table.read([first], limit=1)[first][0].as_py()
@@ -101,7 +101,7 @@ def kudu(directory: Path) -> Read:
 
 
 def view(spark: SparkSession, source: str, name: str, read: Read) -> str:
-    """The name of a view of what a source reads."""
+    """Creates a view of a table by a source, and returns its name."""
     rows = spark.read.format(source).options(split_bytes="32m", **read.options).load(str(read.path))
     rows.createOrReplaceTempView(f"{name}_{source}")
     return f"{name}_{source}"

@@ -2,10 +2,10 @@
 
     python benches/spark_leaks.py [--queries 1000]
 
-Prints what the JVM has after each tenth of them: its resident memory, its heap after a collection, and what
-the native library holds; then the classes whose objects have grown most since the third tenth. Exits 1 if
-resident memory or heap grow by more than 5 % after the first three tenths, in which the JVM compiles and
-mimalloc fills its segments, or if objects of the connector's own classes do.
+After each tenth of the queries, prints the resident memory of the JVM, its heap after a collection, and the
+objects of the native library; then the classes whose objects have grown most since the third tenth. Exits 1
+if resident memory or heap grow by more than 5 % after the first three tenths, in which the JVM compiles and
+mimalloc fills its segments, or if the objects of the connector's classes grow.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from coldframe.pipeline.session import start_session
 ROWS = 50_000
 GROWTH = 0.05
 OURS = 100_000
-"""So many bytes of the connector's own objects may come and go: tables that Spark has not forgotten yet."""
+"""Tolerated growth of the connector's objects in bytes: tables that Spark has not released yet."""
 HELD = "java_method('io.coldframe.spark.ColdframeSource', 'held')"
 
 
@@ -61,7 +61,7 @@ def query(frame: DataFrame, number: int) -> None:
 
 
 def memory(spark: SparkSession, jvm: psutil.Process) -> tuple[float, float, str]:
-    """Megabytes of the process, of its heap after a collection, and what the library holds."""
+    """Megabytes of the process and of its heap after a collection, and the library's objects."""
     java = spark._jvm.java.lang  # type: ignore[union-attr]
     for _ in range(3):
         java.System.gc()
@@ -76,15 +76,15 @@ def classes(jvm: psutil.Process) -> dict[str, int]:
     jcmd = shutil.which("jcmd")
     if jcmd is None:
         return {}
-    said = subprocess.run(
+    jcmd_run = subprocess.run(
         [jcmd, str(jvm.pid), "GC.class_histogram"], capture_output=True, text=True, check=True
     )
-    lines = (line.split() for line in said.stdout.splitlines())
-    return {words[3]: int(words[2]) for words in lines if len(words) >= 4 and words[0][:-1].isdigit()}
+    lines = (line.split() for line in jcmd_run.stdout.splitlines())
+    return {parts[3]: int(parts[2]) for parts in lines if len(parts) >= 4 and parts[0][:-1].isdigit()}
 
 
 def grown_most(before: dict[str, int], after: dict[str, int]) -> list[tuple[int, str]]:
-    """What classes have gained, most first; none of it is ours unless its name says so."""
+    """The growth of each class in bytes, largest first."""
     gains = [(size - before.get(name, 0), name) for name, size in after.items()]
     return sorted(gains, reverse=True)
 
@@ -98,24 +98,24 @@ def main() -> int:
         "spark.jars": coldframe.spark.jar(),
         "spark.sql.shuffle.partitions": "2",
         "spark.driver.memory": "1g",
-        # What Spark remembers of queries for its page is none of ours.
+        # Spark keeps data of queries for its web page, which is no leak of ours.
         "spark.sql.ui.retainedExecutions": "20",
         "spark.ui.retainedJobs": "20",
         "spark.ui.retainedStages": "20",
-        # Of Spark 4's pools, which have a new thread for each stage until they are full, each with buffers.
+        # Spark 4's pools start a thread with buffers for each stage until they are full.
         "spark.sql.shuffleExchange.maxThreadThreshold": "8",
         "spark.sql.resultQueryStage.maxThreadThreshold": "8",
-        # A heap of one size, so that its growth is no growth of the process.
+        # A heap of fixed size, so that the process does not grow with it.
         "spark.driver.extraJavaOptions": "-Xms1g -XX:+AlwaysPreTouch -XX:+UseSerialGC",
     }
     spark = start_session("local[2]", conf=conf)
-    jvm = next(one for one in psutil.Process().children(recursive=True) if "java" in one.name())
+    jvm = next(child for child in psutil.Process().children(recursive=True) if "java" in child.name())
     print("| queries | resident, MB | heap, MB | held |\n|---|---|---|---|")
     measured = []
     with tempfile.TemporaryDirectory() as folder:
         make(Path(folder))
         for number in range(1, queries + 1):
-            # Opened anew, as by programs that run for long.
+            # Opens the table anew, as long-running programs do.
             query(spark.read.format("coldframe").option("batch_rows", 4096).load(folder), number)
             if number % max(1, queries // 10) == 0:
                 measured.append(memory(spark, jvm))
@@ -129,9 +129,9 @@ def main() -> int:
     ours = sum(gain for gain, name in gains if "coldframe" in name)
     print(f"{ours / 1e3:+9.0f} kB of the connector's own classes")
     after = measured[2:]
-    grown = [max(one[at] for one in after) / after[0][at] - 1 for at in (0, 1)]
+    grown = [max(sample[at] for sample in after) / after[0][at] - 1 for at in (0, 1)]
     print(f"grown by at most {grown[0]:.1%} (resident) and {grown[1]:.1%} (heap)")
-    return int(any(one > GROWTH for one in grown) or ours > OURS)
+    return int(any(ratio > GROWTH for ratio in grown) or ours > OURS)
 
 
 if __name__ == "__main__":

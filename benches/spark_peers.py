@@ -40,14 +40,14 @@ SOURCES = {
     "text": ["hive", "rule", "coldframe", "coldframe_python"],
     "binary": ["hive", "rule", "coldframe", "coldframe_python"],
 }
-"""By the kind of files; Spark's own reader is the first."""
+"""The sources by the kind of files; Spark's own reader is the first."""
 COLUMNAR = "org.apache.hadoop.hive.serde2.columnar"
 STORED = {
     "orc": "stored as orc",
     "text": f"row format serde '{COLUMNAR}.ColumnarSerDe' stored as rcfile",
     "binary": f"row format serde '{COLUMNAR}.LazyBinaryColumnarSerDe' stored as rcfile",
 }
-"""By the kind of files, how a table of the metastore says what they are."""
+"""The clause of CREATE TABLE by the kind of files."""
 COLUMNS = (
     "l_orderkey bigint, l_partkey bigint, l_suppkey bigint, l_linenumber int, l_quantity double, "
     "l_extendedprice double, l_discount double, l_tax double, l_returnflag string, l_linestatus string, "
@@ -73,11 +73,11 @@ def lineitem(rows: int) -> pa.Table:
             (day + random.integers(0, 2526, rows) + random.integers(0, spread, rows)).astype("M8[D]")
         )
 
-    def among(words: list[str]) -> pa.Array:
-        return pa.array(np.array(words)[random.integers(0, len(words), rows)])
+    def among(choices: list[str]) -> pa.Array:
+        return pa.array(np.array(choices)[random.integers(0, len(choices), rows)])
 
     ends = ("sleep", "nag", "wake furiously", "haggle")
-    words = np.array([f"{a} deposits {b}" for a in ("even", "final", "quick", "bold") for b in ends])
+    comments = np.array([f"{a} deposits {b}" for a in ("even", "final", "quick", "bold") for b in ends])
     price = np.round(random.uniform(900, 105000, rows), 2)
     return pa.table(
         {
@@ -96,13 +96,13 @@ def lineitem(rows: int) -> pa.Table:
             "l_receiptdate": days(150),
             "l_shipinstruct": among(["DELIVER IN PERSON", "COLLECT COD", "NONE", "TAKE BACK RETURN"]),
             "l_shipmode": among(["REG AIR", "AIR", "RAIL", "SHIP", "TRUCK", "MAIL", "FOB"]),
-            "l_comment": pa.array(words[random.integers(0, len(words), rows)]),
+            "l_comment": pa.array(comments[random.integers(0, len(comments), rows)]),
         }
     )
 
 
 def queries(rows: int) -> dict[str, str]:
-    """By name; `{t}` is the table."""
+    """The queries by name; `{t}` is the table."""
     first = rows * 2
     some = f"l_orderkey >= {first} and l_orderkey < {first + rows // 250}"
     return {
@@ -116,23 +116,23 @@ def queries(rows: int) -> dict[str, str]:
 
 
 ATTEMPTS = 3
-"""How often a run is repeated in which a process ended: Spark kills idle Python workers."""
+"""The number of attempts if a process ends during a run: Spark kills idle Python workers."""
 
 
 def processor_seconds() -> dict[int, float]:
-    """Of each process below this one, with those of its own that have ended."""
-    found = {}
+    """The processor seconds of each process below this one, with its ended children."""
+    seconds = {}
     for child in psutil.Process().children(recursive=True):
         try:
             times = child.cpu_times()
         except psutil.Error:
             continue
-        found[child.pid] = times.user + times.system + times.children_user + times.children_system
-    return found
+        seconds[child.pid] = times.user + times.system + times.children_user + times.children_system
+    return seconds
 
 
 def measured(run: Callable[[], Any]) -> tuple[float, float]:
-    """Processor and wall seconds. Those of a killed process are lost, so such a run is repeated."""
+    """Processor and wall seconds. Repeats a run in which a process was killed, as its seconds are lost."""
     for _ in range(ATTEMPTS):
         before, start = processor_seconds(), time.perf_counter()
         run()
@@ -158,8 +158,8 @@ def written(folder: Path, rows: int, codec: str, kind: str) -> Path:
 
 
 def session(folder: Path) -> SparkSession:
-    """Spark with a metastore of its own."""
-    # Else a session of this package makes do with the quick compiler.
+    """Spark with a new metastore."""
+    # By default, a session of this package uses only the quick compiler.
     os.environ["SPARK_SUBMIT_OPTS"] = "-XX:TieredStopAtLevel=4"
     scratch = tempfile.mkdtemp(dir=folder)
     metastore = f"jdbc:derby:;databaseName={scratch}/db;create=true"
@@ -181,7 +181,7 @@ def session(folder: Path) -> SparkSession:
 
 
 def tables(spark: SparkSession, kind: str, path: Path, wanted: list[str]) -> dict[str, str]:
-    """The name of the table or view by which each wanted source reads."""
+    """The name of the table or view for each wanted source."""
     names = {}
     for source in SOURCES[kind]:
         if wanted and source not in wanted:
@@ -219,7 +219,7 @@ def compared(
 
 
 def line(kind: str, name: str, best: dict[str, tuple[float, float]]) -> str:
-    """The figures of a query, and how they stand to the connector's."""
+    """The figures of a query, and their ratios to the connector's."""
     figures = "  ".join(f"{source} {cpu:.2f} s ({wall:.2f})" for source, (cpu, wall) in best.items())
     ours = best["coldframe"][0] if "coldframe" in best else 0.0
     ratios = [
@@ -248,19 +248,19 @@ def main() -> None:
     wanted = [source for source in given.sources.split(",") if source]
     paths = {kind: written(folder, given.rows, given.codec, kind) for kind in kinds}
     spark = session(folder)
-    found: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     for kind in kinds:
         names = tables(spark, kind, paths[kind], wanted)
         for name, sql in queries(given.rows).items():
             if given.only not in name:
                 continue
             best = compared(spark, names, sql, given.passes, given.warm)
-            found.append({"files": kind, "query": name, **best})
+            results.append({"files": kind, "query": name, **best})
             if not given.json:
                 print(line(kind, name, best), flush=True)
     if given.json:
-        sizes = {kind: sum(one.stat().st_size for one in path.iterdir()) for kind, path in paths.items()}
-        json.dump({"rows": given.rows, "codec": given.codec, "bytes": sizes, "found": found}, sys.stdout)
+        sizes = {kind: sum(file.stat().st_size for file in path.iterdir()) for kind, path in paths.items()}
+        json.dump({"rows": given.rows, "codec": given.codec, "bytes": sizes, "found": results}, sys.stdout)
     spark.stop()
 
 

@@ -26,7 +26,7 @@ OPENED = ("java.base/java.nio", "java.base/sun.nio.ch", "java.base/java.lang", "
 
 
 def c_data(folder: Path, jars: Path) -> Path:
-    """The jar arrow-c-data of the version that Spark's Arrow has."""
+    """The jar arrow-c-data in the version of Spark's Arrow."""
     version = next(jars.glob("arrow-vector-*.jar")).stem.removeprefix("arrow-vector-")
     artifact = f"org.apache.arrow:arrow-c-data:{version}"
     copy = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"]
@@ -36,7 +36,7 @@ def c_data(folder: Path, jars: Path) -> Path:
 
 def measured(classpath: str, vector: str, kinds: list[str], batches: int) -> dict[str, float]:
     """Seconds by kind."""
-    opened = [word for one in OPENED for word in ("--add-opens", f"{one}=ALL-UNNAMED")]
+    opened = [word for package in OPENED for word in ("--add-opens", f"{package}=ALL-UNNAMED")]
     command = ["java", *opened, "-Xmx1g", "-XX:+UseSerialGC", "-cp", classpath, "io.coldframe.spark.Vectors"]
     done = subprocess.run(
         [*command, vector, ",".join(kinds), str(batches)], capture_output=True, text=True, check=False
@@ -60,10 +60,10 @@ def main() -> None:
         subprocess.run(["javac", "-nowarn", "-cp", classpath, "-d", made, str(SOURCE)], check=True)
         print(f"CPU seconds for {batches * ROWS / 1e6:.0f} million rows: NativeVector / ArrowColumnVector\n")
         print("| column | alone | together |\n|---|---|---|")
-        together = {one: measured(classpath, one, KINDS, batches) for one in ("native", "arrow")}
+        together = {vector: measured(classpath, vector, KINDS, batches) for vector in ("native", "arrow")}
         for kind in KINDS:
-            alone = {one: measured(classpath, one, [kind], batches)[kind] for one in together}
-            both = {one: found[kind] for one, found in together.items()}
+            alone = {vector: measured(classpath, vector, [kind], batches)[kind] for vector in together}
+            both = {vector: by_kind[kind] for vector, by_kind in together.items()}
             cells = [f"{some['native']:.2f} / {some['arrow']:.2f}" for some in (alone, both)]
             print(f"| {kind} | {' | '.join(cells)} |", flush=True)
 

@@ -165,14 +165,18 @@ def report(path: Path, pipe: Connection, endpoint: str) -> None:
     print(
         f"floor {floor:.2f} s: transfer {size / BYTES_A_SECOND:.2f} s, decoding a local file {decode:.2f} s"
     )
-    one = size / COLUMNS
-    tell("open, coldframe", measured(pipe, lambda: cf.open("s3://data/file.orc", storage_options=options)))
-    tell("all, coldframe read", measured(pipe, lambda: ours(None)), floor=floor, bytes=size)
-    tell("all, coldframe batches", measured(pipe, streamed), floor=floor, bytes=size)
-    tell("all, pyarrow", measured(pipe, lambda: peers(None), runs=1), floor=floor, bytes=size)
-    floor = one / BYTES_A_SECOND
-    tell("one column, coldframe", measured(pipe, lambda: ours(["c7"])), floor=floor, bytes=one)
-    tell("one column, pyarrow", measured(pipe, lambda: peers(["c7"]), runs=1), floor=floor, bytes=one)
+    column_bytes = size / COLUMNS
+    print_line(
+        "open, coldframe", measured(pipe, lambda: cf.open("s3://data/file.orc", storage_options=options))
+    )
+    print_line("all, coldframe read", measured(pipe, lambda: ours(None)), floor=floor, bytes=size)
+    print_line("all, coldframe batches", measured(pipe, streamed), floor=floor, bytes=size)
+    print_line("all, pyarrow", measured(pipe, lambda: peers(None), runs=1), floor=floor, bytes=size)
+    floor = column_bytes / BYTES_A_SECOND
+    print_line("one column, coldframe", measured(pipe, lambda: ours(["c7"])), floor=floor, bytes=column_bytes)
+    print_line(
+        "one column, pyarrow", measured(pipe, lambda: peers(["c7"]), runs=1), floor=floor, bytes=column_bytes
+    )
 
 
 def local_seconds(path: Path) -> float:
@@ -181,10 +185,10 @@ def local_seconds(path: Path) -> float:
     return time.perf_counter() - started
 
 
-def tell(
-    name: str, found: tuple[float, int, int], floor: float | None = None, bytes: float | None = None
+def print_line(
+    name: str, measurement: tuple[float, int, int], floor: float | None = None, bytes: float | None = None
 ) -> None:
-    seconds, requests, sent = found
+    seconds, requests, sent = measurement
     text = f"{name:24} {seconds:7.3f} s {requests:5} requests {sent / 1e6:8.1f} MB"
     if floor is not None and bytes is not None:
         text += f"   {seconds / floor:5.2f} x floor {sent / bytes:5.2f} x bytes"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How fast rows are recovered from write-ahead logs: those that a server had in memory when it died.
+"""Measures the recovery of rows that a server had only in memory and in its write-ahead log when it died.
 
 usage: wal_replay.py [DIR] [--cells N] [--rows N] [--passes N]
 
@@ -22,8 +22,8 @@ from pathlib import Path
 
 import coldframe as cf
 
-HERE = Path(__file__).resolve().parent
-FIXTURE = HERE.parent / "tests" / "data" / "hbase" / "files" / "orders"
+BENCHES = Path(__file__).resolve().parent
+FIXTURE = BENCHES.parent / "tests" / "data" / "hbase" / "files" / "orders"
 REGION = b"17f101f018830c35f4b2923e1e48d06a"
 AS_OF = 1_700_000_000_000
 
@@ -61,7 +61,7 @@ def write_hbase(folder: Path, cells: int) -> None:
 
 
 def write_kudu(folder: Path, rows: int) -> None:
-    sys.path.insert(0, str(HERE.parent / "tests" / "reference" / "cfile"))
+    sys.path.insert(0, str(BENCHES.parent / "tests" / "reference" / "cfile"))
     from cluster import free_port, java
     from killed import STILL, copy, start
 
@@ -90,7 +90,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folder", nargs="?", type=Path, default=HERE / "data" / "wal")
+    parser.add_argument("folder", nargs="?", type=Path, default=BENCHES / "data" / "wal")
     parser.add_argument("--cells", type=int, default=1_000_000)
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--passes", type=int, default=5)

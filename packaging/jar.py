@@ -1,4 +1,4 @@
-"""The connector's jar: Maven's, with the native library in it; with several, each for another processor.
+"""Adds the native libraries, one for each processor, to the connector's jar from Maven.
 
 python packaging/jar.py MAVEN.jar LIBRARY.so.. OUT.jar
 """
@@ -15,7 +15,7 @@ import zipfile
 from pathlib import Path
 
 MACHINES = {0x3E: "x86_64", 0xB7: "aarch64"}
-"""What the header of a library says of its processor, and what Java calls that."""
+"""The number of a processor in the header of a library, and its name in Java."""
 
 
 def machine_of(library: Path) -> str:
@@ -23,12 +23,12 @@ def machine_of(library: Path) -> str:
     head = library.read_bytes()[:20]
     machine = MACHINES.get(int.from_bytes(head[18:20], "little"))
     if head[:4] != b"\x7fELF" or machine is None:
-        raise SystemExit(f"{library}: expected a library of Linux on one of {', '.join(MACHINES.values())}")
+        raise SystemExit(f"{library}: expected a Linux library for one of {', '.join(MACHINES.values())}")
     return machine
 
 
 def stripped(library: Path, folder: Path) -> Path:
-    """The library without its symbols, where there is something to take them out with."""
+    """The library without its symbols, if a `strip` for its processor is installed."""
     target = folder / library.name
     shutil.copy(library, target)
     machine = machine_of(library)
@@ -39,7 +39,7 @@ def stripped(library: Path, folder: Path) -> Path:
 
 
 def main(maven: Path, libraries: list[Path], out: Path) -> None:
-    """Writes the jar, whole or not at all."""
+    """Writes the jar, completely or not at all."""
     with tempfile.TemporaryDirectory(dir=out.parent) as folder:
         made = Path(folder) / out.name
         shutil.copy(maven, made)

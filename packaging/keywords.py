@@ -1,7 +1,7 @@
 """Writes python/coldframe/keywords.py: the options that formats declare as types of keywords.
 
 python packaging/keywords.py            writes the module
-python packaging/keywords.py --check    exit code 1 where the module is not what the code says
+python packaging/keywords.py --check    exit code 1 if the module is out of date
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 if TYPE_CHECKING:
     from coldframe.arguments import Keys
-    from coldframe.literals import FormatName
     from coldframe.filters import Filter
+    from coldframe.literals import FormatName
 
 __all__ = ["OpenKeywords", "OpenOptions", "ScanOptions", "WriteOptions"]
 
@@ -49,7 +49,7 @@ class OpenKeywords(OpenOptions, total=False):
 
 
 class ScanOptions(OpenOptions, total=False):
-    """What `scan` takes besides its own arguments: also what only `hive_table` and `iceberg_table` know."""
+    """What `scan` takes besides its own arguments, also those of `hive_table` and `iceberg_table` only."""
 
     filter: Filter | None
     location: Mapping[str, str] | None
@@ -85,9 +85,11 @@ def whole() -> str:
 def _class(name: str, about: str, *, write: bool) -> str:
     lines = [f"\n\nclass {name}(TypedDict, total=False):", f'    """{about}"""\n']
     for option, declarations in sorted(declared(write=write).items()):
-        for known in dict.fromkeys([option, *(alias for one in declarations for alias in one["aliases"])]):
+        for known in dict.fromkeys(
+            [option, *(alias for declaration in declarations for alias in declaration["aliases"])]
+        ):
             lines.append(_annotation(known, declarations))
-        helps = dict.fromkeys(one["help"] for one in declarations)
+        helps = dict.fromkeys(declaration["help"] for declaration in declarations)
         text = "; or: ".join(helps).replace("\\", "\\\\")
         quoted = f'"""{text} """' if text.endswith('"') else f'"""{text}"""'
         lines.append(textwrap.fill(quoted, 106, initial_indent="    ", subsequent_indent="    "))
@@ -105,12 +107,12 @@ def _annotation(name: str, declarations: list[Any]) -> str:
         return f"    {name}: Any"
     if "str" in types:
         types = {type: None for type in types if not type.startswith("Literal")}
-    one_line = f"    {name}: {' | '.join([*types, 'None'])}"
-    if len(one_line) <= 110:
-        return one_line
-    words = dict.fromkeys(word for option in declarations for word in option["choices"])
+    short = f"    {name}: {' | '.join([*types, 'None'])}"
+    if len(short) <= 110:
+        return short
+    choices = dict.fromkeys(word for option in declarations for word in option["choices"])
     listed = textwrap.fill(
-        ", ".join(map(_quoted, words)), 102, initial_indent=" " * 8, subsequent_indent=" " * 8
+        ", ".join(map(_quoted, choices)), 102, initial_indent=" " * 8, subsequent_indent=" " * 8
     )
     others = [type for type in types if not type.startswith("Literal")]
     return f"    {name}: Literal[\n{listed}\n    ]" + "".join(f" | {type}" for type in [*others, "None"])
@@ -121,14 +123,14 @@ def _quoted(word: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Exit code 1 where the module is out of date."""
+    """Returns 1 if the module is out of date."""
     if "--check" not in arguments:
         MODULE.write_text(whole(), encoding="utf-8")
         return 0
     if MODULE.read_text(encoding="utf-8") == whole():
         return 0
     print(
-        "python/coldframe/keywords.py is not what the code says: python packaging/keywords.py",
+        "python/coldframe/keywords.py is out of date: run python packaging/keywords.py",
         file=sys.stderr,
     )
     return 1

@@ -3,8 +3,8 @@
     python packaging/licences.py            writes packaging/THIRD-PARTY.txt
     python packaging/licences.py --check    only checks that all of them are allowed
 
-The crates are those that the extension is built from on Linux. The licences are taken from their manifests,
-the texts from their files. A crate whose licence is not on the list of allowed ones is an error.
+Covers the crates of the extension on Linux. The licences come from manifests, the texts from files.
+A crate whose licence is not on the list of allowed licences is an error.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def packages() -> list[dict[str, Any]]:
             continue
         wanted.add(this)
         open_ += [d["pkg"] for d in nodes[this]["deps"] if any(k["kind"] is None for k in d["dep_kinds"])]
-    found = [p for p in whole["packages"] if p["id"] in wanted and p["source"] is not None]
-    return sorted(found, key=lambda p: (p["name"], p["version"]))
+    crates = [p for p in whole["packages"] if p["id"] in wanted and p["source"] is not None]
+    return sorted(crates, key=lambda p: (p["name"], p["version"]))
 
 
 def is_allowed(expression: str) -> bool:
@@ -82,11 +82,11 @@ def texts_of(package: dict[str, Any]) -> Iterator[str]:
             yield "\n".join(line.rstrip() for line in path.read_text("utf-8", "replace").strip().splitlines())
 
 
-def collected(found: list[dict[str, Any]]) -> str:
+def collected(crates: list[dict[str, Any]]) -> str:
     """The whole document: the crates, and every text once."""
     by_text: dict[str, tuple[str, list[str]]] = {}
     listed = []
-    for package in found:
+    for package in crates:
         name = f"{package['name']} {package['version']}"
         listed.append(f"{name}: {package['license']}")
         for text in texts_of(package):
@@ -100,16 +100,16 @@ def collected(found: list[dict[str, Any]]) -> str:
 
 def main(arguments: list[str]) -> int:
     """Returns 1 if a licence is not allowed."""
-    found = packages()
-    bad = [f"{p['name']}: {p['license']}" for p in found if not is_allowed(p["license"] or "")]
+    crates = packages()
+    bad = [f"{p['name']}: {p['license']}" for p in crates if not is_allowed(p["license"] or "")]
     if bad:
         print("licences that are not allowed: " + "; ".join(bad), file=sys.stderr)
         return 1
     if "--check" in arguments:
-        print(f"{len(found)} crates, all with allowed licences")
+        print(f"{len(crates)} crates, all with allowed licences")
         return 0
-    TARGET.write_text(collected(found), encoding="utf-8")
-    print(f"{TARGET}: {len(found)} crates, {TARGET.stat().st_size:,} bytes")
+    TARGET.write_text(collected(crates), encoding="utf-8")
+    print(f"{TARGET}: {len(crates)} crates, {TARGET.stat().st_size:,} bytes")
     return 0
 
 

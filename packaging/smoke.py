@@ -1,9 +1,9 @@
-"""Installs a wheel into a clean environment of every Python on this machine, and uses it there.
+"""Installs and uses a wheel in a clean environment of every Python on this machine.
 
     python packaging/smoke.py dist/coldframe-*.whl
 
-Looks for interpreters on the path and below ~/.pyenv, and includes the one that runs this. Names the versions
-from 3.10 to 3.14 that are missing.
+Uses interpreters on the path and below ~/.pyenv, and the running one. Prints which versions from 3.10 to 3.14
+are missing.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from pathlib import Path
 
 VERSIONS = [(3, minor) for minor in range(10, 15)]
 
-# Writes and reads back every format that it can write, and calls the command line, with only the wheel's
-# own dependencies.
+# Writes and reads back formats and calls the command line, with only the dependencies of the wheel.
 USE = """
 import subprocess, sys, tempfile, pathlib
 import pyarrow as pa
@@ -58,7 +57,7 @@ def interpreter(version: tuple[int, int]) -> str | None:
     ]
     for candidate in candidates:
         try:
-            said = subprocess.run(
+            probe = subprocess.run(
                 [candidate, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
                 capture_output=True,
                 text=True,
@@ -66,7 +65,7 @@ def interpreter(version: tuple[int, int]) -> str | None:
             )
         except FileNotFoundError:
             continue
-        if said.stdout.strip() == name:
+        if probe.stdout.strip() == name:
             return candidate
     return None
 

@@ -1,11 +1,11 @@
-"""Reports which glibc a wheel needs, and refuses one that needs a newer one than its name states.
+"""Reports the glibc version that a wheel needs, and fails if it is newer than the wheel's name states.
 
     python packaging/symbols.py dist/coldframe-0.1.0-cp310-abi3-manylinux2014_x86_64.manylinux_2_17_x86_64.whl
 
-The native library of the Spark connector, which is in the jar in the wheel, is looked at in the same way.
+Also checks the native library of the Spark connector, in the jar of the wheel.
 
 A shared object lists the versions of the symbols that it needs from each library (`.gnu.version_r`). A node
-of an old cluster has glibc 2.17, and loads nothing that needs a newer one.
+of an old cluster has glibc 2.17, and cannot load a library that needs a newer version.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection
 
-# The libraries that manylinux2014 guarantees, as far as the extension may need them.
+# The libraries that manylinux2014 guarantees and the extension may need.
 LIBRARIES = {
     "libc.so.6",
     "libm.so.6",
@@ -33,7 +33,7 @@ LIBRARIES = {
 }
 
 MAX_BYTES = 30_000_000
-"""Of a wheel that people still download without a thought."""
+"""The maximum size of a wheel."""
 
 
 def needed(extension: bytes) -> Iterator[tuple[str, str]]:
@@ -46,13 +46,13 @@ def needed(extension: bytes) -> Iterator[tuple[str, str]]:
 
 
 def libraries(extension: bytes) -> set[str]:
-    """The libraries that are loaded with it."""
+    """The libraries that the extension loads."""
     dynamic = ELFFile(io.BytesIO(extension)).get_section_by_name(".dynamic")
     return {tag.needed for tag in dynamic.iter_tags() if tag.entry.d_tag == "DT_NEEDED"}
 
 
 def shared_objects(archive: zipfile.ZipFile) -> Iterator[tuple[str, bytes]]:
-    """Those of a wheel, and of the jars in it."""
+    """The shared objects of a wheel, and of the jars in it."""
     for name in archive.namelist():
         if name.endswith(".so"):
             yield name, archive.read(name)
@@ -62,26 +62,28 @@ def shared_objects(archive: zipfile.ZipFile) -> Iterator[tuple[str, bytes]]:
 
 
 def check(wheel: Path) -> list[str]:
-    """The problems of a wheel; prints what is fine."""
+    """The problems of a wheel. Prints the needs of each extension."""
     named = re.search(r"manylinux_(\d+)_(\d+)", wheel.name)
-    most = (int(named[1]), int(named[2])) if named else (2, 17)
+    allowed = (int(named[1]), int(named[2])) if named else (2, 17)
     wrong = []
     size = wheel.stat().st_size
     if size > MAX_BYTES:
         wrong.append(
-            f"{wheel.name}: {size / 1e6:.1f} MB: the connector's jar belongs in a distribution of its own"
+            f"{wheel.name}: {size / 1e6:.1f} MB: the connector's jar belongs in a separate distribution"
         )
     with zipfile.ZipFile(wheel) as archive:
         extensions = list(shared_objects(archive))
         for name, data in extensions:
-            found = {(library, version) for library, version in needed(data) if version.startswith("GLIBC_2")}
-            versions = {tuple(map(int, re.findall(r"\d+", version))) for _, version in found}
+            symbols = {
+                (library, version) for library, version in needed(data) if version.startswith("GLIBC_2")
+            }
+            versions = {tuple(map(int, re.findall(r"\d+", version))) for _, version in symbols}
             highest = max(versions, default=(0,))
             print(f"{wheel.name}: {name}: {len(data):,} bytes, glibc {'.'.join(map(str, highest))}")
-            if highest[:2] > most:
-                wrong.append(f"{name} needs glibc {highest}, but {wheel.name} states {most}")
+            if highest[:2] > allowed:
+                wrong.append(f"{name} needs glibc {highest}, but {wheel.name} states {allowed}")
             if unknown := libraries(data) - LIBRARIES:
-                wrong.append(f"{name} needs {sorted(unknown)}, which not every Linux has")
+                wrong.append(f"{name} needs {sorted(unknown)}, which some Linux systems lack")
         if not extensions:
             wrong.append("no extension in it")
         names = archive.namelist()
@@ -92,7 +94,7 @@ def check(wheel: Path) -> list[str]:
 
 
 def main(wheels: list[str]) -> int:
-    """Returns 1 if a wheel is not what it claims."""
+    """Returns 1 if a wheel has a problem."""
     wrong = [problem for wheel in wheels for problem in check(Path(wheel))]
     for problem in wrong:
         print(problem, file=sys.stderr)

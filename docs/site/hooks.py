@@ -21,13 +21,13 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Replaces links to files of the checkout that are not pages by their text."""
+    """Replaces links to files of the checkout that are not pages with their text."""
     folder = Path(page.file.src_uri).parent
 
-    def keep(found: re.Match[str]) -> str:
-        target = os.path.normpath(folder / found[2].partition("#")[0])
-        is_page = re.match(r"[a-z]+:", found[2]) or not target.startswith("..")
-        return found[0] if is_page else found[1]
+    def keep(link: re.Match[str]) -> str:
+        target = os.path.normpath(folder / link[2].partition("#")[0])
+        is_page = re.match(r"[a-z]+:", link[2]) or not target.startswith("..")
+        return link[0] if is_page else link[1]
 
     return _LINK.sub(keep, markdown)
 

@@ -18,13 +18,13 @@ PAGE = Path(__file__).resolve().parents[1] / "options.md"
 _HEAD = """# Options
 
 Every option of `cf.open`, `cf.scan` and `cf.write`, of `--option` and `--write-option` on the command line,
-of `.option(..)` in Spark and of tables.toml, by the name that it has in all of them. This page is made from
+of `.option(..)` in Spark and of tables.toml, by its common name. This page is generated from
 the code (`python docs/site/options.py`). `format`, `storage_options`, `verify_checksums` and `keys` are
 arguments for all formats: see [Python](api.md) and [stores](stores.md).
 
-A size is a number of bytes, or text such as `64m`. Text on the command line and in Spark is read by the
-type: `true` and `false`, numbers, JSON for what has names, commas between names. Words may be in upper or
-lower case. `coldframe options` prints the same lists.
+A size is a number of bytes, or text such as `64m`. Text on the command line and in Spark is parsed by the
+type: `true` and `false`, numbers, JSON for maps, commas between names. Choices may be in upper or lower
+case. `coldframe options` prints the same lists.
 """
 
 Option = dict[str, Any]
@@ -41,7 +41,7 @@ _TYPES = {
     "time_range": "(time, time)",
     "schema": "columns",
 }
-"""What the kinds of options are called where that is not their own name."""
+"""The names of kinds of options, if they differ from the kind."""
 
 
 def whole() -> str:
@@ -50,24 +50,26 @@ def whole() -> str:
     common = _common([about["open"] for about in known.values()])
     parts = [
         _HEAD,
-        "## All formats\n\nOf reading, and bounds of what a file may claim before it is refused:\n",
+        "## All formats\n\nFor reading, with limits for the sizes that a file may claim:\n",
         _table(common),
     ]
     for name, about in known.items():
         own = {name: option for name, option in about["open"].items() if common.get(name) != option}
         parts.append(f"## {name}\n\n[The format's page](formats/{name}.md).\n")
-        parts.append("Reading:\n\n" + _table(own) if own else "Reading: none of its own.\n")
+        parts.append("Reading:\n\n" + _table(own) if own else "Reading: no other options.\n")
         if about["capabilities"]["needs_schema"]:
-            parts.append("`schema` names its columns and their types, which the file does not know.\n")
+            parts.append(
+                "`schema` gives the names and types of its columns, which the file does not store.\n"
+            )
         if about["write"]:
             parts.append("Writing:\n\n" + _table(about["write"]))
         else:
-            parts.append("It is not written.\n")
+            parts.append("Writing is not supported.\n")
     return "\n".join(parts)
 
 
 def _common(options: list[dict[str, Option]]) -> dict[str, Option]:
-    """What all formats have, with the same declaration."""
+    """The options that all formats have, with the same declaration."""
     first, *others = options
     return {name: text for name, text in first.items() if all(more.get(name) == text for more in others)}
 
@@ -81,7 +83,7 @@ def _table(options: dict[str, Option]) -> str:
 
 
 def _name(name: str, option: Option) -> str:
-    return ", ".join(f"`{one}`" for one in [name, *option["aliases"]])
+    return ", ".join(f"`{spelling}`" for spelling in [name, *option["aliases"]])
 
 
 def _type(option: Option) -> str:
@@ -105,7 +107,7 @@ def _cell(text: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Exit code 1 where the page is out of date."""
+    """Returns 1 if the page is out of date."""
     if "--check" not in arguments:
         PAGE.write_text(whole(), encoding="utf-8")
         return 0

@@ -1,8 +1,8 @@
 //! Runs the target that `FUZZ_TARGET` names on libFuzzer's inputs. With `FUZZ_SEEDS`, writes the target's seeds to that
 //! folder instead.
-#![cfg_attr(fuzzing, no_main)]
+#![cfg_attr(feature = "libfuzzer", no_main)]
 
-#[cfg(fuzzing)]
+#[cfg(feature = "libfuzzer")]
 mod libfuzzer {
     use std::sync::OnceLock;
 
@@ -31,7 +31,7 @@ mod libfuzzer {
     });
 }
 
-#[cfg(not(fuzzing))]
+#[cfg(not(feature = "libfuzzer"))]
 fn main() {
     eprintln!("built without libFuzzer: use `make fuzz`, or `cargo test` for mutants of the seeds");
     std::process::exit(2);

@@ -9,6 +9,7 @@ cf.scan("warehouse/events/", schema="id bigint, name string", serde="text").to_p
 cf.write(table, "copy.rc", format="rcfile")
 """
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,6 @@ from coldframe.errors import (
 if TYPE_CHECKING:
     from coldframe.dataset import ArrowDataset
     from coldframe.file import File, Split
-    from coldframe.found_tables import FoundTable, tables
     from coldframe.hive.dataset import HiveDataset, hive_table
     from coldframe.hudi import HudiMetadata, open_hudi_metadata
     from coldframe.iceberg.dataset import IcebergDataset
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from coldframe.opening import open
     from coldframe.scanning import Dataset
     from coldframe.scans import scan
+    from coldframe.table_listing import FoundTable, tables
     from coldframe.writing import detect, read_schema, read_table, write
 
 __all__ = [
@@ -75,13 +76,16 @@ __all__ = [
     "write",
 ]
 
-# Loaded when they are used: pyarrow takes longer to import than all of coldframe, and `coldframe --version`
-# or a program that may never open a file need none of it.
+# Without it, Python prints warnings of a library whose user has configured no logging.
+logging.getLogger("coldframe").addHandler(logging.NullHandler())
+
+# Loaded on first use: pyarrow takes longer to import than all of coldframe, and `coldframe --version` or a
+# program that never opens a file does not need it.
 _MODULES = {
     "ArrowDataset": "dataset",
     "Dataset": "scanning",
     "File": "file",
-    "FoundTable": "found_tables",
+    "FoundTable": "table_listing",
     "HiveDataset": "hive.dataset",
     "HudiMetadata": "hudi",
     "IcebergDataset": "iceberg.dataset",
@@ -94,7 +98,7 @@ _MODULES = {
     "read_schema": "writing",
     "read_table": "writing",
     "scan": "scans",
-    "tables": "found_tables",
+    "tables": "table_listing",
     "write": "writing",
 }
 

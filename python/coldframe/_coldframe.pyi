@@ -29,21 +29,21 @@ class SchemaError(ColdframeError, ValueError): ...
 class KeyUnavailableError(ColdframeError): ...
 class NotFoundError(ColdframeError): ...
 
-# What a listing has told of a file: size, milliseconds since 1970, etag.
+# The identity of a file in a listing: size, milliseconds since 1970, etag.
 _Known = tuple[int, int | None, str | None]
 
 def detect(
     source: object, storage_options: Mapping[str, str] | None = None, known: _Known | None = None
 ) -> str | None:
-    """Format name from the bytes, None if not one of ours."""
+    """The name of the format, detected from the bytes; None for other formats."""
 
 def formats() -> dict[str, dict[str, Any]]:
     """{format: {"open": {option: {..}}, "write": {option: {..}}, "capabilities": {name: value}}}
 
-    Of an option: "kind" (flag, int, size, float, text, bytes, choice, open_choice, names, map, time,
-    time_range, schema), "default" (None where its help says what happens), "choices", "aliases", "help".
+    An option has "kind" (flag, int, size, float, text, bytes, choice, open_choice, names, map, time,
+    time_range, schema), "default" (None if its help describes it), "choices", "aliases", "help".
 
-    Capabilities: keys, seek, lookup, might_contain (what `File` can be asked), needs_schema, folders, tables,
+    Capabilities: keys, seek, lookup, might_contain (the queries of `File`), needs_schema, folders, tables,
     written, endings, empty_files, tables_of, folder_option (the flag that opens a folder as one table),
     side_by_side (folders beside each other are one source), input_formats (ends of Hive's class names),
     unit_option (the option that sets the unit of timestamps), row_numbers_option (the option that names a
@@ -51,19 +51,19 @@ def formats() -> dict[str, dict[str, Any]]:
     """
 
 def parse_option(name: str, text: str, *, format: str | None = None, write: bool = False) -> Any:
-    """What the text of an option means: of a format, or of any where the format is not known yet.
+    """Parses the text of an option of a format, or of any format if `format` is None.
 
-    An option that no format has stays text. What cannot be its value raises ValueError.
+    An option that no format has stays text. An invalid value raises ValueError.
     """
 
 def load_options(given: Mapping[str, str], format: str | None = None) -> dict[str, Any]:
-    """What the options of Spark's `load()` ask for, by the names of `coldframe.spark.options.ReadOptions`.
+    """The options of Spark's `load()`, by the names of `coldframe.spark.options.ReadOptions`.
 
-    `format` is the one in the name of the source, such as `coldframe_orc`.
+    `format`: the format in the name of the source, such as `coldframe_orc`.
     """
 
 def save_options(given: Mapping[str, str], format: str | None = None) -> dict[str, Any]:
-    """What the options of Spark's `save()` ask for, by the names of `spark.options.WriteOptions`."""
+    """The options of Spark's `save()`, by the names of `spark.options.WriteOptions`."""
 
 def local_path(path: str) -> str | None:
     """The local path that a path or a `file://` URL names; None for a URL of another store."""
@@ -72,12 +72,12 @@ def store_schemes() -> list[str]:
     """The schemes of URLs that are read without a Python file system."""
 
 def store_options() -> list[tuple[str, list[str], list[str], str]]:
-    """Name, the kinds of stores that know it, other names (`!` before one: its opposite), help."""
+    """Of each option: name, the kinds of stores that have it, aliases (`!`: the opposite), help."""
 
 def resolved_options(url: str, storage_options: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The options that a URL's store works with, under their own names: those given and the environment's.
+    """The options of a URL's store by their main names: the given ones and those of the environment.
 
-    They hold secrets: other libraries are configured by them.
+    They contain secrets, to configure other libraries.
     """
 
 @final
@@ -96,18 +96,18 @@ class StoreEntry:
     def etag(self) -> str | None: ...
     @property
     def identity(self) -> _Known:
-        """What `open_file` takes as `known`."""
+        """The argument `known` of `open_file`."""
 
 @final
 class StoreListing:
-    """Entries in lists of up to 1,000, as they come in."""
+    """Entries in lists of up to 1,000, as they arrive."""
 
     def __iter__(self) -> StoreListing: ...
     def __next__(self) -> list[StoreEntry]: ...
 
 @final
 class StoreUpload:
-    """A file on its way, as a binary file to write; one that is dropped leaves nothing."""
+    """An upload as a binary file to write. Without `finish`, no file appears."""
 
     def write(self, data: bytes) -> int: ...
     def tell(self) -> int: ...
@@ -118,9 +118,9 @@ class StoreUpload:
     @property
     def closed(self) -> bool: ...
     def finish(self) -> StoreEntry:
-        """Makes it appear. `path` of what it gives is the store's own name."""
+        """Makes the file appear. The `path` of the entry is the store's name of it."""
     def abandon(self) -> None:
-        """Takes it back."""
+        """Discards the upload."""
 
 @final
 class StoreFile:
@@ -131,20 +131,20 @@ class StoreFile:
     @property
     def identity(self) -> _Known: ...
     def read(self, start: int, stop: int) -> bytes:
-        """The bytes of a range, fewer where the file ends before."""
+        """The bytes of a range, fewer at the end of the file."""
 
 @final
 class Store:
     """The files at and below a path or URL. Paths are relative to that, `""` is the root itself.
 
-    mode: "new" raises FileExistsError where something is (of several that try, one succeeds); "over"
-    replaces it.
+    mode: "new" raises FileExistsError if the path exists (of several writers, one succeeds); "over" replaces
+    it.
     """
 
     def __new__(cls, url: str, storage_options: Mapping[str, str] | None = None) -> Store: ...
     @staticmethod
     def of(files: object, url: str, root: str) -> Store:
-        """The files of an object of the shape in `coldframe.filesystems`, below its path `root`."""
+        """The files of an object with the interface in `coldframe.filesystems`, below its path `root`."""
     @property
     def url(self) -> str: ...
     @property
@@ -153,44 +153,44 @@ class Store:
     def below(self, path: str) -> Store:
         """The files at and below a path."""
     def list(self, path: str = ..., *, recursive: bool = False) -> StoreListing:
-        """What lies directly below or, if recursive, all files below; in any order."""
+        """The direct entries or, if recursive, all files below; in any order."""
     def stat(self, path: str = ...) -> StoreEntry | None: ...
     def read(self, path: str, start: int = 0, stop: int | None = None) -> bytes: ...
     def open(self, path: str = ..., known: _Known | None = None) -> StoreFile:
-        """Opens a file for reading by ranges; with `known`, another content is an error."""
+        """Opens a file for reading by ranges. With `known`, a changed file is an error."""
     def put(self, path: str, data: bytes, *, mode: str = "new", etag: str | None = None) -> StoreEntry:
-        """Writes a whole file. With "over" and an etag, only that content is replaced."""
+        """Writes a whole file. With "over" and an etag, replaces only the content with this etag."""
     def create(self, path: str = ..., *, mode: str = "new") -> StoreUpload:
-        """Starts a file, which appears whole when it is finished. Folders below the root are made."""
+        """Starts a file, which appears when it is finished. Creates folders below the root."""
     def publish(self, source: str, path: str, *, mode: str = "new") -> None:
-        """Gives a whole file another name, at once."""
+        """Renames a complete file atomically."""
     def above(self) -> tuple[Store, str] | None:
-        """The store of the folder above, and the root's name in it."""
+        """The store of the parent folder, and the root's name in it."""
     @property
     def renames_folders(self) -> bool:
-        """Whether there is `publish_folder`."""
+        """Whether `publish_folder` is supported."""
     def publish_folder(self, source: str, path: str) -> None:
-        """Gives a folder another name, at once, where nothing is or an empty folder; else FileExistsError."""
+        """Renames a folder atomically; FileExistsError unless the new name is free or an empty folder."""
     def delete(self, path: str, *, recursive: bool = False) -> None:
         """Deletes a file (NotFoundError if there is none) or a folder with all below."""
     def check_exclusive(self, path: str) -> None:
         """Raises UnsupportedError if the store overwrites in mode "new". Writes and deletes a file there."""
 
 def hash_rows(batch: ArrowArrayExportable, target: ArrowSchemaExportable) -> bytes:
-    """The hash of each row as 64-bit words, little-endian: of its values as `target`'s columns hold them."""
+    """The hash of each row, in the types of `target`'s columns, as little-endian 64-bit words."""
 
 def conform_batch(batch: Any, target: Any) -> Any:
-    """A pyarrow.RecordBatch with exactly the pyarrow.Schema `target`; its columns are taken by position.
+    """A pyarrow.RecordBatch with exactly the pyarrow.Schema `target`; columns match by position.
 
-    Their names must agree, and each value must be the same in the target's type, but for digits below a
-    microsecond: otherwise a SchemaError. A batch that has the schema is given back.
+    Raises SchemaError if names differ, or if a value would change in the target's type by more than digits
+    below a microsecond. Returns a batch that has the schema already.
     """
 
 def unified(schemas: Sequence[tuple[str, Any]], table: str | None = None) -> Any:
     """One pyarrow.Schema for those of several files, given with their paths: the first one's columns (and
     metadata), then what the others add, in types as wide as needed.
 
-    A SchemaError names both files where a column has types that do not go together, and the `table`.
+    If a column has incompatible types, a SchemaError names both files and the `table`.
     """
 
 def plain_type(arrow_type: ArrowSchemaExportable, timestamp_unit: str) -> Any:
@@ -203,19 +203,19 @@ def type_shape(arrow_type: ArrowSchemaExportable) -> str:
     """A pyarrow.DataType as text, the same for structs whose fields differ in their order alone."""
 
 def parse_columns(text: str, *, partitions: bool = False) -> Any:
-    """The columns of a list in Hive's language, `id bigint, tags array<string>`, as a pyarrow.Schema.
+    """The columns of a list in Hive's syntax, `id bigint, tags array<string>`, as a pyarrow.Schema.
 
     With `partitions`, only types that the name of a directory can hold. A mistake is a SchemaError.
     """
 
 def print_columns(schema: ArrowSchemaExportable) -> str:
-    """The columns of a pyarrow.Schema as a list in Hive's language."""
+    """The columns of a pyarrow.Schema as a list in Hive's syntax."""
 
 def with_fields(array: Any, target: Any) -> Any:
-    """A pyarrow.Array with the struct fields that only the pyarrow.DataType `target` has, as nulls, and all
-    in its order.
+    """A pyarrow.Array with all struct fields of the pyarrow.DataType `target`, in its order; missing fields
+    are null.
 
-    Types are left as they are; where the array is not of the target's kind it is given back.
+    Keeps types. Returns the array unchanged if it is of another kind than the target.
     """
 
 def pruned(array: Any, target: Any) -> Any:
@@ -225,11 +225,11 @@ def requested_strings(requested: object | None) -> str | None:
     """The option `strings` for the schema capsule that a consumer passes to `__arrow_c_stream__`."""
 
 def without_views(schema: Any) -> Any:
-    """The pyarrow.Schema with plain strings in place of views; the same one if it has none."""
+    """The pyarrow.Schema with plain strings instead of views; the same object if it has none."""
 
 @final
 class RawOpening:
-    """How files are opened, made once for all of them."""
+    """The arguments with which files are opened."""
 
     def __new__(
         cls,
@@ -253,17 +253,17 @@ def open_file(
 ) -> RawFile:
     """source: str path or URL, Store, bytes-like, or an object with read/seek/tell.
 
-    `recorded`: what RawFile.recorded() gave for the same file, so that opening it again reads nothing.
+    `recorded`: the result of RawFile.recorded() for the same file, so that opening it again reads nothing.
     """
 
 def splits_of(
     file: RawFile, split_bytes: int, opening: RawOpening, path: str, *, source: object = None
 ) -> list[RawSplit]:
-    """Parts of an open file. `source`: where it is an object of this process, what opening it again takes."""
+    """The splits of an open file. `source`: the handle of a source that is an object of this process."""
 
 @final
 class RawSplit:
-    """A part of a table, as plain data that travels."""
+    """A split of a file or table, as plain data for other processes."""
 
     def __new__(
         cls,
@@ -285,7 +285,7 @@ class RawSplit:
         """Part, start, stop, rows if known."""
     @property
     def share(self) -> tuple[int, int] | None:
-        """Number and count, where it is a share of its file's splits."""
+        """Its number and the count of shares, if it is a share of its file's splits."""
     @property
     def known(self) -> _Known | None: ...
     @property
@@ -294,24 +294,24 @@ class RawSplit:
     def recorded(self) -> list[tuple[int, bytes]]: ...
     @property
     def weight(self) -> int | None:
-        """What it counts where splits are packed: bytes; None of a part of a folder that is one table."""
+        """Its size in bytes for packing; None for a split of a folder that is one table."""
     def arguments(self) -> tuple[dict[str, str], bool, dict[str, bytes], dict[str, Any]]:
         """Storage options, whether checksums are compared, keys, the format's options."""
     def options(self) -> dict[str, Any]: ...
     @property
     def is_of_table(self) -> bool:
-        """Whether its rows are those of a table of many files."""
+        """Whether its rows have the columns of a table of many files."""
     @property
     def is_bound(self) -> bool:
-        """Whether its bytes need what only Python has: a file system, a function that is asked for keys."""
+        """Whether its bytes need objects of Python: a file system, or a function for keys."""
     @property
     def travels(self) -> bool: ...
     def constants(self) -> RawBatch:
         """The partition's values: a batch of one row."""
     def open(self, *, alone: bool = False) -> RawFile:
-        """Opens its file, for all of it or for the split's rows alone."""
+        """Opens its file, or only the parts that the split's rows need."""
     def expand(self) -> list[RawSplit]:
-        """The splits of a share, for which its file is opened; itself where it is none."""
+        """Opens the file of a share and returns its splits; for other splits, itself."""
     def scan(
         self,
         *,
@@ -325,7 +325,7 @@ class RawSplit:
     def __arrow_c_schema__(self) -> object: ...
 
 def plan_to_bytes(splits: Sequence[RawSplit]) -> bytes:
-    """Splits as the bytes of one plan; what they have in common is in them once."""
+    """Splits as the bytes of one plan, which stores common parts once."""
 
 def plan_from_bytes(
     bytes: bytes,
@@ -333,10 +333,10 @@ def plan_from_bytes(
     storage_options: Mapping[str, Any] | None = None,
     keys: Callable[[str], Any] | None = None,
 ) -> list[RawSplit]:
-    """The splits of a plan's bytes. `storage_options`, `keys`: what of them does not travel as bytes."""
+    """The splits of a plan's bytes. `storage_options`, `keys`: the objects that a plan cannot contain."""
 
 def pack(sizes: Sequence[int], target: int) -> list[tuple[int, int]]:
-    """Groups of consecutive parts of about `target` bytes, by their sizes: where each starts and stops."""
+    """Groups of consecutive splits of about `target` bytes, by their sizes: start and stop of each."""
 
 HIVE_NULL: str
 
@@ -345,7 +345,7 @@ _Found = tuple[str, list[tuple[str, str]], _Known | None]
 def find_files(
     paths: Sequence[str], *, storage_options: Mapping[str, Any] | None = None, whole: bool = False
 ) -> list[_Found]:
-    """The files that paths, patterns and folders name: path, pairs of its folders, what the listing told.
+    """The files of paths, patterns and folders: path, `key=value` pairs of its folders, identity.
 
     `whole`: each folder is one table.
     """
@@ -353,12 +353,12 @@ def find_files(
 def foreign_files(
     files: Sequence[_Found], *, storage_options: Mapping[str, Any] | None = None
 ) -> tuple[list[int], str | None]:
-    """Which of the files that were listed are of another kind than all formats, by number; and what to say
-    of it. NotFoundError if there are no others.
+    """The numbers of the files whose kind is none of the formats, and a warning about them. NotFoundError if
+    no other files remain.
     """
 
 def stop_reading() -> None:
-    """Ends the threads that read."""
+    """Stops the reading threads."""
 
 @final
 class RawDataset:
@@ -375,10 +375,10 @@ class RawDataset:
         schema: ArrowSchemaExportable | None = None,
         ids: str | None = None,
     ) -> RawDataset:
-        """sources: paths, RawFile, what `found` gives, or (handle, name) of an object. What `found` gives may
-        end in a batch of one row: values of columns that the file may lack.
+        """sources: paths, RawFile, tuples of `found`, or (handle, name) of an object. A tuple of `found` may
+        end with a batch of one row: values of columns that the file may lack.
 
-        ids: columns are those of the same id, which fields have in their metadata under this key.
+        ids: match columns by the id under this key in the metadata of fields.
         """
     def __len__(self) -> int: ...
     def __arrow_c_schema__(self) -> object: ...
@@ -386,9 +386,9 @@ class RawDataset:
     def format(self) -> str: ...
     def found(self) -> list[_Found]: ...
     def left_out(self) -> list[tuple[str, str]]:
-        """Files found beside them that are of other kinds: path and kind."""
+        """The files of other kinds beside them: path and kind."""
     def objects(self) -> list[int]:
-        """The numbers of the files that are objects of this process, in the order in which they came."""
+        """The numbers of the files that are objects of this process, in the order of the sources."""
     def partition_columns(self) -> list[str]: ...
     def partitions(self) -> object:
         """A capsule of the partition columns' schema."""
@@ -409,15 +409,15 @@ class RawDataset:
         files: Sequence[int] | None = None,
         strings: str | None = None,
     ) -> RawTableRows:
-        """`files`: only those of these numbers. `strings`: the option; None as the files are opened."""
+        """`files`: the numbers of the files to read. `strings`: the option; None: as the files are opened."""
     def splits(
         self, split_bytes: int, *, predicate: Predicate | None = None, files: Sequence[int] | None = None
     ) -> list[RawSplit]:
-        """Splits that files cut themselves, for which all of them are opened."""
+        """Splits at the boundaries of units; opens all files."""
     def plan(self, split_bytes: int, *, predicate: Predicate | None = None) -> list[RawSplit]:
-        """Splits by what the listing told of the files: only those of which it told nothing are opened."""
+        """Splits by the sizes in the listing; opens only files that it did not list."""
     def adapt(self, number: int, batch: ArrowArrayExportable, columns: Sequence[str]) -> RawBatch:
-        """A batch of a file, however it was read, with the table's columns."""
+        """A batch of a file, from any reader, with the table's columns."""
 
 @final
 class RawTableRows:
@@ -428,17 +428,17 @@ class RawTableRows:
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def damage(self) -> list[dict[str, Any]]:
-        """What was lost so far, with the files' paths; complete once the stream has ended."""
+        """The losses so far, with the files' paths; complete when the stream has ended."""
     def close(self) -> None:
-        """Lets go of what was read ahead."""
+        """Frees the units that were read ahead."""
 
 @final
 class Condition:
-    """A filter as it was stated, not yet bound to a schema. Its logic has SQL's three values."""
+    """A filter that is not bound to a schema yet, with SQL's three-valued logic."""
 
     @staticmethod
     def parse(text: str) -> Condition:
-        """From SQL such as `x > 5 and s is not null`. A mistake raises ValueError with its place."""
+        """From SQL such as `x > 5 and s is not null`. A mistake raises ValueError with its position."""
     @staticmethod
     def from_lists(lists: object) -> Condition:
         """From pyarrow.parquet's lists: [(column, op, value), ..], or a list of such."""
@@ -459,9 +459,9 @@ class Condition:
     def columns(self) -> set[str]:
         """The names that it mentions, as the caller wrote them."""
     def bind(self, schema: ArrowSchemaExportable) -> Predicate:
-        """Its meaning for the rows of a schema; SchemaError where it does not fit."""
+        """Binds it to a schema; SchemaError if it does not fit."""
     def given(self, schema: ArrowSchemaExportable, known: dict[str, Any]) -> Condition:
-        """What is left of it where some columns have one known value, given as an array of one."""
+        """Simplifies it by columns with one known value, given as an array of length 1."""
     @property
     def always_true(self) -> bool: ...
     @property
@@ -474,7 +474,7 @@ class Predicate:
 
     @staticmethod
     def from_substrait(message: bytes, schema: ArrowSchemaExportable) -> Predicate | None:
-        """From pyarrow's `Expression.to_substrait(schema)`; None where it is not understood."""
+        """From pyarrow's `Expression.to_substrait(schema)`; None if it is not supported."""
     def columns(self) -> list[str]: ...
     def tree(self) -> tuple[Any, ...]:
         """("and", nodes), ("or", nodes), or (kind, column, operand, whether negated).
@@ -492,7 +492,7 @@ class RawFile:
     def path(self) -> str: ...
     @property
     def has_placeholder_names(self) -> bool:
-        """Whether its columns are called by their places alone."""
+        """Whether its columns only have names by position, such as `_col0`."""
     @property
     def num_rows(self) -> int | None: ...
     def metadata(self) -> Any: ...
@@ -502,22 +502,22 @@ class RawFile:
     def dictionaries(self, column: str, told: Callable[[str, int, int, object], None]) -> None:
         """Calls `told` with part, start, end and values of each dictionary."""
     def stated(self, split: tuple[int, int, int]) -> list[list[dict[str, Any]]] | None:
-        """What the file says of the columns of a part: as `statistics`, for each unit or for all at once."""
+        """The file's statistics for the columns of a split: as `statistics`, by unit or for all units."""
     def witness(self, split: tuple[int, int, int]) -> RawWitness:
-        """What the file states of the columns of a part, to be held against what is decoded of it."""
+        """The file's statistics for the columns of a split, to compare with decoded values."""
     def inspect(self) -> dict[str, Any]:
         """{"name", "offset", "length", "detail": {..}, "children": [..]}"""
     @property
     def identity(self) -> _Known | None:
         """`known` of `open_file`; None for a folder."""
     def notices(self) -> list[tuple[str, str]]:
-        """What its user should hear of: "ambiguous_dialect" or "encrypted_columns", and a text."""
+        """Warnings for users: "ambiguous_dialect" or "encrypted_columns", and a text."""
     @property
     def threads(self) -> int | None:
         """The option `threads`, if it was given."""
     def recorded(self) -> list[tuple[int, bytes]]: ...
     def byte_split(self, start: int, end: int) -> tuple[int, int, int]:
-        """The split (part, start, stop) that a byte range stands for."""
+        """The split (part, start, stop) of a byte range."""
     def scan(
         self,
         *,
@@ -534,17 +534,17 @@ class RawFile:
     ) -> RawScan:
         """A fresh scan: a stream of batches. split: (part, start, stop); None is the whole file.
 
-        Without `prune`, statistics, indexes and bloom filters leave nothing out: the rows are the same.
+        Without `prune`, statistics, indexes and bloom filters are not used; the rows are the same.
 
         Up to `threads` threads decode: the columns of a unit and, with `read_ahead`, several splits of a
         whole file.
 
-        Nothing is read before the first batch is asked for, but names and types are checked here.
+        Checks names and types at once, but reads nothing before the first batch is requested.
         """
     def units(
         self, *, columns: Sequence[str] | None = None, predicate: Predicate | None = None
     ) -> list[tuple[str, int, int, int | None, int]]:
-        """What a scan would read: (structure, offset, length, rows or None, bytes fetched)"""
+        """The units that a scan would read: (structure, offset, length, rows or None, bytes fetched)"""
     def count(self, predicate: Predicate | None = None) -> int: ...
     def verify(self, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
         """{"rows", "units", "checksums", "checked",
@@ -566,17 +566,17 @@ class RawScan:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Consumes the scan: a second call is a ColdframeError."""
     def damage(self) -> list[dict[str, Any]]:
-        """What was lost so far; complete once the stream has ended."""
+        """The losses so far; complete when the stream has ended."""
     def changes(self) -> dict[str, int]:
-        """How many values were changed on the way, by how, as far as it was read."""
+        """The number of changed values so far, by the kind of change."""
     def passed_over(self) -> dict[str, int]:
-        """How much the request passes over, complete once the stream has ended: visible older `versions` of
-        cells, cells of other `times` than those asked for, cells of `columns` that a wide table leaves out.
+        """The number of cells that the request excludes, complete when the stream has ended: visible older
+        `versions`, cells of other `times`, cells of `columns` that a wide table lacks.
         """
 
 @final
 class RawBatch:
-    """A batch on its way out: `pa.record_batch(raw_batch)`."""
+    """A batch for `pa.record_batch(raw_batch)`."""
 
     @property
     def num_rows(self) -> int: ...
@@ -584,22 +584,21 @@ class RawBatch:
 
 @final
 class RawFingerprint:
-    """The fingerprint of the rows that were added: the same for the same rows in any order.
+    """The fingerprint of the added rows, which does not depend on their order.
 
-    `target`: the columns as they are written; what is added has them in their types, or in types that they
-    widen. rows_only: columns are not looked at for themselves, which takes two thirds of the time; where a
-    fingerprint of rows differs, no column is named.
+    `target`: the written columns; added batches have their types, or narrower ones. rows_only: takes no
+    fingerprints of columns, which saves two thirds of the time; differences then name no column.
     """
 
     def __new__(cls, target: ArrowSchemaExportable, *, rows_only: bool = False) -> RawFingerprint: ...
     def add(self, batch: ArrowArrayExportable) -> None: ...
     def join(self, other: RawFingerprint) -> None:
-        """Adds the rows that another one of the same columns has seen."""
+        """Adds the rows of another fingerprint of the same columns."""
 
     @property
     def rows(self) -> int: ...
     def differences(self, written: RawFingerprint) -> list[str]:
-        """What `written` has differently, in words; empty where both are of the same rows."""
+        """The differences of `written` as texts; empty if both have the same rows."""
 
     def to_json(self) -> dict[str, Any]:
         """{"rows": n, "row_checksum": hex, "columns": {name: {"nulls", "min", "max", "checksum"}}};
@@ -608,32 +607,33 @@ class RawFingerprint:
 
 @final
 class RawObserved:
-    """What is known of decoded columns, as files state it of theirs; only those of `names` are looked at."""
+    """Statistics of decoded columns, in the form of files' statistics, for the columns in `names`."""
 
     def __new__(cls, names: Sequence[str]) -> RawObserved: ...
     def add(self, batch: ArrowArrayExportable) -> None: ...
     def columns(self) -> dict[str, dict[str, Any]]:
-        """{name: {"values", "smallest", "largest", "has_nan", "sum", "bytes", "trues"}} of those that were
-        seen. Values are those that are not null; what a type has none of is None; ends of decimals are text.
+        """{name: {"values", "smallest", "largest", "has_nan", "sum", "bytes", "trues"}} of the
+        decoded columns. `values` counts values that are not null; figures that a type lacks are None;
+        bounds of decimals are text.
         """
 
 @final
 class RawWitness:
-    """What a file states of its columns, against what was decoded of them."""
+    """The statistics of a file, to compare with decoded values."""
 
     @property
     def names(self) -> list[str]:
-        """The columns of which something is stated."""
+        """The columns with statistics."""
     def differences(self, observed: RawObserved) -> list[str]:
-        """What was decoded otherwise than the file states, in words; empty where all agrees."""
+        """The differences between decoded values and the file's statistics as texts; empty if they agree."""
 
 @final
 class RawShape:
-    """What the rows of a source become, and what is to be known of them.
+    """The target columns for the rows of a source, and the statistics to collect.
 
     schema: the table's columns. names: new names for the source's columns by position. constants: arrays of
-    one value for columns that are the same in each row. verify: fingerprints are taken. stated: columns of
-    the source that are looked at, see `RawObserved`.
+    one value for columns that are the same in each row. verify: take fingerprints. stated: columns of the
+    source to observe, see `RawObserved`.
     """
 
     def __new__(
@@ -658,7 +658,7 @@ class RawDecoded:
 
 @final
 class RawTarget:
-    """A file of the target that several sources go into; let go before it is finished, nothing of it appears.
+    """A file of the target with the rows of several sources. Without `finish`, no file appears.
 
     The arguments are those of `convert`.
     """
@@ -674,10 +674,10 @@ class RawTarget:
     ) -> RawTarget: ...
     def add(self, decoded: RawDecoded) -> None: ...
     def finish(self) -> dict[str, Any]:
-        """Has it on disk, or in its store: {"rows", "bytes", "sha256"}; hashed as it was written."""
+        """Completes the file: {"rows", "bytes", "sha256"}; the hash is of the written bytes."""
 
 def decode(rows: RawScan | ArrowStreamExportable, shape: RawShape) -> RawDecoded:
-    """Decodes all rows, without Python's lock where they are those of a RawScan."""
+    """Decodes all rows; releases the GIL for a RawScan."""
 
 def convert(
     rows: RawScan | ArrowStreamExportable,
@@ -690,28 +690,28 @@ def convert(
     most_bytes: int | None = None,
     divide: tuple[Sequence[int], Callable[[ArrowArrayExportable], ArrowArrayExportable]] | None = None,
 ) -> dict[str, Any]:
-    """Converts the rows of a part of a source to files of a folder, without Python's lock where they are
-    those of a RawScan: decodes, takes fingerprints, writes.
+    """Converts the rows of a part of a source to files of a folder: decodes, takes fingerprints, writes.
+    Releases the GIL for a RawScan.
 
-    name: of the first file; the others have a number in theirs. format: "parquet" with the options `codec`,
-    `row_group_bytes` and `row_group_rows`, or one of ours with its own. most_bytes: a file ends with the
-    batch with which it has so many. divide: numbers of columns, and what tells the partition of each row,
-    given batches of these columns: a number (uint32). Each file has the rows of one partition then.
+    name: of the first file; the names of others have a number. format: "parquet" with the options `codec`,
+    `row_group_bytes` and `row_group_rows`, or one of coldframe's formats with its options. most_bytes: a file
+    ends with the batch that reaches this size. divide: numbers of columns, and a function from batches of
+    these columns to the partition of each row (uint32); each file then has the rows of one partition.
 
     Returns {"files": [{"name", "rows", "bytes", "sha256", "print": RawFingerprint, "partition": int | None}],
-    "observed": RawObserved}; no file where there are no rows, and none is left behind an error.
+    "observed": RawObserved}; no file without rows, and no file after an error.
     """
 
 @final
 class RawCells:
-    """What a look-up found: batches of one schema, `pa.schema(raw_cells)`."""
+    """The result of a look-up: batches of one schema, `pa.schema(raw_cells)`."""
 
     def addresses(self) -> list[int]:
-        """Where the `ArrowArray` of each batch is, for an import while this object lives; one at least."""
+        """The addresses of one or more `ArrowArray`s, valid while this object lives."""
     def __arrow_c_schema__(self) -> object: ...
 
 def hfile_get(file: RawFile, key: bytes | str) -> RawCells:
-    """The cells of a row, or the pairs of a key; UnsupportedError for what is no HFile."""
+    """The cells of a row, or the pairs of a key; UnsupportedError for other formats."""
 
 def hfile_get_many(file: RawFile, keys: Sequence[bytes | str]) -> RawCells:
     """The cells of many rows in file order."""
@@ -748,7 +748,7 @@ def hudi_partitions(store: Store, path: str) -> list[str]:
 def hudi_files(files: RawFile, partition: str | None = None, *, all_versions: bool = False) -> RawBatch:
     """The files of the data table: partition, name, path, size, kind, file_id, instant.
 
-    The path is that below the table's directory.
+    The path is relative to the table's directory.
     """
 
 def hudi_column_stats(stats: RawFile, columns: Sequence[str] | None = None) -> RawBatch:
@@ -758,7 +758,7 @@ def hudi_column_stats(stats: RawFile, columns: Sequence[str] | None = None) -> R
     """
 
 def hudi_prune(files: RawFile, stats: RawFile, condition: Condition, partition: str | None) -> RawBatch:
-    """Of `hudi_files`, those that may hold rows that pass."""
+    """The rows of `hudi_files` that may hold rows that pass."""
 
 def hudi_locate(index: RawFile, keys: Sequence[str]) -> RawBatch:
     """The places of the records with these keys: key, partition, file_id, instant, position."""
@@ -767,10 +767,10 @@ def seek_ordinal(file: RawFile, ordinal: int) -> tuple[int, int, int]:
     """The rows of a CFile from an ordinal on as (part, start, stop)."""
 
 def lookup_value(file: RawFile, value: ArrowArrayExportable) -> RawBatch:
-    """The rows of a CFile whose value is the one in an array of one, with their ordinals."""
+    """The rows of a CFile with the value in an array of length 1, with their ordinals."""
 
 def might_contain_key(file: RawFile, key: bytes) -> bool:
-    """False only if an encoded primary key is not in a bloom file of Kudu's."""
+    """False only if an encoded primary key is not in a Kudu bloom file."""
 
 def tables(
     path: object,
@@ -780,7 +780,7 @@ def tables(
     verify_checksums: bool = True,
     keys: Mapping[str, bytes | str] | Callable[[str], bytes | str | None] | None = None,
 ) -> list[tuple[str, str]]:
-    """The tables of a folder of a format: what the option `table` takes, and the name of each."""
+    """The tables of a folder of a format: the value of the option `table`, and the name of each."""
 
 def shared_of_tables(
     path: object,
@@ -791,8 +791,8 @@ def shared_of_tables(
     keys: Mapping[str, bytes | str] | Callable[[str], bytes | str | None] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> dict[str, list[tuple[int, bytes]]]:
-    """What opening each table of a folder would read again, read once: `recorded` of `open_file`, by
-    what the option `table` takes. Nothing of formats, and for options, that read nothing twice.
+    """Reads the data once that opening each table of a folder would read again: `recorded` of `open_file`, by
+    the value of the option `table`. Empty for formats and options that share no data.
     """
 
 def contents(
@@ -804,11 +804,11 @@ def contents(
     keys: Mapping[str, bytes | str] | Callable[[str], bytes | str | None] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
-    """What could be read from a folder of a format, each with whether a request by `options` takes all of it.
+    """The parts of a folder of a format, each with whether a read with `options` takes all of it.
 
-    `kind` and `of` say what it is, `visible` whether a reader of the engine may be shown it, `taken` whether
-    it is read: None where only reading tells. `count` of `unit`, `bytes` and `note` say more of it where that
-    is cheap.
+    `kind` and `of` describe the part, `visible` whether a reader of the engine may see it, `taken` whether
+    it is read: None if only reading can tell. `count` of `unit`, `bytes` and `note` have details that are
+    cheap to get.
     """
 
 def write(
@@ -821,7 +821,7 @@ def write(
     storage_options: Mapping[str, str] | None = None,
     new: bool = False,
 ) -> dict[str, Any]:
-    """Writes atomically. dest: path, URL or Store; `new`: nothing may be there.
+    """Writes atomically. dest: path, URL or Store; `new`: the file must not exist.
 
-    Returns {"rows", "bytes"} and, where the store has one, "etag".
+    Returns {"rows", "bytes"} and, if the store has one, "etag".
     """

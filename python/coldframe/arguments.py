@@ -1,9 +1,8 @@
-"""Arguments of `open`, which `scan` and the sources of Spark take, too."""
+"""Arguments of `open`. `scan` and Spark's sources take them, too."""
 
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,7 +13,7 @@ import pyarrow as pa
 from coldframe._coldframe import RawOpening
 from coldframe.errors import unsupported
 
-__all__ = ["Keys", "OpenArguments", "check_plain", "default_threads", "renamed", "threads_of"]
+__all__ = ["Keys", "OpenArguments", "check_plain", "default_threads", "threads_of"]
 
 # Keys of encrypted files by name, or a function that returns the key for a name, or None if it has none.
 Keys = Mapping[str, bytes | str] | Callable[[str], bytes | str | None]
@@ -30,11 +29,11 @@ class OpenArguments:
     keys: Keys | None = field(default=None, repr=False)
     options: Mapping[str, Any] = field(default_factory=dict)
     microseconds: bool = False
-    """Whether timestamps have microseconds unless an option says otherwise: Spark has nothing finer."""
+    """Whether the default unit of timestamps is the microsecond: Spark has nothing finer."""
 
     @cached_property
     def raw(self) -> RawOpening:
-        """The same for Rust."""
+        """The arguments in the form that Rust takes."""
         options = dict(self.options)
         return RawOpening(
             format=self.format,
@@ -51,7 +50,7 @@ class OpenArguments:
 
 
 def threads_of(arguments: OpenArguments) -> int:
-    """How many threads decode files that are opened in this way."""
+    """The number of threads that decode a file opened with these arguments."""
     given = arguments.options.get("threads")
     return given if isinstance(given, int) and given > 0 else default_threads()
 
@@ -65,14 +64,6 @@ def default_threads() -> int:
 
 
 def check_plain(options: Mapping[str, Any], what: str) -> None:
-    """Refuses views for a table whose columns somebody else states."""
+    """Refuses string views for a table whose column types a metastore or catalog defines."""
     if options.get("strings", "plain") != "plain":
-        raise unsupported(f'strings="view" of {what}: its columns have the types that are stated')
-
-
-def renamed(old: str, given: Any, new: str, value: Any) -> Any:
-    """The value of an option that may have been given under its former name."""
-    if given is None:
-        return value
-    warnings.warn(f"{old} has been renamed to {new}", DeprecationWarning, stacklevel=3)
-    return given
+        raise unsupported(f'strings="view" of {what}: its column types are fixed by its definition')

@@ -1,8 +1,9 @@
-"""Batches on their way from Rust to the caller: the columns to decode, the rows and columns to keep."""
+"""Batches from Rust to the caller: which columns to decode, which rows and columns to keep."""
 
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 from coldframe import _coldframe
 from coldframe.errors import SchemaError
 from coldframe.filters import Bound, keep, mentioned
+from coldframe.logs import watched
 
 if TYPE_CHECKING:
     from coldframe._coldframe import RawScan, RawTableRows
@@ -28,6 +30,8 @@ __all__ = [
     "with_tested",
 ]
 
+_log = logging.getLogger(__name__)
+
 DEFAULT_BATCH_SIZE = 65536
 DEFAULT_SPLIT_BYTES = 128 << 20
 
@@ -36,14 +40,14 @@ Damage = list[dict[str, Any]]
 
 
 def names_of(columns: Sequence[str] | None) -> list[str] | None:
-    """Column names as a list. A single string is refused: its letters would be taken for names."""
+    """Column names as a list. Refuses a single string, whose letters would be taken for names."""
     if isinstance(columns, str):
         raise TypeError(f"columns must be a list of names, not the string {columns!r}")
     return None if columns is None else list(columns)
 
 
 def with_tested(columns: Sequence[str] | None, bound: Bound, schema: Any) -> list[str] | None:
-    """The columns to decode: those asked for, and those of the part of a filter that pyarrow evaluates."""
+    """The columns to decode: the requested ones, and those of the part of a filter that pyarrow evaluates."""
     names = names_of(columns)
     if names is None or bound.exact:
         return names
@@ -68,18 +72,18 @@ def reader_of(
     wanted: pa.Schema,
     limit: int | None,
     ended: Callable[[], None],
+    *what: object,
 ) -> pa.RecordBatchReader:
-    """The rows that pass, with the columns of `wanted`.
+    """The rows that pass, with the columns of `wanted`. `what`: a text for log lines, and its values.
 
-    `limit` counts where pyarrow evaluates a part of the filter; otherwise Rust has counted. `ended` is called
-    once, also after an error or if the caller takes no more.
+    `limit` applies only if pyarrow evaluates a part of the filter; otherwise Rust has applied it. `ended` is
+    called once, also after an error or if the caller stops early.
     """
 
     def batches() -> Iterator[Any]:
-        # Batch by batch, since the C stream would reduce an error to its text.
+        # Not as a C stream, which would reduce an error to its text.
         try:
-            for batch in rows:
-                yield pa.record_batch(batch)
+            yield from watched(_log, logging.INFO, *what, batches=map(pa.record_batch, rows))
         finally:
             ended()
 
@@ -91,18 +95,18 @@ def reader_of(
 
 def filtered(batches: Iterator[Any], test: Any, schema: Any, limit: int | None) -> Iterator[Any]:
     """The rows that pass (see `keep`), with the columns of `schema` only."""
-    left = limit
+    remaining = limit
     with contextlib.closing(batches):  # type: ignore[type-var]
-        if left == 0:
+        if remaining == 0:
             return
         for batch in batches:
             kept = keep(batch, test)
-            if left is not None:
-                kept = kept.slice(0, left)
-                left -= kept.num_rows
+            if remaining is not None:
+                kept = kept.slice(0, remaining)
+                remaining -= kept.num_rows
             if kept.num_rows:
                 yield columns_of(kept, schema)
-            if left == 0:
+            if remaining == 0:
                 return
 
 

@@ -1,9 +1,8 @@
 """A `pyarrow.dataset.Dataset` over the rows of a file or of many.
 
-DuckDB and polars (and everything else that knows pyarrow's datasets) ask such an object for a scanner with
-the columns and the filter of their query; so both reach the reader. The class derives from pyarrow's, because
-DuckDB insists on it. pyarrow's own C++ scan would bypass the methods written here; it finds a single file
-whose opening raises.
+DuckDB, polars and other users of pyarrow's datasets ask such an object for a scanner with the columns and the
+filter of their query, so both reach the reader. The class derives from pyarrow's because DuckDB requires it.
+pyarrow's own C++ scan would bypass the methods of this class: the only file that it sees raises when opened.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class Rows(Protocol):
 
 
 class _NoFiles(pyarrow.fs.FileSystemHandler):  # type: ignore[misc]
-    """A file system for the single file of a dataset that only its own methods can scan."""
+    """A file system whose only file cannot be opened: only the methods of `ArrowDataset` can scan."""
 
     def _refuse(self, *_: object, **__: object) -> Any:
         raise unsupported(
@@ -81,7 +80,7 @@ class ArrowDataset(pads.UnionDataset):  # type: ignore[misc]
 
     @property
     def partition_expression(self) -> Any:
-        """No expression holds for all rows."""
+        """Always true: no narrower expression holds for all rows."""
         return pc.scalar(True)
 
     def scanner(
@@ -150,9 +149,9 @@ class ArrowDataset(pads.UnionDataset):  # type: ignore[misc]
         raise unsupported("replace_schema: open the files with schema=, or cast the batches")
 
     def get_fragments(self, filter: Any = None) -> Iterator[ArrowFragment]:
-        """The files, each as a dataset of its own rows; a filter on partition columns leaves out whole files.
+        """The files, each as a dataset of its rows; a filter on partition columns excludes whole files.
 
-        They have what pyarrow's fragments have to read them by: `path`, `physical_schema`,
+        They have the reading methods of pyarrow's fragments: `path`, `physical_schema`,
         `partition_expression`, `scanner`, `to_batches`, `to_table`, `head`, `count_rows`.
         """
         parts = getattr(self._rows, "parts", None)
@@ -164,7 +163,7 @@ class ArrowDataset(pads.UnionDataset):  # type: ignore[misc]
 
     @property
     def children(self) -> Any:
-        """Not supported: there is nothing below the rows that pyarrow could scan."""
+        """Not supported: pyarrow could not scan the parts of this dataset."""
         raise unsupported("children: use splits() of the coldframe File or Dataset")
 
     def __arrow_c_schema__(self) -> object:
@@ -212,7 +211,7 @@ class ArrowFragment(ArrowDataset):
 
     @property
     def partition_expression(self) -> Any:
-        """What its folders say of all its rows."""
+        """The partition values of its rows as an expression."""
         return pc.scalar(True) if self._expression is None else self._expression
 
     def __reduce__(self) -> Any:

@@ -1,6 +1,6 @@
-"""Which files a dataset has: paths, globs, directories; Hive's `key=value` directories become columns.
+"""Finds the files of a dataset: paths, globs, directories. Hive's `key=value` directories become columns.
 
-`coldframe::dataset::discovery` in Rust looks for them.
+`coldframe::dataset::discovery` in Rust does the search.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from coldframe import _coldframe
 from coldframe._coldframe import HIVE_NULL
 from coldframe.sources import Known
 
-__all__ = ["HIVE_NULL", "Found", "discover", "each_of"]
+__all__ = ["HIVE_NULL", "DiscoveredFile", "as_list", "discover"]
 
 
-class Found(NamedTuple):
-    """A file, and the `key=value` pairs of the directories between it and the root that was given.
+class DiscoveredFile(NamedTuple):
+    """A file, and the `key=value` pairs of the directories between the given root and the file.
 
-    `known` is what the listing that found it told of it.
+    `known` is the identity of the file in the listing.
     """
 
     source: str
@@ -33,24 +33,24 @@ def discover(
     *,
     partitioned: bool,
     whole_directories: bool,
-) -> list[Found]:
+) -> list[DiscoveredFile]:
     """The files of a dataset, in a stable order: as given, and by path within a directory or a glob.
 
-    Files and directories whose names start with `.` or `_` are left out, as Hive and Spark do; so are empty
-    files (a bucket or partition without rows, an object that stands for a folder), which hold no rows.
-    `whole_directories`: a directory is one table of its format, whatever it looks like.
+    Leaves out files and directories whose names start with `.` or `_`, as Hive and Spark do, and empty files
+    (a bucket or partition without rows, a folder marker of an object store), which hold no rows.
+    `whole_directories`: take each directory as one table of its format, whatever it contains.
     """
-    paths = [os.fsdecode(path) for path in each_of(sources)]
-    found = _coldframe.find_files(paths, storage_options=storage_options, whole=whole_directories)
-    return [Found(path, tuple(keys) if partitioned else (), known) for path, keys, known in found]
+    paths = [os.fsdecode(path) for path in as_list(sources)]
+    files = _coldframe.find_files(paths, storage_options=storage_options, whole=whole_directories)
+    return [DiscoveredFile(path, tuple(keys) if partitioned else (), known) for path, keys, known in files]
 
 
-def each_of(sources: object) -> list[Any]:
-    """The sources, of which one need not be in a list."""
+def as_list(sources: object) -> list[Any]:
+    """The sources as a list; a single source becomes a list of one."""
     if isinstance(sources, (str, os.PathLike, bytes, bytearray, memoryview)) or not isinstance(
         sources, Iterable
     ):
         return [sources]
-    if hasattr(sources, "read"):  # files are iterable too
+    if hasattr(sources, "read"):  # file objects are iterable, too
         return [sources]
     return list(sources)

@@ -1,4 +1,4 @@
-"""Where the command `coldframe` begins: what needs no Arrow is answered before that is imported."""
+"""The entry point of the command `coldframe`: prints the version without importing Arrow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _INTERRUPTED = 130  # as `coldframe.cli` has it
 
 
 def main() -> int:
-    """Runs the command and gives its exit code, also where it is interrupted before it has begun."""
+    """Runs the command and returns its exit code, also if it is interrupted while it loads."""
     if sys.argv[1:] in (["--version"], ["version"]):
         print(f"coldframe {__version__}")
         return 0

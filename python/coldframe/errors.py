@@ -26,13 +26,13 @@ __all__ = [
     "PartialTableWarning",
     "SchemaError",
     "UnsupportedError",
-    "tell",
     "unsupported",
+    "warn",
 ]
 
 
 class AmbiguousDialectWarning(UserWarning):
-    """The bytes of a Redfile do not reveal its dialect, so one was assumed. The option `dialect` sets it."""
+    """The bytes of a Redfile do not reveal its dialect, so one was assumed: set the option `dialect`."""
 
 
 class EncryptedColumnWarning(UserWarning):
@@ -44,7 +44,7 @@ class ExtensionTypeWarning(UserWarning):
 
 
 class LeftOutWarning(UserWarning):
-    """Files of other kinds lie among those of a table, such as text or Parquet, and are left out."""
+    """Files of other kinds (text, Parquet) lie among the files of a table, and are left out."""
 
 
 class PartialTableWarning(UserWarning):
@@ -59,20 +59,20 @@ _WARNINGS: Mapping[str, type[UserWarning]] = {
 }
 
 
-def tell(path: str, kind: str, text: str) -> None:
-    """Warns about a file, with the class for this kind of warning. Rust calls it, too."""
+def warn(path: str, kind: str, text: str) -> None:
+    """Warns about a file with the warning class of `kind`. Rust calls this function, too."""
     warnings.warn(f"{path}: {text}", _WARNINGS[kind], stacklevel=4)
 
 
 def corrupt(path: str, offset: int, structure: str, reason: str) -> CorruptFileError:
-    """A CorruptFileError with the same attributes that the compiled side sets."""
+    """A CorruptFileError with the attributes that Rust sets."""
     error = CorruptFileError(f"{path}: byte {offset}: {structure}: {reason}")
     error.path, error.offset, error.structure, error.reason = path, offset, structure, reason
     return error
 
 
 def unsupported(what: str) -> UnsupportedError:
-    """An UnsupportedError with the same attribute that the compiled side sets."""
+    """An UnsupportedError with the attribute that Rust sets."""
     error = UnsupportedError(what)
     error.what = what
     return error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,7 +20,7 @@ from coldframe._coldframe import (
     requested_strings,
     splits_of,
 )
-from coldframe.arguments import Keys, OpenArguments, default_threads, renamed
+from coldframe.arguments import Keys, OpenArguments, default_threads
 from coldframe.batches import (
     DEFAULT_BATCH_SIZE,
     DEFAULT_SPLIT_BYTES,
@@ -29,12 +30,13 @@ from coldframe.batches import (
     with_tested,
 )
 from coldframe.byte_size import size_text
-from coldframe.errors import tell, unsupported
+from coldframe.errors import unsupported, warn
 from coldframe.filters import Bound, Filter, bind, parse
 from coldframe.literals import OnError
+from coldframe.logs import safe, step
 from coldframe.lookups import Lookups
-from coldframe.metadata import Facts
-from coldframe.notebook import glance
+from coldframe.metadata import FileMetadata
+from coldframe.notebook import summary_html
 from coldframe.ordinals import Ordinals
 from coldframe.reading import AsTables, parallel_by_default
 from coldframe.sources import Known, Source, shown
@@ -44,15 +46,17 @@ if TYPE_CHECKING:
 
 __all__ = ["File", "Split", "has_masked_columns", "raw_scan"]
 
+_log = logging.getLogger(__name__)
+
 
 class Split:
     """A part of a file that can be read independently, also in another process.
 
-    It carries what was read to open the file, so that none of it is read twice. All splits of a file together
-    contain each row exactly once. A split of a `Dataset` has that dataset's columns, including those of the
-    partition.
+    It carries the bytes that were read to open the file, so that nobody reads them again. The splits of a
+    file together contain each row exactly once. A split of a `Dataset` has that dataset's columns, including
+    the partition columns.
 
-    It is plain data of Rust, which pickles it as the bytes of a plan.
+    Rust holds the data, and pickles it as the bytes of a plan.
     """
 
     __slots__ = ("_arguments", "_raw", "_source")
@@ -80,30 +84,32 @@ class Split:
 
     @classmethod
     def of(cls, raw: RawSplit, arguments: OpenArguments | None, source: Source | None = None) -> Split:
-        """One that Rust has made. `source`: an object of this process that it is of."""
+        """Wraps a split of Rust. `source`: the object of this process that it reads, if it is not a path."""
         made = cls.__new__(cls)
         made._raw, made._arguments, made._source = raw, arguments, source
         return made
 
     @property
     def raw(self) -> RawSplit:
-        """The same for Rust."""
+        """The split in Rust."""
         return self._raw
 
     path = property(lambda self: self._raw.path, doc="The file's path or URL.")
     format = property(lambda self: self._raw.format, doc="The format's name.")
-    part = property(
-        lambda self: self._raw.cut[0], doc="Which of the parts of a table it is in; 0 for a file."
-    )
+    part = property(lambda self: self._raw.cut[0], doc="The number of its part of a table; 0 for a file.")
     start = property(lambda self: self._raw.cut[1], doc="Where it starts: a byte of a file.")
     stop = property(lambda self: self._raw.cut[2], doc="Where it stops.")
-    rows = property(lambda self: self._raw.cut[3], doc="Its rows, None where that is not known before.")
-    known = property(lambda self: self._raw.known, doc="What its store says that the file is.")
+    rows = property(
+        lambda self: self._raw.cut[3], doc="The number of its rows; None if only reading it can tell."
+    )
+    known = property(lambda self: self._raw.known, doc="The identity of the file in its store.")
     own = property(
         lambda self: tuple(self._raw.own),
-        doc="Of a folder that is one table: what was found there that the split needs.",
+        doc="For a folder that is one table: the data of the folder that the split needs.",
     )
-    recorded = property(lambda self: tuple(self._raw.recorded), doc="What was read to open the file.")
+    recorded = property(
+        lambda self: tuple(self._raw.recorded), doc="The bytes that were read to open the file."
+    )
 
     def __repr__(self) -> str:
         where = f"part={self.part}, start={self.start}, stop={self.stop}, rows={self.rows}"
@@ -127,7 +133,7 @@ class Split:
             texts, verified, bytes_of, options = self._raw.arguments()
             storage: Mapping[str, Any] | None = texts or None
             keys: Keys | None = dict(bytes_of) or None
-            if (known := self._arguments) is not None:  # as they were given, where they are here
+            if (known := self._arguments) is not None:  # as the caller gave them, if this process has them
                 storage, keys = known.storage_options, known.keys
             self._arguments = OpenArguments(self.format, storage, verified, keys, options)
         return self._arguments
@@ -150,11 +156,13 @@ class Split:
 
         Fails if the file has changed since the split was made.
         """
-        return self._file(self._raw.open())
+        with step(_log, logging.DEBUG, "opening the file of a split of %s", self.path):
+            return self._file(self._raw.open())
 
     def open_for_this(self) -> File:
-        """Opens the split's file to read this split only: of a folder, nothing else may be readable then."""
-        return self._file(self._raw.open(alone=True))
+        """Opens the split's file to read this split only. Of a folder, other parts may then be unreadable."""
+        with step(_log, logging.DEBUG, "opening the file of a split of %s", self.path):
+            return self._file(self._raw.open(alone=True))
 
     def _file(self, raw: RawFile) -> File:
         arguments = self.arguments
@@ -167,13 +175,13 @@ class Split:
         return pa.schema(self._raw)
 
     def expand(self) -> list[Split]:
-        """The splits of a share (see `Dataset.planned`), for which its file is opened; else itself."""
+        """Opens the file of a share (see `Dataset.planned`) and returns its splits; else `[self]`."""
         return [Split.of(raw, self._arguments) for raw in self._raw.expand()]
 
     def stated(self) -> list[list[dict[str, Any]]]:
-        """The file's own statistics of its columns, to check the values read against.
+        """The statistics of columns that the file states, to check decoded values against.
 
-        As in `File.statistics`, for each unit of the part or for all together. Empty if the file has none.
+        As in `File.statistics`, for each unit of the split or for all together. Empty if the file has none.
         """
         return self._raw.open(alone=True).stated((self.part, self.start, self.stop)) or []
 
@@ -217,7 +225,11 @@ class Split:
                 on_damage([{k: v for k, v in lost.items() if k != "path"} for lost in rows.damage()])
             rows.close()
 
-        return reader_of(rows, bound, wanted, None, ended)
+        return reader_of(rows, bound, wanted, None, ended, *self._what)
+
+    @property
+    def _what(self) -> tuple[object, ...]:
+        return "reading a split of %s, part %d, %d to %d", self.path, self.part, self.start, self.stop
 
     def __reduce__(self) -> tuple[Any, ...]:
         arguments = self.arguments if self._raw.is_bound else None
@@ -226,7 +238,7 @@ class Split:
 
 
 def _split_again(data: bytes, given: tuple[Any, Any] | None) -> Split:
-    """A split of its bytes, and of what of its arguments only Python has."""
+    """Unpickles a split from the bytes of its plan and the arguments that only Python holds."""
     storage_options, keys = given or (None, None)
     (raw,) = plan_from_bytes(data, storage_options=storage_options, keys=keys if callable(keys) else None)
     arguments = None if given is None else OpenArguments(None, storage_options, keys=keys)
@@ -234,7 +246,7 @@ def _split_again(data: bytes, given: tuple[Any, Any] | None) -> Split:
 
 
 class _Closed:
-    """Stands for the open file once it is closed."""
+    """Takes the place of the raw file after `close`."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -245,14 +257,14 @@ class _Closed:
         raise ValueError(f"{shown(self.path)}: the file is closed")
 
 
-class File(AsTables, Facts, Lookups, Ordinals):
+class File(AsTables, FileMetadata, Lookups, Ordinals):
     """An open file, created by `coldframe.open`.
 
     Anything that accepts Arrow streams accepts a File: `pyarrow.table(f)`, `polars.DataFrame(f)`,
     `duckdb.sql("from f")`, `pandas.DataFrame.from_arrow(f)`. Each call makes a new pass over the rows.
 
-    A File that was opened by a path or a URL can be pickled. It carries what was read to open it, so another
-    process reads none of that again.
+    A File that was opened by a path or a URL can be pickled. It carries the bytes that were read to open it,
+    so another process does not read them again.
     """
 
     def __init__(self, raw: RawFile, source: Source, arguments: OpenArguments) -> None:
@@ -266,18 +278,20 @@ class File(AsTables, Facts, Lookups, Ordinals):
     def of(
         cls, arguments: OpenArguments, given: object, recorded: Sequence[tuple[int, bytes]] | None = None
     ) -> File:
-        """Opens a source; `recorded` is data that an earlier opening has read."""
+        """Opens a source; `recorded` is the data that an earlier opening has read."""
         source = given if isinstance(given, Source) else Source(given, arguments.storage_options)
-        raw = open_file(
-            arguments.raw,
-            source.handle(),
-            storage_options=source.core_options(),
-            recorded=recorded,
-            known=source.known,
-        )
+        with step(_log, logging.INFO, "opening %s", source) as notes:
+            raw = open_file(
+                arguments.raw,
+                source.handle(),
+                storage_options=source.core_options(),
+                recorded=recorded,
+                known=source.known,
+            )
+            notes.append(f"format {raw.format}")
         if recorded is None:  # the first opening has already warned
             for kind, text in raw.notices():
-                tell(raw.path, kind, text)
+                warn(raw.path, kind, text)
         return cls(raw, source, arguments)
 
     @property
@@ -384,39 +398,34 @@ class File(AsTables, Facts, Lookups, Ordinals):
         batch_size: int,
         limit: int | None,
     ) -> pa.RecordBatchReader:
-        """As `to_batches`, with strings laid out so."""
+        """As `to_batches`, with strings laid out as `strings` says."""
         return self._stream(columns, parse(filter), limit, batch_size, None, "raise", None, strings=strings)
 
     def count(self, filter: Filter | None = None) -> int:
-        """The number of rows, or of those that pass the filter; decodes no more than that needs."""
+        """The number of rows, or of those that pass the filter; decodes only what counting needs."""
         parsed = parse(filter)
-        if parsed is None:
-            return self._raw.count()
-        bound = bind(parsed, self.schema)
+        bound = Bound(None) if parsed is None else bind(parsed, self.schema)
         if bound.exact:
-            return self._raw.count(bound.predicate)
+            with step(_log, logging.INFO, "counting the rows of %s", self._source):
+                return self._raw.count(bound.predicate)
         return sum(
             batch.num_rows
             for batch in self._stream([], parsed, None, DEFAULT_BATCH_SIZE, None, "raise", None)
         )
 
-    def splits(
-        self, split_bytes: int = DEFAULT_SPLIT_BYTES, *, target_bytes: int | None = None
-    ) -> list[Split]:
-        """Parts of about `split_bytes` each that can be read independently, also in other processes.
-
-        `target_bytes` is the former name of `split_bytes`, and deprecated.
-        """
-        split_bytes = renamed("target_bytes", target_bytes, "split_bytes", split_bytes)
+    def splits(self, split_bytes: int = DEFAULT_SPLIT_BYTES) -> list[Split]:
+        """Parts of about `split_bytes` each that can be read independently, also in other processes."""
         source = None if self._source.travels else self._source
-        raw = splits_of(
-            self._raw,
-            split_bytes,
-            self._arguments.raw,
-            self.path,
-            source=None if source is None else source.handle(),
-        )
-        return [Split.of(one, self._known_arguments(), source) for one in raw]
+        with step(_log, logging.INFO, "planning splits of %s", self._source) as notes:
+            raw = splits_of(
+                self._raw,
+                split_bytes,
+                self._arguments.raw,
+                self.path,
+                source=None if source is None else source.handle(),
+            )
+            notes.append(f"{len(raw)} splits")
+        return [Split.of(split, self._known_arguments(), source) for split in raw]
 
     def to_polars(self) -> pl.LazyFrame:
         """A polars.LazyFrame that reads only the columns and rows that a query needs."""
@@ -431,6 +440,7 @@ class File(AsTables, Facts, Lookups, Ordinals):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Each call reads anew; string columns are views if `requested_schema` has views."""
         strings = requested_strings(requested_schema)
+        _log.info("reading %s as an Arrow C stream", safe(self._source))
         scan = self._raw.scan(threads=self._threads(), read_ahead=self._source.is_core, strings=strings)
         return scan.__arrow_c_stream__()
 
@@ -443,9 +453,9 @@ class File(AsTables, Facts, Lookups, Ordinals):
         return _reopened, (self._source.path, self._known_arguments(), tuple(self._raw.recorded()))
 
     def close(self) -> None:
-        """Lets go of what was read to open it, and of blocks that are kept; a read is an error from here on.
+        """Frees the metadata and cached blocks; every later read raises ValueError.
 
-        Without it that goes with the last reference. Readers that were handed out before go on.
+        Without `close`, the last reference frees them. Readers that exist already continue.
         """
         self._schema = self.schema
         self._raw = cast(RawFile, _Closed(self.path))
@@ -457,11 +467,11 @@ class File(AsTables, Facts, Lookups, Ordinals):
 
     def _repr_html_(self) -> str:
         if self.closed:
-            return glance(repr(self), [], self.schema, [])
+            return summary_html(repr(self), [], self.schema, [])
         known = self._raw.identity
         size = None if known is None else size_text(known[0])
-        facts = [("format", self.format), ("rows", self.num_rows), ("size", size)]
-        return glance(shown(self.path), facts, self.schema, self._damage)
+        properties = [("format", self.format), ("rows", self.num_rows), ("size", size)]
+        return summary_html(shown(self.path), properties, self.schema, self._damage)
 
     def __enter__(self) -> File:
         return self
@@ -477,12 +487,12 @@ class File(AsTables, Facts, Lookups, Ordinals):
         return f"<coldframe.File {self.format} {path!r}: {len(self.schema)} columns{rows}>"
 
     def _known_arguments(self) -> OpenArguments:
-        """The arguments with the detected format, so that it is not detected again."""
+        """The arguments with the detected format, so that nobody detects it again."""
         given = self._arguments
         return given if given.format == self.format else replace(given, format=self.format)
 
     def _threads(self) -> int:
-        """How many threads decode: as the option says, else pyarrow's number, or 1 in a task of Spark's."""
+        """The number of decoding threads: the option `threads`, else pyarrow's, or 1 in a Spark task."""
         return self._raw.threads or default_threads()
 
     def _range_of(self, split: Split | tuple[int, int] | None) -> tuple[int, int, int] | None:
@@ -538,7 +548,8 @@ class File(AsTables, Facts, Lookups, Ordinals):
                 if on_damage is not None:
                     on_damage(self.damage)
 
-        return reader_of(scan, bound, wanted, limit, ended)
+        what = split._what if isinstance(split, Split) else ("reading %s", self._source)
+        return reader_of(scan, bound, wanted, limit, ended, *what)
 
     def _projected(self, columns: Sequence[str] | None) -> Any:
         """The pyarrow.Schema of a read of these columns."""
@@ -553,9 +564,9 @@ def has_masked_columns(file: File) -> bool:
 
 
 def raw_scan(split: Split, *, batch_size: int, on_error: str) -> RawScan:
-    """The rows of a file's split for the core itself, without Python in between."""
+    """The rows of a file's split, for Rust: no batch passes through Python."""
     if split._raw.is_of_table:
-        raise unsupported("the split of a dataset for the core: its partition's columns are Python's")
+        raise unsupported("a raw scan of a dataset's split: only Python adds the partition columns")
     file = split.open_for_this()
     return file._raw.scan(
         batch_size=batch_size,

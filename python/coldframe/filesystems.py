@@ -1,31 +1,35 @@
-"""Adapts Python file systems (fsspec's and pyarrow's) to stores, for what the core does not support itself.
+"""Adapts Python file systems (fsspec's and pyarrow's) to stores, for schemes that the core does not support.
 
 The core calls an object with this interface, using paths of the file system:
 
-    list(folder, deep) -> iterator of Told     the direct entries, or all files below
-    stat(path) -> Told | None
+    list(folder, deep) -> iterator of Info     the direct entries, or all files below
+    stat(path) -> Info | None
     read(path, start, end) -> bytes            by ranges, as threads would share a file's position
     create(path, new) -> writer                write(bytes), finish(), abandon(); new: fails if it exists
     publish(source, path, new)                 renames a file
     delete(path), delete_folder(path)
 
-Few of these file systems can create a file atomically only if none exists: here the path is checked first, so
-two processes that create it at once may both believe they were first.
+Few of these file systems have an atomic "create if absent". This module checks the path first instead, so two
+processes that create it at the same time may both believe that they were first.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import logging
 import uuid
 from collections.abc import Iterator
 from typing import Any
 
 from coldframe.errors import unsupported
+from coldframe.logs import step
 
-__all__ = ["ArrowFiles", "FsspecFiles", "Told"]
+__all__ = ["ArrowFiles", "FsspecFiles", "Info"]
+
+_log = logging.getLogger(__name__)
 
 # Path, size, whether it is a folder, milliseconds since 1970, etag.
-Told = tuple[str, int, bool, "int | None", "str | None"]
+Info = tuple[str, int, bool, "int | None", "str | None"]
 
 
 class FsspecFiles:
@@ -34,23 +38,26 @@ class FsspecFiles:
     def __init__(self, filesystem: Any) -> None:
         self._files = filesystem
 
-    def list(self, folder: str, deep: bool) -> Iterator[Told]:
-        if deep:
-            found = self._files.find(folder, detail=True).values()
-        else:
-            found = self._files.ls(folder, detail=True)
-        return (self._told(info) for info in found if info["name"].rstrip("/") != folder.rstrip("/"))
+    def list(self, folder: str, deep: bool) -> Iterator[Info]:
+        with _call(self._files, "list", folder):
+            if deep:
+                infos = self._files.find(folder, detail=True).values()
+            else:
+                infos = self._files.ls(folder, detail=True)
+        return (self._info_of(info) for info in infos if info["name"].rstrip("/") != folder.rstrip("/"))
 
-    def stat(self, path: str) -> Told | None:
+    def stat(self, path: str) -> Info | None:
         try:
-            # A file system may cache earlier answers, but a new file must show.
+            # A file system may cache listings, but a new file must be visible.
             self._files.invalidate_cache(_above(path))
-            return self._told(self._files.info(path))
+            with _call(self._files, "info", path):
+                return self._info_of(self._files.info(path))
         except FileNotFoundError:
             return None
 
     def read(self, path: str, start: int, end: int) -> bytes:
-        return bytes(self._files.cat_file(path, start=start, end=end))
+        with _call(self._files, "read", path, start, end):
+            return bytes(self._files.cat_file(path, start=start, end=end))
 
     def create(self, path: str, new: bool) -> _Writer:
         if new and self._files.exists(path):
@@ -67,7 +74,8 @@ class FsspecFiles:
         if new and self._files.exists(path):
             raise FileExistsError(path)
         self._files.makedirs(_above(path), exist_ok=True)
-        self._files.mv(source, path)
+        with _call(self._files, "publish", path):
+            self._files.mv(source, path)
 
     def delete(self, path: str) -> None:
         self._files.rm_file(path)
@@ -77,7 +85,7 @@ class FsspecFiles:
             self._files.rm(path, recursive=True)
 
     @staticmethod
-    def _told(info: dict[str, Any]) -> Told:
+    def _info_of(info: dict[str, Any]) -> Info:
         is_folder = info["type"] == "directory"
         modified = next(
             (
@@ -98,20 +106,22 @@ class ArrowFiles:
     def __init__(self, filesystem: Any) -> None:
         self._files = filesystem
 
-    def list(self, folder: str, deep: bool) -> Iterator[Told]:
+    def list(self, folder: str, deep: bool) -> Iterator[Info]:
         from pyarrow.fs import FileSelector
 
-        found = self._files.get_file_info(FileSelector(folder, recursive=deep))
-        return (self._told(info) for info in found if not deep or info.is_file)
+        with _call(self._files, "list", folder):
+            infos = self._files.get_file_info(FileSelector(folder, recursive=deep))
+        return (self._info_of(info) for info in infos if not deep or info.is_file)
 
-    def stat(self, path: str) -> Told | None:
+    def stat(self, path: str) -> Info | None:
         from pyarrow.fs import FileType
 
-        info = self._files.get_file_info(path)
-        return None if info.type == FileType.NotFound else self._told(info)
+        with _call(self._files, "info", path):
+            info = self._files.get_file_info(path)
+        return None if info.type == FileType.NotFound else self._info_of(info)
 
     def read(self, path: str, start: int, end: int) -> bytes:
-        with self._files.open_input_file(path) as file:
+        with _call(self._files, "read", path, start, end), self._files.open_input_file(path) as file:
             return bytes(file.read_at(end - start, start))
 
     def create(self, path: str, new: bool) -> _Writer:
@@ -129,7 +139,8 @@ class ArrowFiles:
         if new and self.stat(path) is not None:
             raise FileExistsError(path)
         self._files.create_dir(_above(path), recursive=True)
-        self._files.move(source, path)
+        with _call(self._files, "publish", path):
+            self._files.move(source, path)
 
     def delete(self, path: str) -> None:
         self._files.delete_file(path)
@@ -139,7 +150,7 @@ class ArrowFiles:
             self._files.delete_dir(path)
 
     @staticmethod
-    def _told(info: Any) -> Told:
+    def _info_of(info: Any) -> Info:
         return info.path.rstrip("/"), info.size or 0, not info.is_file, _milliseconds(info.mtime), None
 
 
@@ -170,6 +181,12 @@ def files_of(filesystem: Any) -> FsspecFiles | ArrowFiles:
     if hasattr(filesystem, "cat_file") and hasattr(filesystem, "find"):
         return FsspecFiles(filesystem)
     raise unsupported(f"{type(filesystem).__name__} as a file system: expected one of fsspec or pyarrow.fs")
+
+
+def _call(filesystem: Any, name: str, path: str, *span: int) -> Any:
+    """Logs a call of a file system, of a range of a file if `span` is given."""
+    what = "%s: %s %s, %d to %d" if span else "%s: %s %s"
+    return step(_log, logging.DEBUG, what, type(filesystem).__name__, name, path, *span)
 
 
 def _above(path: str) -> str:

@@ -1,8 +1,8 @@
 """Filters: which rows to read.
 
 A filter is given as pyarrow.parquet's lists, as a line of SQL, or as a `pyarrow.compute.Expression`. The core
-reads lists and SQL, and evaluates them and prunes with them. Expressions go to it as Substrait; those that
-Substrait cannot say are applied by pyarrow to the batches that come back. The rows are the same either way.
+parses lists and SQL, evaluates them and prunes with them. Expressions go to it as Substrait; if Substrait has
+no form for one, pyarrow applies it to the decoded batches. The rows are the same either way.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ _ROW = "\0row"
 
 @dataclass(frozen=True)
 class Bound:
-    """A filter for one schema: what the core evaluates, and what is left for batches that it lets through."""
+    """A filter for one schema: the part that the core evaluates, and the residual that pyarrow evaluates."""
 
     predicate: Predicate | None
     residual: Any = None  # pc.Expression
-    expression: Any = None  # the pc.Expression that the predicate was made of
+    expression: Any = None  # the pc.Expression that became the predicate
 
     @property
     def exact(self) -> bool:
-        """Whether the core does all of it."""
+        """Whether the core evaluates the whole filter."""
         return self.residual is None
 
     @property
     def strings(self) -> str | None:
-        """How strings are to be decoded: plain for pyarrow, which filters no views; None as asked for."""
+        """The layout of strings: plain if pyarrow filters, as it cannot filter views; None as requested."""
         return None if self.exact else "plain"
 
     @property
     def test(self) -> Any:
-        """The whole filter as one thing that `keep` takes."""
+        """The whole filter, in a form that `keep` takes."""
         if self.expression is not None:
             return self.expression
         return self.predicate if self.exact else self.residual
 
 
-# Substrait has no word for what `is_in` does about null but the default.
+# Substrait can only express the default null behaviour of `is_in`.
 _OTHER_NULLS = re.compile(r"null_matching_behavior=(?!MATCH)")
 
 # What the public functions take. Expression is pyarrow's own class, which has no type information.
@@ -68,15 +68,15 @@ def parse(filter: Filter | None) -> Any:
 
 
 def _is_expression(filter: Any) -> bool:
-    # Nobody has an expression without pyarrow.compute; importing it costs more than all of coldframe.
+    # An expression exists only if pyarrow.compute is loaded, whose import costs more than all of coldframe.
     compute = sys.modules.get("pyarrow.compute")
     return compute is not None and isinstance(filter, compute.Expression)
 
 
 def bind(filter: Any, schema: Any) -> Bound:
-    """What a parsed filter means for the rows of `schema`; views are filtered as plain values.
+    """Binds a parsed filter to the rows of `schema`; views are filtered as plain values.
 
-    pyarrow compares no views: batches for which there is a residual must be read without.
+    pyarrow cannot compare views: if there is a residual, batches must be read without views.
     """
     schema = without_views(schema)
     if isinstance(filter, Condition):
@@ -86,7 +86,7 @@ def bind(filter: Any, schema: Any) -> Bound:
         try:
             message = bytes(filter.to_substrait(_without_unions(schema, pa.bool_())))
         except pa.ArrowException:
-            pass  # some functions have no name in Substrait: pyarrow evaluates those
+            pass  # Substrait lacks some functions: pyarrow evaluates those
         else:
             predicate = Predicate.from_substrait(message, schema)
             if predicate is not None:
@@ -95,7 +95,7 @@ def bind(filter: Any, schema: Any) -> Bound:
 
 
 def both(first: Any, second: Any) -> Any:
-    """Two parsed filters as one; None stands for all rows."""
+    """Two parsed filters as one; None means all rows."""
     if first is None or second is None:
         return second if first is None else first
     if isinstance(first, Condition) and isinstance(second, Condition):
@@ -106,7 +106,7 @@ def both(first: Any, second: Any) -> Any:
 
 
 def given(condition: Condition, schema: Any, values: Mapping[str, Any]) -> Condition:
-    """The rest of a condition if some columns of `schema` have one known value, an Arrow scalar."""
+    """Simplifies a condition by columns of `schema` with one known value each, an Arrow scalar."""
     asked = [name.lower() for name in condition.columns()]
 
     def is_asked(name: str) -> bool:
@@ -127,7 +127,7 @@ def keep(batch: Any, test: Any) -> Any:
     plain = [field for field in batch.schema if not _holds_union(field.type)]
     if len(plain) == batch.num_columns:
         return batch.filter(test)
-    # pyarrow makes no empty array of a union: the test is of the other columns, which say what rows pass.
+    # pyarrow makes no empty array of a union: filter the other columns, then take the rows that pass.
     numbers = pa.array(range(batch.num_rows), pa.int64())
     schema = pa.schema([*plain, pa.field(_ROW, numbers.type)])
     columns = [batch.column(field.name) for field in plain]
@@ -137,20 +137,20 @@ def keep(batch: Any, test: Any) -> Any:
 
 
 def mentioned(test: Any, schema: Any) -> list[str]:
-    """The columns that a Predicate or an expression needs decoded: those it names, or a few more.
+    """The columns that a Predicate or an expression names, and perhaps a few more.
 
     pyarrow does not list the columns of an expression, but prints each by its name.
     """
     if isinstance(test, Predicate):
         whole = set(schema.names)
-        found: dict[str, None] = {}
+        columns: dict[str, None] = {}
         for path in test.columns():
             # Names may hold dots themselves.
             within = (
                 [path] if path in whole else [name for name in schema.names if path.startswith(f"{name}.")]
             )
-            found.update(dict.fromkeys(within))
-        return list(found)
+            columns.update(dict.fromkeys(within))
+        return list(columns)
     schema, text = without_views(schema), str(test)
     names = [name for name in schema.names if name in text]
     if "FieldPath(" in text or len(set(names)) < len(names):
@@ -174,7 +174,7 @@ def _check(expression: Any, schema: Any) -> None:
 
 
 def _without_unions(schema: Any, stand_in: Any) -> Any:
-    """The schema with another type for unions: pyarrow can neither make nor compare nor describe those."""
+    """The schema with another type for unions, which pyarrow can neither make, compare nor describe."""
     return pa.schema([field.with_type(stand_in) if _holds_union(field.type) else field for field in schema])
 
 

@@ -1,11 +1,11 @@
-"""The metadata table of a Hudi table: which files it has, what is in their columns, where a record is.
+"""The metadata table of a Hudi table: its files, statistics of their columns, locations of records.
 
 mdt = cf.open_hudi_metadata("warehouse/trips")
 mdt.partitions                                  # ["column_stats", "files", "record_index"]
 mdt.files()                                     # the live files, as a pyarrow.Table: partition, name, size ..
-mdt.prune([("amount", ">", 100)])               # those of them that may hold such rows
+mdt.prune([("amount", ">", 100)])               # the files that may hold such rows
 mdt.locate(["id-1", "id-2"])                    # where records are: key, partition, file_id, instant
-mdt["column_stats"].read()                      # any partition as it is stored: a coldframe.File
+mdt["column_stats"].read()                      # any partition as stored: a coldframe.File
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from coldframe.errors import unsupported
 from coldframe.file import File
 from coldframe.filters import Condition, Filter, parse
 from coldframe.opening import open
-from coldframe.sources import open_store, through
+from coldframe.sources import open_store, with_filesystem
 
 __all__ = ["HudiMetadata", "open_hudi_metadata"]
 
@@ -59,17 +59,17 @@ def open_hudi_metadata(
     """Opens the metadata table of the Hudi table at `table`.
 
     Args:
-        table: path or URL of the table's directory, that which holds `.hoodie`.
+        table: path or URL of the directory that holds `.hoodie`.
         storage_options, filesystem: as for `coldframe.open`.
-        **options: what `coldframe.open` takes for HFiles, such as `verify_checksums=False`.
+        **options: options of `coldframe.open` for HFiles, such as `verify_checksums=False`.
     """
-    return HudiMetadata(os.fsdecode(table), through(storage_options, filesystem), options)
+    return HudiMetadata(os.fsdecode(table), with_filesystem(storage_options, filesystem), options)
 
 
 class HudiMetadata(Mapping[str, File]):
-    """The partitions of a metadata table by name, and the answers they are kept for.
+    """The partitions of a metadata table by name, and queries of them.
 
-    Each answer is of the latest committed state when it is asked for.
+    Each query sees the latest committed state at the time of the call.
     """
 
     def __init__(
@@ -78,8 +78,8 @@ class HudiMetadata(Mapping[str, File]):
         self._table = table
         self._store = open_store(table, storage_options)
         self._options = {**options, "storage_options": storage_options}
-        found = self._store.stat(f"{METADATA}/.hoodie/hoodie.properties")
-        if found is None or found.is_folder:
+        entry = self._store.stat(f"{METADATA}/.hoodie/hoodie.properties")
+        if entry is None or entry.is_folder:
             raise NotFoundError(
                 f"{table}: expected a Hudi table with metadata in .hoodie/metadata, found none"
             )
@@ -89,7 +89,7 @@ class HudiMetadata(Mapping[str, File]):
 
     @property
     def partitions(self) -> list[str]:
-        """The names of its partitions: `files`, `column_stats`, `record_index` and what else was indexed."""
+        """The names of its partitions: `files`, `column_stats`, `record_index` and others."""
         return hudi_partitions(self._store, METADATA)
 
     def __getitem__(self, partition: str) -> File:
@@ -111,9 +111,9 @@ class HudiMetadata(Mapping[str, File]):
     def files(self, partition: str | None = None, *, all_versions: bool = False) -> Any:
         """The live files of the table as a pyarrow.Table, of `partition` or of all partitions.
 
-        Live is the newest base file of each file group and the log files that belong to it, unless the
-        group was replaced by clustering or an overwrite. `all_versions` adds what Hudi has not cleaned
-        yet. `kind` is `base` or `log`.
+        Live files are the newest base file of each file group and its log files, unless clustering or an
+        overwrite replaced the group. `all_versions` adds older files that Hudi has not cleaned yet. `kind` is
+        `base` or `log`.
         """
         files = self._require("files")._raw
         return self._located(hudi_files(files, partition, all_versions=all_versions))
@@ -134,11 +134,11 @@ class HudiMetadata(Mapping[str, File]):
         return {row["file"]: (row["min"], row["max"]) for row in self._stats([column])}
 
     def prune(self, filter: Filter, partition: str | None = None) -> Any:
-        """Of `files()`, those that may hold rows which pass `filter`, by the bounds of their columns.
+        """The rows of `files()` whose column bounds allow rows that pass `filter`.
 
-        `filter` is what `coldframe.open(..).read` takes, but for expressions of pyarrow, which do not tell
-        their parts. A file without statistics is kept. Where one file of a group is kept all of them are:
-        the newest version of a row may stand in any.
+        `filter` is a list or SQL text, as for `read`; pyarrow expressions are not supported. A file without
+        statistics is kept. If one file of a group is kept, all are: any may hold the newest version of a
+        row.
         """
         condition = parse(filter)
         if not isinstance(condition, Condition):
@@ -147,9 +147,9 @@ class HudiMetadata(Mapping[str, File]):
         return self._located(hudi_prune(files, stats, condition, partition))
 
     def locate(self, keys: Iterable[str]) -> Any:
-        """Where the records with these keys are, by the record index, as a pyarrow.Table.
+        """The locations of the records with these keys, from the record index, as a pyarrow.Table.
 
-        A key that is not in the table has no row.
+        The result has no row for a key that the table lacks.
         """
         index = self._require("record_index")._raw
         return pa.table(pa.record_batch(hudi_locate(index, sorted(set(keys)))))
@@ -167,7 +167,7 @@ class HudiMetadata(Mapping[str, File]):
             yield {**row, "min": _unwrapped(row["min"]), "max": _unwrapped(row["max"])}
 
     def _located(self, files: Any) -> Any:
-        """A table of files with whole paths instead of those below the table's directory."""
+        """A table of files with absolute paths instead of paths relative to the table's directory."""
         table = pa.table(pa.record_batch(files))
         at = table.schema.get_field_index("path")
         paths = [self._store.url_of(path) for path in table.column(at).to_pylist()]
@@ -175,7 +175,7 @@ class HudiMetadata(Mapping[str, File]):
 
 
 def _unwrapped(value: Any) -> Any:
-    """The value in a union of wrappers, of which one is set."""
+    """The value of the one wrapper that is set in a union of wrappers."""
     if isinstance(value, dict):
         present = [v for v in value.values() if v is not None]
         return _unwrapped(present[0]) if present else None

@@ -89,7 +89,7 @@ class OpenOptions(TypedDict, total=False):
     """for view="pivot": whether to add a column `rest`, a map of all other columns; default: true, but
     false with `phoenix`"""
     row_group_rows: int | None
-    """for `recover`: rows of each row group but the last, if the pages do not tell"""
+    """for `recover`: rows of each row group but the last, if the pages do not show it"""
     row_numbers: str | None
     """name of a further column: the number of each row in the file, from 0"""
     schema: Any
@@ -175,7 +175,7 @@ class WriteOptions(TypedDict, total=False):
     codec: str | None
     compression: str | None
     """compression of blocks; must be none or gz for Hudi; or: compression of blocks; or: compression of
-    streams and metadata; or: compression of keys and columns: one of these words (deflate is Hadoop's
+    streams and metadata; or: compression of keys and columns: one of these names (deflate is Hadoop's
     other name for zlib), or the class name of a Hadoop codec; or: compression of pages"""
     compression_block_size: int | str | None
     """bytes of one compression chunk; default: 4 KiB to 256 KiB, by stripe size and number of columns, as
@@ -233,12 +233,12 @@ class WriteOptions(TypedDict, total=False):
     page_bytes: int | str | None
     """bytes of levels and values after which a page ends"""
     record_interval: int | None
-    """most rows of a row group; default: no limit"""
+    """maximum rows of a row group; default: no limit"""
     row_group_bytes: int | str | None
     """bytes of cells after which a row group ends; or: bytes of pages and values after which a row group
     ends"""
     row_group_rows: int | None
-    """most rows of a row group; the default is the reader's default limit"""
+    """maximum rows of a row group; the default is the reader's default limit"""
     row_index_stride: int | None
     """rows of a row group; 0 writes no indexes"""
     schema: Any
@@ -285,7 +285,7 @@ class OpenKeywords(OpenOptions, total=False):
 
 
 class ScanOptions(OpenOptions, total=False):
-    """What `scan` takes besides its own arguments: also what only `hive_table` and `iceberg_table` know."""
+    """What `scan` takes besides its own arguments, also those of `hive_table` and `iceberg_table` only."""
 
     filter: Filter | None
     location: Mapping[str, str] | None

@@ -1,7 +1,7 @@
 """The files below a root of a store, listed once and then looked up in memory.
 
-Whether a folder is one table (of Kudu, HBase) shows in the names below it: asked of a listing it costs
-requests only where files have to be read for that.
+The names below a folder show whether it is one table (of Kudu, HBase). With a listing, this check costs a
+request only if it must read a file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Protocol
 from coldframe import _coldframe
 from coldframe._coldframe import Store, StoreEntry
 from coldframe.errors import ColdframeError
-from coldframe.filesystems import Told
+from coldframe.filesystems import Info
 from coldframe.sources import scheme_of
 
 __all__ = ["FileEntry", "Files", "Listed", "is_flat"]
@@ -23,12 +23,12 @@ _FLAT = frozenset(("s3", "s3a", "s3n", "gs", "gcs", "az", "adl", "azure", "abfs"
 
 
 def is_flat(url: str) -> bool:
-    """Whether folders are parts of names only in the URL's store, so that one listing has all below."""
+    """Whether the URL's store has no real folders, so that one listing returns all files below a prefix."""
     return scheme_of(url) in _FLAT
 
 
 class FileEntry(Protocol):
-    """What a listing tells of a file; `StoreEntry` is one."""
+    """A file in a listing; `StoreEntry` implements it."""
 
     @property
     def path(self) -> str: ...
@@ -45,7 +45,7 @@ class FileEntry(Protocol):
 
 
 class Files(Protocol):
-    """The files of a folder by name; a dictionary is one."""
+    """The files of a folder by name; a dictionary implements it."""
 
     def __setitem__(self, name: str, entry: FileEntry, /) -> None: ...
     def __iter__(self) -> Iterator[str]: ...
@@ -63,7 +63,7 @@ class Folder:
 
 
 class Listed:
-    """Entries of a store by their folders; also as files for `Store.of`, read from the store itself."""
+    """Entries of a store by folder. Also a file system for `Store.of` that reads through the store."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -71,11 +71,11 @@ class Listed:
         self._listed = Store.of(self, store.url, "")
 
     def new_files(self, folder: str) -> Files:
-        """Room for the files of a folder."""
+        """An empty container for the files of a folder."""
         return {}
 
     def add(self, entry: StoreEntry) -> None:
-        """Takes in a file or a folder."""
+        """Adds a file or a folder."""
         above, _, name = entry.path.rpartition("/")
         if entry.is_folder:
             self.folder(entry.path)
@@ -83,13 +83,13 @@ class Listed:
             self.folder(above).files[name] = entry
 
     def folder(self, path: str) -> Folder:
-        """A folder, which is made with those above it."""
-        found = self.folders.get(path)
-        if found is None:
-            found = self.folders[path] = Folder(self.new_files(path))
+        """A folder; creates it and the folders above it if they are missing."""
+        folder = self.folders.get(path)
+        if folder is None:
+            folder = self.folders[path] = Folder(self.new_files(path))
             above, _, name = path.rpartition("/")
             self.folder(above).folders.add(name)
-        return found
+        return folder
 
     def below(self, path: str) -> Iterator[tuple[str, FileEntry]]:
         """All files of a folder, by their paths relative to it."""
@@ -102,38 +102,38 @@ class Listed:
             waiting.extend(_join(at, name) for name in sorted(folder.folders))
 
     def detect(self, path: str) -> str | None:
-        """The format that takes a folder for one table."""
+        """The format for which a folder is one table; None if there is none."""
         try:
             return _coldframe.detect(self._listed.below(path) if path else self._listed, None)
         except ColdframeError:
             return None
 
-    # What `Store.of` asks, by paths.
+    # The interface that `Store.of` calls.
 
-    def list(self, folder: str, deep: bool) -> Iterator[Told]:
+    def list(self, folder: str, deep: bool) -> Iterator[Info]:
         """The direct contents of a folder, or all files below it."""
         if folder not in self.folders:
             raise FileNotFoundError(folder)
         if deep:
-            return (_told(entry) for _, entry in self.below(folder))
-        found = self.folders[folder]
-        folders = ((_join(folder, name), 0, True, None, None) for name in found.folders)
-        return iter([*(_told(entry) for entry in found.files.values()), *folders])
+            return (_info_of(entry) for _, entry in self.below(folder))
+        contents = self.folders[folder]
+        folders = ((_join(folder, name), 0, True, None, None) for name in contents.folders)
+        return iter([*(_info_of(entry) for entry in contents.files.values()), *folders])
 
-    def stat(self, path: str) -> Told | None:
+    def stat(self, path: str) -> Info | None:
         """A file or folder, if there is one."""
         if path in self.folders:
             return path, 0, True, None, None
         above, _, name = path.rpartition("/")
         entry = self.folders[above].files.get(name) if above in self.folders else None
-        return None if entry is None else _told(entry)
+        return None if entry is None else _info_of(entry)
 
     def read(self, path: str, start: int, end: int) -> bytes:
         """A range of a file."""
         return self.store.read(path, start, end)
 
 
-def _told(entry: FileEntry) -> Told:
+def _info_of(entry: FileEntry) -> Info:
     return entry.path, entry.size, entry.is_folder, entry.modified, entry.etag
 
 

@@ -1,4 +1,4 @@
-"""Words that arguments take, so that type checkers and editors know them."""
+"""The values of arguments that take one of a few strings, as types for checkers and editors."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Lookups:
     """
 
     _raw: RawFile
-    # Imported once: for a single row, importing takes longer than the look-up.
+    # The schema is imported once: for a single row, importing it takes longer than the look-up.
     _cells: Any = None
 
     def get(self, key: Key) -> pa.Table:
@@ -38,11 +38,11 @@ class Lookups:
         """The cells of many rows as a pyarrow.Table, in file order, each row once."""
         return self._table(_coldframe.hfile_get_many(self._raw, list(keys)))
 
-    def _table(self, found: RawCells) -> Any:
+    def _table(self, cells: RawCells) -> Any:
         if self._cells is None:
-            self._cells = pa.schema(found)
+            self._cells = pa.schema(cells)
         schema = self._cells
-        batches = [pa.RecordBatch._import_from_c(address, schema) for address in found.addresses()]
+        batches = [pa.RecordBatch._import_from_c(address, schema) for address in cells.addresses()]
         return pa.Table.from_batches(batches, schema)
 
     def scan(
@@ -67,7 +67,7 @@ class Lookups:
             columns: `"family"` or `"family:qualifier"`; None is all.
             time_range: a range of timestamps, with its end excluded.
             max_versions: at most this many of the newest versions of each column that no delete marker hides;
-                None returns all cells as stored, including delete markers.
+                None returns all stored cells, including delete markers.
             batch_size: the maximum number of rows in a batch.
         """
         if batch_size < 1:
@@ -93,7 +93,7 @@ class Lookups:
     def might_contain(self, row: Key, qualifier: Key | None = None, *, delete_family: bool = False) -> bool:
         """False only if the bloom filter excludes the row (or the column in it); True without a filter.
 
-        With `delete_family`: whether the row may have a marker that deletes a family, by its own filter.
+        With `delete_family`, asks the separate filter of rows that have a delete-family marker.
         For a Kudu bloom file, `row` is an encoded primary key.
         """
         return _coldframe.might_contain(self._raw, row, qualifier, delete_family)

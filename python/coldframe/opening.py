@@ -11,7 +11,7 @@ from coldframe.arguments import Keys, OpenArguments
 from coldframe.errors import UnsupportedError, unsupported
 from coldframe.file import File
 from coldframe.literals import FormatName
-from coldframe.sources import path_of, through
+from coldframe.sources import path_of, with_filesystem
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -36,7 +36,7 @@ def open(
     Args:
         source: a path, a URL (`hdfs://`, `s3://`, `gs://`, `abfss://`, `https://`, or any scheme that fsspec
             supports), a seekable binary file, an fsspec file, or the content of a file: a memoryview, a
-            pyarrow.Buffer, or bytes that a format recognises; other bytes are a path, as from `os.fsencode`.
+            pyarrow.Buffer, or bytes that a format recognises; other bytes are a path as from `os.fsencode`.
         format: `"cfile"`, `"hbase"`, `"hfile"`, `"kudu"`, `"orc"`, `"rcfile"` or `"redfile"`; None detects it
             from the bytes.
         storage_options: credentials, endpoints and settings for a URL, see `docs/stores.md`.
@@ -48,7 +48,7 @@ def open(
             threads a read uses (default `pyarrow.cpu_count()`, 1 in a Spark task); `docs/options.md` lists
             them.
     """
-    storage_options = through(storage_options, filesystem)
+    storage_options = with_filesystem(storage_options, filesystem)
     arguments = OpenArguments(format, storage_options, verify_checksums, keys, options)
     try:
         return File.of(arguments, source)
@@ -56,4 +56,4 @@ def open(
         path = path_of(source)
         if path is None or not os.path.isdir(path) or _coldframe.detect(path) is not None:
             raise
-        raise unsupported(f"{error}: many files as one table are cf.scan({path!r})") from None
+        raise unsupported(f"{error}: to read many files as one table, use cf.scan({path!r})") from None

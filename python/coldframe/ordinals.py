@@ -1,4 +1,4 @@
-"""Operations that only single CFiles have: seek by ordinal, look up a value, query a bloom file."""
+"""Operations that only CFiles support: seek by ordinal, look up a value, query a bloom file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Ordinals:
     _raw: RawFile
 
     def seek(self, ordinal: int, *, batch_size: int = 65536) -> pa.RecordBatchReader:
-        """The rows from `ordinal` on as a pyarrow.RecordBatchReader; found through the positional index."""
+        """The rows from `ordinal` on as a pyarrow.RecordBatchReader. Uses the positional index."""
         if ordinal < 0:
             raise ValueError(f"ordinal must be at least 0, not {ordinal}")
         scan = self._raw.scan(batch_size=batch_size, split=_coldframe.seek_ordinal(self._raw, ordinal))

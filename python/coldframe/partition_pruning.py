@@ -1,6 +1,6 @@
-"""Which files or partitions can have rows that pass a filter, by the values of their partition columns.
+"""Selects the files or partitions whose partition values allow rows that pass a filter.
 
-pyarrow evaluates the filter: each file is a fragment with a partition expression, and none is ever opened.
+pyarrow evaluates the filter: each file is a fragment with a partition expression. No file is opened.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import Any
 
 import pyarrow as pa
 
-__all__ = ["Prunable", "expression_of"]
+__all__ = ["PartitionPruner", "expression_of"]
 
 
-class Prunable:
-    """Files or partitions, numbered from 0."""
+class PartitionPruner:
+    """Prunes files or partitions, which are numbered from 0."""
 
     def __init__(self, rows: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
-        """`rows`: one row of known values for each; `schema`: all columns that a filter may name."""
+        """`rows`: one row of known values for each file; `schema`: the columns that filters may name."""
         import pyarrow.dataset as pads
         import pyarrow.fs
 
@@ -29,12 +29,12 @@ class Prunable:
         self._dataset = pads.FileSystemDataset(fragments, schema, format, filesystem)
 
     def kept(self, filter: Any) -> list[int]:
-        """The numbers of those that a pyarrow expression does not rule out."""
+        """The numbers of the files that a pyarrow expression does not rule out."""
         return [int(fragment.path) for fragment in self._dataset.get_fragments(filter)]
 
 
 def expression_of(row: pa.RecordBatch) -> Any:
-    """A pyarrow expression that holds where columns have the values of this one row."""
+    """A pyarrow expression that is true if the columns have the values of this row."""
     import pyarrow.compute as pc
 
     whole = pc.scalar(True)

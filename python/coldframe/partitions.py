@@ -3,9 +3,8 @@
     dest/dt=2014-01-01/region=eu/part-0.orc        the file has neither dt nor region
     dest/dt=2014-01-01/region=__HIVE_DEFAULT_PARTITION__/part-0.orc
 
-The layout is that of Hive and Spark: values are escaped, and null has a name of its own. Everything is
-written below a directory whose name readers ignore, and published when it is complete
-(`coldframe.publishing`).
+The layout is that of Hive and Spark: values are escaped, and null has a special name. All files are
+written below a directory that readers ignore, and published when they are complete (`coldframe.publishing`).
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def write_partitioned(
 ) -> dict[str, Any]:
     """Writes all batches of a pyarrow.RecordBatchReader below a store's root, which must be absent or empty.
 
-    Returns rows, bytes and the files' paths below it.
+    Returns rows, bytes and the paths of the files relative to the root.
     """
     names = _partition_names(partitioning, reader.schema)
     publication = begin(store)
@@ -68,7 +67,7 @@ def _partition_names(partitioning: Any, schema: Any) -> list[str]:
     if (missing := [name for name in names if schema.names.count(name) != 1]) or len(set(names)) < len(names):
         raise SchemaError(f"partitioning: {missing or names}: each must be one column of the data")
     if len(names) == len(schema.names):
-        raise SchemaError("partitioning: no column is left for the files")
+        raise SchemaError("partitioning by all columns: the files would have none")
     for name in names:
         _check_type(schema.field(name))
     return list(names)
@@ -77,11 +76,11 @@ def _partition_names(partitioning: Any, schema: Any) -> list[str]:
 def _check_type(field: Any) -> None:
     t = pa.types
     kinds = (t.is_integer, t.is_string, t.is_large_string, t.is_boolean, t.is_date, t.is_decimal)
-    found = field.type.value_type if t.is_dictionary(field.type) else field.type
-    if not any(is_(found) for is_ in kinds):
+    kind = field.type.value_type if t.is_dictionary(field.type) else field.type
+    if not any(is_(kind) for is_ in kinds):
         raise unsupported(
-            f"partitioning by {field.name!r}, a {field.type}: a directory can be named by a text, an integer "
-            "a decimal, a date or a boolean"
+            f"partitioning by {field.name!r}, a {field.type}: only texts, integers, decimals, dates and "
+            "booleans can be names of directories"
         )
 
 
@@ -184,7 +183,7 @@ class _GivenUp(Exception):
 
 
 class _Writing:
-    """One file: a thread writes the batches that are put."""
+    """One file: a thread writes the batches that `put` queues."""
 
     def __init__(self, schema: Any, write: Callable[[Any], Mapping[str, Any]]) -> None:
         self._batches: queue.Queue[Any] = queue.Queue(_BATCHES_WAITING)
@@ -200,7 +199,7 @@ class _Writing:
             self._written = write(reader)
         except BaseException as error:  # put() and finish() raise it
             self._error = error
-            while not self._ended and self._batches.get() is not None:  # put() must not block forever
+            while not self._ended and self._batches.get() is not None:  # so that put() does not block forever
                 pass
 
     def _taken(self) -> Iterator[Any]:

@@ -1,9 +1,9 @@
 """A polars LazyFrame over the rows of a file or of many.
 
 polars gives a plugin the query's columns, its predicate and its limit. The parts of the predicate that this
-module understands go to the reader. polars evaluates the whole predicate again on the result, so a part that
-is not understood costs time, never rows. Comparisons of floats are left to polars, for which NaN is the
-greatest number and not, as in Arrow, unequal to everything.
+module understands go to the reader. polars evaluates the whole predicate again on the result, so other parts
+cost time, never rows. Only polars compares floats: its NaN is the greatest number; Arrow's is unequal to
+everything.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["lazy_frame"]
 
 
 def lazy_frame(rows: Rows, read: Callable[..., Any] | None = None) -> pl.LazyFrame:
-    """A LazyFrame that reads `rows` when it is collected, by `read` where that is not `rows.to_batches`."""
+    """A LazyFrame that reads `rows` when it is collected, through `read` or else `rows.to_batches`."""
     try:
         import polars as pl
         from polars.io.plugins import register_io_source
@@ -68,7 +68,7 @@ def _with_predicate(schema: Any, columns: list[str] | None, predicate: pl.Expr |
 
 
 def pushed(predicate: pl.Expr, schema: Any) -> Condition | None:
-    """A filter that every row passes which passes the predicate, and maybe more rows; None for all rows."""
+    """A filter that keeps at least the rows that pass the predicate; None keeps all rows."""
     try:
         tree = json.loads(predicate.meta.serialize(format="json"))
     except Exception:
@@ -84,7 +84,7 @@ def pushed(predicate: pl.Expr, schema: Any) -> Condition | None:
 
 
 def _superset(tree: Any, schema: Any) -> Condition | None:
-    """The understood parts of the predicate: parts of an `and` may be dropped."""
+    """The supported parts of the predicate: parts of an `and` may be dropped."""
     binary = tree.get("BinaryExpr") if isinstance(tree, dict) else None
     if binary and binary.get("op") in ("And", "LogicalAnd"):
         parts = [_superset(binary["left"], schema), _superset(binary["right"], schema)]
@@ -96,7 +96,7 @@ def _superset(tree: Any, schema: Any) -> Condition | None:
     try:
         return _leaf(tree, schema)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, pa.ArrowException):
-        return None  # the form of another version
+        return None  # another version of polars has another form
 
 
 _OPS = {"Eq": "=", "NotEq": "!=", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
@@ -165,7 +165,7 @@ def _column(tree: Any, schema: Any, floats: bool = False) -> str | None:
 
 
 def _value(tree: Any) -> tuple[bool, Any]:
-    """Whether the literal is understood, and its value."""
+    """Whether the literal is supported, and its value."""
     literal = tree["Literal"]
     ((kind, value),) = literal.items()
     if kind == "Scalar":

@@ -9,29 +9,33 @@ them:
 Otherwise each file is published separately, after a record that lists them:
 
     sales/_coldframe-3f../dt=2014-01-01/part-0.orc      1. all files, under a name that readers ignore
-    sales/_coldframe-written.json                       2. the record, of which a folder has one
+    sales/_coldframe-written.json                       2. the record; a folder has one at most
     sales/dt=2014-01-01/part-0.orc                      3. the files; the staged ones are deleted
 
-After step 2 the files will appear in any case: the next process publishes what a killed one left. The record
-stays, so that no late writer takes the folder for an empty one. A write only ever deletes its own files.
+After step 2 the files will appear in any case: the next process publishes what a killed process left. The
+record stays, so that no late writer considers the folder empty. A writer deletes no files of others.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import uuid
 from typing import Any
 
 from coldframe._coldframe import Store, StoreEntry
 from coldframe.errors import ColdframeError, NotFoundError
+from coldframe.logs import step
 
 __all__ = ["Publication", "begin"]
 
+_log = logging.getLogger(__name__)
+
 STAGED = "_coldframe-"
 RECORD = "_coldframe-written.json"
-_COMPARED = 8 << 20
+_COMPARED_BYTES = 8 << 20
 
 
 class Publication:
@@ -45,34 +49,34 @@ class Publication:
         raise NotImplementedError
 
     def abandon(self) -> None:
-        """Deletes what was written and never visible. The error that led here is the one to report."""
+        """Deletes the files that were never visible. Raises nothing, as the caller has an error to report."""
         raise NotImplementedError
 
 
 def begin(store: Store) -> Publication:
     """Starts writing a folder, which must be absent or empty."""
-    found = store.stat()
-    if found is not None and not found.is_folder:
+    entry = store.stat()
+    if entry is not None and not entry.is_folder:
         raise FileExistsError(f"{store.url}: expected no directory, or an empty one")
-    names = [] if found is None else _names(store)
+    names = [] if entry is None else _names(store)
     if RECORD in names:
         _finish_another(store)
     if any(not name.startswith(STAGED) for name in names):
         raise FileExistsError(f"{store.url}: expected no directory, or an empty one")
-    if (above := _above(store, existed=found is not None)) is not None and not names:
-        return _ByRename(*above, existed=found is not None)
+    if (above := _above(store, existed=entry is not None)) is not None and not names:
+        return _ByRename(*above, existed=entry is not None)
     return _ByFile(store)
 
 
 def _names(store: Store) -> list[str]:
     try:
-        return [one.path for some in store.list() for one in some]
+        return [file.path for page in store.list() for file in page]
     except NotFoundError:
         return []
 
 
 def _above(store: Store, *, existed: bool) -> tuple[Store, str] | None:
-    """The parent folder and the name in it, if a rename can replace the name."""
+    """The parent folder and the name in it, if one rename can publish the folder."""
     if not store.renames_folders:
         return None
     if store.is_local:
@@ -81,7 +85,7 @@ def _above(store: Store, *, existed: bool) -> tuple[Store, str] | None:
         if existed and (os.path.ismount(place) or not os.access(os.path.dirname(place), os.W_OK)):
             return None
         return Store(place).above()
-    # An existing HDFS folder may have quotas and permissions of its own, so it is kept.
+    # An existing HDFS folder may have quotas and permissions, so it is kept.
     return None if existed else store.above()
 
 
@@ -95,7 +99,8 @@ class _ByRename(Publication):
         if self._existed:
             mode = os.stat(self._above.url_of(self._name)).st_mode
             os.chmod(self._above.url_of(self._own), mode & 0o7777)
-        self._above.publish_folder(self._own, self._name)
+        with step(_log, logging.INFO, "publishing %s", self._above.url_of(self._name)):
+            self._above.publish_folder(self._own, self._name)
 
     def abandon(self) -> None:
         with contextlib.suppress(ColdframeError, OSError):
@@ -110,13 +115,14 @@ class _ByFile(Publication):
         super().__init__(store.below(self._own))
 
     def publish(self) -> None:
-        files = {one.path: one.size for some in self.staged.list(recursive=True) for one in some}
+        files = {file.path: file.size for page in self.staged.list(recursive=True) for file in page}
         if any(not name.startswith(STAGED) for name in _names(self._store)):
             raise FileExistsError(f"{self._store.url}: another process has written there in the meantime")
         record = json.dumps({"staged": self._own, "files": files}).encode()
         self._store.put(RECORD, record)
         self._is_recorded = True
-        _finish(self._store, self._own, files)
+        with step(_log, logging.INFO, "publishing %s, %d files", self._store.url, len(files)):
+            _finish(self._store, self._own, files)
 
     def abandon(self) -> None:
         if self._is_recorded:
@@ -130,16 +136,16 @@ class _ByFile(Publication):
 def _recorded(store: Store) -> dict[str, Any]:
     """The record of a folder; empty if there is none."""
     try:
-        found = json.loads(store.read(RECORD))
+        record = json.loads(store.read(RECORD))
     except NotFoundError:
         return {}
     except ValueError as reason:
         raise FileExistsError(f"{store.url_of(RECORD)}: not the record of a write: {reason}") from reason
-    return found if isinstance(found, dict) else {}
+    return record if isinstance(record, dict) else {}
 
 
 def _finish_another(store: Store) -> None:
-    """Publishes what an earlier write left, then raises: the folder is taken."""
+    """Publishes the files of an interrupted write, then raises, because the folder is not empty."""
     record = _recorded(store)
     staged, files = record.get("staged"), record.get("files")
     if not isinstance(staged, str) or not isinstance(files, dict):
@@ -175,16 +181,16 @@ def _publish(store: Store, source: str, path: str) -> None:
             store.delete(source)
 
 
-def _is_same(store: Store, one: str, other: str) -> bool:
-    """Whether two files have the same bytes, that is, one is a copy whose source is not deleted yet."""
+def _is_same(store: Store, path: str, other: str) -> bool:
+    """Whether two files have the same bytes: then one is a copy whose source is not deleted yet."""
     try:
-        first, second = store.open(one), store.open(other)
+        first, second = store.open(path), store.open(other)
     except NotFoundError:
         return True
     if first.size != second.size:
         return False
-    starts = range(0, first.size, _COMPARED)
-    return all(first.read(at, at + _COMPARED) == second.read(at, at + _COMPARED) for at in starts)
+    starts = range(0, first.size, _COMPARED_BYTES)
+    return all(first.read(at, at + _COMPARED_BYTES) == second.read(at, at + _COMPARED_BYTES) for at in starts)
 
 
 def _size(entry: StoreEntry | None) -> int | None:

@@ -48,7 +48,7 @@ class AsTables:
         *,
         filter: Filter | None = None,
     ) -> pa.Table:
-        """The first rows as a pyarrow.Table; decodes no more than they need."""
+        """The first rows as a pyarrow.Table; decodes only what they need."""
         return self.to_table(columns, filter=filter, limit=num_rows)
 
     def to_pandas(

@@ -1,8 +1,9 @@
-"""Many files as one table: a thin class over `coldframe::dataset` in Rust, which finds, plans and reads."""
+"""Many files as one table. `coldframe::dataset` in Rust finds, plans and reads."""
 
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from coldframe._coldframe import RawDataset, requested_strings, without_views
-from coldframe.arguments import OpenArguments, renamed, threads_of
+from coldframe.arguments import OpenArguments, threads_of
 from coldframe.batches import (
     DEFAULT_BATCH_SIZE,
     DEFAULT_SPLIT_BYTES,
@@ -24,19 +25,21 @@ from coldframe.errors import SchemaError, unsupported
 from coldframe.file import File, Split
 from coldframe.filters import Bound, Condition, Filter, bind, keep, mentioned, parse
 from coldframe.literals import OnError
-from coldframe.notebook import glance
-from coldframe.partition_pruning import Prunable, expression_of
+from coldframe.logs import step, watched
+from coldframe.notebook import summary_html
+from coldframe.partition_pruning import PartitionPruner, expression_of
 from coldframe.reading import AsTables
 from coldframe.sources import Known, Source, path_of
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Dataset", "LocatedDataset", "StatedDataset"]
+__all__ = ["Dataset", "DefinedDataset", "LocatedDataset"]
 
+_log = logging.getLogger(__name__)
 _ALL = Bound(None)
 
-# A file as Rust has found it (path, pairs of its folders, what the listing told), or an object to be opened.
+# A file that Rust has found (path, `key=value` pairs of its folders, identity in the listing), or an object.
 _Sources = Sequence["tuple[str, list[tuple[str, str]], Known | None] | object"]
 
 
@@ -57,25 +60,30 @@ class Dataset(AsTables):
         unify: bool = True,
         schema: Any = None,
     ) -> None:
-        """`schema`: the columns, if they are known; otherwise files are opened to find out."""
+        """`schema`: the columns if they are known; otherwise files are opened to learn them."""
         self._arguments = arguments
         self._types, self._partitioned, self._unify = partition_types, partitioned, unify
         self._schema: Any = schema
         self._damage: Damage = []
-        self._prunable: Prunable | None = None
-        raw = [_raw_source(one, arguments) for one in sources]
-        self._raw = RawDataset(
-            arguments.raw, raw, partitioned=partitioned, types=partition_types, unify=unify, schema=schema
-        )
-        # Objects of this process that are no path, by the number of their file.
-        objects = (one for one in sources if not isinstance(one, tuple) and path_of(one) is None)
+        self._pruner: PartitionPruner | None = None
+        raw = [_raw_source(source, arguments) for source in sources]
+        self._label = _label(sources)
+        level = logging.INFO if schema is None else logging.DEBUG
+        with step(_log, level, "finding the files of %s", self._label) as notes:
+            self._raw = RawDataset(
+                arguments.raw, raw, partitioned=partitioned, types=partition_types, unify=unify, schema=schema
+            )
+            notes.append(f"{len(self._raw)} files")
+        # Sources that are objects of this process, by the number of their file.
+        objects = (source for source in sources if not isinstance(source, tuple) and path_of(source) is None)
         self._objects = dict(zip(self._raw.objects(), objects, strict=True))
 
     @property
     def schema(self) -> pa.Schema:
         """The pyarrow.Schema: the files' columns (see `scan`), then those of the partitions."""
         if self._schema is None:
-            self._schema = pa.schema(self._raw)
+            with step(_log, logging.INFO, "opening files for the columns of %s", self._label):
+                self._schema = pa.schema(self._raw)
         return self._schema
 
     @property
@@ -93,7 +101,7 @@ class Dataset(AsTables):
 
     @property
     def left_out(self) -> list[dict[str, str]]:
-        """Files of other kinds beside them, which are not read: `path` and `kind` of each."""
+        """Files of other kinds that lie beside them and are not read: the `path` and `kind` of each."""
         return [{"path": path, "kind": kind} for path, kind in self._raw.left_out()]
 
     @property
@@ -104,7 +112,8 @@ class Dataset(AsTables):
     @property
     def num_rows(self) -> int | None:
         """The number of rows; None if a scan is needed to know it."""
-        return self._raw.num_rows()
+        with step(_log, logging.INFO, "opening files for the row count of %s", self._label):
+            return self._raw.num_rows()
 
     @property
     def damage(self) -> Damage:
@@ -168,8 +177,8 @@ class Dataset(AsTables):
 
         def batches() -> Iterator[Any]:
             try:
-                for batch in rows:
-                    yield pa.record_batch(batch)
+                what = "reading %s, %d files", self._label, len(self._raw)
+                yield from watched(_log, logging.INFO, *what, batches=map(pa.record_batch, rows))
             finally:
                 if on_error != "raise":
                     self._damage = rows.damage()
@@ -202,7 +211,8 @@ class Dataset(AsTables):
         """The number of rows, or of those that pass the filter."""
         bound = self._bound(filter)
         if bound.exact:
-            return self._raw.count(bound.predicate)
+            with step(_log, logging.INFO, "counting the rows of %s", self._label):
+                return self._raw.count(bound.predicate)
         with contextlib.closing(self.to_batches([], filter=filter)) as batches:
             return sum(batch.num_rows for batch in batches)
 
@@ -213,27 +223,27 @@ class Dataset(AsTables):
         split_bytes: int = DEFAULT_SPLIT_BYTES,
         *,
         filter: Filter | None = None,
-        target_bytes: int | None = None,
     ) -> list[Split]:
-        """Parts that can be read independently, also in other processes. A filter excludes whole files.
-
-        `target_bytes` is the former name of `split_bytes`, and deprecated.
-        """
-        split_bytes = renamed("target_bytes", target_bytes, "split_bytes", split_bytes)
+        """Parts that can be read independently, also in other processes. A filter excludes whole files."""
         bound = self._bound(filter)
-        raw = self._raw.splits(split_bytes, predicate=bound.predicate, files=self._pruned(bound))
-        return [Split.of(one, self._arguments) for one in raw]
+        with step(_log, logging.INFO, "planning splits of %s", self._label) as notes:
+            raw = self._raw.splits(split_bytes, predicate=bound.predicate, files=self._pruned(bound))
+            notes.append(f"{len(raw)} splits of {len(self._raw)} files")
+        return [Split.of(split, self._arguments) for split in raw]
 
     def planned(self, split_bytes: int, *, filter: Filter | None = None) -> list[Split]:
-        """As `splits`, but files that a listing has found are not opened. Their splits are shares of a file:
-        whoever reads one calls `Split.expand`.
+        """As `splits`, but does not open files that a listing has found. Their splits are shares of a file:
+        call `Split.expand` before reading one.
         """
         bound = self._bound(filter)
-        return [Split.of(one, None) for one in self._raw.plan(split_bytes, predicate=bound.predicate)]
+        with step(_log, logging.INFO, "planning shares of %s", self._label) as notes:
+            raw = self._raw.plan(split_bytes, predicate=bound.predicate)
+            notes.append(f"{len(raw)} shares of {len(self._raw)} files")
+        return [Split.of(split, None) for split in raw]
 
     @property
     def found(self) -> list[Any]:
-        """The files with what the listing told of them, to make another Dataset of the same files."""
+        """The files with their identities in the listing, to make another Dataset of the same files."""
         return list(self._raw.found())
 
     def open_file(self, number: int) -> File:
@@ -242,21 +252,22 @@ class Dataset(AsTables):
             return given
         path, _, known = self._raw.found()[number]
         source = Source(self._objects.get(number, path), self._arguments.storage_options, known)
-        return File(self._raw.open(number), source, self._arguments)
+        with step(_log, logging.DEBUG, "opening %s", source):
+            return File(self._raw.open(number), source, self._arguments)
 
     def parts(self, filter: Any = None) -> Iterator[tuple[str, Dataset, Any]]:
-        """For each file: its path, a Dataset of this file alone with all columns, and its partition values as
-        an expression.
+        """For each file: its path, a Dataset of this file with all columns, and its partition values as an
+        expression.
 
         If `filter` is an expression on partition columns, it excludes whole files.
         """
         kept: list[int] = list(range(len(self._raw)))
         if filter is not None and self.partition_columns and not isinstance(filter, Condition):
             kept = self._partitions().kept(filter)
-        paths, found = self.files, self._raw.found()
+        paths, sources = self.files, self._raw.found()
         for at in kept:
             row = pa.record_batch(self._raw.constants(at))
-            yield paths[at], self._part(self._objects.get(at, found[at])), expression_of(row)
+            yield paths[at], self._part(self._objects.get(at, sources[at])), expression_of(row)
 
     def _part(self, source: Any) -> Dataset:
         schema = Dataset.schema.__get__(self)
@@ -291,33 +302,35 @@ class Dataset(AsTables):
 
     def _repr_html_(self) -> str:
         count = len(self._raw)
-        facts = [("files", f"{count:,}")]
-        return glance(self.files[0] if count == 1 else f"{count:,} files", facts, self.schema, self._damage)
+        properties = [("files", f"{count:,}")]
+        return summary_html(
+            self.files[0] if count == 1 else f"{count:,} files", properties, self.schema, self._damage
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The columns are learnt once, here and not in every process.
-        found: list[Any] = [self._objects.get(at, one) for at, one in enumerate(self._raw.found())]
-        return _again, (found, self._arguments, self._types, self._partitioned, self._unify, self.schema)
+        # Resolve the columns once here, and not in every process.
+        sources: list[Any] = [self._objects.get(at, source) for at, source in enumerate(self._raw.found())]
+        return _again, (sources, self._arguments, self._types, self._partitioned, self._unify, self.schema)
 
     def _bound(self, filter: Filter | None) -> Bound:
         parsed = parse(filter)
         return _ALL if parsed is None else bind(parsed, self.schema)
 
     def _pruned(self, bound: Bound) -> list[int] | None:
-        """The files that can have rows which pass what only pyarrow evaluates; None for all."""
+        """The numbers of the files that the residual filter does not rule out; None for all files."""
         if bound.exact or not self.partition_columns:
             return None
         return self._partitions().kept(bound.residual)
 
-    def _partitions(self) -> Prunable:
-        if self._prunable is None:
+    def _partitions(self) -> PartitionPruner:
+        if self._pruner is None:
             rows = (pa.record_batch(self._raw.constants(at)) for at in range(len(self._raw)))
-            self._prunable = Prunable(rows, without_views(self.schema))
-        return self._prunable
+            self._pruner = PartitionPruner(rows, without_views(self.schema))
+        return self._pruner
 
 
-class StatedDataset(Dataset):
-    """Many files as one table whose types its definition states: strings are laid out as these say."""
+class DefinedDataset(Dataset):
+    """Many files as one table with types from its definition, which also determine the layout of strings."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.to_batches().__arrow_c_stream__(requested_schema)
@@ -330,7 +343,7 @@ class StatedDataset(Dataset):
 
 
 class LocatedDataset(Dataset):
-    """A dataset with columns for each row's origin: the path of its file, its number among all rows.
+    """A dataset with columns for the origin of each row: the path of its file, its number among all rows.
 
     Created by `coldframe.scan` with `file_path` or `row_index`, which name these columns.
 
@@ -387,8 +400,8 @@ class LocatedDataset(Dataset):
         def batches() -> Iterator[Any]:
             damage: Damage = []
             rows, left = 0, limit
-            for path, one in self._one_by_one():
-                reader = one.laid_out(
+            for path, dataset in self._datasets():
+                reader = dataset.laid_out(
                     strings,
                     needed,
                     filter=pushed,
@@ -407,7 +420,7 @@ class LocatedDataset(Dataset):
                         yield columns_of(kept, wanted)
                     if left == 0:
                         break
-                damage += one.damage
+                damage += dataset.damage
                 if left == 0:
                     break
             if on_error != "raise":
@@ -430,18 +443,19 @@ class LocatedDataset(Dataset):
         split_bytes: int = DEFAULT_SPLIT_BYTES,
         *,
         filter: Filter | None = None,
-        target_bytes: int | None = None,
     ) -> list[Split]:
-        """Unsupported: a split does not know how many rows precede it."""
-        raise unsupported("splits of a dataset with file_path or row_index: scan without; Split.path says it")
+        """Unsupported: a split cannot know how many rows precede it."""
+        raise unsupported(
+            "splits of a dataset with file_path or row_index: scan without them; Split.path is the path"
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         again, given = super().__reduce__()
         return _named, (again, (*given[:-1], super().schema), self._path, self._index)
 
-    def _one_by_one(self) -> Iterator[tuple[str, Dataset]]:
-        for at, (path, found) in enumerate(zip(self.files, self._raw.found(), strict=True)):
-            yield path, self._part(self._objects.get(at, found))
+    def _datasets(self) -> Iterator[tuple[str, Dataset]]:
+        for at, (path, source) in enumerate(zip(self.files, self._raw.found(), strict=True)):
+            yield path, self._part(self._objects.get(at, source))
 
     def _with_own(self, batch: Any, path: str, first: int) -> Any:
         fields, columns = list(batch.schema), list(batch.columns)
@@ -464,13 +478,23 @@ def _named(
 
 
 def _again(
-    found: _Sources, arguments: OpenArguments, types: Any, partitioned: bool, unify: bool, schema: Any
+    sources: _Sources, arguments: OpenArguments, types: Any, partitioned: bool, unify: bool, schema: Any
 ) -> Dataset:
-    return Dataset(found, arguments, types, partitioned=partitioned, unify=unify, schema=schema)
+    return Dataset(sources, arguments, types, partitioned=partitioned, unify=unify, schema=schema)
+
+
+def _label(sources: _Sources) -> str:
+    """A name for log lines: the first source, and the number of others."""
+    if not sources:
+        return "no sources"
+    first = sources[0][0] if isinstance(sources[0], tuple) else sources[0]
+    path = first.path if isinstance(first, File) else path_of(first)
+    name = type(first).__name__ if path is None else path
+    return name if len(sources) == 1 else f"{name} and {len(sources) - 1} more"
 
 
 def _raw_source(given: Any, arguments: OpenArguments) -> object:
-    """A source as Rust takes it: a path, what was found, an open file, or an object's handle and name."""
+    """A source as Rust takes it: a path, a discovered file, an open file, or an object's handle and name."""
     if (path := path_of(given)) is not None:
         return path
     if isinstance(given, tuple):

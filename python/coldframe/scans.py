@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from coldframe.arguments import Keys, OpenArguments
-from coldframe.discovery import each_of
+from coldframe.discovery import as_list
 from coldframe.errors import unsupported
 from coldframe.hive.addresses import is_metastore
 from coldframe.hive.dataset import hive_table
-from coldframe.iceberg.places import is_table_here, metadata_of_scan
+from coldframe.iceberg.places import is_iceberg_table, metadata_of_scan
 from coldframe.iceberg.tables import iceberg_table
 from coldframe.literals import FormatName
 from coldframe.scanning import Dataset, LocatedDataset
-from coldframe.sources import through
+from coldframe.sources import with_filesystem
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -51,7 +51,7 @@ def scan(
             The directory of an Iceberg table, or one of its metadata files, is that table: see
             `iceberg_table`.
         partitioning: `"hive"` turns `key=value` directories below the root into columns of integers, dates or
-            strings, depending on all their values; a pyarrow.Schema sets their types; None ignores them.
+            strings, by all their values; a pyarrow.Schema sets their types; None ignores them.
         unify: True gives the table the columns of all files, those of the first file first, in types wide
             enough for all. Unless `schema` is given, every file is opened for this when the columns are
             first needed. False takes the columns of the first file and opens the others only when they are
@@ -78,7 +78,7 @@ def scan(
             keys=keys,
             **given,
         )
-    storage_options = through(storage_options, filesystem)
+    storage_options = with_filesystem(storage_options, filesystem)
     if (metadata := metadata_of_scan(sources, format, storage_options)) is not None:
         if file_path is not None or row_index is not None or partitioning != "hive":
             raise unsupported("file_path, row_index and partitioning with an Iceberg table")
@@ -93,10 +93,14 @@ def scan(
     types = partitioning if isinstance(partitioning, pa.Schema) else None
     if types is None and partitioning not in ("hive", None):
         raise ValueError(f"partitioning must be 'hive', a pyarrow.Schema or None, not {partitioning!r}")
-    each = each_of(sources)
-    for one in each:
-        if format is None and isinstance(one, (str, os.PathLike)) and is_table_here(os.fsdecode(one)):
-            raise unsupported(f"{os.fsdecode(one)}: an Iceberg table among other sources")
+    each = as_list(sources)
+    for source in each:
+        if (
+            format is None
+            and isinstance(source, (str, os.PathLike))
+            and is_iceberg_table(os.fsdecode(source))
+        ):
+            raise unsupported(f"{os.fsdecode(source)}: an Iceberg table among other sources: scan it alone")
     if file_path is not None or row_index is not None:
         located = LocatedDataset(each, arguments, types, partitioned=partitioning is not None, unify=unify)
         return located.named(file_path, row_index)

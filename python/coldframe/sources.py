@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -9,8 +10,11 @@ from typing import Any
 
 from coldframe import _coldframe
 from coldframe.errors import unsupported
+from coldframe.logs import step
 
 __all__ = ["Source", "open_store", "path_of"]
+
+_log = logging.getLogger(__name__)
 
 # The identity of a file from a listing: size, milliseconds since 1970, etag.
 Known = tuple[int, "int | None", "str | None"]
@@ -30,13 +34,13 @@ _USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+://)[^/@?]*@")
 
 
 def shown(path: str) -> str:
-    """A path or URL for errors, logs and reprs: without password and signature."""
+    """A path or URL for errors, logs and reprs: without passwords and signatures."""
     scheme = scheme_of(path)
     if scheme is None:
         return path
     is_web = scheme in ("http", "https")
-    if (found := _USERINFO.match(path)) is not None and (is_web or ":" in found[0][len(found[1]) :]):
-        path = found[1] + path[found.end() :]
+    if (match := _USERINFO.match(path)) is not None and (is_web or ":" in match[0][len(match[1]) :]):
+        path = match[1] + path[match.end() :]
     return path.partition("?")[0].partition("#")[0] if is_web else path
 
 
@@ -50,7 +54,9 @@ def scheme_of(path: str) -> str | None:
 _FILESYSTEM = "filesystem"
 
 
-def through(storage_options: Mapping[str, Any] | None, filesystem: Any | None) -> Mapping[str, Any] | None:
+def with_filesystem(
+    storage_options: Mapping[str, Any] | None, filesystem: Any | None
+) -> Mapping[str, Any] | None:
     """Storage options that select a file system of fsspec or pyarrow, if one is given."""
     if filesystem is None:
         return storage_options
@@ -96,30 +102,30 @@ def is_remote(source: object) -> bool:
     return isinstance(source, str) and scheme_of(source) not in (None, "file")
 
 
-def is_on_this_machine(path: str, storage_options: Mapping[str, Any] | None) -> bool:
+def is_local_path(path: str, storage_options: Mapping[str, Any] | None) -> bool:
     """Whether a path belongs to the operating system and not to a given file system."""
     return _filesystem_of(storage_options) is None and _coldframe.local_path(path) is not None
 
 
 def options_for(url: str, storage_options: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """The options of a URL's own store. Where there are several, a scheme before a name says whose it is:
-    `s3.region`, `hdfs.user`, or `{"s3": {"region": ..}}`. Those without a scheme are for all.
+    """The options for a URL's store. A scheme before a name limits an option to stores of that scheme:
+    `s3.region`, `hdfs.user`, or `{"s3": {"region": ..}}`. Options without a scheme apply to all stores.
     """
     if not storage_options or _filesystem_of(storage_options) is not None:
         return storage_options
-    own = one_scheme(scheme_of(url) or "file")
-    found: dict[str, Any] = {}
+    own = canonical_scheme(scheme_of(url) or "file")
+    options: dict[str, Any] = {}
     for name, value in storage_options.items():
         scheme, dot, rest = name.partition(".")
         if scheme not in CORE_SCHEMES or not (dot or isinstance(value, Mapping)):
-            found[name] = value
-        elif one_scheme(scheme) == own:
-            found.update({rest: value} if dot else value)
-    return found
+            options[name] = value
+        elif canonical_scheme(scheme) == own:
+            options.update({rest: value} if dot else value)
+    return options
 
 
-def one_scheme(scheme: str) -> str:
-    """The one name of schemes that mean the same stores."""
+def canonical_scheme(scheme: str) -> str:
+    """One name for all schemes of the same store: `s3` for `s3a`."""
     return _SAME.get(scheme, scheme)
 
 
@@ -150,7 +156,8 @@ def fsspec_filesystem(url: str, storage_options: Mapping[str, Any] | None) -> tu
             f"{shown(url)}: scheme {scheme_of(url)!r} needs the package fsspec, which is not installed"
         ) from missing
     try:
-        filesystem, path = url_to_fs(url, **dict(storage_options or {}))
+        with step(_log, logging.DEBUG, "opening the fsspec file system of %s", url):
+            filesystem, path = url_to_fs(url, **dict(storage_options or {}))
     except (ImportError, OSError, ValueError) as reason:
         why = str(reason).partition("\n")[0].replace(url, shown(url))
         raise unsupported(f"{shown(url)}: no file system for scheme {scheme_of(url)!r}: {why}") from reason
@@ -158,10 +165,10 @@ def fsspec_filesystem(url: str, storage_options: Mapping[str, Any] | None) -> tu
 
 
 class Source:
-    """A source as the caller gave it; `handle()` is what the core reads from.
+    """A source as the caller gave it; the core reads from `handle()`.
 
-    `known` is the file's identity from a listing, so that it is not looked up again. If the file has changed
-    since, reading it fails.
+    `known` is the file's identity from a listing, which saves a look-up. If the file has changed since,
+    reading it fails.
     """
 
     __slots__ = ("_given", "known", "path", "storage_options")
@@ -195,7 +202,7 @@ class Source:
         return _filesystem_of(self.storage_options) is None and is_of_core(self.path)
 
     def handle(self) -> object:
-        """What the core reads from; for a scheme that only fsspec supports, a store."""
+        """The object that the core reads from; a store for a scheme that only fsspec supports."""
         if self.path is None or self.is_core:
             return self._given
         return open_store(self.path, self.storage_options)
@@ -211,18 +218,18 @@ class Source:
 
 
 # The longest path that Linux takes.
-_MOST_PATH = 4096
+_MAX_PATH = 4096
 
 
 def path_of(given: object) -> str | None:
     """The path or URL that a source is; None if it is content, or an object to read from.
 
-    `bytes` are a path, as `os.fsencode` gives it, unless they can only be the content of a file: a format
-    recognises them, or no path has such bytes. Control characters are in the names of existing files only.
+    `bytes` are a path, as `os.fsencode` returns it, unless a format recognises them or no path can have such
+    bytes. Bytes with control characters are a path only if the file exists.
     """
     if isinstance(given, (str, os.PathLike)):
         return os.fsdecode(given)
-    if not isinstance(given, bytes) or not 0 < len(given) <= _MOST_PATH or b"\0" in given:
+    if not isinstance(given, bytes) or not 0 < len(given) <= _MAX_PATH or b"\0" in given:
         return None
     if any(byte < 0x20 for byte in given) and not os.path.lexists(given):
         return None

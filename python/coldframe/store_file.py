@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import io
+import logging
 from typing import Any
 
 from coldframe._coldframe import Store
+from coldframe.logs import step
 from coldframe.sources import Known
 
 __all__ = ["RangedFile"]
+
+_log = logging.getLogger(__name__)
 
 
 class RangedFile(io.RawIOBase):
     """A file of a store as a Python file object."""
 
     def __init__(self, store: Store, name: str = "", known: Known | None = None) -> None:
-        self._file = store.open(name, known)
+        self._url = store.url_of(name)
+        with step(_log, logging.DEBUG, "opening %s", self._url):
+            self._file = store.open(name, known)
         self._at = 0
 
     @property
@@ -44,7 +50,9 @@ class RangedFile(io.RawIOBase):
     def read(self, size: int | None = -1) -> bytes:
         """`size` bytes, fewer at the end of the file."""
         stop = self.size if size is None or size < 0 else self._at + size
-        data = self._file.read(min(self._at, self.size), stop)
+        start = min(self._at, self.size)
+        with step(_log, logging.DEBUG, "reading %s, %d to %d", self._url, start, stop):
+            data = self._file.read(start, stop)
         self._at += len(data)
         return data
 

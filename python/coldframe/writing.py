@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import logging
 import os
 import shutil
 import tempfile
@@ -18,10 +19,11 @@ from coldframe.errors import ColdframeError, ExtensionTypeWarning, unsupported
 from coldframe.file import File
 from coldframe.filters import Filter
 from coldframe.literals import OnError, WrittenFormat
+from coldframe.logs import step
 from coldframe.opening import open
 from coldframe.partitions import write_partitioned
 from coldframe.scanning import Dataset
-from coldframe.sources import Source, open_store, through
+from coldframe.sources import Source, open_store, with_filesystem
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from coldframe.keywords import OpenKeywords, WriteOptions
 
 __all__ = ["detect", "read_schema", "read_table", "write"]
+
+_log = logging.getLogger(__name__)
 
 
 def write(
@@ -47,8 +51,8 @@ def write(
     Args:
         data: anything with `__arrow_c_stream__` (a pyarrow Table or RecordBatchReader, a polars or pandas
             DataFrame, a DuckDB relation, a File), a polars LazyFrame, a pyarrow RecordBatch or Dataset.
-        dest: the file's path or URL. The file appears complete or not at all. Or a binary file object, which
-            is written to once all rows are there.
+        dest: the file's path or URL. The file appears complete or not at all. Or a binary file object,
+            which is written to at the end.
         format: `"orc"`, `"rcfile"`, `"hfile"`, `"cfile"` or `"redfile"`; None goes by the end of the name.
         partitioning: names of columns (or a pyarrow.Schema with them): `dest`, which must be absent or
             empty, becomes a directory with files below `key=value` directories as in Hive, which `scan`
@@ -65,12 +69,12 @@ def write(
     warning. Data that the file could not return unchanged raises SchemaError or UnsupportedError. Exceptions
     of the data's source are passed on unchanged.
     """
-    storage_options = through(storage_options, filesystem)
+    storage_options = with_filesystem(storage_options, filesystem)
     if not isinstance(dest, (str, bytes, os.PathLike)):
         if not callable(getattr(dest, "write", None)):
-            found = type(dest).__name__
+            actual = type(dest).__name__
             raise TypeError(
-                f"dest: expected a path (str, bytes or os.PathLike) or a binary file, found {found}"
+                f"dest: expected a path (str, bytes or os.PathLike) or a binary file, found {actual}"
             )
         return _write_to_object(data, dest, format, partitioning, progress, options)
     dest = os.fsdecode(dest)
@@ -80,19 +84,19 @@ def write(
         return write_file(
             data, dest, format=format, storage_options=storage_options, progress=progress, options=options
         )
-    with _raising_its_own(data) as stream:
+    with _source_errors(data) as stream:
         store = open_store(os.fsdecode(dest), storage_options)
         return _write_partitioned(stream, store, format, partitioning, progress, options)
 
 
 def format_by_name(dest: str) -> WrittenFormat:
-    """The format that the end of a file's name asks for."""
+    """The format for the extension of a file name."""
     ending = os.path.splitext(dest)[1].lower()[1:]
     known = _coldframe.formats()
     for name, about in known.items():
         if about["capabilities"]["written"] and ending in about["capabilities"]["endings"]:
             return cast(WrittenFormat, name)
-    endings = (one for about in known.values() for one in about["capabilities"]["endings"])
+    endings = (ending for about in known.values() for ending in about["capabilities"]["endings"])
     raise ValueError(
         f"{dest}: cannot tell the format from the name: give format=, or an end of {sorted(endings)}"
     )
@@ -106,7 +110,7 @@ def _write_to_object(
     progress: Callable[[int], None] | None,
     options: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Into an open file. Formats are finished at their ends: made aside, and copied when it is whole."""
+    """Writes to a temporary file, since formats end with a footer, then copies it to the file object."""
     if format is None or partitioning is not None:
         raise ValueError("a file object needs format=, and takes no partitioning=")
     with tempfile.TemporaryDirectory(prefix="coldframe-") as folder:
@@ -129,20 +133,23 @@ def write_file(
     progress: Callable[[int], None] | None = None,
 ) -> dict[str, Any]:
     """Writes one file for `write`."""
-    with _raising_its_own(data) as stream:
+    with _source_errors(data) as stream:
         target = Source(dest, storage_options)
-        return _coldframe.write(
-            stream,
-            target.handle(),
-            format=format,
-            options=options,
-            progress=progress,
-            storage_options=target.core_options(),
-        )
+        with step(_log, logging.INFO, "writing %s, format %s", target, format) as notes:
+            report = _coldframe.write(
+                stream,
+                target.handle(),
+                format=format,
+                options=options,
+                progress=progress,
+                storage_options=target.core_options(),
+            )
+            notes.append(f"{report['rows']} rows, {report['bytes']} bytes")
+        return report
 
 
 @contextlib.contextmanager
-def _raising_its_own(data: Any) -> Iterator[Any]:
+def _source_errors(data: Any) -> Iterator[Any]:
     """The data as an object with `__arrow_c_stream__`. Exceptions of its source are passed on unchanged."""
     failures: list[Exception] = []
     stream = _stream(data, failures)
@@ -172,11 +179,11 @@ def _write_partitioned(
 
     ending = "." + about["capabilities"]["endings"][0]
     if progress is not None:
-        reader = pa.RecordBatchReader.from_batches(reader.schema, _told(reader, progress))
+        reader = pa.RecordBatchReader.from_batches(reader.schema, _with_progress(reader, progress))
     return write_partitioned(reader, store, partitioning, ending=ending, write_file=write_file)
 
 
-def _told(reader: Any, progress: Callable[[int], None]) -> Iterator[Any]:
+def _with_progress(reader: Any, progress: Callable[[int], None]) -> Iterator[Any]:
     rows = 0
     for batch in reader:
         yield batch
@@ -206,7 +213,7 @@ def detect(
     source: object, *, storage_options: Mapping[str, Any] | None = None, filesystem: Any = None
 ) -> str | None:
     """The format's name, detected from the bytes; None if it is not one of ours."""
-    opened = Source(source, through(storage_options, filesystem))
+    opened = Source(source, with_filesystem(storage_options, filesystem))
     return _coldframe.detect(opened.handle(), opened.core_options(), opened.known)
 
 
@@ -249,7 +256,7 @@ def _warn_of_extensions(data: Any) -> None:
         if isinstance(field.type, pa.BaseExtensionType):
             warnings.warn(
                 f"column {field.name!r} is written as {field.type.storage_type}, the storage of "
-                f"{field.type.extension_name}: the file does not say that it is more",
+                f"{field.type.extension_name}: the file does not record the extension type",
                 ExtensionTypeWarning,
                 stacklevel=4,
             )

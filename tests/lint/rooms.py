@@ -24,7 +24,7 @@ ORDER = (
     "session",
     "records",
     "scheduling",
-    "target",
+    "sink",
     "state",
     "source.selection",
     "options",

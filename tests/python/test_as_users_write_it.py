@@ -63,7 +63,7 @@ f.read(on_error="ignore")
 REVEALED = [
     *("pyarrow.Schema", "pyarrow.Table", "pyarrow.RecordBatchReader", "pyarrow.Table", "int | None"),
     *("list[str]", "pyarrow.Table", "pyarrow.Schema", "pyarrow.Table", "pyarrow.Schema"),
-    "list[coldframe.found_tables.FoundTable]",
+    "list[coldframe.table_listing.FoundTable]",
 ]
 
 

@@ -118,7 +118,7 @@ def test_meta_stats_splits(run: Any, written: Path) -> None:
     assert json.loads(run("meta", written, "--json")[1])["format"] == "rcfile"
     assert run("stats", written, *HOW)[0] == 0
     json.loads(run("stats", written, "--json", *HOW)[1])
-    splits = json.loads(run("splits", written, "--json", "--target-bytes", 4000, *HOW)[1])
+    splits = json.loads(run("splits", written, "--json", "--split-bytes", 4000, *HOW)[1])
     assert splits[0]["path"] == str(written)
     assert run("splits", written, *HOW)[1].startswith("path\tpart\t")
 

@@ -14,7 +14,7 @@ import pytest
 
 import coldframe as cf
 from coldframe.cli import main
-from coldframe.comparing import Side, compare
+from coldframe.comparison import Side, compare
 
 pytest.importorskip("numpy")
 
@@ -151,7 +151,7 @@ def test_parquet_lies_where_our_files_may_lie(run: Any, tmp_path: Path) -> None:
 
 
 def test_many_rows_go_by_way_of_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coldframe.comparing._HELD_BYTES", 1 << 12)
+    monkeypatch.setattr("coldframe.comparison._HELD_BYTES", 1 << 12)
     rows = pa.table({"id": range(5000), "x": [i % 13 for i in range(5000)]})
     other = rows.slice(1).take(list(reversed(range(4999))))
 

@@ -88,7 +88,7 @@ def test_a_file_without_names_takes_them_from_tables_toml(
         assert main(["head", str(place), "-n", "1", "--json"]) == 0
         found = capsys.readouterr()
         assert json.loads(found.out) == {"id": 0, "s": "name 0"}
-        assert f"as [tables.sales] of {toml} says" in found.err
+        assert f"with the options of [tables.sales] in {toml}" in found.err
     other = tmp_path / "other.toml"
     other.write_text('[tables.x]\npath = "sales"\nschema = "n int, t string"\nserde = "text"\n')
     assert main(["head", str(path), "-n", "1", "--tables", str(other), "--json"]) == 0

@@ -127,7 +127,7 @@ def test_an_error_says_the_next_step(
 
 def test_several_tables_are_told_apart_by_an_option(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["head", str(estate / "tserver")]) == 2
-    assert "say which by --option table=NAME: events, numbers" in capsys.readouterr().err
+    assert "choose one by --option table=NAME: events, numbers" in capsys.readouterr().err
 
 
 def test_names_in_statements() -> None:

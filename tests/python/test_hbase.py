@@ -101,7 +101,7 @@ def test_a_lost_description_does_not_uncover_what_was_replaced(tmp_path: Path) -
     with pytest.raises(cf.CorruptFileError, match="region info"):
         file.read()
     assert file.read(on_error="skip").num_rows == 0
-    assert any("may have taken its place" in one["reason"] for one in file.damage)
+    assert any("may have replaced this one" in one["reason"] for one in file.damage)
     # What is half of the other is younger, and read.
     (old / "f" / f"{next(source.iterdir()).name}.{source.parent.name}").write_bytes(b"")
     other = next(region for region in regions(root) if region not in (old, source.parent))

@@ -111,12 +111,12 @@ def test_a_script() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("CREATE TABLE t (a int", "behind a column, found the end"),
+        ("CREATE TABLE t (a int", "after a column, found the end"),
         ("CREATE TABLE t (a) STORED AS ORC", "line 1: expected the type of a, found '\\)'"),
         ("DROP TABLE t", "expected CREATE TABLE, .* found 'DROP'"),
         ("CREATE TABLE t (a int)\nFOO", "line 2: expected a clause of CREATE TABLE, found 'FOO'"),
         ("CREATE TABLE t (a int) LOCATION x", "expected a text in quotes, found 'x'"),
-        ("CREATE TABLE t (a int) \x01", "expected a statement of Hive's"),
+        ("CREATE TABLE t (a int) \x01", "expected a Hive statement"),
         ("CREATE TABLE t (\na int COMMENT '\udcfe')", "line 2: not UTF-8"),
         ("CREATE TABLE t (a int) CLUSTERED BY (a) INTO many BUCKETS", "a number of buckets, found 'many'"),
         ("CREATE TABLE t (a int) CREATE TABLE default.t (b int)", "default.t is defined twice"),

@@ -157,7 +157,7 @@ def test_the_command_line_for_people(
         ["cold.sales", "external", "rcfile,", "orc"],
     ]
     assert "cold.notes: files of TextInputFormat are not read" in err
-    assert "cold.sales: 1 partitions lie elsewhere" in err
+    assert "cold.sales: 1 partitions lie outside its location" in err
     assert main(["tables", f"{hive_server.url}/cold.x*"]) == 2
     assert "no such tables" in capsys.readouterr().err
     assert main(["tables", f"{hive_server.url}/cold.x"]) == 2
@@ -168,7 +168,7 @@ def test_spark_has_columns_that_hive_does_not_know() -> None:
     dummy = Storage((Column("col", "array<string>", "from deserializer"),), "file:/x")
     spark = {"spark.sql.sources.provider": "orc"}
     told: Any = Definition("db", "t", storage=dummy, parameters=spark).left_out
-    assert told.startswith("a table of Spark's whose columns Hive does not know")
+    assert told.startswith("a Spark table whose columns Hive does not know")
     assert Definition("db", "t", storage=dummy).left_out is None
 
 

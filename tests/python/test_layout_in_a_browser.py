@@ -94,7 +94,7 @@ CHOSEN = """(() => {
   return tile && { label: tile.textContent, name: tile.getAttribute("aria-label"), level: tile.ariaLevel,
     selected: tile.ariaSelected, focused: tile === document.activeElement,
     title: document.querySelector("#detail h3").textContent,
-    marked: document.querySelectorAll("#here rect").length };
+    marked: document.querySelectorAll("#position rect").length };
 })()"""
 
 

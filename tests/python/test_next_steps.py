@@ -1,4 +1,4 @@
-"""What a message's next step is: the command line prints it, docs/messages.md lists it."""
+"""Messages and their next steps: the command line prints them, docs/messages.md lists them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
         ("head {}/t --option nope=1", "`coldframe options FORMAT`"),
         ("head {}/cut.orc", "`coldframe salvage FILE OUT.parquet` finds its stripes"),
         ("head {}/a.rc --schema 'id itn'", "SHOW CREATE TABLE"),
-        ("head {}/a.rc --schema 'id int, s string' --serde binary", "`--serde` says it"),
+        ("head {}/a.rc --schema 'id int, s string' --serde binary", "`--serde` sets it"),
         ("head {}/t --where 'id >'", "a condition in SQL"),
         ("head {}/t --key a=zz", "`--key NAME=HEX`"),
         ("stats --lengths {}/t/a.orc", "`coldframe sizes FILE`"),
@@ -63,7 +63,7 @@ def test_the_command_line_prints_it(
 
 
 def test_what_a_message_says_itself_is_not_said_twice() -> None:
-    assert next_step("x.parquet: it exists; --overwrite replaces it") is None
+    assert next_step("x.parquet exists; --overwrite replaces it") is None
     assert next_step("get: orc files have no keys; see head --where") is None
     assert "coldframe salvage" in str(next_step("a.rc: byte 1: row group 0: zlib: it broke", is_damage=True))
 
@@ -78,7 +78,7 @@ def test_steps_name_what_there_is() -> None:
             assert option in options, step
         for name in re.findall(r"cf\.(\w+)\(", step.python):
             assert hasattr(cf, name), step
-    assert len({step.says for step in STEPS}) == len(STEPS)
+    assert len({step.message for step in STEPS}) == len(STEPS)
 
 
 def test_the_page_is_made_of_them() -> None:

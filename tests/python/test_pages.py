@@ -54,6 +54,7 @@ NOT_RUN = {
     "catalogs.md": 3,
     "hive-metastore.md": 7,
     "index.md": 1,
+    "logging.md": 1,
     "migration.md": 2,
     "safe-to-delete.md": 1,
     "spark.md": 8,

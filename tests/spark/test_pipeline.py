@@ -120,8 +120,8 @@ def test_the_warehouse_arrives(migrated: tuple[Path, Report]) -> None:
 def test_executors_look_into_folders_and_open_files(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inventory, "FOLDERS_HERE", 0)
-    monkeypatch.setattr(plan_files, "FILES_HERE", 0)
+    monkeypatch.setattr(inventory, "DRIVER_FOLDERS", 0)
+    monkeypatch.setattr(plan_files, "DRIVER_FILES", 0)
     report = migrate(spark, WAREHOUSE, tmp_path / "dst")
     assert (report.rows, report.exit_code, report.verified) == (ROWS, 0, True)
     check_warehouse(tmp_path / "dst")
@@ -479,7 +479,7 @@ def test_targets_that_are_not(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match="avro"):
         migrate(spark, WAREHOUSE, tmp_path / "x", to="avro")
     with pytest.raises(UnsupportedError, match="microseconds"):
-        migrate(spark, WAREHOUSE, tmp_path / "x", to="delta", timestamps="ns")
+        migrate(spark, WAREHOUSE, tmp_path / "x", to="delta", timestamp_unit="ns")
     with pytest.raises(SchemaError, match="contain each other"):
         migrate(spark, WAREHOUSE, WAREHOUSE / "sales")
     (tmp_path / "full").mkdir()

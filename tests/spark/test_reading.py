@@ -102,7 +102,7 @@ class TestOneFrameTwice:
             if by.name == "coldframe":
                 read_twice(by.spark, "numbers_table")
             else:
-                with pytest.raises(Exception, match="Spark does not tell it the table's options"):
+                with pytest.raises(Exception, match="Spark does not pass the table's options to it"):
                     by.spark.table("numbers_table").count()
         finally:
             by.spark.sql("drop table numbers_table")

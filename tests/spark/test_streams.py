@@ -207,7 +207,7 @@ def test_what_cannot_be_a_stream_says_so(spark: SparkSession, tmp_path: Path) ->
     if HAS_PYTHON_SOURCE:
         python = spark.readStream.format("coldframe_python").options(**RCFILE).load(str(tmp_path / "in"))
         query = python.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "p")).start()
-        with pytest.raises(Exception, match="readStream by the Python source"):
+        with pytest.raises(Exception, match="readStream with the Python source"):
             query.awaitTermination(300)
 
 

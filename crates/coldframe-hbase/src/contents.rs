@@ -1,6 +1,6 @@
 //! What a root directory holds beyond the request: other tables, snapshots, versions, unflushed cells.
 //!
-//! Folders are listed and descriptors are read; no store file is opened. What only a scan can tell is left open.
+//! Lists folders and reads descriptors, but opens no store file. What only a scan can count is left out.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(crate) fn contents(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Resul
         Opened::Root(root) => {
             let mut all = tables(root, &chosen)?;
             all.extend(snapshots(root, &root.snapshots()?, &chosen, &options)?);
-            all.extend(beside(root)?);
+            all.extend(unused_files(root)?);
             all
         }
         Opened::Table(_, name) => {
@@ -36,8 +36,8 @@ pub(crate) fn contents(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Resul
         Opened::Root(root) | Opened::Table(root, _) | Opened::Snapshot(root, _) => root,
     };
     match &chosen {
-        Chosen::Table(asked) => {
-            let (table, schema) = OpenTable::described(root, asked.as_ref(), &options.files.limits)?;
+        Chosen::Table(requested) => {
+            let (table, schema) = OpenTable::described(root, requested.as_ref(), &options.files.limits)?;
             // A table's folder alone does not state its name.
             let of =
                 if all.iter().any(|c| c.of == table.to_string()) { table.to_string() } else { String::new() };
@@ -60,10 +60,10 @@ pub(crate) fn contents(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Resul
 }
 
 fn tables(root: &Root, chosen: &Chosen) -> Result<Vec<Content>> {
-    let taken = |table: &TableName| matches!(chosen, Chosen::Table(Some(asked)) if asked == table);
+    let taken = |table: &TableName| matches!(chosen, Chosen::Table(Some(requested)) if requested == table);
     let (mut all, mut own) = (Vec::new(), 0);
     for table in root.tables()? {
-        if table.is_of_hbase() {
+        if table.is_system() {
             own += 1;
             continue;
         }
@@ -78,8 +78,8 @@ fn tables(root: &Root, chosen: &Chosen) -> Result<Vec<Content>> {
 }
 
 fn snapshots(root: &Root, names: &[String], chosen: &Chosen, options: &Options) -> Result<Vec<Content>> {
-    let one = |name: &String| {
-        let taken = matches!(chosen, Chosen::Snapshot(asked) if asked == name);
+    let content_of = |name: &String| {
+        let taken = matches!(chosen, Chosen::Snapshot(requested) if requested == name);
         let content = Content::new("snapshot", name.as_str(), Some(taken));
         let path = join(&join(SNAPSHOTS, name), SNAPSHOT_INFO);
         let described = root.read(&path, &options.files.limits).and_then(|bytes| {
@@ -98,11 +98,11 @@ fn snapshots(root: &Root, names: &[String], chosen: &Chosen, options: &Options) 
             Err(e) => return Err(e),
         })
     };
-    names.iter().map(one).collect()
+    names.iter().map(content_of).collect()
 }
 
-/// What no view shows.
-fn beside(root: &Root) -> Result<Vec<Content>> {
+/// Files that no view shows: the archive, old and corrupt logs.
+fn unused_files(root: &Root) -> Result<Vec<Content>> {
     let mut all = Vec::new();
     let mut regions = 0_u64;
     for namespace in root.list("archive/data")?.iter().filter(|e| e.is_folder) {
@@ -146,7 +146,7 @@ fn parts(of: &str, schema: &TableSchema, options: &Options) -> Result<Vec<Conten
     all.push(match whole {
         true => versions,
         false => versions.noted(format!(
-            "{}, of which the newest {} are read; reading counts the others",
+            "{}; the newest {} are read, and reading counts the others",
             if kept.is_empty() { "columns may have several".to_owned() } else { kept.join(", ") },
             options.versions
         )),
@@ -155,9 +155,9 @@ fn parts(of: &str, schema: &TableSchema, options: &Options) -> Result<Vec<Conten
     let times = Content::new("times", of, known(options.time_range.is_none()));
     all.push(match options.time_range {
         None => times,
-        Some((from, to)) => {
-            times.noted(format!("only cells from {from} to before {to} are read; reading counts the others"))
-        }
+        Some((from, to)) => times.noted(format!(
+            "only cells with timestamps from {from} to before {to} are read; reading counts the others"
+        )),
     });
 
     let left: Vec<&str> = families.iter().filter(|f| !is_read(f)).map(|f| f.name.as_str()).collect();
@@ -184,13 +184,14 @@ fn parts(of: &str, schema: &TableSchema, options: &Options) -> Result<Vec<Conten
     Ok(all)
 }
 
-/// Lists what only logs hold.
+/// The unflushed edits in the logs.
 fn edits(root: &Root, of: &str, options: &Options) -> Result<Content> {
     let lacks = root.lacks_logs()?;
     // Without the logs, reading counts none of their cells.
     let content = Content::new("edits", of, if options.wal { (!lacks).then_some(true) } else { Some(false) });
     if lacks {
-        let note = "there is no folder WALs; reading counts regions that were flushed and not closed since";
+        let note =
+            "there is no folder WALs; reading counts the regions that were flushed, and not closed since";
         return Ok(content.noted(note));
     }
     let bytes = root.logs()?.iter().filter(|log| !log.path.ends_with(".meta")).map(|log| log.len).sum();

@@ -7,68 +7,69 @@ use crate::open::OpenTable;
 use crate::regions::alive::Region;
 
 /// The contents of descriptors, regions and snapshots.
-pub(crate) fn metadata(found: &OpenTable) -> Result<Value> {
-    let shared = &found.shared;
+pub(crate) fn metadata(table: &OpenTable) -> Result<Value> {
+    let shared = &table.shared;
     let names = |names: &[String]| Value::List(names.iter().map(|n| n.as_str().into()).collect());
-    let tables: Vec<String> = found.tables.iter().map(ToString::to_string).collect();
-    let snapshot = found.snapshot.as_ref().map_or(Value::Null, |s| {
+    let tables: Vec<String> = table.tables.iter().map(ToString::to_string).collect();
+    let snapshot = table.snapshot.as_ref().map_or(Value::Null, |s| {
         Value::map([("name", Value::from(s.name.as_str())), ("created_ms", s.created.into())])
     });
     Ok(Value::map([
         ("table", Value::from(shared.table.to_string())),
         ("snapshot", snapshot),
-        ("attributes", Value::map(attributes(&found.schema.attributes).map(|(k, v)| (k, Value::from(v))))),
+        ("attributes", Value::map(attributes(&table.schema.attributes).map(|(k, v)| (k, Value::from(v))))),
         ("families", Value::List(shared.families.iter().map(family).collect())),
-        ("regions", Value::List(found.regions.iter().map(|r| region(r)).collect())),
-        ("regions_by", found.known.name().into()),
+        ("regions", Value::List(table.regions.iter().map(|r| region(r)).collect())),
+        ("regions_by", table.region_source.name().into()),
         (
             "missing",
             Value::List(
-                found.missing.iter().map(|d| Value::from(format!("{}: {}", d.structure, d.reason))).collect(),
+                table.missing.iter().map(|d| Value::from(format!("{}: {}", d.structure, d.reason))).collect(),
             ),
         ),
-        ("unknown_regions", names(&found.unknown)),
-        ("disabled", found.disabled.into()),
-        ("as_of_ms", found.options.now.into()),
+        ("unknown_regions", names(&table.unknown)),
+        ("disabled", table.disabled.into()),
+        ("as_of_ms", table.options.now.into()),
         ("tables", names(&tables)),
-        ("snapshots", names(&found.snapshots)),
-        ("wal", logs(found)?),
+        ("snapshots", names(&table.snapshots)),
+        ("wal", logs(table)?),
     ]))
 }
 
-/// The most bytes of logs that are read just to count cells.
-const COUNTED: u64 = 256 << 20;
+/// The most bytes of logs that are read only to count cells.
+const MAX_COUNTED_BYTES: u64 = 256 << 20;
 
 /// The logs, and how many cells only they have.
-fn logs(found: &OpenTable) -> Result<Value> {
-    let Some(logs) = found.logs.as_ref().filter(|_| found.snapshot.is_none()) else { return Ok(Value::Null) };
+fn logs(table: &OpenTable) -> Result<Value> {
+    let Some(logs) = table.logs.as_ref().filter(|_| table.snapshot.is_none()) else { return Ok(Value::Null) };
     let servers = logs.of_servers()?;
     let (mut recovered, mut store_files) = (Vec::new(), Vec::new());
-    for region in &found.regions {
+    for region in &table.regions {
         recovered.extend(logs.recovered(region)?);
-        for family in &found.shared.families {
-            store_files.extend(found.shared.recovered(region, family)?);
+        for family in &table.shared.families {
+            store_files.extend(table.shared.recovered(region, family)?);
         }
     }
     let sum = |files: &[(String, u64)]| files.iter().map(|(_, len)| *len).fold(0, u64::saturating_add);
     let bytes = sum(&servers).saturating_add(sum(&recovered));
-    let cells = match bytes <= COUNTED {
-        true => logs.count(&found.regions, found.order()).ok(),
+    let cells = match bytes <= MAX_COUNTED_BYTES {
+        true => logs.count(&table.regions, table.order()).ok(),
         false => None,
     };
-    // A server that dies leaves a log cut off like this; no client was told that the last edit was written.
-    let cut = match bytes <= COUNTED {
+    // A server that dies may leave a log that ends within an edit. That edit was not acknowledged to a client.
+    let cut = match bytes <= MAX_COUNTED_BYTES {
         true => logs.cut().ok(),
         false => None,
     };
     let cut_off = cut.map(|cut| {
-        let one = |(path, at): (String, u64)| Value::map([("log", Value::from(path)), ("offset", at.into())]);
-        Value::List(cut.into_iter().map(one).collect())
+        let entry =
+            |(path, at): (String, u64)| Value::map([("log", Value::from(path)), ("offset", at.into())]);
+        Value::List(cut.into_iter().map(entry).collect())
     });
     let paths =
         |files: Vec<(String, u64)>| Value::List(files.into_iter().map(|(path, _)| path.into()).collect());
     Ok(Value::map([
-        ("read", Value::from(found.options.wal)),
+        ("read", Value::from(table.options.wal)),
         ("logs", paths(servers)),
         ("recovered_edits", paths(recovered)),
         ("recovered_hfiles", paths(store_files)),
@@ -76,7 +77,7 @@ fn logs(found: &OpenTable) -> Result<Value> {
         ("cells", cells.into()),
         ("cut_off", cut_off.unwrap_or(Value::Null)),
         // For a root directory without its folder of logs.
-        ("missing", logs.first_missing(&found.regions)?.into()),
+        ("missing", logs.first_missing(&table.regions)?.into()),
     ]))
 }
 

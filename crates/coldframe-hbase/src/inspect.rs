@@ -5,17 +5,17 @@ use coldframe_core::{Damage, Fault, Node, Result, TableFile};
 use crate::open::OpenTable;
 
 /// A node per region, with its store files inside.
-pub(crate) fn table(found: &OpenTable) -> Result<Node> {
-    let mut root = Node::new("HBase table", 0..0).with("table", found.shared.table.to_string());
+pub(crate) fn table(table: &OpenTable) -> Result<Node> {
+    let mut root = Node::new("HBase table", 0..0).with("table", table.shared.table.to_string());
     let mut at = 0;
-    for region in &found.regions {
-        let open = found.shared.open(region)?;
+    for region in &table.regions {
+        let open = table.shared.open(region)?;
         let mut node = Node::new(format!("region {}", region.encoded), at..at);
-        for Damage { structure, reason, .. } in open.lost.iter().map(|lost| &lost.fault.damage) {
+        for Damage { structure, reason, .. } in open.damaged.iter().map(|file| &file.fault.damage) {
             node = node.with("damage", format!("{structure}: {reason}"));
         }
         for file in &open.files {
-            let family = found.shared.families.get(file.family).map_or("", |f| f.name.as_str());
+            let family = table.shared.families.get(file.family).map_or("", |f| f.name.as_str());
             let mut tree = match file.hfile.inspect() {
                 Err(e) if Fault::is(&e) => {
                     Node::new("", 0..file.raw().source().len()).with("damage", e.to_string())

@@ -11,9 +11,9 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `layout` | messages, names, retention of families |
+//! | `layout` | messages, names, retention settings of families |
 //! | `root` | locations of files, in any store |
-//! | `regions` | which regions are live, and which may be if a description is lost; their store files |
+//! | `regions` | which regions are live, also if a description is lost; their store files |
 //! | `wal` | edits that only write-ahead logs hold; their locations in the logs |
 //! | `columns` | the columns of a wide table, also of tables that Phoenix wrote; decimal numbers as text |
 //! | `scan` | units of rows, merging their cells, visibility |
@@ -22,7 +22,7 @@
 //! | `meta`, `open` | the contents of hbase:meta; the requested table |
 //! | `table`, `format`, `options` | a table of regions |
 //! | `contents` | what a directory holds beyond the request |
-//! | `inspect`, `verify`, `describe`, `propose` | the layout; what a scan does not read; metadata; a guess at a table's columns |
+//! | `inspect`, `verify`, `describe`, `propose` | the layout; checks beyond a scan; metadata; a guess at a table's columns |
 //!
 //! `docs/formats/hbase.md` describes the directory as HBase writes it.
 
@@ -46,7 +46,6 @@ mod verify;
 mod wal;
 
 pub use format::HBaseFormat;
-pub use layout::names::TableName;
 pub use lookup::RowScan;
 pub use options::{OpenOptions, View};
 pub use table::HBaseTable;

@@ -19,7 +19,7 @@ use crate::options::{Options, View};
 use crate::regions::alive::Region;
 use crate::regions::files::OpenRegion;
 use crate::scan::feed::Cells;
-use crate::scan::merge::{Scanning, of_held};
+use crate::scan::merge::{Scanning, visible_cells};
 use crate::scan::plan::{RegionPlan, Rows, each_batch};
 use crate::splits;
 use crate::wal::edits::{self, Edits};
@@ -29,7 +29,7 @@ const BATCH_ROWS: usize = 65536;
 /// How many regions stay open.
 const OPEN_REGIONS: usize = 64;
 
-/// Regions with earlier look-ups, by index.
+/// The open regions of earlier look-ups, by index.
 #[derive(Debug, Default)]
 pub(crate) struct Lookups {
     open: Mutex<BTreeMap<usize, Arc<HeldRegion>>>,
@@ -44,45 +44,45 @@ struct HeldRegion {
 
 impl Lookups {
     /// The visible cells of a row.
-    pub(crate) fn get(&self, found: &OpenTable, schema: &SchemaRef, row: &[u8]) -> Result<Vec<RecordBatch>> {
-        self.get_many(found, schema, &[row.to_vec()])
+    pub(crate) fn get(&self, table: &OpenTable, schema: &SchemaRef, row: &[u8]) -> Result<Vec<RecordBatch>> {
+        self.get_many(table, schema, &[row.to_vec()])
     }
 
     /// The visible cells of some rows, each row once, in table order.
     pub(crate) fn get_many(
         &self,
-        found: &OpenTable,
+        table: &OpenTable,
         schema: &SchemaRef,
         rows: &[Vec<u8>],
     ) -> Result<Vec<RecordBatch>> {
-        if let Some(e) = found.first_missing(OnError::Raise) {
+        if let Some(e) = table.first_missing(OnError::Raise) {
             return Err(e);
         }
-        let order = found.order();
+        let order = table.order();
         let mut sorted: Vec<&[u8]> = rows.iter().map(Vec::as_slice).collect();
         sorted.sort_unstable_by(|a, b| order.compare(a, b));
         sorted.dedup();
         let mut batches = Vec::new();
         let mut rest = sorted.as_slice();
         while let Some(first) = rest.first() {
-            let Some((place, region)) = region_of(found, first, order) else {
+            let Some((place, region)) = region_of(table, first, order) else {
                 rest = rest.get(1..).unwrap_or_default();
                 continue;
             };
             let ends = |row: &&[u8]| region.upper().is_none_or(|upper| order.compare(row, upper).is_lt());
             let own = rest.iter().take_while(|row| ends(row)).count().max(1);
-            let (here, behind) = rest.split_at_checked(own).unwrap_or((rest, &[]));
-            let held = self.held(found, place, region)?;
-            let scanning = found.scanning(CellRequest {
+            let (of_region, others) = rest.split_at_checked(own).unwrap_or((rest, &[]));
+            let held = self.held(table, place, region)?;
+            let scanning = table.scanning(CellRequest {
                 columns: schema.clone(),
                 on_error: OnError::Raise,
                 damage: DamageLog::default(),
                 batch_rows: BATCH_ROWS,
             });
-            for batch in of_held(scanning, cells(&held, here, order)?)? {
+            for batch in visible_cells(scanning, cells(&held, of_region, order)?)? {
                 batches.push(batch?);
             }
-            rest = behind;
+            rest = others;
         }
         if batches.is_empty() {
             batches.push(RecordBatch::new_empty(schema.clone()));
@@ -90,17 +90,17 @@ impl Lookups {
         Ok(batches)
     }
 
-    fn held(&self, found: &OpenTable, place: usize, region: &Region) -> Result<Arc<HeldRegion>> {
+    fn held(&self, table: &OpenTable, place: usize, region: &Region) -> Result<Arc<HeldRegion>> {
         if let Some(held) = self.open.lock().unwrap_or_else(PoisonError::into_inner).get(&place) {
             return Ok(held.clone());
         }
-        let source = found.source();
+        let source = table.source();
         let open = source.shared.open(region)?;
-        if let Some(lost) = open.lost.first() {
-            return Err(lost.fault.to_error());
+        if let Some(damaged) = open.damaged.first() {
+            return Err(damaged.fault.to_error());
         }
         let edits = match &source.logs {
-            Some(logs) => logs.edits(region, &open, found.order(), OnError::Raise)?.0,
+            Some(logs) => logs.edits(region, &open, table.order(), OnError::Raise)?.0,
             None => Vec::new(),
         };
         let held = Arc::new(HeldRegion { region: open, edits });
@@ -114,10 +114,10 @@ impl Lookups {
 }
 
 /// The region that has a row.
-fn region_of<'f>(found: &'f OpenTable, row: &[u8], order: RowOrder) -> Option<(usize, &'f Region)> {
-    let behind = found.regions.partition_point(|r| order.compare(&r.start, row).is_le());
-    let place = behind.checked_sub(1)?;
-    let region = found.regions.get(place)?;
+fn region_of<'f>(table: &'f OpenTable, row: &[u8], order: RowOrder) -> Option<(usize, &'f Region)> {
+    let after = table.regions.partition_point(|r| order.compare(&r.start, row).is_le());
+    let place = after.checked_sub(1)?;
+    let region = table.regions.get(place)?;
     region.upper().is_none_or(|upper| order.compare(row, upper).is_lt()).then_some((place, region))
 }
 
@@ -134,7 +134,7 @@ fn cells(held: &HeldRegion, rows: &[&[u8]], order: RowOrder) -> Result<Vec<Cells
             file.hfile.find(row, |cell| plain.cell(cell)).map_err(|e| file.named(e))?;
         }
         if !plain.bytes.is_empty() {
-            all.push(Cells::found(file, Bytes::from(plain.bytes)));
+            all.push(Cells::from_look_up(file, Bytes::from(plain.bytes)));
         }
     }
     for edits in &held.edits {
@@ -149,7 +149,7 @@ fn cells(held: &HeldRegion, rows: &[&[u8]], order: RowOrder) -> Result<Vec<Cells
 
 /// A range of rows.
 pub struct RowScan {
-    found: Arc<OpenTable>,
+    table: Arc<OpenTable>,
     scanning: Arc<Scanning>,
     families: Vec<bool>,
     /// Families, or families with qualifiers; empty is all.
@@ -167,17 +167,17 @@ impl std::fmt::Debug for RowScan {
 }
 
 impl RowScan {
-    pub(crate) fn new(found: &Arc<OpenTable>, schema: &SchemaRef, query: &RowQuery) -> Result<Self> {
-        if let Some(e) = found.first_missing(OnError::Raise) {
+    pub(crate) fn new(table: &Arc<OpenTable>, schema: &SchemaRef, query: &RowQuery) -> Result<Self> {
+        if let Some(e) = table.first_missing(OnError::Raise) {
             return Err(e);
         }
-        let mut options: Options = found.options.clone();
-        if let Some(most) = query.max_versions {
-            if options.view == View::Pivot && most != 1 {
-                return Err(Error::invalid("`max_versions` of a wide table, which has one"));
+        let mut options: Options = table.options.clone();
+        if let Some(max_versions) = query.max_versions {
+            if options.view == View::Pivot && max_versions != 1 {
+                return Err(Error::invalid("`max_versions`: a wide table has one version"));
             }
             if options.view != View::Pivot {
-                options.versions = most;
+                options.versions = max_versions;
                 if options.view == View::Latest {
                     options.view = View::Versions;
                 }
@@ -186,10 +186,10 @@ impl RowScan {
         options.time_range = query.time_range.or(options.time_range);
         if options.view == View::Pivot && !query.columns.is_empty() {
             return Err(Error::invalid(
-                "`columns` of a scan of a wide table; the option `columns` of `open` names them",
+                "`columns`: a wide table has the columns of the option `columns` of `open`",
             ));
         }
-        let asking = CellRequest {
+        let request = CellRequest {
             columns: schema.clone(),
             on_error: OnError::Raise,
             damage: DamageLog::default(),
@@ -200,16 +200,16 @@ impl RowScan {
             None => (name.as_bytes().to_vec(), None),
         };
         let columns: Vec<_> = query.columns.iter().map(column).collect();
-        let asked =
+        let is_requested =
             |name: &str| columns.is_empty() || columns.iter().any(|(family, _)| family == name.as_bytes());
         Ok(Self {
-            scanning: found.scanning_by(&options, asking),
-            families: found.shared.families.iter().map(|f| asked(&f.name)).collect(),
-            parts: parts(found, query)?,
+            scanning: table.scanning_by(&options, request),
+            families: table.shared.families.iter().map(|f| is_requested(&f.name)).collect(),
+            parts: parts(table, query)?,
             reverse: query.reverse,
             columns,
             ready: VecDeque::new(),
-            found: found.clone(),
+            table: table.clone(),
         })
     }
 
@@ -225,7 +225,7 @@ impl RowScan {
             }
             let Some((region, rows)) = self.parts.pop_front() else { return Ok(None) };
             let mut plan = RegionPlan::new(
-                self.found.source(),
+                self.table.source(),
                 region,
                 self.scanning.clone(),
                 self.families.clone(),
@@ -260,23 +260,23 @@ impl Iterator for RowScan {
     }
 }
 
-/// The parts of regions in a range of rows. They are small, since each is in memory at a time.
-fn parts(found: &OpenTable, query: &RowQuery) -> Result<VecDeque<(Arc<Region>, Rows)>> {
-    let order = found.order();
+/// The parts of regions in a range of rows. They are small, because a scan holds one in memory.
+fn parts(table: &OpenTable, query: &RowQuery) -> Result<VecDeque<(Arc<Region>, Rows)>> {
+    let order = table.order();
     let (mut start, mut stop) = (query.start.clone().unwrap_or_default(), query.stop.clone());
     if let Some(prefix) = &query.prefix {
         start = start.max(prefix.clone());
-        let behind = coldframe_hfile::successor(prefix);
-        stop = match (stop, behind) {
+        let end = coldframe_hfile::successor(prefix);
+        stop = match (stop, end) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
     }
     let mut parts = VecDeque::new();
-    for region in &found.regions {
-        let beside = stop.as_ref().is_some_and(|stop| order.compare(&region.start, stop).is_ge())
+    for region in &table.regions {
+        let outside = stop.as_ref().is_some_and(|stop| order.compare(&region.start, stop).is_ge())
             || region.upper().is_some_and(|upper| order.compare(upper, &start).is_le());
-        if beside {
+        if outside {
             continue;
         }
         let mut lower = region.start.clone();
@@ -289,7 +289,7 @@ fn parts(found: &OpenTable, query: &RowQuery) -> Result<VecDeque<(Arc<Region>, R
         {
             upper = Some(stop.clone());
         }
-        for row in splits::fine_cuts(&found.shared, region)? {
+        for row in splits::fine_cuts(&table.shared, region)? {
             let inside = order.compare(&row, &lower).is_gt()
                 && upper.as_ref().is_none_or(|upper| order.compare(&row, upper).is_lt());
             if inside {
@@ -318,13 +318,13 @@ fn of_columns(batch: RecordBatch, columns: &[(Vec<u8>, Option<Vec<u8>>)]) -> Res
         return Ok(batch); // families were filtered before
     }
     let (families, qualifiers) = (bytes_of(&batch, "family")?, bytes_of(&batch, "qualifier")?);
-    let asked = |i: usize| {
+    let is_requested = |i: usize| {
         let named = |(family, qualifier): &(Vec<u8>, Option<Vec<u8>>)| {
             family == families.value(i) && qualifier.as_ref().is_none_or(|q| q == qualifiers.value(i))
         };
         Some(columns.iter().any(named))
     };
-    let kept: BooleanArray = (0..batch.num_rows()).map(asked).collect();
+    let kept: BooleanArray = (0..batch.num_rows()).map(is_requested).collect();
     filter_record_batch(&batch, &kept).map_err(arrow_error)
 }
 

@@ -92,7 +92,7 @@ impl Listed {
         self.regions.contains_key(encoded)
     }
 
-    /// Decides about the regions in `folders`, which are all that hbase:meta does not list; `None` if it does not list
+    /// Decides which regions are live. `folders` has those that hbase:meta does not list. `None` if it does not list
     /// the table.
     pub(crate) fn decide(self, folders: &[Region], table: &TableName) -> Result<Option<Decided>> {
         let mut alive = Vec::new();
@@ -109,10 +109,9 @@ impl Listed {
         let is_older = |r: &&Region| alive.iter().any(|a| a.id > r.id && a.overlaps(r));
         unknown.retain(|r| !is_older(r));
         let unknown: Vec<Region> = unknown.into_iter().cloned().collect();
-        // Rows that no listed region has are better read from a folder than not at all.
-        let beside = unknown.iter().filter(|r| !alive.iter().any(|a| a.overlaps(r))).cloned();
-        let fills = alive::youngest(beside.collect());
-        alive.extend(fills);
+        // Rows without a listed region are read from unlisted folders: otherwise they would be lost.
+        let uncovered = unknown.iter().filter(|r| !alive.iter().any(|a| a.overlaps(r))).cloned();
+        alive.extend(alive::youngest(uncovered.collect()));
         alive.sort_by(|a, b| a.start.cmp(&b.start).then_with(|| a.encoded.cmp(&b.encoded)));
         Ok(Some(Decided { alive, unknown }))
     }

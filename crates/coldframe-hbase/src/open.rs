@@ -14,15 +14,15 @@ use crate::layout::names::{META_REGION, TableName};
 use crate::layout::policy;
 use crate::layout::proto::{SnapshotDescription, SnapshotManifest, TableSchema};
 use crate::meta::{Decided, Listed};
-use crate::options::{Options, View as OfCells};
+use crate::options::{Options, View as CellView};
 use crate::regions::alive::{self, Region};
-use crate::regions::doubt::{self, Judged};
 use crate::regions::files::Shared;
+use crate::regions::undescribed::{self, Classified};
 use crate::root::{Opened, Root, SNAPSHOTS, join};
 use crate::scan::merge::Scanning;
 use crate::scan::mob::MobFiles;
 use crate::scan::plan::{RegionPlan, Rows, Source};
-use crate::scan::sight::VisibilityRules;
+use crate::scan::visibility::VisibilityRules;
 use crate::wal::edits::Logs;
 
 /// How the live regions are determined.
@@ -70,25 +70,25 @@ pub(crate) struct OpenTable {
     pub(crate) options: Options,
     pub(crate) schema: TableSchema,
     pub(crate) regions: Vec<Arc<Region>>,
-    /// Region folders of which nothing is known, and rows that no region has.
+    /// Region folders without a readable description, and rows without a region.
     pub(crate) missing: Vec<Damage>,
     /// Region folders that hbase:meta does not list; they are not read if it lists another region with their rows.
     pub(crate) unknown: Vec<String>,
-    /// How many of them have files of their own and are not read.
-    pub(crate) passed_regions: u64,
-    pub(crate) known: RegionSource,
+    /// How many of them are not read although they have files of their own.
+    pub(crate) skipped_regions: u64,
+    pub(crate) region_source: RegionSource,
     pub(crate) disabled: Option<bool>,
-    pub(crate) snapshot: Option<SnapshotFacts>,
+    pub(crate) snapshot: Option<SnapshotInfo>,
     /// The names of the tables in the directory, and of its snapshots.
     pub(crate) tables: Vec<TableName>,
     pub(crate) snapshots: Vec<String>,
 }
 
-/// What the folders of regions state.
+/// The regions that their folders describe.
 #[derive(Debug, Default)]
 struct DescribedRegions {
     regions: Vec<Region>,
-    /// Folders that hold families but do not state their rows.
+    /// Folders with families, but without a readable description.
     broken: Vec<(String, Error)>,
 }
 
@@ -99,19 +99,19 @@ pub(crate) struct DirectoryNames {
     pub(crate) snapshots: Vec<String>,
 }
 
-/// What is requested.
+/// The table or snapshot to open.
 #[derive(Clone, Debug)]
 pub(crate) enum Chosen {
-    /// A table; `None` is that of a folder which does not state its name.
+    /// A table; `None` if its name is unknown, in a folder opened on its own.
     Table(Option<TableName>),
     Snapshot(String),
-    /// Several tables (or snapshots), of which none was named.
+    /// None: the directory has several tables or snapshots, and the options name none of them.
     None(Vec<TableName>),
 }
 
 /// A snapshot's description.
 #[derive(Clone, Debug)]
-pub(crate) struct SnapshotFacts {
+pub(crate) struct SnapshotInfo {
     pub(crate) name: String,
     pub(crate) created: Option<i64>,
 }
@@ -123,7 +123,7 @@ pub(crate) fn tables(folder: &Arc<dyn Folder>) -> Result<Vec<TableName>> {
         Opened::Table(_, name) => name.into_iter().collect(),
         Opened::Snapshot(..) => Vec::new(),
     };
-    all.retain(|table| !table.is_of_hbase());
+    all.retain(|table| !table.is_system());
     Ok(all)
 }
 
@@ -134,36 +134,36 @@ impl OpenTable {
         let opened = Opened::new(folder)?;
         let (names, chosen) = Self::choose(&opened, &options)?;
         let (Opened::Root(root) | Opened::Table(root, _) | Opened::Snapshot(root, _)) = opened;
-        let mut found = match chosen {
+        let mut table = match chosen {
             Chosen::Snapshot(name) => Self::of_snapshot(root, &name, options)?,
-            Chosen::Table(asked) => Self::of_table(root, asked, options)?,
+            Chosen::Table(requested) => Self::of_table(root, requested, options)?,
             Chosen::None(own) => return Err(several(&own, &names.snapshots)),
         };
-        (found.tables, found.snapshots) = (names.tables, names.snapshots);
-        Ok(found)
+        (table.tables, table.snapshots) = (names.tables, names.snapshots);
+        Ok(table)
     }
 
-    /// Determines what the options request in a folder, and lists what it has.
+    /// Determines which table or snapshot the options request, and lists all of them.
     pub(crate) fn choose(opened: &Opened, options: &Options) -> Result<(DirectoryNames, Chosen)> {
         let (root, mut table, mut snapshot) = match opened {
             Opened::Root(root) => (root, None, None),
             Opened::Table(root, table) => (root, Some(table.clone()), None),
             Opened::Snapshot(root, name) => (root, None, Some(name.clone())),
         };
-        if let (Some(Some(own)), Some(asked)) = (&table, &options.table)
-            && own != asked
+        if let (Some(Some(own)), Some(requested)) = (&table, &options.table)
+            && own != requested
         {
-            return Err(Error::not_found(format!("table {asked} in the folder of {own}")));
+            return Err(Error::not_found(format!("table {requested} in the folder of {own}")));
         }
         snapshot = options.snapshot.clone().or(snapshot);
         let tables = if table.is_none() { root.tables()? } else { Vec::new() };
         let names = DirectoryNames { tables, snapshots: root.snapshots()? };
         if let (None, None, None) = (&table, &snapshot, &options.table) {
-            let own: Vec<&TableName> = names.tables.iter().filter(|t| !t.is_of_hbase()).collect();
+            let own: Vec<&TableName> = names.tables.iter().filter(|t| !t.is_system()).collect();
             match (own.as_slice(), names.snapshots.as_slice()) {
-                ([one], _) => table = Some(Some((*one).clone())),
+                ([only], _) => table = Some(Some((*only).clone())),
                 // The target of a snapshot export.
-                ([], [one]) => snapshot = Some(one.clone()),
+                ([], [only]) => snapshot = Some(only.clone()),
                 _ => {
                     let own = own.into_iter().cloned().collect();
                     return Ok((names, Chosen::None(own)));
@@ -205,8 +205,8 @@ impl OpenTable {
         let SnapshotManifest { schema, regions } = manifest;
         let path = join(&join(SNAPSHOTS, name), "data.manifest");
         let table = table_of(&schema)?;
-        if let Some(asked) = options.table.as_ref().filter(|asked| **asked != table) {
-            return Err(Error::not_found(format!("table {asked} in the snapshot {name:?} of {table}")));
+        if let Some(requested) = options.table.as_ref().filter(|requested| **requested != table) {
+            return Err(Error::not_found(format!("table {requested} in the snapshot {name:?} of {table}")));
         }
         let mut alive = Vec::with_capacity(regions.len());
         for region in regions {
@@ -219,22 +219,22 @@ impl OpenTable {
             alive.extend(of.map(|of| Region { listed: Some(region.families), ..of }));
         }
         alive.sort_by(|a, b| a.start.cmp(&b.start));
-        let facts = SnapshotFacts { name: name.to_owned(), created: description.creation_time };
-        let mut found = Self::new(root, table, schema, options)?;
-        found.missing = missing_rows(&alive);
-        found.regions = alive.into_iter().map(Arc::new).collect();
-        (found.known, found.snapshot) = (RegionSource::Snapshot, Some(facts));
-        Ok(found)
+        let info = SnapshotInfo { name: name.to_owned(), created: description.creation_time };
+        let mut open = Self::new(root, table, schema, options)?;
+        open.missing = missing_rows(&alive);
+        open.regions = alive.into_iter().map(Arc::new).collect();
+        (open.region_source, open.snapshot) = (RegionSource::Snapshot, Some(info));
+        Ok(open)
     }
 
-    /// The descriptor of a table. A table's folder on its own learns its name from it.
+    /// The descriptor of a table. It gives the name of a table whose folder was opened on its own.
     pub(crate) fn described(
         root: &Root,
-        asked: Option<&TableName>,
+        requested: Option<&TableName>,
         limits: &Limits,
     ) -> Result<(TableName, TableSchema)> {
         let any = TableName::parse("");
-        let at = asked.unwrap_or(&any);
+        let at = requested.unwrap_or(&any);
         let Some((path, length)) = root.descriptor(at)? else {
             let names: Vec<String> = root.tables()?.iter().map(ToString::to_string).collect();
             return Err(Error::not_found(format!("table {at}; the directory has: {}", names.join(", "))));
@@ -242,12 +242,12 @@ impl OpenTable {
         let bytes = root.read(&path, limits)?;
         let schema = messages::table_schema(&bytes, length, limits);
         let schema = schema.within(|| format!("table descriptor {path}"))?;
-        let table = match (asked, &schema.table_name) {
-            (Some(asked), None) => asked.clone(),
-            (asked, Some(_)) => {
+        let table = match (requested, &schema.table_name) {
+            (Some(requested), None) => requested.clone(),
+            (requested, Some(_)) => {
                 let named = table_of(&schema).within(|| format!("table descriptor {path}"))?;
-                if let Some(asked) = asked.filter(|asked| **asked != named) {
-                    let message = format!("expected the descriptor of {asked}, found that of {named}");
+                if let Some(requested) = requested.filter(|requested| **requested != named) {
+                    let message = format!("expected the descriptor of {requested}, found that of {named}");
                     return Err(Error::corrupt(message).within(format!("table descriptor {path}")));
                 }
                 named
@@ -259,11 +259,11 @@ impl OpenTable {
         Ok((table, schema))
     }
 
-    fn of_table(root: Root, asked: Option<TableName>, options: Options) -> Result<Self> {
-        let (table, schema) = Self::described(&root, asked.as_ref(), &options.files.limits)?;
-        let mut found = Self::new(root, table, schema, options)?;
-        found.find_regions()?;
-        Ok(found)
+    fn of_table(root: Root, requested: Option<TableName>, options: Options) -> Result<Self> {
+        let (table, schema) = Self::described(&root, requested.as_ref(), &options.files.limits)?;
+        let mut open = Self::new(root, table, schema, options)?;
+        open.find_regions()?;
+        Ok(open)
     }
 
     pub(crate) fn new(root: Root, table: TableName, schema: TableSchema, options: Options) -> Result<Self> {
@@ -294,8 +294,8 @@ impl OpenTable {
             regions: Vec::new(),
             missing: Vec::new(),
             unknown: Vec::new(),
-            passed_regions: 0,
-            known: RegionSource::Folders,
+            skipped_regions: 0,
+            region_source: RegionSource::Folders,
             disabled: None,
             snapshot: None,
             tables: Vec::new(),
@@ -314,13 +314,14 @@ impl OpenTable {
         let listed = self.by_meta()?;
         // Only the folders that hbase:meta does not list are opened.
         let strange: Vec<&String> = folders.iter().filter(|encoded| !listed.knows(encoded)).collect();
-        let described = self.said_in(&strange)?;
+        let described = self.read_descriptions(&strange)?;
         match listed.decide(&described.regions, &self.shared.table)? {
             Some(decided) => self.take_decided(decided, &described, &folders)?,
-            // It does not list the table.
+            // hbase:meta does not list the table.
             None => {
                 let all: Vec<&String> = folders.iter().collect();
-                let described = if strange.len() < all.len() { self.said_in(&all)? } else { described };
+                let described =
+                    if strange.len() < all.len() { self.read_descriptions(&all)? } else { described };
                 self.take_youngest(described)?;
             }
         }
@@ -328,7 +329,7 @@ impl OpenTable {
     }
 
     /// Reads the descriptions in region folders.
-    fn said_in(&self, folders: &[&String]) -> Result<DescribedRegions> {
+    fn read_descriptions(&self, folders: &[&String]) -> Result<DescribedRegions> {
         let (root, table, limits) = (&self.shared.root, &self.shared.table, self.options.files.limits);
         let mut described = DescribedRegions::default();
         for encoded in folders {
@@ -340,7 +341,7 @@ impl OpenTable {
                     if named != **encoded {
                         return Err(Error::corrupt(format!("expected the region {encoded}, found {named}")));
                     }
-                    // Clones keep such regions beside those that replaced them.
+                    // Clones keep the parents of splits next to the daughters.
                     let split = info.split.unwrap_or(false);
                     Ok(Region::of(encoded, info, table)?.filter(|_| !split))
                 });
@@ -363,7 +364,7 @@ impl OpenTable {
         Ok(described)
     }
 
-    /// Takes the regions that hbase:meta lists as live: it states whatever their folders lack.
+    /// Uses the regions that hbase:meta lists as live. It has all that their folders may lack.
     fn take_decided(
         &mut self,
         decided: Decided,
@@ -379,27 +380,27 @@ impl OpenTable {
         let read: BTreeSet<&String> = listed.iter().map(|region| &region.encoded).collect();
         let unknown = unknown.iter().map(|region| &region.encoded);
         for encoded in unknown.chain(strange.broken.iter().map(|(encoded, _)| encoded)) {
-            self.passed_regions += u64::from(!read.contains(encoded) && self.shared.has_own(encoded)?);
+            self.skipped_regions += u64::from(!read.contains(encoded) && self.shared.has_own(encoded)?);
         }
         let (alive, gone): (Vec<_>, Vec<_>) =
             listed.into_iter().partition(|region| folders.contains(&region.encoded));
         self.missing.extend(gone.iter().map(without_folder));
-        self.known = RegionSource::Meta;
+        self.region_source = RegionSource::Meta;
         self.regions = alive.into_iter().map(Arc::new).collect();
         Ok(())
     }
 
-    /// Takes the regions that no younger one overlaps, since nothing states which are live.
+    /// Uses the regions that no newer region overlaps, because hbase:meta does not list the table.
     fn take_youngest(&mut self, described: DescribedRegions) -> Result<()> {
         let DescribedRegions { regions, broken } = described;
         let by_folder = alive::youngest(regions);
         let names: Vec<&str> = broken.iter().map(|(encoded, _)| encoded.as_str()).collect();
-        let Judged { alive, doubtful } = doubt::judge(&self.shared, by_folder, &names)?;
+        let Classified { alive, uncertain } = undescribed::classify(&self.shared, by_folder, &names)?;
         let mut described = alive.clone();
-        described.extend(doubtful.iter().map(|(region, _)| region.clone()));
+        described.extend(uncertain.iter().map(|(region, _)| region.clone()));
         described.sort_by(|a, b| a.start.cmp(&b.start));
         self.missing = broken.into_iter().map(|(encoded, e)| unreadable(&encoded, &e)).collect();
-        self.missing.extend(doubtful.into_iter().map(|(_, damage)| damage));
+        self.missing.extend(uncertain.into_iter().map(|(_, damage)| damage));
         self.missing.extend(missing_rows(&described));
         self.regions = alive.into_iter().map(Arc::new).collect();
         Ok(())
@@ -419,7 +420,7 @@ impl OpenTable {
         let options = Options {
             table: Some(meta.clone()),
             snapshot: None,
-            view: OfCells::Latest,
+            view: CellView::Latest,
             versions: 1,
             time_range: None,
             families: None,
@@ -441,7 +442,7 @@ impl OpenTable {
                 self.disabled = listed.disabled;
                 Ok(listed)
             }
-            // The folders state it as well.
+            // The region folders have the same information.
             Err(e) if Fault::is(&e) => Ok(Listed::default()),
             Err(e) => Err(e),
         }
@@ -458,9 +459,9 @@ impl OpenTable {
         };
         let schema =
             TableSchema { column_families: vec![family("info"), family("table")], ..TableSchema::default() };
-        let mut found = Self::new(root, meta, schema, options)?;
-        found.find_regions()?;
-        Ok(found)
+        let mut open = Self::new(root, meta, schema, options)?;
+        open.find_regions()?;
+        Ok(open)
     }
 
     /// The source of its regions.
@@ -469,17 +470,17 @@ impl OpenTable {
         Source { shared, logs: self.logs.clone().filter(|_| self.options.wal && self.snapshot.is_none()) }
     }
 
-    /// What the units of a scan share.
-    pub(crate) fn scanning(&self, asking: CellRequest) -> Arc<Scanning> {
-        self.scanning_by(&self.options, asking)
+    /// The state that the units of a scan share.
+    pub(crate) fn scanning(&self, request: CellRequest) -> Arc<Scanning> {
+        self.scanning_by(&self.options, request)
     }
 
-    /// The same with other options.
-    pub(crate) fn scanning_by(&self, options: &Options, asking: CellRequest) -> Arc<Scanning> {
+    /// Like [`scanning`](Self::scanning), with other options.
+    pub(crate) fn scanning_by(&self, options: &Options, request: CellRequest) -> Arc<Scanning> {
         let shared = &self.shared;
-        let CellRequest { columns, on_error, damage, batch_rows } = asking;
+        let CellRequest { columns, on_error, damage, batch_rows } = request;
         Arc::new(Scanning {
-            asked: VisibilityRules::new(options, &shared.families),
+            rules: VisibilityRules::new(options, &shared.families),
             families: shared.families.clone().into(),
             mob: self.mob.clone(),
             order: self.order(),
@@ -487,7 +488,7 @@ impl OpenTable {
             damage,
             batch_rows,
             columns,
-            wide: (options.view == OfCells::Pivot).then(|| options.wide.clone()),
+            wide: (options.view == CellView::Pivot).then(|| options.wide.clone()),
             room: Mutex::default(),
         })
     }
@@ -495,7 +496,7 @@ impl OpenTable {
     /// The columns of its view.
     pub(crate) fn columns(&self) -> SchemaRef {
         match self.options.view {
-            OfCells::Pivot => self.options.wide.schema(),
+            CellView::Pivot => self.options.wide.schema(),
             _ => cell_schema(self.options.dictionary),
         }
     }
@@ -551,7 +552,7 @@ fn without_folder(region: &Region) -> Damage {
     Damage::from_error(&e.within(region.describe()), 0..0, None)
 }
 
-/// Damage records for rows that no region has.
+/// Damage records for rows without a region.
 fn missing_rows(alive: &[Region]) -> Vec<Damage> {
     let record = |(from, to): alive::Hole| {
         let to = to.map_or_else(|| "the end".to_owned(), |to| format!("\"{}\"", to.escape_ascii()));
@@ -573,7 +574,7 @@ fn several(tables: &[TableName], snapshots: &[String]) -> Error {
         format!("; or with snapshot=: {}", snapshots.join(", "))
     };
     Error::invalid(format!(
-        "the directory has several tables; choose one with table=: {}{snapshots}",
+        "the directory has several tables; choose one by table=: {}{snapshots}",
         tables.join(", ")
     ))
 }

@@ -1,4 +1,4 @@
-//! What the user says when a root directory is opened.
+//! The options for opening a root directory.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,10 +13,11 @@ use crate::layout::names::TableName;
 
 coldframe_core::choices! {
     /// Which cells a table shows.
+    #[non_exhaustive]
     pub enum View {
         /// The newest visible version of each column.
         Latest = "latest",
-        /// All visible versions, or so many.
+        /// All visible versions, or a number of them.
         Versions = "versions",
         /// All that is stored.
         Raw = "raw",
@@ -68,7 +69,7 @@ pub(crate) struct Options {
     pub(crate) table: Option<TableName>,
     pub(crate) snapshot: Option<String>,
     pub(crate) view: View,
-    /// Most versions of a column.
+    /// The maximum number of versions of a column.
     pub(crate) versions: u32,
     /// Whether families and qualifiers come as dictionaries.
     pub(crate) dictionary: bool,
@@ -97,7 +98,9 @@ impl Options {
         let versions = match (view, given.versions) {
             (View::Latest | View::Pivot, None | Some(1)) => 1,
             (View::Latest | View::Pivot, Some(_)) => {
-                return Err(Error::invalid("option `versions`: it is for view=\"versions\" and \"raw\""));
+                return Err(Error::invalid(
+                    "option `versions`: it is only for view=\"versions\" and \"raw\"",
+                ));
             }
             (_, given) => given.unwrap_or(u32::MAX),
         };
@@ -131,12 +134,12 @@ impl Options {
     }
 }
 
-/// What `columns`, `phoenix` and `rest` say.
+/// The wide table of the options `columns`, `phoenix` and `rest`.
 fn wide_table(given: &OpenOptions, view: View) -> Result<WideTable> {
     let OpenOptions { columns, phoenix, rest, .. } = given;
     if view != View::Pivot && (!columns.is_empty() || phoenix.is_some()) {
         let name = if columns.is_empty() { "phoenix" } else { "columns" };
-        return Err(Error::invalid(format!("option `{name}`: it is for view=\"pivot\"")));
+        return Err(Error::invalid(format!("option `{name}`: it is only for view=\"pivot\"")));
     }
     match phoenix {
         Some(_) if !columns.is_empty() => {

@@ -76,12 +76,12 @@ impl ColumnStats {
 }
 
 /// Options for a wide table; `None` if it has no cells to guess from.
-pub(crate) fn proposal(found: &OpenTable) -> Result<Option<Value>> {
+pub(crate) fn proposal(table: &OpenTable) -> Result<Option<Value>> {
     let mut seen: BTreeMap<String, ColumnStats> = BTreeMap::new();
-    let options = Options { view: View::Latest, versions: 1, ..found.options.clone() };
+    let options = Options { view: View::Latest, versions: 1, ..table.options.clone() };
     let mut all = 0;
-    for region in &found.regions {
-        let asking = CellRequest {
+    for region in &table.regions {
+        let request = CellRequest {
             columns: cell_schema(false),
             on_error: OnError::Skip,
             damage: DamageLog::default(),
@@ -89,9 +89,9 @@ pub(crate) fn proposal(found: &OpenTable) -> Result<Option<Value>> {
         };
         let rows =
             Rows { lower: region.start.clone(), upper: region.upper().map(<[u8]>::to_vec), first: true };
-        let families = vec![true; found.shared.families.len()];
-        let scanning = found.scanning_by(&options, asking);
-        let mut plan = RegionPlan::new(found.source(), region.clone(), scanning, families, rows);
+        let families = vec![true; table.shared.families.len()];
+        let scanning = table.scanning_by(&options, request);
+        let mut plan = RegionPlan::new(table.source(), region.clone(), scanning, families, rows);
         let mut own = 0;
         'region: while let Some(unit) = plan.next_unit()? {
             let bytes = unit.fetch.iter().map(|f| f.source.read(f.range.clone())).collect::<Result<_>>()?;
@@ -112,7 +112,7 @@ pub(crate) fn proposal(found: &OpenTable) -> Result<Option<Value>> {
     }
     let columns = seen.into_iter().take(MAX_COLUMNS).map(|(name, seen)| (name, Value::from(seen.guess())));
     Ok(Some(Value::map([
-        ("table", Value::from(found.shared.table.to_string())),
+        ("table", Value::from(table.shared.table.to_string())),
         ("view", "pivot".into()),
         ("columns", Value::map(columns)),
     ])))
@@ -120,8 +120,8 @@ pub(crate) fn proposal(found: &OpenTable) -> Result<Option<Value>> {
 
 fn add(batch: &RecordBatch, seen: &mut BTreeMap<String, ColumnStats>) -> Result<u64> {
     let column = |name: &str| -> Result<&BinaryArray> {
-        let found = batch.column_by_name(name).and_then(|c| c.as_any().downcast_ref());
-        found.ok_or_else(|| Error::schema(format!("expected the column `{name}`")))
+        let array = batch.column_by_name(name).and_then(|c| c.as_any().downcast_ref());
+        array.ok_or_else(|| Error::schema(format!("expected the column `{name}`")))
     };
     let (families, qualifiers, values) = (column("family")?, column("qualifier")?, column("value")?);
     for i in 0..batch.num_rows() {

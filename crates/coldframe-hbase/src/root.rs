@@ -144,8 +144,8 @@ fn above(folder: &Arc<dyn Folder>, levels: usize) -> Result<Option<Above>> {
 }
 
 impl Root {
-    /// The root directory that was found before: `levels` above a folder.
-    pub(crate) fn found(folder: &Arc<dyn Folder>, levels: usize, alone: bool) -> Result<Self> {
+    /// The root directory `levels` above a folder, as located before.
+    pub(crate) fn reopen(folder: &Arc<dyn Folder>, levels: usize, alone: bool) -> Result<Self> {
         let Some((folder, _)) = above(folder, levels)? else {
             return Err(Error::not_found(format!("the root directory, {levels} folders above")));
         };
@@ -169,7 +169,7 @@ impl Root {
         Ok(all)
     }
 
-    /// The same including those names.
+    /// Like [`list`](Self::list), including those names.
     pub(crate) fn list_all(&self, path: &str) -> Result<Vec<Entry>> {
         match self.folder.list(path) {
             Err(e) if e.is_not_found() => Ok(Vec::new()),
@@ -195,8 +195,8 @@ impl Root {
     /// The path of a table's newest descriptor, and the length in its name.
     pub(crate) fn descriptor(&self, table: &TableName) -> Result<Option<(String, Option<u64>)>> {
         let path = join(&self.table(table), DESCRIPTORS);
-        let found = descriptors_in(self.folder.as_ref(), &path)?;
-        Ok(found.map(|(entry, length)| (entry.path, length)))
+        let newest = descriptors_in(self.folder.as_ref(), &path)?;
+        Ok(newest.map(|(entry, length)| (entry.path, length)))
     }
 
     /// The tables with a folder.

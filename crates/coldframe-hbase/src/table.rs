@@ -19,7 +19,7 @@ use crate::options::View;
 use crate::regions::alive::Region;
 use crate::scan::plan::{RegionPlan, Rows};
 use crate::splits;
-use crate::splits::packed::{self, Only};
+use crate::splits::packed::{self, OnlySplit};
 
 /// How many regions are examined on opening, to see whether they need missing logs.
 const LOOKED_AT: usize = 4;
@@ -27,11 +27,11 @@ const LOOKED_AT: usize = 4;
 /// An open table.
 #[derive(Debug)]
 pub struct HBaseTable {
-    found: Arc<OpenTable>,
+    table: Arc<OpenTable>,
     schema: SchemaRef,
     lookups: Lookups,
-    /// All that can be read, if it was opened for one of its splits.
-    only: Option<Only>,
+    /// The only split that can be read, if the table was opened for one.
+    only: Option<OnlySplit>,
 }
 
 impl HBaseTable {
@@ -40,26 +40,26 @@ impl HBaseTable {
         Ok(Self::of(OpenTable::open(folder, options)?, None))
     }
 
-    /// The same from recorded data. Then possibly only one split can be read.
+    /// Like [`open`](Self::open), from recorded data. If it is that of a split, only this split can be read.
     pub(crate) fn open_recorded(
         folder: &Arc<dyn Folder>,
         options: &OpenOptions,
         recorded: &[Piece],
     ) -> Result<Self> {
         match packed::open(folder, options, recorded)? {
-            Some((found, only)) => Ok(Self::of(found, only)),
+            Some((table, only)) => Ok(Self::of(table, only)),
             None => Self::open(folder, options),
         }
     }
 
-    fn of(found: OpenTable, only: Option<Only>) -> Self {
-        Self { schema: found.columns(), found: Arc::new(found), lookups: Lookups::default(), only }
+    fn of(table: OpenTable, only: Option<OnlySplit>) -> Self {
+        Self { schema: table.columns(), table: Arc::new(table), lookups: Lookups::default(), only }
     }
 
     /// The whole table; fails if it was opened for one of its splits.
     fn whole(&self) -> Result<&Arc<OpenTable>> {
         match self.only {
-            None => Ok(&self.found),
+            None => Ok(&self.table),
             Some(_) => Err(Error::invalid("the table was opened for one of its splits: open its directory")),
         }
     }
@@ -89,16 +89,16 @@ impl HBaseTable {
     }
 
     fn region(&self, place: usize) -> Result<&Arc<Region>> {
-        self.found.regions.get(place).ok_or_else(|| {
-            let regions = self.found.regions.len();
+        self.table.regions.get(place).ok_or_else(|| {
+            let regions = self.table.regions.len();
             Error::invalid(format!("part {place} of a table with {regions} regions"))
         })
     }
 
     /// The families that a filter needs.
     fn families(&self, predicate: Option<&Predicate>) -> Vec<bool> {
-        // A row of a wide table exists if any of its cells does.
-        let range = match self.found.options.view {
+        // A row of a wide table exists if any of its cells exists.
+        let range = match self.table.options.view {
             View::Pivot => KeyRange::default(),
             _ => predicate.map(|p| p.key_range("family")).unwrap_or_default(),
         };
@@ -107,7 +107,7 @@ impl HBaseTable {
             range.lower.as_ref().is_none_or(|lower| name >= lower.as_slice())
                 && range.upper.as_ref().is_none_or(|upper| name < upper.as_slice())
         };
-        self.found.shared.families.iter().map(|f| holds(&f.name)).collect()
+        self.table.shared.families.iter().map(|f| holds(&f.name)).collect()
     }
 
     /// The rows of a split that can pass a filter; `None` if there are none.
@@ -115,10 +115,10 @@ impl HBaseTable {
         let known = self.only.as_ref().and_then(|only| only.rows.clone());
         let mut rows = match known {
             Some(rows) => rows,
-            None => splits::rows(&self.found.shared, region, &split.range)?,
+            None => splits::rows(&self.table.shared, region, &split.range)?,
         };
         // A Phoenix column called `row` is not the row key.
-        if self.found.order() != RowOrder::Bytes || self.found.options.wide.phoenix.is_some() {
+        if self.table.order() != RowOrder::Bytes || self.table.options.wide.phoenix.is_some() {
             return Ok(Some(rows));
         }
         let keys: KeyRange = predicate.map(|p| p.key_range("row")).unwrap_or_default();
@@ -143,7 +143,7 @@ impl TableFile for HBaseTable {
     }
 
     fn decodes_views(&self) -> bool {
-        self.found.options.view != View::Pivot
+        self.table.options.view != View::Pivot
     }
 
     fn row_count(&self) -> Option<u64> {
@@ -156,31 +156,31 @@ impl TableFile for HBaseTable {
 
     fn notices(&self) -> Result<Vec<Notice>> {
         // The caller that opened the whole table was already warned.
-        let Ok(found) = self.whole() else { return Ok(Vec::new()) };
-        let mut told = Vec::new();
-        let table = &found.shared.table;
-        if let Some(first) = found.unknown.first() {
-            told.push(format!(
-                "hbase:meta does not list {} of the region folders of {table} (metadata[\"unknown_regions\"]): of a split or merge that was given up, or newer than hbase:meta here. Where it knows a region of their rows, that one is read. The first: {first}",
-                found.unknown.len(),
+        let Ok(table) = self.whole() else { return Ok(Vec::new()) };
+        let mut messages = Vec::new();
+        let name = &table.shared.table;
+        if let Some(first) = table.unknown.first() {
+            messages.push(format!(
+                "hbase:meta does not list {} of the region folders of {name} (metadata[\"unknown_regions\"]): they are left from an abandoned split or merge, or newer than this copy of hbase:meta. If it lists a region with the same rows, that region is read instead. The first folder: {first}",
+                table.unknown.len(),
             ));
         }
-        if let Some(logs) = &found.source().logs {
-            let some = found.regions.get(..LOOKED_AT).unwrap_or(&found.regions);
-            if let Some(region) = logs.first_missing(some)? {
-                told.push(format!(
-                    "there is no folder WALs, so that the newest edits of {table} may be missing (wal=False accepts this). {region}"
+        if let Some(logs) = &table.source().logs {
+            let first = table.regions.get(..LOOKED_AT).unwrap_or(&table.regions);
+            if let Some(region) = logs.first_missing(first)? {
+                messages.push(format!(
+                    "there is no folder WALs, so the newest edits of {name} may be missing (wal=False accepts this). {region}"
                 ));
             }
         }
-        Ok(told.into_iter().map(Notice::PartialTable).collect())
+        Ok(messages.into_iter().map(Notice::PartialTable).collect())
     }
 
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
         let mut splits = splits::of_regions(self.whole()?, target)?;
-        // Each missing part follows the regions as a part that reports it.
-        let behind = self.found.regions.len()..self.found.regions.len() + self.found.missing.len();
-        for part in behind.filter_map(|i| u32::try_from(i).ok()) {
+        // After the regions comes a split for each missing part, which reports it.
+        let missing = self.table.regions.len()..self.table.regions.len() + self.table.missing.len();
+        for part in missing.filter_map(|i| u32::try_from(i).ok()) {
             splits.push(Split { part, range: 0..1, rows: None });
         }
         Ok(splits)
@@ -200,8 +200,8 @@ impl TableFile for HBaseTable {
             return Ok(Box::new(NoUnits));
         }
         let place = self.place(split)?;
-        let behind = place.checked_sub(self.found.regions.len());
-        if let Some(missing) = behind.and_then(|i| self.found.missing.get(i)) {
+        let index = place.checked_sub(self.table.regions.len());
+        if let Some(missing) = index.and_then(|i| self.table.missing.get(i)) {
             if request.scan.on_error == OnError::Raise {
                 return Err(missing.to_error());
             }
@@ -209,23 +209,23 @@ impl TableFile for HBaseTable {
             return Ok(Box::new(NoUnits));
         }
         if split.part == 0 && split.range.start == 0 {
-            request.damage.pass_over(PassedOver::Regions, self.found.passed_regions);
+            request.damage.pass_over(PassedOver::Regions, self.table.skipped_regions);
         }
         // A strict read of an incomplete table fails before it returns rows.
-        if let Some(e) = self.found.first_missing(request.scan.on_error) {
+        if let Some(e) = self.table.first_missing(request.scan.on_error) {
             return Err(e);
         }
         let region = self.region(place)?;
         let predicate = request.scan.predicate.as_ref();
         let Some(rows) = self.rows(region, split, predicate)? else { return Ok(Box::new(NoUnits)) };
-        let scanning = self.found.scanning(CellRequest {
+        let scanning = self.table.scanning(CellRequest {
             columns: request.decode.clone(),
             on_error: request.scan.on_error,
             damage: request.damage.clone(),
             batch_rows: request.scan.batch_rows,
         });
         let families = self.families(predicate);
-        Ok(Box::new(RegionPlan::new(self.found.source(), region.clone(), scanning, families, rows)))
+        Ok(Box::new(RegionPlan::new(self.table.source(), region.clone(), scanning, families, rows)))
     }
 
     fn proposal(&self) -> Result<Option<Value>> {
@@ -238,7 +238,7 @@ impl TableFile for HBaseTable {
 
     fn proof(&self) -> Proof {
         // Store files of HBase 0.90 have no checksums.
-        let checksums = Checksums::Some.if_compared(self.found.options.files.verify);
+        let checksums = Checksums::Some.if_compared(self.table.options.files.verify);
         Proof { checksums, besides: &["indexes and bloom filters of store files"] }
     }
 

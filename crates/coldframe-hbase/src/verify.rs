@@ -5,10 +5,10 @@ use coldframe_core::{Damage, Fault, Result, TableFile};
 use crate::open::OpenTable;
 
 /// Contradictions in the store files. The scan reports missing ones.
-pub(crate) fn structure(found: &OpenTable) -> Result<Vec<Damage>> {
+pub(crate) fn structure(table: &OpenTable) -> Result<Vec<Damage>> {
     let mut all = Vec::new();
-    for region in &found.regions {
-        let open = found.shared.open(region)?;
+    for region in &table.regions {
+        let open = table.shared.open(region)?;
         for file in &open.files {
             match file.hfile.verify_structure() {
                 Ok(damage) => all.extend(damage.into_iter().map(|d| Damage {

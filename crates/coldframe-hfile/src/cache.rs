@@ -1,7 +1,7 @@
 //! A cache of decoded blocks for look-ups, bounded in bytes.
 //!
-//! The blocks form a ring in the order they were added. A block that was used since is passed over once before it is
-//! evicted (the clock algorithm), so a hit only sets a flag.
+//! The blocks form a ring in insertion order. Eviction passes over a used block once before it drops the block
+//! (the clock algorithm), so a hit only sets a flag.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -23,8 +23,8 @@ pub(crate) struct SearchBlock {
     starts: Vec<u32>,
     layout: CellLayout,
     order: RowOrder,
-    /// Built when the block is used again; the inner `None` means that its rows are not in byte order.
-    heads: OnceLock<Option<KeyPrefixes>>,
+    /// Built when the block is used again. The inner `None` means that the rows are not in byte order.
+    prefixes: OnceLock<Option<KeyPrefixes>>,
 }
 
 impl SearchBlock {
@@ -38,7 +38,7 @@ impl SearchBlock {
             starts.push(u32::try_from(at).unwrap_or(u32::MAX)); // no block is that long
             at = end;
         }
-        Ok(Self { bytes, starts, layout, order, heads: OnceLock::new() })
+        Ok(Self { bytes, starts, layout, order, prefixes: OnceLock::new() })
     }
 
     /// The number of cells.
@@ -56,9 +56,9 @@ impl SearchBlock {
     /// The first cell, starting at `from`, whose row is not before `row`.
     pub(crate) fn lower_bound(&self, from: usize, row: &[u8]) -> usize {
         let behind = self.starts.get(from..).unwrap_or_default();
-        match self.heads.get() {
-            Some(Some(heads)) => {
-                heads.lower_bound(from, row, |i| self.starts.get(i).map_or(&[], |at| self.row(*at)))
+        match self.prefixes.get() {
+            Some(Some(prefixes)) => {
+                prefixes.lower_bound(from, row, |i| self.starts.get(i).map_or(&[], |at| self.row(*at)))
             }
             _ => {
                 let before = |at: &u32| self.order.compare(self.row(*at), row).is_lt();
@@ -69,7 +69,7 @@ impl SearchBlock {
 
     /// Prepares faster searches, for a block that is used more than once.
     pub(crate) fn prepare(&self) {
-        self.heads.get_or_init(|| {
+        self.prefixes.get_or_init(|| {
             let rows = self.starts.iter().map(|at| self.row(*at));
             KeyPrefixes::new(rows).filter(|_| self.order == RowOrder::Bytes)
         });
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_used_stays_and_the_bound_holds() {
+    fn used_blocks_stay_and_the_size_is_bounded() {
         let cache = BlockCache::new(128 * 4 + 400);
         let bits = |n: u8| Cached::Bloom(Bytes::from(vec![n; 100]));
         for n in 0..4 {

@@ -65,7 +65,7 @@ fn row(key: Option<&[u8]>) -> Value {
     key.and_then(crate::layout::cell::row_of).map_or(Value::Null, Value::text_or_bytes)
 }
 
-/// Statistics that the file states of its cells: the range of rows, counts and averages.
+/// Statistics that the file stores: the range of rows, counts and averages of its cells.
 pub(crate) fn statistics(file: &RawFile) -> Value {
     let info = &file.info;
     let integer = |key: &[u8]| info.integer(key).map_or(Value::Null, Value::from);

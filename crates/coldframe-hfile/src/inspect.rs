@@ -33,7 +33,7 @@ fn blocks(file: &RawFile, root: &mut Node) -> Result<()> {
     let load_on_open = if file.damage.is_none() { file.trailer.load_on_open_offset } else { u64::MAX };
     let mut scanned = Node::new("scanned section", 0..0);
     let mut opened = Node::new("load-on-open section", 0..0);
-    // The tree's size is bounded by the file's: if a file consists of headers only, just the first blocks are listed.
+    // The file's size bounds the tree's: of a file that consists of headers only, just the first blocks are listed.
     let mut room = (1 << 14) + file.source.len() / NODE_BYTES;
     while let Some(step) = walk.step()? {
         room = room.saturating_sub(1);

@@ -2,11 +2,11 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`trailer`], [`proto`], [`file_info`] | where everything is; what the writer states about it |
+//! | [`trailer`], [`proto`], [`file_info`] | the trailer; protobuf messages; the writer's metadata |
 //! | [`block`], [`context`], [`content`] | the header of a block, its type, its checksums; its content once decrypted and decompressed |
 //! | [`codec`] | codecs by their ordinals; the cipher around them |
 //! | [`cell`], [`kinds`], [`encoding`] | cells in plain form and their types; the data block encodings |
-//! | [`index`], [`order`], [`heads`] | index blocks; the order of rows; searches in sorted rows |
+//! | [`index`], [`order`], [`key_prefixes`] | index blocks; the order of rows; searches in sorted rows |
 
 pub(crate) mod block;
 pub(crate) mod cell;

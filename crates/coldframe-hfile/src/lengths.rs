@@ -1,4 +1,4 @@
-//! How long keys, values and rows are: the figures that HBase's `hfile -s` prints, over all cells in one pass.
+//! The lengths of keys, values and rows: the figures that HBase's `hfile -s` prints, over all cells in one pass.
 //!
 //! ```text
 //! key_bytes     of each cell: row, family, qualifier, timestamp and type as a key holds them, or the key of a pair
@@ -7,8 +7,8 @@
 //! row_cells     of each row: how many cells it has
 //! ```
 //!
-//! Counts, extremes, means and deviations are exact. Percentiles are exact up to [`EXACT`], and beyond that too small by
-//! less than a thousandth, so that memory does not grow with the file.
+//! Counts, extremes, means and deviations are exact. Percentiles are exact below [`EXACT`]. Larger ones are rounded down by
+//! less than 0.1 %, so that memory does not grow with the file.
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ use crate::open::RawFile;
 use crate::options::View;
 use crate::scan::cells::CellReader;
 
-/// Lengths below are counted one by one.
+/// Shorter lengths have a bucket each.
 const EXACT: u64 = 2048;
-/// Longer ones in so many steps from a power of two to the next.
+/// Buckets from one power of two to the next, for the others.
 const STEPS: u64 = 1024;
 const EXACT_BITS: u32 = EXACT.trailing_zeros();
 const STEP_BITS: u32 = STEPS.trailing_zeros();
-/// The lengths of a cell's key and value, in front of it.
+/// The bytes before a cell's key: the lengths of key and value.
 const CELL_OVERHEAD: u64 = 8;
 const PERCENTILES: [(&str, f64); 6] =
     [("median", 0.5), ("p75", 0.75), ("p95", 0.95), ("p98", 0.98), ("p99", 0.99), ("p999", 0.999)];
@@ -43,8 +43,8 @@ struct Lengths {
     squares: u128,
 }
 
-/// The place of a length among the counts.
-fn place(length: u64) -> usize {
+/// The bucket that counts a length.
+fn bucket(length: u64) -> usize {
     if length < EXACT {
         return usize::try_from(length).unwrap_or(0);
     }
@@ -53,23 +53,23 @@ fn place(length: u64) -> usize {
     usize::try_from(EXACT + u64::from(power - EXACT_BITS) * STEPS + step).unwrap_or(0)
 }
 
-/// The smallest length at a place.
-fn smallest(place: u64) -> u64 {
-    if place < EXACT {
-        return place;
+/// The smallest length of a bucket.
+fn smallest(bucket: u64) -> u64 {
+    if bucket < EXACT {
+        return bucket;
     }
-    let (power, step) = ((place - EXACT) / STEPS, (place - EXACT) % STEPS);
+    let (power, step) = ((bucket - EXACT) / STEPS, (bucket - EXACT) % STEPS);
     let shift = u32::try_from(power).unwrap_or(0) + EXACT_BITS - STEP_BITS;
     (STEPS + step) << shift
 }
 
 impl Lengths {
     fn add(&mut self, length: u64) {
-        let place = place(length);
-        if place >= self.counts.len() {
-            self.counts.resize(place + 1, 0);
+        let bucket = bucket(length);
+        if bucket >= self.counts.len() {
+            self.counts.resize(bucket + 1, 0);
         }
-        if let Some(count) = self.counts.get_mut(place) {
+        if let Some(count) = self.counts.get_mut(bucket) {
             *count += 1;
         }
         self.count += 1;
@@ -79,28 +79,28 @@ impl Lengths {
         self.squares = self.squares.saturating_add(u128::from(length) * u128::from(length));
     }
 
-    /// The length at a share of all, from the shortest on.
+    /// The length at this quantile.
     fn at(&self, share: f64) -> u64 {
         let rank = (share * self.count as f64).ceil().max(1.0);
         let mut seen = 0;
-        for (place, count) in (0u64..).zip(&self.counts) {
+        for (bucket, count) in (0u64..).zip(&self.counts) {
             seen += count;
             if seen as f64 >= rank {
-                return smallest(place).max(self.min.unwrap_or(0));
+                return smallest(bucket).max(self.min.unwrap_or(0));
             }
         }
         self.max
     }
 
-    /// How many lengths lie from a power of two to the next: the first length, the last, the count.
+    /// A count for each power of two, with the smallest and the largest length that it covers.
     fn histogram(&self) -> Value {
         let mut bars: Vec<(u64, u64, u64)> = Vec::new();
-        for (place, count) in (0u64..).zip(&self.counts).filter(|(_, count)| **count > 0) {
-            let length = smallest(place);
+        for (bucket, count) in (0u64..).zip(&self.counts).filter(|(_, count)| **count > 0) {
+            let length = smallest(bucket);
             let from = if length == 0 { 0 } else { 1u64 << length.ilog2() };
             let to = if length == 0 { 0 } else { from + (from - 1) };
             match bars.last_mut() {
-                Some((first, _, held)) if *first == from => *held += count,
+                Some((first, _, total)) if *first == from => *total += count,
                 _ => bars.push((from, to, *count)),
             }
         }
@@ -113,12 +113,12 @@ impl Lengths {
     fn value(&self) -> Value {
         let count = self.count as f64;
         let mean = (self.count > 0).then(|| self.sum as f64 / count);
-        // Of a sample, as HBase's tool has it.
+        // The sample deviation, as in HBase's tool.
         let deviation = mean.filter(|_| self.count > 1).map(|mean| {
             let spread = self.squares as f64 - self.sum as f64 * mean;
             (spread / (count - 1.0)).max(0.0).sqrt()
         });
-        let mut told = vec![
+        let mut fields = vec![
             ("count", Value::from(self.count)),
             ("min", self.min.into()),
             ("max", self.min.map(|_| self.max).into()),
@@ -126,13 +126,13 @@ impl Lengths {
             ("stddev", deviation.into()),
         ];
         let percentile = |share: f64| self.min.map(|_| self.at(share)).into();
-        told.extend(PERCENTILES.map(|(name, share)| (name, percentile(share))));
-        told.push(("histogram", self.histogram()));
-        Value::map(told)
+        fields.extend(PERCENTILES.map(|(name, share)| (name, percentile(share))));
+        fields.push(("histogram", self.histogram()));
+        Value::map(fields)
     }
 }
 
-/// What a pass over the cells counts.
+/// The lengths of all cells and rows of a file.
 #[derive(Debug, Default)]
 struct Measured {
     keys: Lengths,
@@ -185,7 +185,7 @@ impl Measured {
     }
 }
 
-/// The lengths in a file, which is read block by block.
+/// Measures a file, which is read block by block.
 pub(crate) fn lengths(
     file: &Arc<RawFile>,
     view: View,
@@ -201,7 +201,7 @@ pub(crate) fn lengths(
             View::KeyValue => cell.row.len(),
             View::Cells => KEY_OVERHEAD + cell.row.len() + cell.family.len() + cell.qualifier.len(),
         };
-        // A cell without tags has no length of them in memory, where HBase measures it.
+        // HBase measures cells in memory, where a cell without tags has no tags length.
         let tags = if with_tags && !cell.tags.is_empty() { 2 + cell.tags.len() } else { 0 };
         measured.add(cell.row, key as u64, cell.value.len() as u64, tags as u64);
         cells += 1;
@@ -218,16 +218,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_exact_and_then_close() {
+    fn buckets_are_exact_then_close() {
         for length in (0..5000).chain([65_535, 65_536, 1 << 31, u64::MAX >> 1, u64::MAX]) {
-            let found = smallest(place(length) as u64);
-            assert!(found <= length && (length - found) as f64 <= length as f64 / 1000.0, "{length} {found}");
-            assert!(length >= EXACT || found == length);
+            let start = smallest(bucket(length) as u64);
+            assert!(start <= length && (length - start) as f64 <= length as f64 / 1000.0, "{length} {start}");
+            assert!(length >= EXACT || start == length);
         }
     }
 
     #[test]
-    fn figures_of_some_lengths() {
+    fn statistics_of_lengths() {
         let mut lengths = Lengths::default();
         (1..=100).for_each(|length| lengths.add(length));
         let value = lengths.value();
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_told_apart() {
+    fn each_row_is_measured() {
         let mut measured = Measured::default();
         for (row, value) in [("a", 1), ("a", 2), ("b", 30), ("c", 4)] {
             measured.add(row.as_bytes(), 10, value, 0);

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! file, version 2 and 3
-//!   scanned   | data block ... with leaf index blocks and bloom chunks between them |
-//!   not so    | meta block ... | intermediate index block ... |
-//!   on open   | root data index | root meta index | file info | bloom meta ... |
-//!   trailer   | "TRABLK\"$" | where all that is | version |
+//!   scanned     | data block ... with leaf index blocks and bloom chunks between them |
+//!   non-scanned | meta block ... | intermediate index block ... |
+//!   on open     | root data index | root meta index | file info | bloom meta ... |
+//!   trailer     | "TRABLK\"$" | offsets and counts | version |
 //!
 //! data block  | header 33 | cell ... | checksums |
 //! cell        | key length i32 | value length i32 | key | value | [tags length u16 | tag ...] | [sequence id VLong] |
@@ -18,14 +18,14 @@
 //! | module | holds |
 //! |---|---|
 //! | `layout` | bytes to plain structs: trailer, file info, blocks, cells, the index |
-//! | `open`, `cache` | an open file below Arrow; a cache of blocks for look-ups |
+//! | `open`, `cache` | an open file, without Arrow; a cache of blocks for look-ups |
 //! | `recover` | walking from block to block without an index; opening without a trailer |
 //! | `prune` | the index cursor, bloom filters |
 //! | `scan` | the blocks of a split; their cells one by one, as Arrow, as a wide table |
 //! | `lookup` | cells by row and by ranges of rows |
 //! | `table` | the file as a `TableFile`: [`HFile`] |
-//! | `write`, `inspect`, `verify`, `describe` | writing; the layout tree; contradictions; metadata |
-//! | `lengths` | how long keys, values and rows are |
+//! | `write`, `inspect`, `verify`, `describe` | the writer; the layout tree; structural checks; metadata |
+//! | `lengths` | the lengths of keys, values and rows |
 //! | `format`, `options` | the format for the registry; the user's options |
 //!
 //! Tables of many HFiles have crates of their own: they [`open`] files and merge the cells of a [`CellReader`].

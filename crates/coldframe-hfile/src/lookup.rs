@@ -1,4 +1,4 @@
-//! Look-ups of cells by row: one row, many rows, or whether a row may exist.
+//! Look-ups of cells by row: single rows, many rows, and whether a row may exist.
 
 pub(crate) mod rows;
 
@@ -21,7 +21,7 @@ use crate::scan::columns::Columns;
 const WINDOW_BYTES: u64 = 4 << 20;
 /// Rows per batch of a look-up.
 const BATCH_ROWS: usize = 65536;
-/// A source with a larger read gap than this is taken to have expensive requests.
+/// Requests to a source with a larger read gap than this count as expensive.
 const LOCAL_GAP: u64 = 4096;
 
 /// State shared by look-ups: filters that have been read, and buffers.
@@ -35,15 +35,15 @@ pub(crate) struct Lookups {
 impl Lookups {
     /// The filter, read on first use.
     fn bloom(&self, file: &RawFile, which: Which) -> Result<Option<Arc<Bloom>>> {
-        let held = match which {
+        let slot = match which {
             Which::General => &self.general,
             Which::DeleteFamily => &self.delete_family,
         };
-        if let Some(bloom) = held.get() {
+        if let Some(bloom) = slot.get() {
             return Ok(bloom.clone());
         }
         let bloom = Bloom::open(file, which)?.map(Arc::new);
-        Ok(held.get_or_init(|| bloom).clone())
+        Ok(slot.get_or_init(|| bloom).clone())
     }
 
     /// Runs `with` with a block reader whose buffers are reused from call to call.
@@ -81,7 +81,7 @@ impl Lookups {
         })
     }
 
-    /// Calls `with` with the blocks that may hold a row, until it returns that it needs no more.
+    /// Calls `with` on the blocks that may hold a row, until `with` returns true.
     fn each_block(
         &self,
         raw: &Arc<RawFile>,
@@ -132,8 +132,8 @@ impl Lookups {
         sink.finish()
     }
 
-    /// What a filter tells about a row or a column.
-    pub(crate) fn filter_says(
+    /// `false` only if the filter excludes the row or column.
+    pub(crate) fn might_contain(
         &self,
         raw: &RawFile,
         which: Which,
@@ -145,19 +145,19 @@ impl Lookups {
         self.with_reader(raw, |reader| bloom.might_contain(raw, reader, row, qualifier))
     }
 
-    /// Whether a filter excludes a row. If requests are expensive, reading a chunk of the filter is not worth one.
+    /// Whether a filter excludes a row. If requests are expensive, the filter is not read: a chunk costs a request.
     fn filtered_out(&self, raw: &RawFile, reader: &mut BlockReader, row: &[u8]) -> Result<bool> {
         if raw.source.worthwhile_gap() > LOCAL_GAP {
             return Ok(false);
         }
         match self.bloom(raw, Which::General)? {
-            Some(bloom) if bloom.tells_rows() => Ok(!bloom.might_contain(raw, reader, row, None)?),
+            Some(bloom) if bloom.filters_rows() => Ok(!bloom.might_contain(raw, reader, row, None)?),
             _ => Ok(false),
         }
     }
 }
 
-/// Calls `with` with the blocks that may hold a row, until it returns that it needs no more.
+/// Calls `with` on the blocks that may hold a row, until `with` returns true.
 fn each_block_of(
     file: &Arc<RawFile>,
     reader: &mut BlockReader,
@@ -168,13 +168,13 @@ fn each_block_of(
     cursor.seek(row)?;
     let mut next = cursor.next_entry()?;
     while let Some(entry) = next.take() {
-        let goes_on = |cursor: &IndexCursor| {
+        let continues = |cursor: &IndexCursor| {
             cursor.peek_row().is_some_and(|next| file.order.compare(next, row).is_le())
         };
-        if goes_on(&cursor) {
-            // The next block's key has this row too, so both are read at once.
+        if continues(&cursor) {
+            // The row may continue in the next block, so both are read at once.
             let mut blocks = vec![entry.block];
-            while blocks.len() < 64 && goes_on(&cursor) {
+            while blocks.len() < 64 && continues(&cursor) {
                 let Some(entry) = cursor.next_entry()? else { break };
                 blocks.push(entry.block);
             }
@@ -240,7 +240,7 @@ struct Many<'a> {
 }
 
 impl<'a> Many<'a> {
-    /// Adds a row, which follows the previous ones, and the blocks that may hold it.
+    /// Adds a row, not before the previous row, and the blocks that may hold it.
     fn add(&mut self, row: &'a [u8]) -> Result<()> {
         let file = self.file;
         // Usually the row is in the block of the previous row, and ends there.

@@ -35,17 +35,17 @@ pub struct RawFile {
     pub(crate) meta: IndexBlock,
     /// The blocks of the load-on-open section after the indexes.
     pub(crate) load_on_open: Vec<(BlockType, BlockRef)>,
-    /// Possible ends of blocks in version 1, which does not state them: the offsets of everything that may follow a
+    /// Possible ends of blocks in version 1, which stores no block sizes: the offsets of everything that may follow a
     /// block.
     ends: Vec<u64>,
-    /// The damage to trailer or index that made walking over the blocks necessary.
+    /// The damage to trailer or index, if the blocks were located by walking.
     pub(crate) damage: Option<Damage>,
-    /// Without a file info: whether the first cell suggests Hudi's key-value pairs.
+    /// Whether the first cell looks like one of Hudi's key-value pairs. Only set if the file info is lost.
     pub(crate) pairs: bool,
     pub(crate) cache: BlockCache,
 }
 
-/// The parts that are known once a file is opened.
+/// The parts of a file that opening reads.
 pub(crate) struct OpenParts {
     pub(crate) trailer: Trailer,
     pub(crate) info: FileInfo,
@@ -145,8 +145,8 @@ impl RawFile {
     pub fn meta_block(&self, name: &[u8]) -> Result<Option<Bytes>> {
         self.check()?;
         // Hudi's writer does not sort the names.
-        let Some(found) = (0..self.meta.len()).find(|i| self.meta.key(*i) == name) else { return Ok(None) };
-        let Some(block) = self.meta.block(found) else { return Ok(None) };
+        let Some(entry) = (0..self.meta.len()).find(|i| self.meta.key(*i) == name) else { return Ok(None) };
+        let Some(block) = self.meta.block(entry) else { return Ok(None) };
         let bytes = self.read(block)?;
         self.block_reader().content(&bytes, block.offset, block.size).map(|(_, content)| Some(content))
     }
@@ -171,8 +171,8 @@ impl RawFile {
 
     /// An index block below the root, from the cache if it is there.
     pub(crate) fn index_block(&self, block: BlockRef) -> Result<Arc<IndexBlock>> {
-        if let Some(Cached::Index(found)) = self.cache.get(block.offset) {
-            return Ok(found);
+        if let Some(Cached::Index(index)) = self.cache.get(block.offset) {
+            return Ok(index);
         }
         self.context.limits.metadata("an index block", block.size.into()).at(block.offset)?;
         let bytes = self.read(block)?;
@@ -196,16 +196,16 @@ impl RawFile {
         reader: &mut BlockReader,
         blocks: &[BlockRef],
     ) -> Result<Vec<Arc<SearchBlock>>> {
-        let held: Vec<Option<Arc<SearchBlock>>> = blocks.iter().map(|b| self.held_block(*b)).collect();
-        let missing = || blocks.iter().zip(&held).filter(|(_, h)| h.is_none()).map(|(b, _)| *b);
+        let cached: Vec<Option<Arc<SearchBlock>>> = blocks.iter().map(|b| self.cached_block(*b)).collect();
+        let missing = || blocks.iter().zip(&cached).filter(|(_, c)| c.is_none()).map(|(b, _)| *b);
         let ranges: Vec<Range<u64>> = missing().map(|b| self.range_of(b)).collect();
         for range in &ranges {
             self.context.limits.block("a block", range.end - range.start).at(range.start)?;
         }
         let mut read = missing().zip(read_coalesced(self.source.as_ref(), &ranges)?);
-        let mut found = Vec::with_capacity(blocks.len());
-        for held in &held {
-            found.push(match held {
+        let mut prepared = Vec::with_capacity(blocks.len());
+        for cached in &cached {
+            prepared.push(match cached {
                 Some(block) => block.clone(),
                 None => match read.next() {
                     Some((block, bytes)) => self.parse_search_block(reader, block, &bytes)?,
@@ -215,15 +215,15 @@ impl RawFile {
                 },
             });
         }
-        Ok(found)
+        Ok(prepared)
     }
 
     /// A data block from the cache.
-    fn held_block(&self, block: BlockRef) -> Option<Arc<SearchBlock>> {
+    fn cached_block(&self, block: BlockRef) -> Option<Arc<SearchBlock>> {
         match self.cache.get(block.offset) {
-            Some(Cached::Cells(found)) => {
-                found.prepare();
-                Some(found)
+            Some(Cached::Cells(prepared)) => {
+                prepared.prepare();
+                Some(prepared)
             }
             _ => None,
         }
@@ -231,8 +231,8 @@ impl RawFile {
 
     /// A data block prepared for searching.
     pub(crate) fn search_block(&self, reader: &mut BlockReader, block: BlockRef) -> Result<Arc<SearchBlock>> {
-        if let Some(found) = self.held_block(block) {
-            return Ok(found);
+        if let Some(prepared) = self.cached_block(block) {
+            return Ok(prepared);
         }
         let bytes = self.read(block)?;
         self.parse_search_block(reader, block, &bytes)
@@ -245,16 +245,16 @@ impl RawFile {
         bytes: &Bytes,
     ) -> Result<Arc<SearchBlock>> {
         let Cells { bytes, .. } = reader.cells(bytes, block.offset, block.size)?;
-        let found = SearchBlock::new(bytes, self.context.layout, self.order)
+        let prepared = SearchBlock::new(bytes, self.context.layout, self.order)
             .at(block.offset)
             .within(|| "data block")?;
-        let found = Arc::new(found);
-        self.cache.insert(block.offset, Cached::Cells(found.clone()));
-        Ok(found)
+        let prepared = Arc::new(prepared);
+        self.cache.insert(block.offset, Cached::Cells(prepared.clone()));
+        Ok(prepared)
     }
 }
 
-/// Reads what `open` needs, with at most two requests.
+/// Reads the parts of a file, with at most two requests.
 fn open_parts(source: &Arc<dyn ReadAt>, options: &Options) -> Result<OpenParts> {
     let len = source.len();
     let tail_at = len.saturating_sub(TAIL);
@@ -303,7 +303,7 @@ fn open_parts(source: &Arc<dyn ReadAt>, options: &Options) -> Result<OpenParts> 
     Ok(parts)
 }
 
-/// The range `range` of the file, out of `bytes`, which begin at `at`.
+/// Cuts the file range `range` out of `bytes`, which begin at `at` in the file.
 fn slice(bytes: &Bytes, at: u64, range: Range<u64>) -> Bytes {
     let place = |n: u64| usize::try_from(n.saturating_sub(at)).unwrap_or(usize::MAX).min(bytes.len());
     bytes.slice(place(range.start)..place(range.end).max(place(range.start)))
@@ -321,7 +321,7 @@ fn block_at(section: &Bytes, start: u64, offset: u64, context: &BlockContext) ->
     Ok((rest.slice(..len), header))
 }
 
-/// The file info. In an encrypted file, it is decrypted with the first key that gives a valid one.
+/// The file info. In an encrypted file, the first master key that yields a valid file info decrypts it.
 fn read_info(
     trailer: &Trailer,
     context: &mut BlockContext,
@@ -356,7 +356,7 @@ fn read_info(
         }
     }
     let names: Vec<&str> = options.keys.keys().map(String::as_str).collect();
-    let message = format!("none of the given master keys ({}) opens the file", names.join(", "));
+    let message = format!("none of the given master keys ({}) decrypts the file info", names.join(", "));
     Err(Error::new(ErrorKind::KeyUnavailable(message)))
 }
 

@@ -1,4 +1,4 @@
-//! What the user may say of a file when it is opened.
+//! The options of opening a file.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,8 @@ use coldframe_core::options::{Kind, Options as _};
 use coldframe_core::{Error, Limits, Result};
 
 coldframe_core::choices! {
-    /// How a file shows itself.
+    /// The columns of a file.
+    #[non_exhaustive]
     pub enum View {
         /// Row, family, qualifier, timestamp, type, value, tags, sequence id.
         Cells = "cells",
@@ -16,13 +17,14 @@ coldframe_core::choices! {
 }
 
 coldframe_core::choices! {
-    /// How the column of cells' types shows them.
+    /// How the column `type` shows cell types.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum CellTypes {
         /// As numbers.
         #[default]
         Code = "code",
-        /// As words.
+        /// As names.
         Name = "name",
     }
 }
@@ -44,24 +46,24 @@ coldframe_core::options! {
     }
 }
 
-/// The options, read.
+/// The parsed options.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How the file is shown; `None` as it says.
+    /// The columns; `None`: as the file states.
     pub view: Option<View>,
-    /// Whether types are words.
+    /// Whether cell types are shown as names.
     pub type_names: bool,
-    /// Whether families and qualifiers come as dictionaries.
+    /// Whether families and qualifiers are dictionaries.
     pub dictionary: bool,
-    /// Columns of a wide table and what their values are.
+    /// Columns of a wide table and the types of their values.
     pub pivot: Vec<(String, String)>,
-    /// Bytes of decoded blocks to keep.
+    /// Bytes of decoded blocks to cache.
     pub cache_bytes: u64,
-    /// Whether checksums are compared.
+    /// Whether checksums are verified.
     pub verify: bool,
     /// Master keys by alias.
     pub keys: BTreeMap<String, Vec<u8>>,
-    /// Bounds.
+    /// The limits on memory.
     pub limits: Limits,
 }
 
@@ -81,7 +83,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// From what the user said.
+    /// Parses the user's options.
     pub fn new(options: &coldframe_core::OpenOptions) -> Result<Self> {
         let given = OpenOptions::from_given_or(&options.extra, OpenOptions::default())?;
         if options.schema.is_some() {

@@ -1,4 +1,4 @@
-//! Finds the blocks that may hold the requested cells: the index from the root down, and bloom filters.
+//! Selects the blocks that may hold the requested cells, by the index and by bloom filters.
 
 pub(crate) mod bloom;
 pub(crate) mod cursor;

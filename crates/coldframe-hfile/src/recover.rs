@@ -1,6 +1,6 @@
-//! Opens files without a trailer or an index: blocks are found by walking, and the trailer's properties by trying.
+//! Opens files without a trailer or an index: locates blocks by walking, and guesses the trailer's properties by trying.
 //!
-//! Each guess is verified: a codec must produce exactly the size that the block's header states, a cell layout must
+//! Each guess is verified: a codec must produce exactly the size in the block's header, and a cell layout must
 //! parse a block to its end.
 
 mod copies;
@@ -27,13 +27,13 @@ use walk::{BlockWalk, Step};
 
 /// The result of a walk over the file.
 #[derive(Default)]
-struct FoundBlocks {
+struct WalkedBlocks {
     data: Vec<BlockRef>,
     info: Option<BlockRef>,
 }
 
-/// Reads trailer, root indexes and file info. If these are damaged but the file begins with a block, the blocks are
-/// found by walking. Reading cells then fails with the original error, unless `on_error` tolerates damage.
+/// Reads trailer, root indexes and file info. If these are damaged but the file begins with a block, walks from block
+/// to block instead. Reading cells then fails with the original error, unless `on_error` tolerates damage.
 pub fn open(source: Arc<dyn ReadAt>, options: &Options) -> Result<RawFile> {
     match RawFile::open(source.clone(), options) {
         Err(e) if e.is_damage() => {
@@ -44,7 +44,7 @@ pub fn open(source: Arc<dyn ReadAt>, options: &Options) -> Result<RawFile> {
     }
 }
 
-/// Opens the file by its blocks. Returns `e`, the reason for doing so, if there are none.
+/// Opens the file by its blocks. If there are none, fails with `e`, the error of opening it by its trailer.
 fn without_trailer(source: &Arc<dyn ReadAt>, options: &Options, e: Error) -> Result<OpenParts> {
     let len = source.len();
     let tail = source.read(len.saturating_sub(MAX_LEN)..len)?;
@@ -52,8 +52,8 @@ fn without_trailer(source: &Arc<dyn ReadAt>, options: &Options, e: Error) -> Res
     let head = source.read(0..len.min(HEADER_LEN as u64))?;
     let parse = |with| Header::parse(&head, 0, with, &options.limits).is_ok();
     let Some(with_checksums) = [true, false].into_iter().find(|with| parse(*with)) else { return Err(e) };
-    let found = find_blocks(source, with_checksums, options)?;
-    let Some(first) = found.data.first().copied() else { return Err(e) };
+    let blocks = find_blocks(source, with_checksums, options)?;
+    let Some(first) = blocks.data.first().copied() else { return Err(e) };
     let mut context = BlockContext {
         major: trailer.as_ref().map_or(if with_checksums { 3 } else { 2 }, |t| t.major),
         with_checksums,
@@ -66,7 +66,7 @@ fn without_trailer(source: &Arc<dyn ReadAt>, options: &Options, e: Error) -> Res
         compressed_tags: false,
     };
     let sample = source.read(first.offset..first.end())?;
-    let info = match guess_codec(&mut context, trailer.as_ref(), options, &sample, first, &found, source) {
+    let info = match guess_codec(&mut context, trailer.as_ref(), options, &sample, first, &blocks, source) {
         Some(info) => info,
         None => return Err(e),
     };
@@ -83,7 +83,7 @@ fn without_trailer(source: &Arc<dyn ReadAt>, options: &Options, e: Error) -> Res
         trailer: Trailer { index_levels: 1, ..trailer.unwrap_or_default() },
         info: info.unwrap_or_default(),
         context,
-        root: IndexBlock::without_keys(found.data),
+        root: IndexBlock::without_keys(blocks.data),
         meta: IndexBlock::default(),
         load_on_open: Vec::new(),
         ends: Vec::new(),
@@ -92,32 +92,32 @@ fn without_trailer(source: &Arc<dyn ReadAt>, options: &Options, e: Error) -> Res
     })
 }
 
-fn find_blocks(source: &Arc<dyn ReadAt>, with_checksums: bool, options: &Options) -> Result<FoundBlocks> {
+fn find_blocks(source: &Arc<dyn ReadAt>, with_checksums: bool, options: &Options) -> Result<WalkedBlocks> {
     let mut walk = BlockWalk::new(source.clone(), with_checksums, options.limits, 0..source.len());
-    let (mut found, mut copies) = (FoundBlocks::default(), Copies::default());
+    let (mut blocks, mut copies) = (WalkedBlocks::default(), Copies::default());
     while let Some(step) = walk.step()? {
         let Step::Block(offset, header) = step else { continue };
         let Ok(size) = u32::try_from(header.block_len()) else { continue };
         let block = BlockRef { offset, size };
         match header.block_type {
             BlockType::Data | BlockType::EncodedData if copies.has(source.as_ref(), block, &header)? => {}
-            BlockType::Data | BlockType::EncodedData => found.data.push(block),
-            BlockType::FileInfo => found.info = Some(block),
+            BlockType::Data | BlockType::EncodedData => blocks.data.push(block),
+            BlockType::FileInfo => blocks.info = Some(block),
             _ => {}
         }
     }
-    Ok(found)
+    Ok(blocks)
 }
 
-/// Sets codec and key: those of the trailer, or the first codec with which the first data block, and the file info if
-/// there is one, can be read. Returns the file info; `None` if no codec fits.
+/// Sets codec and key: those of the trailer, or the first codec that decodes the first data block and, if there is one,
+/// the file info. Returns the file info; `None` if no codec fits.
 fn guess_codec(
     context: &mut BlockContext,
     trailer: Option<&Trailer>,
     options: &Options,
     sample: &Bytes,
     first: BlockRef,
-    found: &FoundBlocks,
+    blocks: &WalkedBlocks,
     source: &Arc<dyn ReadAt>,
 ) -> Option<Option<FileInfo>> {
     let wrapped = trailer.and_then(|t| t.encryption_key.as_deref());
@@ -125,10 +125,11 @@ fn guess_codec(
         Some(wrapped) => DataKey::candidates(wrapped, &options.keys).ok()?.into_iter().map(Some).collect(),
         None => vec![None],
     };
-    // The trailer's codec may be what is damaged, so it is merely tried first.
-    let stated = trailer.and_then(|t| Codec::from_ordinal(t.codec).ok());
-    let codecs: Vec<Codec> = stated.into_iter().chain(Codec::all()).collect();
-    let info_block = found.info.and_then(|block| Some((block, source.read(block.offset..block.end()).ok()?)));
+    // The trailer's codec may be damaged itself, so it is merely tried first.
+    let codec_of_trailer = trailer.and_then(|t| Codec::from_ordinal(t.codec).ok());
+    let codecs: Vec<Codec> = codec_of_trailer.into_iter().chain(Codec::all()).collect();
+    let info_block =
+        blocks.info.and_then(|block| Some((block, source.read(block.offset..block.end()).ok()?)));
     // A damaged sample must not decide: it is read without verifying its checksums, the file info with.
     let mut without_info = None;
     for key in keys {

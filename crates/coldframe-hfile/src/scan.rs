@@ -2,11 +2,11 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`plan`] | the runs of blocks of a split |
-//! | [`decode`], [`columns`] | their cells as Arrow |
-//! | [`binary`], [`strings`], [`names`] | a column of byte strings; plain ones; a dictionary |
-//! | [`scout`] | the filter's columns first |
-//! | [`pivot`], [`values`], [`visible`] | a wide table; its values; which cells are visible despite delete markers |
+//! | [`plan`] | the blocks of a split, in runs |
+//! | [`decode`], [`columns`] | cells as Arrow |
+//! | [`binary`], [`strings`], [`names`] | a column of byte strings; plain strings; a dictionary |
+//! | [`scout`] | decodes the filter's columns first |
+//! | [`pivot`], [`values`], [`visible`] | a wide table; its values; the cells that delete markers leave visible |
 //! | [`tally`] | compares the number of cells read with the trailer's |
 //! | [`cells`] | cells one by one, without Arrow |
 

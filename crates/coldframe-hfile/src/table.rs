@@ -22,8 +22,7 @@ use crate::scan::columns::schema_of;
 use crate::scan::pivot::{self, PivotPlan};
 use crate::scan::plan::BlockPlan;
 
-/// The smallest size of a split, however small a target is requested: few blocks are smaller, and a split in which no
-/// block begins is wasted work.
+/// The minimum size of a split. Few blocks are smaller, and a split in which no block begins is wasted work.
 const SMALLEST_SPLIT: u64 = 256;
 
 /// An open HFile.
@@ -32,7 +31,7 @@ pub struct HFile {
     raw: Arc<RawFile>,
     view: View,
     schema: SchemaRef,
-    /// The columns of the view. Look-ups return these whatever a scan returns.
+    /// The columns of the view. Look-ups always return these.
     cells: SchemaRef,
     options: Options,
     lookups: Lookups,
@@ -44,7 +43,7 @@ impl HFile {
         Self::new(source.bytes()?.clone(), Options::new(options)?)
     }
 
-    /// The same with parsed options, for tables of many files.
+    /// Opens the file with parsed options, for tables of many files.
     pub fn new(source: Arc<dyn ReadAt>, options: Options) -> Result<Self> {
         let raw = recover::open(source, &options)?;
         let view = options.view.unwrap_or_else(|| view_of(&raw));
@@ -57,12 +56,11 @@ impl HFile {
         Ok(Self { raw: Arc::new(raw), view, schema, cells, options, lookups: Lookups::default() })
     }
 
-    /// The same file with an index over all its cells, if trailer or index are damaged and nothing else is. Reads all
-    /// blocks.
+    /// The same file with a rebuilt index over all its cells, if only trailer or index are damaged. Reads all blocks.
     ///
     /// # Errors
     ///
-    /// The damage, if cells may be missing or the file info is.
+    /// Returns the damage if cells may be missing or the file info is lost.
     pub fn restored(&self) -> Result<Self> {
         let raw = Arc::new(recover::restore::indexed(&self.raw, &self.options)?);
         let (schema, cells, options) = (self.schema.clone(), self.cells.clone(), self.options.clone());
@@ -74,7 +72,7 @@ impl HFile {
         &self.raw
     }
 
-    /// The view that is shown.
+    /// The view.
     pub fn view(&self) -> View {
         self.view
     }
@@ -117,12 +115,12 @@ impl HFile {
 
     /// `false` only if the file's bloom filter excludes the row or column; `true` without a filter.
     pub fn might_contain(&self, row: &[u8], qualifier: Option<&[u8]>) -> Result<bool> {
-        self.lookups.filter_says(&self.raw, Which::General, row, qualifier)
+        self.lookups.might_contain(&self.raw, Which::General, row, qualifier)
     }
 
     /// `false` only if the file's filter of deleted families excludes the row.
     pub fn might_delete_family(&self, row: &[u8]) -> Result<bool> {
-        self.lookups.filter_says(&self.raw, Which::DeleteFamily, row, None)
+        self.lookups.might_contain(&self.raw, Which::DeleteFamily, row, None)
     }
 
     /// The cells that `query` selects.
@@ -131,8 +129,8 @@ impl HFile {
     }
 }
 
-/// Hudi's files are recognised by their comparator, by Hudi's entries in the file info, or by their last key: it has no
-/// family and qualifier and, if HBase's writer made it a cell's key, the maximal timestamp.
+/// Recognises Hudi's files by their comparator, by Hudi's entries in the file info, or by their last key: it has no
+/// family and no qualifier and, if HBase's writer stored it as a cell key, the maximal timestamp.
 fn view_of(raw: &RawFile) -> View {
     let info = &raw.info;
     let hudi = raw.pairs
@@ -219,7 +217,7 @@ impl TableFile for HFile {
 
     fn proof(&self) -> Proof {
         let stored = if self.raw.context.with_checksums { Checksums::All } else { Checksums::None };
-        let besides = &["indexes and bloom filters", "what the trailer counts"];
+        let besides = &["indexes and bloom filters", "counts in the trailer"];
         Proof { checksums: stored.if_compared(self.options.verify), besides }
     }
 

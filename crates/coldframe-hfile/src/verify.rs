@@ -32,7 +32,7 @@ pub(crate) fn verify(file: &RawFile) -> Result<Vec<Damage>> {
     let mut walk = BlockWalk::new(file.source.clone(), context.with_checksums, context.limits, 0..end);
     while let Some(step) = walk.step()? {
         match step {
-            // The scan reads data blocks, up to the last one that the trailer states.
+            // The scan reads data blocks up to the trailer's last data block.
             Step::Block(offset, header) if header.block_type.is_data() => {
                 let last = file.trailer.last_data_block;
                 if file.damage.is_none() && last.is_none_or(|last| offset > last) {

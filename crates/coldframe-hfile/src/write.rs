@@ -5,11 +5,11 @@
 //!      | root data index | meta index | file info | bloom meta .. | trailer, 4096 bytes |
 //! ```
 //!
-//! * A data block ends with the cell that fills it to `block_size` bytes in plain form; cells with equal keys stay in one block.
-//!   A full leaf of the index and full chunks of the bloom filters follow it.
+//! * A data block ends once its cells reach `block_size` bytes in plain form, but cells with equal keys stay in one block.
+//!   A full index leaf and full bloom chunks follow it.
 //! * Cells always have a sequence id; they have tags if there is a column of them.
-//! * The index key of a block is a short one between the last key of the previous block and its own first key, as in HBase. For
-//!   Hudi it is the first key, since Hudi's readers find blocks by the content of the key.
+//! * The index key of a block is a short key between the last key of the previous block and its own first key, as in HBase. For
+//!   Hudi it is the first key, since Hudi's readers locate blocks by the content of the key.
 //! * Rows must be sorted; the first one out of order is an error.
 //!
 //! | module | makes |
@@ -61,12 +61,12 @@ use crate::options::View;
 
 /// The comparator that HBase 2 names for compatibility with HBase 1.
 const CELL_COMPARATOR: &str = "org.apache.hadoop.hbase.KeyValue$KVComparator";
-/// The comparator that Hudi's files name, whichever writer made them.
+/// The comparator in all Hudi files, of either writer.
 const HUDI_COMPARATOR: &str = "org.apache.hudi.io.storage.HoodieHBaseKVComparator";
-/// Equal keys may enlarge a block up to the size that readers accept by default.
+/// The maximum size of a block with equal keys: readers accept no larger blocks by default.
 const MAX_BLOCK_BYTES: usize = 1 << 30;
 
-/// With fewer bytes per checksum there are so many checksums that hudi-io takes them for data and drops the records at
+/// With fewer bytes per checksum, there are so many checksums that hudi-io takes them for data and drops the records at
 /// the end of a block.
 const HUDI_BYTES_PER_CHECKSUM: usize = 16 << 10;
 
@@ -76,7 +76,7 @@ pub(crate) struct Writer<W> {
     input: Arc<Input>,
     encoder: Encoder,
     index: Index,
-    /// The filter of rows or columns, then that of rows with a deleted family.
+    /// The filter of rows or columns, then the filter of rows with a deleted family.
     blooms: Vec<Bloom>,
     tally: Tally,
     key: Key,
@@ -158,12 +158,12 @@ impl<W: Write> Writer<W> {
             if order != Ordering::Equal && self.encoder.plain_bytes() >= self.options.block_size {
                 self.end_block(false)?;
             } else if self.encoder.plain_bytes() > MAX_BLOCK_BYTES {
-                let found = self.key.describe();
-                return Err(Error::invalid(format!("row {row}: cells of equal keys fill 1 GiB: {found}")));
+                let key = self.key.describe();
+                return Err(Error::invalid(format!("row {row}: cells of equal keys fill 1 GiB: {key}")));
             }
         }
         if self.encoder.is_empty() {
-            self.block_key = match self.input_is_hudi() || row == 0 {
+            self.block_key = match self.is_hudi() || row == 0 {
                 true => self.key.bytes().to_vec(),
                 false => key::between(&self.last, &self.key)?,
             };
@@ -174,7 +174,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    fn input_is_hudi(&self) -> bool {
+    fn is_hudi(&self) -> bool {
         self.options.view == Some(View::KeyValue)
     }
 
@@ -188,10 +188,10 @@ impl<W: Write> Writer<W> {
                 row - 1
             )));
         }
-        if self.encoder.has_one_family() && self.key.family() != self.last.family() {
+        if self.encoder.single_family() && self.key.family() != self.last.family() {
             let families = [&self.last, &self.key].map(|k| k.family().escape_ascii().to_string());
             return Err(Error::invalid(format!(
-                "row {row} is of family {:?} after {:?}: this encoding allows one family per file",
+                "row {row} has the family {:?} after {:?}: this encoding allows one family per file",
                 families[1], families[0]
             )));
         }
@@ -214,7 +214,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes the current data block, and the index and bloom blocks that are due after it.
+    /// Writes the current data block, then full index and bloom blocks.
     fn end_block(&mut self, last: bool) -> Result<()> {
         if !self.encoder.is_empty() {
             let block_type = self.encoder.block_type();
@@ -294,9 +294,10 @@ fn check_hudi(options: &Settings) -> Result<()> {
         )));
     }
     if options.bytes_per_checksum < HUDI_BYTES_PER_CHECKSUM {
-        let found = options.bytes_per_checksum;
-        let message =
-            format!("{found} bytes per checksum in a file for Hudi, which loses records below 16384");
+        let bytes = options.bytes_per_checksum;
+        let message = format!(
+            "{bytes} bytes per checksum in a file for Hudi, which loses records with fewer than 16384"
+        );
         return Err(Error::unsupported(message));
     }
     if let Some(encoding) = options.encoding {

@@ -1,4 +1,4 @@
-//! The binary encoding of Avro (specification 1.11, "Data Serialization"), as far as values of HFiles need it: datums
+//! The binary encoding of Avro (specification 1.11, "Data Serialization"), as far as values in HFiles need it: datums
 //! without any framing. The writer's schema is stored elsewhere (in the file info of an HFile, in the header of a log block).
 //!
 //! ```text
@@ -29,7 +29,7 @@
 //! | `fixed` | `fixed_size_binary` |
 //! | `array`, `map`, `record` | `list`, `map<string, ..>`, `struct` |
 //! | union of null and one type | that type, nullable |
-//! | any other union | `struct<member0, member1, ..>` of the non-null branches, of which one is set: the same as in Spark's Avro reader |
+//! | any other union | `struct<member0, member1, ..>`: a field for each non-null branch, one of them set, as in Spark's Avro reader |
 
 pub(crate) mod columns;
 pub(crate) mod container;

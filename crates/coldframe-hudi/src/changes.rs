@@ -1,8 +1,8 @@
-//! The changes that the logs of a file group make, by key.
+//! The changes in the logs of a file group, by key.
 //!
-//! Blocks apply in the order in which they were written. If one is lost, it may have changed or deleted anything that
-//! older blocks and the base file state for its keys. Those keys have no known state until a later block states it in
-//! full. Which keys a lost block held is known if an index tells; otherwise it may be any.
+//! Blocks apply in the order in which they were written. A lost block may have changed or deleted the records of its keys
+//! in older blocks and in the base file. The state of these keys is unknown until a later block replaces it in full. If
+//! an index bounds the keys of a lost block, only keys within the bounds are affected, otherwise all keys.
 
 use std::collections::HashMap;
 
@@ -13,44 +13,44 @@ use crate::merge::{self, Record};
 /// The newest known change of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Change {
-    /// A record, to be merged with that of the base file.
+    /// A record to merge with the base file's record.
     Record(Record),
     /// The key was deleted.
     Deleted,
-    /// Unknown: its newest state was lost.
+    /// Unknown: the newest state was lost.
     Lost,
 }
 
-/// Keys from the first to the last, both included; without a last key, unbounded.
-pub(crate) type Span = (Vec<u8>, Option<Vec<u8>>);
+/// A range of keys, both ends included; without a last key, unbounded.
+pub(crate) type KeyRange = (Vec<u8>, Option<Vec<u8>>);
 
 /// All keys.
-pub(crate) const ALL: Span = (Vec::new(), None);
+pub(crate) const ALL: KeyRange = (Vec::new(), None);
 
-/// A few spans of keys. Beyond [`MAX_SPANS`] they are merged into one that covers them all.
+/// A few key ranges. Beyond [`MAX_RANGES`] they are merged into a single range.
 #[derive(Debug, Default)]
-pub(crate) struct Spans(Vec<Span>);
+pub(crate) struct KeyRanges(Vec<KeyRange>);
 
-const MAX_SPANS: usize = 64;
+const MAX_RANGES: usize = 64;
 
-impl Spans {
-    /// Adds a span.
-    pub(crate) fn add(&mut self, span: Span) {
-        if self.0.len() >= MAX_SPANS {
+impl KeyRanges {
+    /// Adds a range.
+    pub(crate) fn add(&mut self, range: KeyRange) {
+        if self.0.len() >= MAX_RANGES {
             let from = self.0.drain(..).map(|(from, _)| from).min().unwrap_or_default();
-            self.0.push((from.min(span.0), None));
+            self.0.push((from.min(range.0), None));
         } else {
-            self.0.push(span);
+            self.0.push(range);
         }
     }
 
-    /// Whether any span contains the key.
-    pub(crate) fn hold(&self, key: &[u8]) -> bool {
-        self.0.iter().any(|span| holds(span, key))
+    /// Whether any range contains the key.
+    pub(crate) fn contains(&self, key: &[u8]) -> bool {
+        self.0.iter().any(|range| contains(range, key))
     }
 }
 
-fn holds((from, to): &Span, key: &[u8]) -> bool {
+fn contains((from, to): &KeyRange, key: &[u8]) -> bool {
     from.as_slice() <= key && to.as_ref().is_none_or(|to| key <= to.as_slice())
 }
 
@@ -59,14 +59,14 @@ fn holds((from, to): &Span, key: &[u8]) -> bool {
 pub(crate) struct Changes {
     by_key: HashMap<Vec<u8>, Change>,
     /// Keys whose older states are invalid.
-    lost: Spans,
+    lost: KeyRanges,
 }
 
 impl Changes {
-    /// Applies a newer record of a key, or its deletion. On an error the key is unchanged.
+    /// Applies a newer record of a key, or its deletion. On failure the key is unchanged.
     pub(crate) fn apply(&mut self, key: Vec<u8>, newer: Option<Record>, limits: &Limits) -> Result<()> {
         let older = self.by_key.get(&key);
-        let lost = || older.is_none() && self.lost.hold(&key);
+        let lost = || older.is_none() && self.lost.contains(&key);
         let change = match (newer, older) {
             (None, _) => Change::Deleted,
             (Some(new), Some(Change::Record(old))) => {
@@ -87,18 +87,18 @@ impl Changes {
     }
 
     /// Notes a lost block that may have changed these keys.
-    pub(crate) fn lose(&mut self, span: Span) {
+    pub(crate) fn lose(&mut self, range: KeyRange) {
         for (key, change) in &mut self.by_key {
-            if holds(&span, key) {
+            if contains(&range, key) {
                 *change = Change::Lost;
             }
         }
-        self.lost.add(span);
+        self.lost.add(range);
     }
 
-    /// Removes and returns the change of a key of the base file; `None` if it has none.
+    /// Removes and returns the change to a key of the base file, if there is one.
     pub(crate) fn take(&mut self, key: &[u8]) -> Option<Change> {
-        let lost = || self.lost.hold(key).then_some(Change::Lost);
+        let lost = || self.lost.contains(key).then_some(Change::Lost);
         self.by_key.remove(key).or_else(lost)
     }
 
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_uncovers_nothing_older() {
+    fn a_lost_block_exposes_no_older_state() {
         let limits = Limits::default();
         let mut changes = Changes::default();
         for key in ["a", "b", "c", "d", "e"] {
@@ -139,7 +139,7 @@ mod tests {
         changes.apply(b"bb".to_vec(), Some(record("new")), &limits).unwrap();
         assert_eq!(changes.take(b"a"), Some(Change::Record(record("old"))));
         assert_eq!(changes.take(b"b"), Some(Change::Lost));
-        assert_eq!(changes.take(b"ba"), Some(Change::Lost), "of the base file only");
+        assert_eq!(changes.take(b"ba"), Some(Change::Lost), "only in the base file");
         assert_eq!(changes.take(b"bb"), Some(Change::Record(record("new"))));
         assert_eq!(changes.take(b"f"), None);
         let rest: Vec<_> = changes.into_sorted();
@@ -149,14 +149,14 @@ mod tests {
     }
 
     #[test]
-    fn many_spans_become_one() {
-        let mut spans = Spans::default();
-        for i in 1..=MAX_SPANS {
+    fn many_ranges_are_merged() {
+        let mut ranges = KeyRanges::default();
+        for i in 1..=MAX_RANGES {
             let key = format!("{i:03}").into_bytes();
-            spans.add((key.clone(), Some(key)));
+            ranges.add((key.clone(), Some(key)));
         }
-        assert!(spans.hold(b"007") && !spans.hold(b"0071"));
-        spans.add((b"5".to_vec(), Some(b"6".to_vec())));
-        assert!(spans.hold(b"0071") && spans.hold(b"5") && !spans.hold(b"000"));
+        assert!(ranges.contains(b"007") && !ranges.contains(b"0071"));
+        ranges.add((b"5".to_vec(), Some(b"6".to_vec())));
+        assert!(ranges.contains(b"0071") && ranges.contains(b"5") && !ranges.contains(b"000"));
     }
 }

@@ -1,6 +1,6 @@
 //! Decodes one file group: merges its logs, applies them to its base file, and returns batches.
 //!
-//! The changes of the logs are held in memory while the base file is read, one block at a time. Keys that only the logs
+//! Memory holds the changes of the logs, and one block of the base file at a time. Keys that only the logs
 //! have come last.
 
 use std::collections::{BTreeSet, HashMap};
@@ -17,7 +17,7 @@ use coldframe_core::{
 use crate::avro::Schema;
 use crate::avro::columns::ColumnBuilder;
 use crate::avro::datum::Datum;
-use crate::changes::{self, Change, Changes, Span, Spans};
+use crate::changes::{self, Change, Changes, KeyRange, KeyRanges};
 use crate::log::{self, Block, BlockKind};
 use crate::merge::{self, Record, Visible};
 use crate::slice;
@@ -29,10 +29,10 @@ use coldframe_hfile::{Cell, CellReader, RawFile};
 pub(crate) const KEY: &str = "key";
 /// The column with the partition's name, if all partitions are one table.
 pub(crate) const PARTITION: &str = "partition";
-/// Bytes of values after which a batch ends, whatever its rows.
+/// Bytes of values after which a batch ends, even if it has few rows.
 const BATCH_BYTES: usize = 32 << 20;
 
-/// What all groups of a scan share.
+/// The state that all groups of a scan share.
 #[derive(Debug)]
 pub(crate) struct Context {
     /// The schema that records are converted to.
@@ -41,13 +41,13 @@ pub(crate) struct Context {
     pub columns: SchemaRef,
     /// Rows of a batch.
     pub batch_rows: usize,
-    /// What to do about damage.
+    /// How to handle damage.
     pub on_error: OnError,
-    /// Where it is recorded.
+    /// The records of damage.
     pub damage: DamageLog,
     /// The only keys that can pass the filter, if it lists them.
     pub keys: Option<Arc<BTreeSet<Vec<u8>>>>,
-    /// Decides which instants count.
+    /// The instants that count.
     pub visible: Arc<Visible>,
     /// How HFiles are read.
     pub options: Options,
@@ -71,7 +71,7 @@ impl Context {
         Ok(schema)
     }
 
-    fn wants(&self, key: &[u8]) -> bool {
+    fn includes(&self, key: &[u8]) -> bool {
         self.keys.as_ref().is_none_or(|keys| keys.contains(key))
     }
 
@@ -86,15 +86,15 @@ impl Context {
     }
 }
 
-/// A file group to decode. Its bytes are those of the base file (if it is read as a whole) and of the logs.
+/// A file group to decode. The fetched bytes are those of the base file (if it is read as a whole) and of the logs.
 pub(crate) struct DecodeGroup {
-    /// What all groups share.
+    /// The state that all groups share.
     pub context: Arc<Context>,
     /// The partition.
     pub partition: Arc<str>,
     /// Names of the files, the base file first.
     pub files: Vec<String>,
-    /// The base file, if there is one. It comes first.
+    /// The base file, if there is one. It is the first of `files`.
     pub base: Option<BaseFile>,
 }
 
@@ -117,7 +117,7 @@ impl DecodeUnit for DecodeGroup {
             Some(BaseFile::Searched(source)) => Some(source),
         };
         let base = base.and_then(|source| Some((source, names.next()?)));
-        let mut lost = Spans::default();
+        let mut lost = KeyRanges::default();
         let changes = read_logs(&context, bytes.zip(names).collect())?;
         let base = match base {
             Some((source, name)) => open_base(&context, source, name, &mut lost)?,
@@ -136,12 +136,12 @@ struct Base {
     len: u64,
 }
 
-/// Opens a base file. If its trailer or index is lost, the keys that are lost with it are unknown: it may be any.
+/// Opens a base file. If its trailer or index is lost, any key may be lost.
 fn open_base(
     context: &Context,
     source: Arc<dyn ReadAt>,
     name: &str,
-    lost: &mut Spans,
+    lost: &mut KeyRanges,
 ) -> Result<Option<Base>> {
     let len = source.len();
     let named = |e: Error| e.within(format!("base file {name}"));
@@ -182,21 +182,21 @@ fn schema_of(context: &Context, raw: &RawFile) -> Result<Arc<Schema>> {
     }
 }
 
-/// Reads the changes from a group's logs. The base file's name precedes theirs in `files`.
+/// Reads the changes from a group's logs, given as bytes and names.
 fn read_logs(context: &Context, files: Vec<(Bytes, &String)>) -> Result<Changes> {
-    let mut found: Vec<(usize, Block)> = Vec::new();
+    let mut logged: Vec<(usize, Block)> = Vec::new();
     for (i, (bytes, name)) in files.iter().enumerate() {
         let mut blocks = log::blocks(bytes, context.limits());
-        // A log written by a single commit has the commit's instant in its name.
+        // The name of a log that a single commit wrote has the commit's instant.
         if let (None, Some(instant)) = (&context.visible.appended, slice::log_instant(name)) {
-            blocks.iter_mut().for_each(|block| block.written_at(instant));
+            blocks.iter_mut().for_each(|block| block.set_instant(instant));
         }
-        found.extend(blocks.into_iter().map(|block| (i, block)));
+        logged.extend(blocks.into_iter().map(|block| (i, block)));
     }
-    let blocks: Vec<&Block> = found.iter().map(|(_, block)| block).collect();
+    let blocks: Vec<&Block> = logged.iter().map(|(_, block)| block).collect();
     let mut changes = Changes::default();
     for place in merge::order(&blocks, &context.visible) {
-        let Some((file, block)) = found.get(place) else { continue };
+        let Some((file, block)) = logged.get(place) else { continue };
         let Some((bytes, name)) = files.get(*file) else { continue };
         let result = apply_block(context, bytes, (block, name), &mut changes);
         if let Err(e) = result.map_err(|e| in_log(e, name)) {
@@ -211,7 +211,7 @@ fn in_log(e: Error, name: &str) -> Error {
     e.within("log block").within(format!("log file {name}"))
 }
 
-/// Applies one block of the log file `name`. On an error, any of its keys may be lost.
+/// Applies one block of the log file `name`. On failure, any of its keys may be lost.
 fn apply_block(
     context: &Context,
     log: &Bytes,
@@ -233,7 +233,7 @@ fn apply_block(
         BlockKind::Corrupt => Err(Error::corrupt(block.reason.clone()).at(block.bytes.start)),
         BlockKind::Unknown => Err(Error::unsupported(block.reason.clone()).at(block.bytes.start)),
         BlockKind::Parquet | BlockKind::ChangeData => {
-            Err(Error::unsupported(format!("{} blocks in the logs of metadata", block.kind.name())))
+            Err(Error::unsupported(format!("{} blocks in the logs of a metadata table", block.kind.name())))
         }
         BlockKind::Command => Ok(()),
     }
@@ -249,9 +249,9 @@ struct BlockChanges<'a> {
 }
 
 impl BlockChanges<'_> {
-    /// A record that cannot be merged is lost, and so is what older blocks state for its key.
+    /// Applies a change. If a record cannot be merged, the state of its key is lost.
     fn apply(&mut self, key: &[u8], newer: Option<Record>) -> Result<()> {
-        if !self.context.wants(key) {
+        if !self.context.includes(key) {
             return Ok(());
         }
         if let Err(e) = self.changes.apply(key.to_vec(), newer, self.context.limits()) {
@@ -260,7 +260,7 @@ impl BlockChanges<'_> {
         Ok(())
     }
 
-    fn lose(&mut self, e: Error, keys: Span) -> Result<()> {
+    fn lose(&mut self, e: Error, keys: KeyRange) -> Result<()> {
         self.context.lose(in_log(e, self.name), self.block.bytes.clone(), None)?;
         self.changes.lose(keys);
         Ok(())
@@ -268,7 +268,7 @@ impl BlockChanges<'_> {
 
     fn of_hfile(&mut self, content: Bytes) -> Result<()> {
         let raw = coldframe_hfile::open(Arc::new(content), &self.context.options);
-        // Offsets in an embedded HFile count from its own start.
+        // Offsets in an embedded HFile count from the HFile's start.
         let raw = raw.map_err(|e| e.within(format!("HFile at byte {}", self.block.content.start)))?;
         let raw = Arc::new(raw);
         let schema = schema_of(self.context, &raw)?;
@@ -297,7 +297,7 @@ impl BlockChanges<'_> {
         for datum in log::avro_datums(content, at)? {
             let value = Datum::decode(&schema, datum, self.context.limits())?;
             let Some(Datum::String(key)) = value.field(&schema, schema.root(), KEY) else {
-                return Err(Error::corrupt("expected a record with a `key`, found another one").at(at));
+                return Err(Error::corrupt("expected a record with a text field `key`, found none").at(at));
             };
             let record = Record { datum: Bytes::copy_from_slice(datum), schema: schema.clone() };
             news.push(((*key).to_owned(), record));
@@ -315,7 +315,7 @@ struct Rows {
     base: Option<Base>,
     changes: Changes,
     /// Keys whose records in the base file were lost.
-    lost: Spans,
+    lost: KeyRanges,
     /// Changes of keys that the base file does not have, sorted by key.
     rest: Option<std::vec::IntoIter<(Vec<u8>, Change)>>,
     /// Rows whose newest state was lost.
@@ -327,10 +327,10 @@ struct Rows {
 impl Rows {
     /// Adds the next row; `false` at the end.
     fn step(&mut self) -> Result<bool> {
-        let Some(base) = &mut self.base else { return self.step_behind() };
+        let Some(base) = &mut self.base else { return self.step_after_base() };
         match base.cells.next() {
             Ok(Some(Cell { row: key, value, .. })) => {
-                if !self.context.wants(key) {
+                if !self.context.includes(key) {
                     return Ok(true);
                 }
                 let result = match self.changes.take(key) {
@@ -368,8 +368,8 @@ impl Rows {
         Ok(true)
     }
 
-    /// The next row after the base file: a key that only the logs have.
-    fn step_behind(&mut self) -> Result<bool> {
+    /// Adds the next row after the base file: a key that only the logs have.
+    fn step_after_base(&mut self) -> Result<bool> {
         let rest =
             self.rest.get_or_insert_with(|| std::mem::take(&mut self.changes).into_sorted().into_iter());
         let Some((key, change)) = rest.next() else {
@@ -382,8 +382,8 @@ impl Rows {
                 self.dropped += 1;
                 Ok(())
             }
-            Change::Record(r) => match self.stands_alone(&key, &r) {
-                // The record to merge it with is lost.
+            Change::Record(r) => match self.is_complete(&key, &r) {
+                // The base file's record, to merge with it, may be lost.
                 Ok(false) => {
                     self.dropped += 1;
                     Ok(())
@@ -398,20 +398,19 @@ impl Rows {
         Ok(true)
     }
 
-    /// Whether a record of the logs is complete although parts of the base file are lost.
-    fn stands_alone(&self, key: &[u8], record: &Record) -> Result<bool> {
-        Ok(!self.lost.hold(key) || merge::replaces(record, self.context.limits())?)
+    /// Whether a record of the logs needs no record of the base file that may be lost.
+    fn is_complete(&self, key: &[u8], record: &Record) -> Result<bool> {
+        Ok(!self.lost.contains(key) || merge::replaces(record, self.context.limits())?)
     }
 
-    /// Records the rows that the lost blocks may have changed. The blocks themselves are recorded already.
+    /// Records the rows that lost blocks may have changed. The blocks themselves are already recorded.
     fn report_dropped(&mut self) {
         if self.dropped > 0 {
             self.context.damage.push(Damage {
                 bytes: 0..0,
                 rows_lost: Some(std::mem::take(&mut self.dropped)),
                 structure: "file group".to_owned(),
-                reason: "the remaining state of these rows may be older than the state in a lost block"
-                    .to_owned(),
+                reason: "a lost block may have held a newer state of these rows".to_owned(),
             });
         }
     }
@@ -463,11 +462,11 @@ impl Batch {
         self.offsets.len() - 1
     }
 
-    /// Adds a row. On an error none is added.
+    /// Adds a row. On failure none is added.
     fn push(&mut self, context: &Context, key: &[u8], datum: &[u8], schema: &Arc<Schema>) -> Result<()> {
         let named = |e: Error| e.within(format!("record \"{}\"", key.escape_ascii()));
         if simdutf8::basic::from_utf8(key).is_err() {
-            return Err(named(Error::corrupt("expected a key of UTF-8, found other bytes")));
+            return Err(named(Error::corrupt("expected a key in UTF-8, found other bytes")));
         }
         let end = i32::try_from(self.keys.len() + key.len())
             .map_err(|_| Error::corrupt("keys of one batch exceed 2 GiB"))?;
@@ -512,7 +511,7 @@ impl Batch {
     }
 }
 
-/// Whether a column is added here and is not a field of the records' schema.
+/// Whether a column is our own, and not a field of the records.
 pub(crate) fn is_own(name: &str) -> bool {
     name == KEY || name == PARTITION
 }

@@ -1,4 +1,4 @@
-//! HFile as the registry knows it: single files, with their records if that is asked for, and Hudi's folders of them.
+//! Registers HFile as a format: single files, with decoded records on request, and Hudi's metadata tables.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -14,20 +14,21 @@ use coldframe_hfile::{HFile, HFileFormat};
 use crate::records::RecordFile;
 use crate::table::{self, MetadataTable};
 
-/// HFiles of Hudi and of others; metadata tables.
+/// HFiles and Hudi's metadata tables.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HudiFormat;
 
 coldframe_core::choices! {
-    /// What Hudi's values are decoded by.
+    /// How Hudi's values are decoded.
+    #[non_exhaustive]
     pub enum Decode {
-        /// The schema that the file holds.
+        /// By the Avro schema in the file.
         Avro = "avro",
     }
 }
 
 coldframe_core::options! {
-    /// How the values of Hudi's files are shown.
+    /// The options for the values of Hudi's files.
     pub struct RecordOptions for OpenOptions {
         /// "avro" adds a column with Hudi's values as structs, by the Avro schema stored in the file
         decode: Option<Decode>;
@@ -35,7 +36,7 @@ coldframe_core::options! {
 }
 
 coldframe_core::options! {
-    /// All that may be said of a file or a directory.
+    /// All options of opening.
     struct Given for OpenOptions {
         flatten files: coldframe_hfile::OpenOptions;
         flatten records: RecordOptions;

@@ -1,11 +1,10 @@
-//! What the partitions of a metadata table are kept for: the files of the data table, the bounds of their columns, the
-//! places of records.
+//! Queries of a metadata table: the files of the data table, the bounds of their columns, the locations of records.
 //!
-//! | module | partition | answers |
+//! | module | partition | returns |
 //! |---|---|---|
-//! | `files` | `files` | which files the data table has, and which of them a reader sees |
-//! | `statistics` | `column_stats` | what is in the columns of each file; which files may hold rows that pass a filter |
-//! | `locations` | `record_index` | which file group holds a record |
+//! | `files` | `files` | the files of the data table: all of them, or those that a reader sees |
+//! | `statistics` | `column_stats` | statistics of each file's columns; the files that may hold rows that pass a filter |
+//! | `locations` | `record_index` | the file group of a record |
 
 mod files;
 mod locations;
@@ -19,7 +18,7 @@ use crate::table::MetadataTable;
 pub use statistics::prune;
 
 impl MetadataTable {
-    /// The rows that pass.
+    /// The rows that pass `predicate`.
     fn rows(&self, columns: &[&str], predicate: Option<Predicate>) -> Result<Vec<RecordBatch>> {
         let columns = Some(columns.iter().map(|&name| name.to_owned()).collect());
         let scan = Scan { columns, predicate, strings: Some(Strings::Plain), ..Scan::default() };
@@ -39,27 +38,27 @@ fn stored(within: &StructArray, name: &str) -> Result<ArrayRef> {
     within.column_by_name(name).cloned().ok_or_else(|| missing(name))
 }
 
-/// A column of a batch, of a type that Hudi's schemas all give it.
+/// A column of a batch, with the type that it has in all of Hudi's schemas.
 fn column<'b, A: Array + 'static>(batch: &'b RecordBatch, name: &str) -> Result<&'b A> {
     typed(batch.column_by_name(name), name)
 }
 
-/// A field of a struct, of a type that Hudi's schemas all give it.
+/// A field of a struct, with the type that it has in all of Hudi's schemas.
 fn field<'s, A: Array + 'static>(within: &'s StructArray, name: &str) -> Result<&'s A> {
     typed(within.column_by_name(name), name)
 }
 
-/// A field of a struct that not all of Hudi's versions have.
-fn field_if_any<'s, A: Array + 'static>(within: &'s StructArray, name: &str) -> Result<Option<&'s A>> {
-    within.column_by_name(name).map(|found| typed(Some(found), name)).transpose()
+/// A field of a struct, if this version of Hudi has it.
+fn optional_field<'s, A: Array + 'static>(within: &'s StructArray, name: &str) -> Result<Option<&'s A>> {
+    within.column_by_name(name).map(|array| typed(Some(array), name)).transpose()
 }
 
-fn typed<'a, A: Array + 'static>(found: Option<&'a ArrayRef>, name: &str) -> Result<&'a A> {
-    let found = found.ok_or_else(|| missing(name))?;
-    found.as_any().downcast_ref().ok_or_else(|| {
+fn typed<'a, A: Array + 'static>(array: Option<&'a ArrayRef>, name: &str) -> Result<&'a A> {
+    let array = array.ok_or_else(|| missing(name))?;
+    array.as_any().downcast_ref().ok_or_else(|| {
         Error::schema(format!(
             "Hudi's metadata: field `{name}` has the unexpected type {}",
-            found.data_type()
+            array.data_type()
         ))
     })
 }

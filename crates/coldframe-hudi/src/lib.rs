@@ -1,4 +1,4 @@
-//! Hudi's uses of HFile: its metadata table, which consists of HFiles and of logs with changes to them, merged to the latest
+//! Hudi's uses of HFile: its metadata table, which consists of HFiles and of logs with changes to them, merged into the latest
 //! committed state; and the Avro records in the values of single files.
 //!
 //! ```text
@@ -10,25 +10,25 @@
 //!     .<file group>_<instant>.log.<n>_<write token>         log file: records changed since, and keys deleted since
 //! ```
 //!
-//! A partition consists of file groups; its keys are distributed among them by hash. The rows of a group are those of its latest
-//! committed base file, with the changes of the log files that belong to it, as far as their instants are committed.
+//! A partition consists of file groups; a hash distributes its keys among them. The rows of a group are those of its latest
+//! committed base file, plus the changes of its log files, as far as their instants are committed.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `avro` | Avro schemas, and datums decoded into Arrow or as trees |
 //! | `log` | the framing of log files |
 //! | `timeline` | instants and their states |
-//! | `slice` | file names, and which files make the latest state of a group |
-//! | `merge` | which log blocks count, and how two records with one key are merged |
+//! | `slice` | file names; selects the files of a group's latest state |
+//! | `merge` | selects the valid log blocks; merges records with equal keys |
 //! | `changes`, `decode` | the changes of a group's logs by key; applying them to its base file |
 //! | `table` | the partition, or the whole metadata table, as a table |
-//! | `indexes` | what the partitions are kept for: the data table's files, the bounds of their columns, the places of records |
-//! | `records` | a single file whose values are also shown as records |
+//! | `indexes` | queries: the data table's files, the bounds of their columns, the locations of records |
+//! | `records` | a single file with its values decoded as records |
 //! | `format` | HFile for the registry of formats: files and folders |
 //!
-//! Facts come from Hudi's classes `HoodieLogFileReader`, `BaseHoodieLogRecordReader`, `HoodieFileGroup`,
-//! `HoodieTableMetadataUtil` and `HoodieMetadataPayload` (0.11 to 1.1) and from tables that they wrote;
-//! `docs/formats/hudi-metadata.md` says more.
+//! Sources: Hudi's classes `HoodieLogFileReader`, `BaseHoodieLogRecordReader`, `HoodieFileGroup`,
+//! `HoodieTableMetadataUtil` and `HoodieMetadataPayload` (0.11 to 1.1), and tables that they wrote;
+//! see `docs/formats/hudi-metadata.md`.
 
 mod avro;
 mod changes;

@@ -1,4 +1,4 @@
-//! The framing of log files.
+//! Parses log files into blocks.
 //!
 //! ```text
 //! block   | "#HUDI#" | size i64 | version i32 = 1 | type i32 | header | content length i64 | content | footer | total i64 |
@@ -9,8 +9,8 @@
 //! ```
 //!
 //! All integers are big-endian. `size` counts the bytes after itself up to the end of the block; `total` is 6 more (the magic).
-//! A writer that died leaves a block that is cut off: its two sizes differ, or neither a magic nor the end of the file follows it.
-//! It extends to the next magic. The instant in its header, if that much was written, tells whether it was to count.
+//! A writer that dies leaves an incomplete block: its two sizes differ, or neither a magic nor the end of the file follows it.
+//! It extends to the next magic. The instant in its header, if it was written, decides whether the block counts.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -33,14 +33,14 @@ const TARGET_INSTANT_TIME: i32 = 1;
 const SCHEMA: i32 = 2;
 const COMPACTED_BLOCK_TIMES: i32 = 4;
 
-/// What a block is.
+/// The kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockKind {
     /// A command: roll an instant back.
     Command,
     /// Keys of deleted records.
     Delete,
-    /// A block that was cut off.
+    /// An incomplete or damaged block.
     Corrupt,
     /// Records as Avro datums.
     Avro,
@@ -90,11 +90,11 @@ pub(crate) struct Block {
     pub bytes: Range<u64>,
     /// The bytes of its content.
     pub content: Range<u64>,
-    /// Why it cannot be read, if it is corrupt or unknown.
+    /// Its kind.
     pub kind: BlockKind,
     /// Its header.
     pub header: BTreeMap<i32, String>,
-    /// Why it cannot be read, for one that is corrupt or unknown.
+    /// Why it cannot be read, if it is corrupt or unknown.
     pub reason: String,
     /// Whether the file ends inside it.
     pub cut: bool,
@@ -121,8 +121,8 @@ impl Block {
         self.header.get(&COMPACTED_BLOCK_TIMES).map(|times| times.split(',').map(str::trim).collect())
     }
 
-    /// Takes the instant from the file's name if the block does not state one.
-    pub(crate) fn written_at(&mut self, instant: &str) {
+    /// Sets the instant, from the file's name, if a block that cannot be read lacks it.
+    pub(crate) fn set_instant(&mut self, instant: &str) {
         if matches!(self.kind, BlockKind::Corrupt | BlockKind::Unknown) {
             self.header.entry(INSTANT_TIME).or_insert_with(|| instant.to_owned());
         }
@@ -134,7 +134,7 @@ impl Block {
         Self { content: bytes.clone(), bytes, kind: BlockKind::Unknown, header, reason, cut: false }
     }
 
-    /// The bytes `block` at offset `at` of the file, which are not a whole block.
+    /// A corrupt block: the bytes `block` at offset `at` of the file.
     fn corrupt(block: &[u8], at: usize, reason: String, limits: &Limits, cut: bool) -> Self {
         let bytes = range(at, block.len());
         let header = || -> Result<BTreeMap<i32, String>> {
@@ -148,8 +148,8 @@ impl Block {
     }
 }
 
-/// Splits a log file into blocks. A part that is cut off or overwritten is a corrupt block. A whole block of another
-/// version of the format is unknown, and the blocks after it are still found.
+/// Splits a log file into blocks. An incomplete or overwritten part is a corrupt block. A whole block of another
+/// version of the format is unknown, and the blocks after it are still read.
 pub(crate) fn blocks(log: &[u8], limits: &Limits) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut at = 0;
@@ -169,7 +169,7 @@ pub(crate) fn blocks(log: &[u8], limits: &Limits) -> Vec<Block> {
                 length
             }
             Err(reason) => {
-                // A magic inside the content of a cut-off block is taken for the next block. Hudi does the same.
+                // Like Hudi, this takes a magic inside an incomplete block for the next block.
                 let next = memmem::find(rest.get(1..).unwrap_or_default(), MAGIC);
                 let length = next.map_or(rest.len(), |n| n + 1);
                 let block = rest.get(..length).unwrap_or_default();
@@ -183,7 +183,7 @@ pub(crate) fn blocks(log: &[u8], limits: &Limits) -> Vec<Block> {
     blocks
 }
 
-/// Whether a file may have been cut off in its last block, which is the incomplete `rest`.
+/// Whether the file may end inside its last block, the incomplete `rest`.
 fn is_cut(rest: &[u8]) -> bool {
     let magic = rest.get(..MAGIC.len()).unwrap_or(rest);
     let size = rest.get(MAGIC.len()..).and_then(|b| b.first_chunk()).copied().map(i64::from_be_bytes);
@@ -214,7 +214,7 @@ fn extent(rest: &[u8]) -> Result<usize, String> {
         return Err(format!("expected the same size at both ends of a block, found {size} at the front"));
     }
     if behind.len() >= MAGIC.len() && !behind.starts_with(MAGIC) {
-        return Err("expected the end or a magic behind a block, found other bytes".to_owned());
+        return Err("expected a magic or the end of the file after a block, found other bytes".to_owned());
     }
     Ok(length)
 }
@@ -257,7 +257,7 @@ fn entries(c: &mut Cursor<'_>, limits: &Limits) -> Result<BTreeMap<i32, String>>
     Ok(map)
 }
 
-/// The schema of a delete block's list. `orderingVal` is a union of null and of records that wrap one value each.
+/// The schema of a delete block's list. `orderingVal` is a union of null and of records that each wrap a value.
 fn delete_schema(limits: &Limits) -> Result<Schema> {
     let wrapped = [
         "\"boolean\"",
@@ -296,7 +296,7 @@ pub(crate) fn deleted_keys(content: &[u8], at: u64, limits: &Limits) -> Result<V
     c.finish()?;
     if version < 3 {
         return Err(Error::unsupported(format!(
-            "version {version} of Hudi's delete blocks, whose keys are Java objects"
+            "version {version} of Hudi's delete blocks, which store keys as Java objects"
         )));
     }
     let schema = delete_schema(limits)?;

@@ -1,13 +1,13 @@
-//! Which log blocks count, and how two records with one key are merged.
+//! Selects the valid log blocks, and merges two records with the same key.
 //!
-//! | payload | result for an older and a newer record |
+//! | payload | the merge of an older and a newer record |
 //! |---|---|
-//! | `filesystemMetadata` | both lists of files; for a file in both, the larger size; a file that the newer list marks as deleted is dropped (it stays as deleted if the older list did not have it) |
-//! | `ColumnStatsMetadata` | the newer one, if either is deleted or it is a tight bound; otherwise the smaller minimum, the larger maximum and the sums of counts and sizes |
-//! | others | the newer one |
+//! | `filesystemMetadata` | the files of both lists; for a file in both, the larger size; without files that the newer list marks as deleted (they stay, as deleted, if the older list lacks them) |
+//! | `ColumnStatsMetadata` | the newer record, if either is deleted or the newer one has tight bounds; otherwise the smaller minimum, the larger maximum and the sums of counts and sizes |
+//! | others | the newer record |
 //!
-//! The logs are merged first, then the result is merged with the base file, as in Hudi. Only for this reason a file that was deleted and
-//! added again between two compactions has its new size.
+//! As in Hudi, the logs are merged first, then the result is merged with the base file. Only in this order does a file that was deleted
+//! and added again between two compactions get its new size.
 
 mod stats;
 
@@ -21,25 +21,24 @@ use crate::avro::datum::Datum;
 use crate::log::{Block, BlockKind};
 use crate::timeline::Timeline;
 
-/// Decides which instants count.
+/// The instants that count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Visible {
-    /// The instants whose blocks count.
+    /// Instants whose blocks count.
     pub valid: BTreeSet<String>,
     /// The metadata table's own timeline, for tables whose logs several commits append to.
     pub appended: Option<Timeline>,
 }
 
 impl Visible {
-    fn sees(&self, instant: &str) -> bool {
+    fn includes(&self, instant: &str) -> bool {
         self.valid.contains(instant) && self.appended.as_ref().is_none_or(|t| t.is_committed(instant))
     }
 }
 
-/// The blocks that count, in merge order, as indexes into `blocks`, which are those of all logs of a slice. Corrupt
-/// blocks that no rollback covers are included: they are damage, unless the writer died while writing them, in which
-/// case nothing in them counts. Blocks of an unknown version are included too, unless the file's name shows that they
-/// do not count.
+/// The blocks that count, in merge order, as indexes into `blocks`, the blocks of all logs of a slice. Includes corrupt
+/// blocks that no rollback covers, since they are damage, but not those that a dying writer left incomplete. Includes
+/// blocks of an unknown version, unless the instant in the file's name does not count.
 pub(crate) fn order(blocks: &[&Block], visible: &Visible) -> Vec<usize> {
     let mut queue: Vec<usize> = Vec::new();
     for (i, block) in blocks.iter().enumerate() {
@@ -52,12 +51,13 @@ pub(crate) fn order(blocks: &[&Block], visible: &Visible) -> Vec<usize> {
                     !taken
                 });
             }
-            BlockKind::Corrupt if !block.instant().map_or(!block.cut, |instant| visible.sees(instant)) => {}
+            BlockKind::Corrupt
+                if !block.instant().map_or(!block.cut, |instant| visible.includes(instant)) => {}
             BlockKind::Corrupt => queue.push(i),
-            BlockKind::Unknown if block.instant().is_none_or(|instant| visible.sees(instant)) => {
+            BlockKind::Unknown if block.instant().is_none_or(|instant| visible.includes(instant)) => {
                 queue.push(i)
             }
-            _ if block.instant().is_some_and(|instant| visible.sees(instant)) => queue.push(i),
+            _ if block.instant().is_some_and(|instant| visible.includes(instant)) => queue.push(i),
             _ => {}
         }
     }
@@ -67,10 +67,10 @@ pub(crate) fn order(blocks: &[&Block], visible: &Visible) -> Vec<usize> {
     queue
 }
 
-/// The same if some blocks hold merged records of others: each takes the position of the last one that it replaces.
+/// Orders blocks if some hold the merged records of others: such a block takes the position of the last block it replaces.
 fn log_compacted(blocks: &[&Block], queue: &[usize]) -> Vec<usize> {
     let (mut instants, mut of_instant) = (Vec::new(), BTreeMap::<&str, Vec<usize>>::new());
-    // A lost block of unknown instant may be newer than any other.
+    // A lost block with an unknown instant may be newer than any other.
     let mut unplaced: Vec<usize> = Vec::new();
     for q in queue {
         let Some(instant) = blocks.get(*q).and_then(|b| b.instant()) else {
@@ -124,12 +124,12 @@ pub(crate) fn apply(older: Option<Record>, newer: Option<Record>, limits: &Limit
 const FILES: &str = "filesystemMetadata";
 const STATS: &str = "ColumnStatsMetadata";
 
-/// Whether the schema has a payload that needs merging; if not, the newer record is taken without decoding it.
+/// Whether the schema has a payload that needs merging. Otherwise the newer record wins, without decoding.
 fn merges(schema: &Schema) -> bool {
     schema.fields().iter().any(|f| f.name == FILES || f.name == STATS)
 }
 
-/// Whether a record replaces all older ones of its key.
+/// Whether a record replaces all older records of its key.
 pub(crate) fn replaces(record: &Record, limits: &Limits) -> Result<bool> {
     let schema = &record.schema;
     if !merges(schema) {
@@ -156,7 +156,7 @@ fn combine(old: Record, new: Record, limits: &Limits) -> Result<Record> {
     let old = resolve(&old, &schema, limits)?;
     let older = Datum::decode(&schema, &old.datum, limits)?;
     let merged = if files {
-        merge_field(&schema, FILES, &older, &mut newer, |_, old, new| Ok(files_of_both(old, new)))?
+        merge_field(&schema, FILES, &older, &mut newer, |_, old, new| Ok(merged_files(old, new)))?
     } else {
         merge_field(&schema, STATS, &older, &mut newer, stats::merge)?
     };
@@ -180,7 +180,7 @@ pub(crate) fn resolve(record: &Record, to: &Arc<Schema>, limits: &Limits) -> Res
     Ok(Record { datum: datum.into(), schema: to.clone() })
 }
 
-/// Puts the merged value of a field into the newer record; `false` if the newer one is unchanged.
+/// Puts the merged value of a field into the newer record; `false` if that stays unchanged.
 fn merge_field<'a>(
     schema: &Schema,
     name: &str,
@@ -215,7 +215,7 @@ fn merge_field<'a>(
     Ok(true)
 }
 
-/// A file of a listing: its size and whether it was deleted, in the field order of `HoodieMetadataFileInfo`.
+/// The size of a file in a listing, and whether it was deleted, in the field order of `HoodieMetadataFileInfo`.
 fn file_info(datum: &Datum<'_>) -> Option<(i64, bool)> {
     match datum.unwrap_union() {
         Datum::Record(fields) => match fields.as_slice() {
@@ -227,7 +227,7 @@ fn file_info(datum: &Datum<'_>) -> Option<(i64, bool)> {
 }
 
 /// Merges two listings; `None` if they are not listings. Sorts by name, since Java's map has no order to preserve.
-fn files_of_both<'a>(old: &Datum<'a>, new: &Datum<'a>) -> Option<Datum<'a>> {
+fn merged_files<'a>(old: &Datum<'a>, new: &Datum<'a>) -> Option<Datum<'a>> {
     let (Datum::Map(old), Datum::Map(new)) = (old, new) else { return None };
     let mut files: BTreeMap<&str, (i64, bool)> = BTreeMap::new();
     for (name, info) in old {

@@ -1,6 +1,6 @@
-//! `decode="avro"`: an HFile of Hudi whose values are also shown as a struct, in the column `record`.
+//! `decode="avro"`: an HFile of Hudi with an additional column `record`, its values decoded as structs.
 //!
-//! The schema is stored in the file info under `schema`. A value that does not decode costs its own row only.
+//! The file info stores the schema under `schema`. If a value does not decode, only its row is lost.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use coldframe_hfile::{HFile, View};
 
 /// The column's name.
 const RECORD: &str = "record";
-/// The column that it is decoded from.
+/// The column of the encoded values.
 const VALUE: &str = "value";
 
 /// An HFile with the records in its values.
@@ -98,7 +98,7 @@ impl TableFile for RecordFile {
         self.file.verify_structure()
     }
 
-    /// The HFile itself: its own features do not concern records.
+    /// The HFile itself, for its look-ups.
     fn as_any(&self) -> &dyn Any {
         &self.file
     }
@@ -128,7 +128,7 @@ impl Records {
         Ok(Arc::new(ArrowSchema::new(fields)))
     }
 
-    /// The request for the underlying file: values instead of records. `None` if no record is requested.
+    /// The request to the underlying file: values instead of records. `None` if no record is requested.
     fn inner(&self, request: &PlanRequest, all: &SchemaRef) -> Option<PlanRequest> {
         let wanted = &request.decode;
         wanted.field_with_name(RECORD).ok()?;
@@ -210,8 +210,8 @@ fn add_records(
         batch.clone()
     };
     let arrays = request.decode.fields().iter().map(|field| {
-        let found = if field.name() == RECORD { Some(&array) } else { batch.column_by_name(field.name()) };
-        found
+        let column = if field.name() == RECORD { Some(&array) } else { batch.column_by_name(field.name()) };
+        column
             .cloned()
             .ok_or_else(|| Error::schema(format!("a decoded batch lacks the column `{}`", field.name())))
     });

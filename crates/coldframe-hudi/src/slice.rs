@@ -1,13 +1,13 @@
-//! File names, and which files make the latest committed state of a file group.
+//! Parses file names, and selects the files of the latest committed state of a file group.
 //!
 //! ```text
 //! base  <file id>_<write token>_<instant>.<extension>                   record-index-0000-0_4-153-369_20261121071043867.hfile
 //! log   .<file id>_<instant>.log.<version>[_<write token>[.cdc]]       .record-index-0000-0_20261121071047495.log.1_2-214-520
 //! ```
 //!
-//! In tables up to version 6, the instant of a log is that of the base file it belongs to. In later versions it is that of the commit
-//! that wrote the log. There the log belongs to the last base file whose compaction was planned before that commit was completed: the
-//! compaction saw nothing that was committed later.
+//! In tables up to version 6, a log has the instant of its base file. In later versions it has the instant of the commit that wrote
+//! it. Such a log belongs to the last base file whose compaction was planned before the commit was completed: the compaction includes
+//! nothing that was committed later.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use coldframe_core::io::{Entry, Folder};
 
 use crate::timeline::Timeline;
 
-/// The first table version whose logs are named by the commits that wrote them.
+/// The first table version that names logs by the commits that wrote them.
 const LOGS_BY_COMMIT: u32 = 8;
 
 /// A file of a group.
@@ -30,7 +30,7 @@ pub(crate) struct GroupFile {
     pub instant: String,
 }
 
-/// The files that make the latest committed state of a file group.
+/// The files of the latest committed state of a file group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Slice {
     /// The group's id.
@@ -50,7 +50,7 @@ pub(crate) enum FileName<'a> {
         file_id: &'a str,
         /// The instant that wrote it.
         instant: &'a str,
-        /// `hfile` in metadata tables; of the data table's format elsewhere.
+        /// `hfile` in metadata tables; the format of the base files in data tables.
         extension: &'a str,
     },
     /// A log file.
@@ -59,11 +59,11 @@ pub(crate) enum FileName<'a> {
         file_id: &'a str,
         /// The instant in its name.
         instant: &'a str,
-        /// The number of the log among those of the group with that instant.
+        /// The number of the log among the group's logs of this instant.
         version: u64,
         /// The write token of the task that wrote it.
         token: &'a str,
-        /// Whether it holds images of changes instead of the changes themselves.
+        /// Whether it holds before and after images instead of the changes.
         is_cdc: bool,
     },
 }
@@ -132,27 +132,27 @@ pub(crate) fn latest(
             _ => {}
         }
     }
-    let slices = groups.into_iter().map(|(file_id, found)| slice(file_id, found, timeline, version));
+    let slices = groups.into_iter().map(|(file_id, files)| slice(file_id, files, timeline, version));
     Ok(slices.collect())
 }
 
-fn slice(file_id: String, mut found: GroupFiles, timeline: &Timeline, version: u32) -> Slice {
-    let mut bases = found.bases.into_iter().rev();
+fn slice(file_id: String, mut files: GroupFiles, timeline: &Timeline, version: u32) -> Slice {
+    let mut bases = files.bases.into_iter().rev();
     let base = bases.find(|(instant, _)| timeline.is_committed(instant)).map(|(_, file)| file);
-    found.logs.sort_by(|a, b| (&a.0, a.1, &a.2).cmp(&(&b.0, b.1, &b.2)));
+    files.logs.sort_by(|a, b| (&a.0, a.1, &a.2).cmp(&(&b.0, b.1, &b.2)));
     let newest = base.as_ref().map(|base| base.instant.as_str());
-    let logs = found.logs.into_iter().filter(|(instant, ..)| belongs(instant, newest, timeline, version));
+    let logs = files.logs.into_iter().filter(|(instant, ..)| belongs(instant, newest, timeline, version));
     let logs = logs.map(|(.., file)| file);
     let logs = logs.collect();
     Slice { file_id, base, logs }
 }
 
-/// Whether a log, by the instant in its name, belongs to the latest slice of its group, by the instant of the base file.
+/// Whether a log with the instant `log` in its name belongs to the latest slice of its group, whose base file is of `base`.
 pub(crate) fn belongs(log: &str, base: Option<&str>, timeline: &Timeline, version: u32) -> bool {
     match base {
         None => true,
         Some(base) if version < LOGS_BY_COMMIT => log >= base,
-        // A commit that is not completed belongs to the latest slice; each of its blocks is checked separately.
+        // The log of a pending commit belongs to the latest slice; its blocks are checked one by one.
         Some(base) => timeline.completion(log).is_none_or(|done| done >= base),
     }
 }
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_completed_after_the_compaction_was_planned_belongs_to_its_base_file() {
+    fn logs_completed_after_planning_belong_to_the_compacted_file() {
         let mut timeline = Timeline::default();
         for (instant, completion) in [
             ("20250101000000001", "20250101000000002"),
@@ -234,23 +234,23 @@ mod tests {
         timeline.pending.insert("20250101000000010".into());
         let file =
             |instant: &str, path: &str| GroupFile { path: path.into(), len: 1, instant: instant.into() };
-        let found = || {
-            let mut found = GroupFiles::default();
+        let files = || {
+            let mut files = GroupFiles::default();
             for (instant, path) in [("20250101000000005", "base"), ("20250101000000010", "pending base")] {
-                found.bases.insert(instant.into(), file(instant, path));
+                files.bases.insert(instant.into(), file(instant, path));
             }
             for (instant, path) in [("20250101000000003", "late"), ("20250101000000001", "early")] {
-                found.logs.push((instant.into(), 1, String::new(), file(instant, path)));
+                files.logs.push((instant.into(), 1, String::new(), file(instant, path)));
             }
-            found
+            files
         };
         let names = |s: &Slice| s.logs.iter().map(|l| l.path.clone()).collect::<Vec<_>>();
-        let by_commit = slice("g".into(), found(), &timeline, 8);
+        let by_commit = slice("g".into(), files(), &timeline, 8);
         assert_eq!(by_commit.base.as_ref().unwrap().path, "base");
         assert_eq!(names(&by_commit), ["late"]);
-        // In old tables the instant in the name is that of the base file.
-        assert!(names(&slice("g".into(), found(), &timeline, 6)).is_empty());
-        let mut no_base = found();
+        // In old tables, the name has the instant of the base file.
+        assert!(names(&slice("g".into(), files(), &timeline, 6)).is_empty());
+        let mut no_base = files();
         no_base.bases.clear();
         assert_eq!(names(&slice("g".into(), no_base, &timeline, 8)), ["early", "late"]);
     }

@@ -39,7 +39,7 @@ pub struct MetadataTable {
     schema: SchemaRef,
     visible: Arc<Visible>,
     options: Options,
-    facts: Vec<(String, Value)>,
+    metadata: Vec<(String, Value)>,
     data: Option<DataTable>,
 }
 
@@ -56,8 +56,8 @@ struct DataTable {
 struct FileGroup {
     partition: Arc<str>,
     slice: Slice,
-    /// The group's number and the number of groups in its partition, if keys are distributed by hash.
-    place: Option<(u32, u32)>,
+    /// The group's number and the number of groups in its partition, if a hash distributes the keys.
+    number: Option<(u32, u32)>,
 }
 
 impl FileGroup {
@@ -71,8 +71,8 @@ impl FileGroup {
 
     /// Whether the group can hold a key.
     fn may_hold(&self, keys: &BTreeSet<Vec<u8>>) -> bool {
-        self.place.is_none_or(|(place, of)| {
-            keys.iter().any(|key| std::str::from_utf8(key).is_ok_and(|key| group_of(key, of) == place))
+        self.number.is_none_or(|(number, of)| {
+            keys.iter().any(|key| std::str::from_utf8(key).is_ok_and(|key| group_of(key, of) == number))
         })
     }
 }
@@ -80,7 +80,7 @@ impl FileGroup {
 /// The group of a key, out of `of` groups. Hudi uses the hash of Java's strings.
 fn group_of(key: &str, of: u32) -> u32 {
     let hash = key.encode_utf16().fold(0_i32, |h, c| h.wrapping_mul(31).wrapping_add(i32::from(c)));
-    // In Java the absolute value of the smallest integer is negative, and so is its remainder.
+    // In Java, the absolute value of the smallest integer is negative, and so is its remainder.
     let hash = i64::from(hash.wrapping_abs());
     u32::try_from((hash % i64::from(of.max(1))).abs()).unwrap_or(0)
 }
@@ -100,7 +100,7 @@ pub(crate) fn probe(folder: &dyn Folder) -> Result<bool> {
     Ok(timeline::properties(parent.as_ref(), PROPERTIES, &limits)?.is_some_and(|p| is_metadata(&p)))
 }
 
-/// The partitions of the metadata table in `folder`, by name: those of its folders that hold anything.
+/// The names of the partitions of the metadata table in `folder`: its non-empty folders, sorted.
 pub fn partitions(folder: &dyn Folder) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for name in partition_folders(folder)? {
@@ -117,7 +117,7 @@ fn partition_folders(folder: &dyn Folder) -> Result<impl Iterator<Item = String>
     Ok(folders.map(|e| e.path))
 }
 
-/// Whether the properties are those of a metadata table.
+/// Whether these are the properties of a metadata table.
 fn is_metadata(properties: &BTreeMap<String, String>) -> bool {
     let is = |key: &str, value: &str| properties.get(key).is_some_and(|v| v.ends_with(value));
     is("hoodie.table.base.file.format", "HFILE")
@@ -144,7 +144,9 @@ impl MetadataTable {
         };
         let options = Options::new(options)?;
         if options.view == Some(View::Cells) {
-            return Err(Error::unsupported("the cells of a metadata table, whose files are merged by key"));
+            return Err(Error::unsupported(
+                "`view=\"cells\"` for a metadata table, whose files are merged by key",
+            ));
         }
         let limits = options.limits;
         let (root, only, own) = match timeline::properties(folder.as_ref(), PROPERTIES, &limits)? {
@@ -162,7 +164,7 @@ impl MetadataTable {
         };
         let version = version_of(&own);
         let own_timeline = timeline_of(root.as_ref(), HOODIE, &own)?;
-        let mut facts = vec![
+        let mut metadata = vec![
             ("format".to_owned(), Value::from("hudi metadata table")),
             ("table_version".to_owned(), Value::from(version)),
             (
@@ -170,13 +172,13 @@ impl MetadataTable {
                 own.get("hoodie.table.name").map_or(Value::Null, |n| n.as_str().into()),
             ),
         ];
-        let data = data_table(root.as_ref(), &options, &mut facts)?;
-        let visible = visible(data.as_ref(), &own_timeline, version, &options, &mut facts)?;
+        let data = data_table(root.as_ref(), &options, &mut metadata)?;
+        let visible = visible(data.as_ref(), &own_timeline, version, &options, &mut metadata)?;
         let groups = groups(root.as_ref(), only.as_deref(), &own_timeline, version)?;
-        facts.push(("partitions".to_owned(), partitions_value(&groups)));
+        metadata.push(("partitions".to_owned(), partitions_value(&groups)));
         let target = Arc::new(find_schema(root.as_ref(), &groups, &options)?);
         let schema = arrow_schema(&target, only.is_none(), &options)?;
-        Ok(Self { root, groups, target, schema, visible: Arc::new(visible), options, facts, data })
+        Ok(Self { root, groups, target, schema, visible: Arc::new(visible), options, metadata, data })
     }
 
     /// The file groups of each partition of the data table whose rows are now in other groups.
@@ -200,38 +202,38 @@ impl MetadataTable {
 fn data_table(
     root: &dyn Folder,
     options: &Options,
-    facts: &mut Vec<(String, Value)>,
+    metadata: &mut Vec<(String, Value)>,
 ) -> Result<Option<DataTable>> {
     // In `<table>/.hoodie/metadata`, the parent folder is the table's `.hoodie`.
     let Some((folder, _)) = root.parent()? else { return Ok(None) };
     let properties = timeline::properties(folder.as_ref(), "hoodie.properties", &options.limits)?;
     let Some(properties) = properties else { return Ok(None) };
     let pairs = properties.iter().map(|(k, v)| (k.clone(), Value::from(v.as_str())));
-    facts.push(("table".to_owned(), Value::map(pairs)));
+    metadata.push(("table".to_owned(), Value::map(pairs)));
     let timeline = timeline_of(folder.as_ref(), "", &properties)?;
     Ok(Some(DataTable { timeline, folder, version: version_of(&properties) }))
 }
 
-/// Determines what counts from both timelines.
+/// Determines the instants that count, from both timelines.
 fn visible(
     data: Option<&DataTable>,
     own: &Timeline,
     version: u32,
     options: &Options,
-    facts: &mut Vec<(String, Value)>,
+    metadata: &mut Vec<(String, Value)>,
 ) -> Result<Visible> {
     let of_data = data.map(|table| (&table.timeline, table.folder.as_ref()));
     let valid = timeline::valid_instants(own, of_data, &options.limits)?;
     let latest = own.completed.keys().next_back();
-    facts.push(("latest_instant".to_owned(), latest.map_or(Value::Null, |i| i.as_str().into())));
-    facts.push(("pending_instants".to_owned(), list(own.pending.iter())));
+    metadata.push(("latest_instant".to_owned(), latest.map_or(Value::Null, |i| i.as_str().into())));
+    metadata.push(("pending_instants".to_owned(), list(own.pending.iter())));
     if let Some((timeline, _)) = of_data {
-        facts.push(("table_pending_instants".to_owned(), list(timeline.pending.iter())));
+        metadata.push(("table_pending_instants".to_owned(), list(timeline.pending.iter())));
         let done = timeline.completed.iter().map(|(instant, done)| {
             let at = done.completion.as_deref().unwrap_or(instant);
             (instant.clone(), Value::from(at))
         });
-        facts.push(("table_completed_instants".to_owned(), Value::map(done)));
+        metadata.push(("table_completed_instants".to_owned(), Value::map(done)));
     }
     Ok(Visible { valid, appended: (version < LOGS_BY_COMMIT).then(|| own.clone()) })
 }
@@ -254,18 +256,18 @@ fn groups(
     for name in partitions {
         let partition: Arc<str> = name.as_str().into();
         let slices = slice::latest(root, &name, timeline, version)?;
-        let of = hashed(&name, &slices);
+        let of = group_count(&name, &slices);
         for (i, slice) in slices.into_iter().enumerate() {
-            let place = of.and_then(|of| Some((u32::try_from(i).ok()?, of)));
-            groups.push(FileGroup { partition: partition.clone(), slice, place });
+            let number = of.and_then(|of| Some((u32::try_from(i).ok()?, of)));
+            groups.push(FileGroup { partition: partition.clone(), slice, number });
         }
     }
     Ok(groups)
 }
 
-/// The number of groups that a partition's keys are distributed over, if their hash tells the group. It does in the
-/// record index, unless that has groups for each partition of the table.
-fn hashed(partition: &str, slices: &[Slice]) -> Option<u32> {
+/// The number of groups in a partition, if the hash of a key selects its group. It does in the record index, unless that
+/// has groups for each partition of the table.
+fn group_count(partition: &str, slices: &[Slice]) -> Option<u32> {
     let of = u32::try_from(slices.len()).ok()?;
     let numbered = slices.iter().enumerate().all(|(i, slice)| {
         let rest = slice.file_id.strip_prefix("record-index-");
@@ -310,7 +312,7 @@ fn find_schema(root: &dyn Folder, groups: &[FileGroup], options: &Options) -> Re
     }
     match failed {
         Some(e) => Err(e),
-        // Nothing was written yet: only the key column is known.
+        // The table is empty: only the key column is known.
         None => Schema::parse(
             br#"{"type":"record","name":"HoodieMetadataRecord","fields":[{"name":"type","type":"int"}]}"#,
             &options.limits,
@@ -332,14 +334,14 @@ fn schema_in(root: &dyn Folder, file: &GroupFile, options: &Options) -> Result<O
     raw.info().get(file_info::HUDI_SCHEMA).map(|json| Schema::parse(json, &options.limits)).transpose()
 }
 
-/// The columns: the key, the partition if all of them are one table, and the fields of a record that can have a value.
+/// The columns: the key, the partition if the table has all partitions, and the fields of a record that can have values.
 fn arrow_schema(target: &Schema, with_partition: bool, options: &Options) -> Result<SchemaRef> {
     let mut fields: Vec<FieldRef> = vec![Arc::new(Field::new(KEY, DataType::Utf8, false))];
     if with_partition {
         fields.push(Arc::new(Field::new(PARTITION, DataType::Utf8, false)));
     }
     match target.arrow(&options.limits)? {
-        // Hudi's own five columns are null in all metadata. The HFile's key holds the key, so the record may omit it.
+        // Hudi's five meta columns are null in all metadata. The HFile's key is the record's key, so the record may omit it.
         DataType::Struct(all) => {
             fields.extend(
                 all.iter().filter(|f| !f.name().starts_with("_hoodie_") && !is_own(f.name())).cloned(),
@@ -350,7 +352,7 @@ fn arrow_schema(target: &Schema, with_partition: bool, options: &Options) -> Res
     Ok(Arc::new(ArrowSchema::new(fields)))
 }
 
-/// The only values of `key` that can pass, if the filter lists them.
+/// The only values of `key` that can pass `predicate`, if it lists them.
 fn wanted_keys(predicate: &Predicate) -> Option<BTreeSet<Vec<u8>>> {
     let of = |values: &ArrayRef| -> Option<BTreeSet<Vec<u8>>> {
         let strings = values.as_string_opt::<i32>()?;
@@ -378,15 +380,15 @@ impl TableFile for MetadataTable {
     }
 
     fn metadata(&self) -> Result<Value> {
-        let mut facts = self.facts.clone();
+        let mut metadata = self.metadata.clone();
         if self.data.is_some() {
             let replaced = self.replaced()?.into_iter().map(|(partition, ids)| (partition, list(ids.iter())));
-            facts.push(("table_replaced_file_groups".to_owned(), Value::map(replaced)));
+            metadata.push(("table_replaced_file_groups".to_owned(), Value::map(replaced)));
         }
-        Ok(Value::Map(facts))
+        Ok(Value::Map(metadata))
     }
 
-    /// A split is a run of file groups; its range counts them.
+    /// A split is a range of file groups, by number.
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
         let (mut splits, mut start, mut bytes) = (Vec::new(), 0, 0_u64);
         for (i, group) in self.groups.iter().enumerate() {
@@ -469,7 +471,7 @@ impl TableFile for MetadataTable {
     }
 }
 
-/// The node of a file of a group, at offset `at` of all files laid end to end.
+/// The node of a group's file. Offsets count as if all files were concatenated; this file begins at `at`.
 fn inspect_file(file: &GroupFile, source: &dyn ReadAt, at: u64, options: &Options) -> Result<Node> {
     let mut node = Node::new(file.path.clone(), at..at + file.len).with("instant", file.instant.as_str());
     if file.path.ends_with(".hfile") {
@@ -509,7 +511,7 @@ struct PlannedGroup {
     has_base: bool,
 }
 
-/// Returns one unit per group.
+/// Plans one unit per group.
 struct GroupPlan {
     context: Arc<Context>,
     groups: VecDeque<PlannedGroup>,
@@ -538,7 +540,7 @@ impl PlannedGroup {
 impl GroupPlan {
     fn unit(&self, group: PlannedGroup, structure: String) -> Result<Unit> {
         let bytes = group.bytes();
-        // A few keys are looked up in a base file by its index, with one request per block; otherwise the file is read
+        // Looks up a few keys in a base file by its index, with one request per block; otherwise reads the file
         // as a whole.
         let few = |source: &Arc<dyn ReadAt>| {
             let keys = self.context.keys.as_ref().map_or(u64::MAX, |keys| keys.len() as u64);

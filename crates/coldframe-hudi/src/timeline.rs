@@ -27,7 +27,7 @@ const SOLO_COMMIT: &str = "00000000000000";
 pub(crate) struct Completed {
     /// The action: `deltacommit`, `commit`, `rollback` ...
     pub action: String,
-    /// Its completion time; old tables do not state one.
+    /// Its completion time; old tables do not store it.
     pub completion: Option<String>,
     /// The file that records it.
     path: String,
@@ -46,7 +46,7 @@ impl Completed {
 pub(crate) struct Timeline {
     /// By instant.
     pub completed: BTreeMap<String, Completed>,
-    /// Instants that were requested or begun but not completed.
+    /// Instants that are requested or inflight.
     pub pending: BTreeSet<String>,
 }
 
@@ -83,7 +83,7 @@ fn parse_name(name: &str) -> Option<InstantName<'_>> {
 }
 
 impl Timeline {
-    /// Reads the timeline in the folder `at` (a `.hoodie`), and in its subfolder `below`, which newer tables have.
+    /// Reads the timeline in the folder `at` (a `.hoodie`), and in its subfolder `below`, if there is one (newer tables).
     pub(crate) fn read(folder: &dyn Folder, at: &str, below: &str) -> Result<Self> {
         let mut timeline = Self::default();
         let mut begun = BTreeSet::new();
@@ -94,7 +94,7 @@ impl Timeline {
         }
         for entry in listed.iter().filter(|e| !e.is_folder) {
             let Some(name) = parse_name(entry.path.rsplit('/').next().unwrap_or_default()) else { continue };
-            // A savepoint has the name of the commit that it preserves.
+            // A savepoint has the instant of the commit that it preserves.
             if name.action == "savepoint" {
                 continue;
             }
@@ -113,19 +113,19 @@ impl Timeline {
         Ok(timeline)
     }
 
-    /// The first instant that is still listed. Older ones are archived, and all of those are completed.
+    /// The first listed instant. Older instants are archived, and archived instants are completed.
     fn start(&self) -> Option<&str> {
         let (completed, pending) = (self.completed.keys().next(), self.pending.iter().next());
         completed.into_iter().chain(pending).map(String::as_str).min()
     }
 
-    /// Whether an instant is completed, or older than the listed ones.
+    /// Whether an instant is completed, or older than all listed instants.
     pub(crate) fn is_committed(&self, instant: &str) -> bool {
         self.completed.contains_key(instant)
             || (!self.pending.contains(instant) && self.start().is_some_and(|start| instant < start))
     }
 
-    /// The completion time of an instant. An archived one counts as completed when it began.
+    /// The completion time of an instant. For an archived instant, that is the time when it began.
     pub(crate) fn completion<'a>(&'a self, instant: &'a str) -> Option<&'a str> {
         match self.completed.get(instant) {
             Some(done) => Some(done.completion.as_deref().unwrap_or(instant)),
@@ -133,7 +133,7 @@ impl Timeline {
         }
     }
 
-    /// The contents of the instants with certain actions that are later than `after`.
+    /// The contents of the completed instants with these actions, later than `after`.
     fn contents(
         &self,
         folder: &dyn Folder,
@@ -154,17 +154,18 @@ impl Timeline {
 
     /// The instants that rollbacks and restores later than `after` rolled back.
     fn rolled_back(&self, folder: &dyn Folder, after: &str, limits: &Limits) -> Result<BTreeSet<String>> {
-        let mut found = BTreeSet::new();
+        let mut instants = BTreeSet::new();
         for (instant, bytes) in self.contents(folder, &["rollback", "restore"], after, limits)? {
-            // A rollback that was itself repeated may leave an empty file.
+            // A repeated rollback may leave an empty file.
             if bytes.is_empty() {
                 continue;
             }
-            let each =
-                |schema: &Schema, datum: &Datum<'_>| taken_back(schema, schema.root(), datum, &mut found);
+            let each = |schema: &Schema, datum: &Datum<'_>| {
+                collect_rolled_back(schema, schema.root(), datum, &mut instants)
+            };
             container::read(&bytes, limits, each).map_err(|e| e.within(format!("instant {instant}")))?;
         }
-        Ok(found)
+        Ok(instants)
     }
 
     /// The file groups of each partition whose rows are now in other groups, after clustering or overwriting.
@@ -200,12 +201,12 @@ impl Timeline {
 /// The field of a commit's metadata.
 const REPLACED: &str = "partitionToReplaceFileIds";
 
-/// The form that Hudi 0.x writes. An instant without metadata replaces nothing.
+/// Parses the form that Hudi 0.x writes. An instant without metadata replaces nothing.
 fn replaced_of_json(bytes: &[u8], limits: &Limits, groups: &mut BTreeMap<String, Vec<String>>) -> Result<()> {
     if bytes.is_empty() {
         return Ok(());
     }
-    // A JSON value of two bytes becomes a struct of some dozens. Each value but the first follows one of these
+    // A JSON value of two bytes takes some dozens in memory. Each value but the first follows one of these
     // characters.
     let values = bytes.iter().filter(|b| matches!(b, b'[' | b'{' | b',' | b':')).count();
     let size = values.saturating_mul(size_of::<(String, serde_json::Value)>()).saturating_add(bytes.len());
@@ -219,28 +220,28 @@ fn replaced_of_json(bytes: &[u8], limits: &Limits, groups: &mut BTreeMap<String,
     Ok(())
 }
 
-/// Collects the lists called `commitsRollback` anywhere in a datum: a restore contains several rollbacks.
-fn taken_back(schema: &Schema, id: TypeId, datum: &Datum<'_>, found: &mut BTreeSet<String>) {
+/// Collects the lists `commitsRollback` anywhere in a datum: a restore contains several rollbacks.
+fn collect_rolled_back(schema: &Schema, id: TypeId, datum: &Datum<'_>, into: &mut BTreeSet<String>) {
     match (datum, schema.get(id)) {
         (Datum::Union(branch, inner), Type::Union(branches)) => {
-            taken_back(schema, branches.get(*branch).copied().unwrap_or_default(), inner, found);
+            collect_rolled_back(schema, branches.get(*branch).copied().unwrap_or_default(), inner, into);
         }
         (Datum::Array(items), Type::Array(of)) => {
-            items.iter().for_each(|item| taken_back(schema, *of, item, found));
+            items.iter().for_each(|item| collect_rolled_back(schema, *of, item, into));
         }
         (Datum::Map(entries), Type::Map(of)) => {
-            entries.iter().for_each(|(_, value)| taken_back(schema, *of, value, found));
+            entries.iter().for_each(|(_, value)| collect_rolled_back(schema, *of, value, into));
         }
         (Datum::Record(values), Type::Record { fields, .. }) => {
             for (field, value) in fields.iter().zip(values) {
                 match value.unwrap_union() {
                     Datum::Array(instants) if field.name == "commitsRollback" => {
-                        found.extend(instants.iter().filter_map(|i| match i.unwrap_union() {
+                        into.extend(instants.iter().filter_map(|i| match i.unwrap_union() {
                             Datum::String(instant) => Some((*instant).to_owned()),
                             _ => None,
                         }));
                     }
-                    _ => taken_back(schema, field.of, value, found),
+                    _ => collect_rolled_back(schema, field.of, value, into),
                 }
             }
         }
@@ -250,9 +251,9 @@ fn taken_back(schema: &Schema, id: TypeId, datum: &Datum<'_>, found: &mut BTreeS
 
 /// The instants whose blocks in the logs of a metadata table count.
 ///
-/// Metadata is written before the instant of the data table is completed, so the data table's timeline decides. An
-/// instant that the data table does not know (indexing, initialisation) counts if the metadata table has it.
-/// Rolled-back instants stay in the set: the logs contain the rollback as well.
+/// Hudi writes metadata before it completes the data table's instant, so the data table's timeline decides. An instant
+/// that the data table lacks (indexing, initialisation) counts if the metadata table has it. Rolled-back instants stay
+/// in the set: the logs contain the rollback as well.
 pub(crate) fn valid_instants(
     metadata: &Timeline,
     data: Option<(&Timeline, &dyn Folder)>,
@@ -269,7 +270,7 @@ pub(crate) fn valid_instants(
                 instant.starts_with(SOLO_COMMIT) || !pending.is_some_and(|p| p.contains(instant))
             }
             "rollback" | "restore" => true,
-            // Without the data table, the compactions are the only evidence of what they contain.
+            // Without the data table, only the compactions show that the instants in them count.
             _ => data.is_none(),
         };
         if counts {
@@ -331,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_table_has_not_completed_does_not_count() {
+    fn pending_instants_do_not_count() {
         let folder = coldframe_store::LocalFolder::new("/nowhere");
         let metadata = timeline(
             &[
@@ -343,7 +344,7 @@ mod tests {
             ],
             &["20250101000000005"],
         );
-        // 2 is pending in the data table although the metadata has it; 3 is unknown to the data table: an indexing.
+        // 2 is completed in the metadata but pending in the data table; the data table does not have 3: an indexing.
         let data = timeline(&[("20250101000000001", "commit")], &["20250101000000002"]);
         let valid = valid_instants(&metadata, Some((&data, &folder)), &Limits::default()).unwrap();
         let valid: Vec<&str> = valid.iter().map(String::as_str).collect();

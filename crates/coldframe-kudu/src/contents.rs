@@ -28,15 +28,15 @@ pub(crate) fn contents(
     for tablet in replicas.iter().filter_map(Replicas::best) {
         tables.entry(&tablet.table_id).or_default().push(tablet);
     }
-    let asked = |id: &str, tablets: &[&Tablet]| {
-        let by_tablet = own.tablet.as_ref().is_none_or(|one| tablets.iter().any(|t| t.id == *one));
+    let is_requested = |id: &str, tablets: &[&Tablet]| {
+        let by_tablet = own.tablet.as_ref().is_none_or(|id| tablets.iter().any(|t| t.id == *id));
         let by_name = |name: &String| id == name || tablets.iter().any(|t| t.table == *name);
         let named = own.table.as_ref().map_or(own.tablet.is_some() || tables.len() == 1, by_name);
         by_tablet && named
     };
     let mut contents = Vec::new();
     for (id, tablets) in &tables {
-        let taken = asked(id, tablets);
+        let taken = is_requested(id, tablets);
         let newest = tablets.iter().max_by_key(|t| t.schema_version);
         let table = Content::new("table", *id, Some(taken)).counted(tablets.len() as u64, "tablets");
         contents.push(table.named(newest.map_or(*id, |t| t.table.as_str())));
@@ -51,16 +51,16 @@ pub(crate) fn contents(
         }
     }
     if !unreadable.is_empty() {
-        let lost =
+        let damaged =
             Content::new("damaged tablets", "", Some(false)).counted(unreadable.len() as u64, "tablets");
-        contents.push(lost.noted("their super blocks cannot be read, so their tables are unknown"));
+        contents.push(damaged.noted("their super blocks cannot be read, so their tables are unknown"));
     }
     Ok(contents)
 }
 
 /// Lists what a table has, and how much of it the options select.
 fn parts(id: &str, tablets: &[&Tablet], own: &Options) -> [Content; 3] {
-    let others = tablets.iter().filter(|t| own.tablet.as_ref().is_some_and(|one| *one != t.id)).count();
+    let others = tablets.iter().filter(|t| own.tablet.as_ref().is_some_and(|id| *id != t.id)).count();
     let left = Content::new("tablets", id, Some(others == 0));
     let left = match others {
         0 => left,

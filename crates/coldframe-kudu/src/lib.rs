@@ -5,19 +5,19 @@
 //!                                   │                                          │ rowsets
 //!                                   └─▶ block manager: number ──▶ CFile ◀──────┘ column, delta, index and bloom blocks
 //!
-//! rowset, ordinals a..b:  base values ──▶ REDO before the snapshot, UNDO from it on ──▶ rows that are there ──▶ Arrow
+//! rowset, ordinals a..b:  base values ──▶ REDO before the snapshot, UNDO from it on ──▶ rows that exist ──▶ Arrow
 //! ```
 //!
 //! | module | holds |
 //! |---|---|
-//! | `layout` | protobuf container files and what is in them |
+//! | `layout` | protobuf container files and their messages |
 //! | `store` | the directories of servers, encryption at rest, file and log block manager |
-//! | `schema`, `tablet`, `rowset`, `replicas`, `open` | columns; super blocks; a rowset's files; the best replica of each tablet; the table that was asked for |
-//! | `prune` | the range of keys that a filter leaves, and the rows that have them |
-//! | `scan` | the scan of a rowset, and what delta files do to arrays |
+//! | `schema`, `tablet`, `rowset`, `replicas`, `open` | columns; super blocks; a rowset's files; the best replica of each tablet; the requested table |
+//! | `prune` | the rows of a filter's key range |
+//! | `scan` | the scan of a rowset; applying delta files to arrays |
 //! | `wal` | the rows that only the write-ahead log holds |
 //! | `table`, `format`, `options` | a table of tablets |
-//! | `inspect`, `verify`, `metadata` | the layout of a directory; what a scan does not come by; what files say |
+//! | `inspect`, `verify`, `metadata` | the layout of a directory; checks beyond a scan; statistics of files |
 //!
 //! `docs/formats/kudu.md` describes the directory as Kudu writes it.
 

@@ -1,4 +1,4 @@
-//! Metadata and statistics that the files of a rowset state.
+//! Metadata of logs, and statistics of rowsets.
 
 use coldframe_core::{Error, Fault, Result, Value};
 
@@ -27,8 +27,8 @@ pub(crate) fn log_metadata(logs: &[Result<Summary>]) -> Vec<(String, Value)> {
     pairs
 }
 
-/// What the files state about a rowset without its rows being read: the number of rows, and the smallest and the
-/// largest encoded key. If a value cannot be read, the result says so instead.
+/// Statistics of a rowset, without reading its rows: the number of rows, and the smallest and the largest encoded key.
+/// A value that cannot be read is null, and `damaged` has the reason.
 pub(crate) fn statistics(tablet: &Tablet, rowset: &RowSet, reading: &Reading) -> Result<Value> {
     let mut damaged = None;
     let mut note = |e: Error| {
@@ -55,8 +55,8 @@ pub(crate) fn statistics(tablet: &Tablet, rowset: &RowSet, reading: &Reading) ->
         Err(e) => note(e).map(|()| None)?,
     };
     for name in ["min_key", "max_key"] {
-        let found = index.as_ref().and_then(|i| i.file.footer().pair(name).map(<[u8]>::to_vec));
-        pairs.push((name.to_owned(), found.map_or(Value::Null, Value::Bytes)));
+        let value = index.as_ref().and_then(|i| i.file.footer().pair(name).map(<[u8]>::to_vec));
+        pairs.push((name.to_owned(), value.map_or(Value::Null, Value::Bytes)));
     }
     pairs.extend(damaged.map(|e| ("damaged".to_owned(), Value::from(e.as_str()))));
     Ok(Value::Map(pairs))

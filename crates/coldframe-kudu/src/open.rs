@@ -12,7 +12,7 @@ use crate::rowset::Reading;
 use crate::schema::TableSchema;
 use crate::store::roots;
 use crate::tablet::{Server, Tablet, Unreadable};
-use crate::wal::{Kept, TabletLog};
+use crate::wal::{ReplayCache, TabletLog};
 
 /// A table's tablets and where they are.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub(crate) fn tables(
     if let (true, Some(first)) = (all.is_empty(), unreadable.first()) {
         return Err(first.fault.to_error());
     }
-    // While a table is being renamed its tablets have both names; the one in the newest schema counts.
+    // While a table is being renamed, its tablets have different names. The name in the newest schema counts.
     let mut newest: BTreeMap<&str, (u32, &str)> = BTreeMap::new();
     let reading = Reading { verify: !options.skip_checksums, limits: options.limits, snapshot: None };
     let tablets = by_tablet(all, &reading);
@@ -65,10 +65,14 @@ pub(crate) fn tables(
     Ok(tables)
 }
 
-pub(crate) type All = (Vec<Arc<Server>>, Vec<Tablet>, Vec<Unreadable>);
+pub(crate) type ServerTablets = (Vec<Arc<Server>>, Vec<Tablet>, Vec<Unreadable>);
 
 /// The servers with directories in `folder`, all their tablets, and those that cannot be read.
-pub(crate) fn replicas(folder: &Arc<dyn Folder>, path: &Arc<str>, options: &OpenOptions) -> Result<All> {
+pub(crate) fn replicas(
+    folder: &Arc<dyn Folder>,
+    path: &Arc<str>,
+    options: &OpenOptions,
+) -> Result<ServerTablets> {
     let (checked, limits) = (!options.skip_checksums, options.limits);
     let key = options.key("server")?;
     let servers: Vec<Arc<Server>> = roots::servers(folder.as_ref(), checked, &limits)?
@@ -88,7 +92,7 @@ impl LocatedTable {
         let own = Options::new(&options.extra)?;
         let (checked, limits) = (!options.skip_checksums, options.limits);
         let (servers, all, mut unreadable) = replicas(folder, path, options)?;
-        // Drop those that another replica covers, and those that were not requested.
+        // Drop tablets with a readable replica, and tablets that were not requested.
         unreadable.retain(|u: &Unreadable| {
             all.iter().all(|t: &Tablet| t.id != u.tablet || !t.ready())
                 && own.tablet.as_ref().is_none_or(|id| *id == u.tablet)
@@ -107,17 +111,17 @@ impl LocatedTable {
         };
         let mut tablets = Vec::with_capacity(chosen.len());
         let mut logs = Vec::with_capacity(chosen.len());
-        let kept = Arc::new(Kept::default());
+        let cache = Arc::new(ReplayCache::default());
         for replicas in chosen {
             let Some((mut tablet, others)) = replicas.choose(folder.as_ref(), &reading, own.wal)? else {
                 continue;
             };
-            if let Some(refused) = tablet.refused.take() {
-                return Err(refused);
+            if let Some(unsupported) = tablet.unsupported.take() {
+                return Err(unsupported);
             }
             let tablet = Arc::new(tablet);
             let (of, how) = (tablet.clone(), (others, own.wal));
-            logs.push(Arc::new(TabletLog::new(folder.clone(), of, reading, how, kept.clone())));
+            logs.push(Arc::new(TabletLog::new(folder.clone(), of, reading, how, cache.clone())));
             tablets.push(tablet);
         }
         let newest = tablets.iter().max_by_key(|t| t.schema_version);
@@ -142,7 +146,7 @@ impl LocatedTable {
     }
 }
 
-/// The partitions without a tablet. Tablets that are missing are added to `unreadable`, and so are these partitions if the table is to
+/// The partitions without a tablet. Adds missing tablets to `unreadable`, and also these partitions if the table must
 /// be complete.
 fn absent(
     chosen: &[Replicas],
@@ -153,10 +157,10 @@ fn absent(
     let best: Vec<&Tablet> = chosen.iter().filter_map(Replicas::best).collect();
     let (gone, partitions) = missing(&best, broken);
     // An unreadable super block may be that of the missing tablet.
-    let (hidden, found) = (unreadable.len(), gone.len());
+    let (hidden, tablets) = (unreadable.len(), gone.len());
     unreadable.extend(gone.into_iter().skip(hidden));
-    let absent: Vec<Absent> = partitions.into_iter().skip(hidden.saturating_sub(found)).collect();
-    unreadable.extend(absent.iter().filter(|_| own.complete == Some(true)).map(Absent::demanded));
+    let absent: Vec<Absent> = partitions.into_iter().skip(hidden.saturating_sub(tablets)).collect();
+    unreadable.extend(absent.iter().filter(|_| own.complete == Some(true)).map(Absent::to_unreadable));
     absent
 }
 
@@ -188,12 +192,12 @@ fn choose(mut tablets: Vec<Replicas>, options: &Options, names: &[String]) -> Re
     match (ids.len(), names.len()) {
         (0 | 1, _) => Ok(tablets),
         (_, 1) => Err(Error::invalid(format!(
-            "several tables have the name {}; say which by table=\"<id>\": {}",
+            "several tables have the name {}; choose one by table=\"<id>\": {}",
             listed(),
             ids.join(", ")
         ))),
         _ => Err(Error::invalid(format!(
-            "the directory has several tables; say which by table=: {}",
+            "the directory has several tables; choose one by table=: {}",
             listed()
         ))),
     }

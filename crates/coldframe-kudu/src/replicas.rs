@@ -18,13 +18,13 @@ const MAX_BUCKETS: u64 = 1 << 16;
 pub(crate) struct Replicas(Vec<Tablet>);
 
 impl Replicas {
-    /// The best one, as far as super blocks and Raft groups tell.
+    /// The best replica, by super blocks and Raft groups.
     pub(crate) fn best(&self) -> Option<&Tablet> {
         self.0.first()
     }
 
-    /// The best one, and the log tails of the other voting replicas. If super blocks and Raft groups leave several
-    /// candidates, the one that has applied the most operations according to its log wins.
+    /// The best replica, and the log tails of the other voting replicas. If several are equally good by super blocks
+    /// and Raft groups, the one whose log has the most committed operations wins.
     pub(crate) fn choose(
         mut self,
         folder: &dyn Folder,
@@ -42,8 +42,8 @@ impl Replicas {
         let logged = self.0.iter().take(equals).all(|t| t.segments.count() > 0);
         let mut best = 0;
         for (i, tail) in tails.iter().enumerate().take(equals).filter(|_| logged) {
-            let most = tails.get(best).map(|t| (t.committed, t.last()));
-            if Some((tail.committed, tail.last())) > most {
+            let best_progress = tails.get(best).map(|t| (t.committed, t.last()));
+            if Some((tail.committed, tail.last())) > best_progress {
                 best = i;
             }
         }
@@ -51,32 +51,32 @@ impl Replicas {
         tails.swap_remove(best);
         // A server that was copied twice has one vote.
         let voting = self.0.iter().zip(tails).filter(|(t, _)| t.voters().is_some());
-        let mut voices: BTreeMap<&str, Tail> =
+        let mut by_server: BTreeMap<&str, Tail> =
             voting.map(|(t, tail)| (t.server.uuid.as_str(), tail)).collect();
-        voices.remove(chosen.server.uuid.as_str());
-        let others = voices.into_values().collect();
+        by_server.remove(chosen.server.uuid.as_str());
+        let others = by_server.into_values().collect();
         Ok(Some((chosen, others)))
     }
 }
 
 /// The complete replicas of each tablet, best first, ordered by table and partition. If super blocks and Raft groups do
-/// not decide, the replica with the newest operation in its delta files wins: every flushed row has one there, the one
-/// that inserted it.
+/// not decide, the replica with the newest operation in its delta files wins: every flushed row has its
+/// insertion there.
 pub(crate) fn by_tablet(all: Vec<Tablet>, reading: &Reading) -> Vec<Replicas> {
-    let mut replicas: BTreeMap<String, Vec<Tablet>> = BTreeMap::new();
+    let mut by_id: BTreeMap<String, Vec<Tablet>> = BTreeMap::new();
     for tablet in all.into_iter().filter(Tablet::ready) {
-        replicas.entry(tablet.id.clone()).or_default().push(tablet);
+        by_id.entry(tablet.id.clone()).or_default().push(tablet);
     }
-    let mut tablets: Vec<Replicas> = Vec::with_capacity(replicas.len());
-    for mut of_one in replicas.into_values() {
+    let mut tablets: Vec<Replicas> = Vec::with_capacity(by_id.len());
+    for mut replicas in by_id.into_values() {
         // The sort is stable: of equal replicas the first stays first.
-        of_one.sort_by_key(|t| std::cmp::Reverse(t.rank()));
-        let top = of_one.first().map(Tablet::rank);
-        let equals = of_one.iter().take_while(|t| Some(t.rank()) == top).count();
-        if let Some(equals) = of_one.get_mut(..equals).filter(|e| e.len() > 1) {
+        replicas.sort_by_key(|t| std::cmp::Reverse(t.rank()));
+        let top = replicas.first().map(Tablet::rank);
+        let equals = replicas.iter().take_while(|t| Some(t.rank()) == top).count();
+        if let Some(equals) = replicas.get_mut(..equals).filter(|e| e.len() > 1) {
             equals.sort_by_cached_key(|t| std::cmp::Reverse((newest_operation(t, reading), t.term())));
         }
-        tablets.push(Replicas(of_one));
+        tablets.push(Replicas(replicas));
     }
     tablets.sort_by(|a, b| a.best().map(order).cmp(&b.best().map(order)));
     tablets
@@ -104,20 +104,20 @@ pub(crate) fn incomplete(all: &[Tablet]) -> Vec<Incomplete> {
     all.iter().filter_map(of).collect()
 }
 
-/// The tablets that the directory has only as incomplete replicas, and the partitions of which it has no tablet at all:
-/// other servers may hold those.
+/// The tablets of which the directory has only incomplete replicas; and the partitions without any tablet, which other
+/// servers may hold.
 pub(crate) fn missing(tablets: &[&Tablet], incomplete: &[Incomplete]) -> (Vec<Unreadable>, Vec<Absent>) {
     let Some(first) = tablets.first() else { return (Vec::new(), Vec::new()) };
     let whole: BTreeSet<&str> = tablets.iter().map(|t| t.id.as_str()).collect();
     let mut seen = BTreeSet::new();
     let mut known: Vec<&Partition> = tablets.iter().map(|t| &t.partition).collect();
     let mut missing = Vec::new();
-    for one in incomplete.iter().filter(|one| one.table_id == first.table_id) {
-        if !whole.contains(one.id.as_str()) && seen.insert(&one.id) {
-            known.push(&one.partition);
-            missing.push(not_there(
-                &one.id,
-                &format!("expected a replica whose data is whole, found {}", one.why),
+    for replica in incomplete.iter().filter(|replica| replica.table_id == first.table_id) {
+        if !whole.contains(replica.id.as_str()) && seen.insert(&replica.id) {
+            known.push(&replica.partition);
+            missing.push(missing_tablet(
+                &replica.id,
+                &format!("expected a complete replica, found {}", replica.why),
             ));
         }
     }
@@ -143,17 +143,20 @@ impl Absent {
         ])
     }
 
-    /// Describes it as a tablet that is missing although it was demanded.
-    pub(crate) fn demanded(&self) -> Unreadable {
+    /// Describes it as a missing tablet, for a table that must be complete.
+    pub(crate) fn to_unreadable(&self) -> Unreadable {
         let buckets: Vec<String> = self.buckets.iter().map(ToString::to_string).collect();
         let range = &self.range;
         let range = if range.is_empty() { String::new() } else { format!(" of the range {}", hex(range)) };
         let name = format!("of hash bucket {}{range}", buckets.join(", "));
-        not_there(&name, "expected a tablet for each hash bucket, found none: another server may hold it")
+        missing_tablet(
+            &name,
+            "expected a tablet for each hash bucket, found none: another server may hold it",
+        )
     }
 }
 
-fn not_there(tablet: &str, why: &str) -> Unreadable {
+fn missing_tablet(tablet: &str, why: &str) -> Unreadable {
     let e = Error::corrupt(why.to_owned()).within(format!("tablet {tablet}"));
     Unreadable { tablet: tablet.to_owned(), fault: Fault::from_error(&e, 0..0, None) }
 }
@@ -178,13 +181,13 @@ fn empty_buckets(schema: &PartitionSchema, known: &[&Partition]) -> Vec<Absent> 
         ranges.entry(range).or_default().insert(&partition.hash_buckets);
     }
     let mut empty = Vec::new();
-    for (range, there) in ranges {
-        if there.len() as u64 >= all {
+    for (range, present) in ranges {
+        if present.len() as u64 >= all {
             continue;
         }
         let mut buckets = vec![0; counts.len()];
         for _ in 0..all {
-            if !there.contains(buckets.as_slice()) {
+            if !present.contains(buckets.as_slice()) {
                 empty.push(Absent { range: range.clone(), buckets: buckets.clone() });
             }
             for (bucket, count) in buckets.iter_mut().zip(&counts).rev() {

@@ -87,7 +87,7 @@ pub(crate) fn stats(file: &CFile) -> Result<Option<DeltaStats>> {
     file.footer().pair(STATISTICS).map(container::decode).transpose().within(|| "deltafilestats")
 }
 
-/// The time of the newest flushed operation, as far as delta files tell.
+/// The time of the newest flushed operation, according to the delta files.
 pub(crate) fn newest_operation(tablet: &Tablet, reading: &Reading) -> Option<u64> {
     let deltas = tablet.rowsets.iter().flat_map(|rowset| rowset.redo.iter().chain(&rowset.undo));
     let newest = |id: &u64| {

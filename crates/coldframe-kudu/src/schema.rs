@@ -68,7 +68,7 @@ impl Column {
         let id = id.ok_or_else(|| Error::corrupt("expected the column's number, found none"))?;
         let data_type = KuduType::from_number(message.data_type)?;
         let arrow = match data_type.arrow() {
-            DataType::Decimal128(most, _) if data_type != KuduType::Int128 => decimal(message, most)?,
+            DataType::Decimal128(max, _) if data_type != KuduType::Int128 => decimal(message, max)?,
             other => other,
         };
         Ok(Self {
@@ -129,13 +129,12 @@ impl Column {
     }
 }
 
-fn decimal(message: &proto::ColumnSchema, most: u8) -> Result<DataType> {
+fn decimal(message: &proto::ColumnSchema, max: u8) -> Result<DataType> {
     let attributes = message.attributes.clone().unwrap_or_default();
-    let precision =
-        attributes.precision.and_then(|p| u8::try_from(p).ok()).filter(|p| (1..=most).contains(p));
+    let precision = attributes.precision.and_then(|p| u8::try_from(p).ok()).filter(|p| (1..=max).contains(p));
     let scale = attributes.scale.unwrap_or(0);
     let precision = precision.ok_or_else(|| {
-        Error::corrupt(format!("expected a precision of 1 to {most}, found {:?}", attributes.precision))
+        Error::corrupt(format!("expected a precision of 1 to {max}, found {:?}", attributes.precision))
     })?;
     let fits = i8::try_from(scale).ok().filter(|s| *s >= 0 && s.unsigned_abs() <= precision);
     let scale =
@@ -178,8 +177,8 @@ fn repeat(column: &Column, cell: &[u8], rows: usize) -> Result<ArrayRef> {
         }
         Physical::Fixed(_) => {
             let width = arrow_width(&column.arrow).unwrap_or(cell.len());
-            let one: Vec<u8> = widen(cell, width).collect();
-            data.add_buffer(Buffer::from(one.repeat(rows)))
+            let value: Vec<u8> = widen(cell, width).collect();
+            data.add_buffer(Buffer::from(value.repeat(rows)))
         }
         Physical::Binary => {
             if column.arrow == DataType::Utf8 && std::str::from_utf8(cell).is_err() {

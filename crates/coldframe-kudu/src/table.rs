@@ -25,7 +25,7 @@ use crate::{inspect, verify};
 /// An open table.
 #[derive(Debug)]
 pub struct KuduTable {
-    found: LocatedTable,
+    located: LocatedTable,
     columns: Vec<Arc<Column>>,
     /// Positions in `columns`.
     by_name: HashMap<String, usize>,
@@ -46,8 +46,8 @@ struct RowSetPart {
 impl KuduTable {
     /// Finds the servers' directories in `folder`, and the table in them. Errors call the folder `path`.
     pub fn open(folder: &Arc<dyn Folder>, path: &Arc<str>, options: &OpenOptions) -> Result<Self> {
-        let found = LocatedTable::open(folder, path, options)?;
-        let parts = found.tablets.iter().zip(&found.logs).flat_map(|(tablet, log)| {
+        let located = LocatedTable::open(folder, path, options)?;
+        let parts = located.tablets.iter().zip(&located.logs).flat_map(|(tablet, log)| {
             tablet.rowsets.iter().map(|r| RowSetPart {
                 tablet: tablet.clone(),
                 log: log.clone(),
@@ -58,10 +58,10 @@ impl KuduTable {
         });
         Ok(Self {
             parts: parts.collect(),
-            schema: found.schema.arrow(),
-            by_name: found.schema.columns.iter().enumerate().map(|(i, c)| (c.name.clone(), i)).collect(),
-            columns: found.schema.columns.iter().cloned().map(Arc::new).collect(),
-            found,
+            schema: located.schema.arrow(),
+            by_name: located.schema.columns.iter().enumerate().map(|(i, c)| (c.name.clone(), i)).collect(),
+            columns: located.schema.columns.iter().cloned().map(Arc::new).collect(),
+            located,
         })
     }
 
@@ -77,7 +77,7 @@ impl KuduTable {
         if let Some(rows) = part.rows.get() {
             return Ok(*rows);
         }
-        let rows = match row_count(&part.tablet, &part.rowset, &self.found.reading) {
+        let rows = match row_count(&part.tablet, &part.rowset, &self.located.reading) {
             Ok(rows) => rows,
             // The split only has to exist: reading it reports the fault.
             Err(e) if Fault::is(&e) => return Ok(1),
@@ -88,9 +88,9 @@ impl KuduTable {
 
     /// The number of live rows in all rowsets, if super blocks state it.
     fn flushed_rows(&self) -> Option<u64> {
-        if self.found.reading.snapshot.is_some()
-            || !self.found.unreadable.is_empty()
-            || self.found.tablets.iter().any(|t| !t.counts_live_rows)
+        if self.located.reading.snapshot.is_some()
+            || !self.located.unreadable.is_empty()
+            || self.located.tablets.iter().any(|t| !t.counts_live_rows)
         {
             return None;
         }
@@ -106,17 +106,17 @@ impl KuduTable {
         key.collect()
     }
 
-    /// Metadata of the write-ahead log: what was taken from it, or left in it.
+    /// Metadata of the write-ahead logs: their size, and what was recovered from them.
     fn log(&self) -> Value {
-        let segments: u64 = self.found.tablets.iter().map(|t| t.segments.count()).sum();
-        let bytes: u64 = self.found.tablets.iter().map(|t| t.segments.bytes()).sum();
+        let segments: u64 = self.located.tablets.iter().map(|t| t.segments.count()).sum();
+        let bytes: u64 = self.located.tablets.iter().map(|t| t.segments.bytes()).sum();
         let mut pairs = vec![
-            ("read".to_owned(), Value::from(self.found.wal)),
+            ("read".to_owned(), Value::from(self.located.wal)),
             ("segments".to_owned(), Value::from(segments)),
             ("bytes".to_owned(), Value::from(bytes)),
         ];
-        if self.found.wal {
-            let logs: Vec<_> = self.found.logs.iter().map(|log| log.summary()).collect();
+        if self.located.wal {
+            let logs: Vec<_> = self.located.logs.iter().map(|log| log.summary()).collect();
             pairs.extend(log_metadata(&logs));
         }
         Value::Map(pairs)
@@ -145,7 +145,7 @@ impl KuduTable {
         Ok(())
     }
 
-    /// How many splits of `target` bytes a rowset makes. With no size limit it is one, and no file is looked at.
+    /// How many splits of `target` bytes a rowset makes. Without a size limit it is one, and no file is opened.
     fn pieces(part: &RowSetPart, target: u64) -> u64 {
         if target == u64::MAX {
             return 1;
@@ -167,7 +167,7 @@ impl TableFile for KuduTable {
     fn row_count(&self) -> Option<u64> {
         let flushed = self.flushed_rows()?;
         let mut rows = i64::try_from(flushed).ok()?;
-        for log in &self.found.logs {
+        for log in &self.located.logs {
             rows = rows.checked_add(log.summary().ok()?.live?)?;
         }
         u64::try_from(rows).ok()
@@ -175,9 +175,9 @@ impl TableFile for KuduTable {
 
     fn metadata(&self) -> Result<Value> {
         let key: Vec<Value> = self.columns.iter().filter(|c| c.key).map(|c| c.name.as_str().into()).collect();
-        let newest = self.found.tablets.iter().max_by_key(|t| t.schema_version);
+        let newest = self.located.tablets.iter().max_by_key(|t| t.schema_version);
         let undated = self.parts.iter().filter(|p| p.rowset.undo.is_empty()).count();
-        let servers = self.found.servers.iter().map(|s| {
+        let servers = self.located.servers.iter().map(|s| {
             Value::map([
                 ("uuid", Value::from(s.uuid.as_str())),
                 ("formatted", Value::from(s.dirs.instance.format_stamp.as_str())),
@@ -189,31 +189,32 @@ impl TableFile for KuduTable {
             ])
         });
         Ok(Value::map([
-            ("table", Value::from(self.found.name.as_str())),
+            ("table", Value::from(self.located.name.as_str())),
             ("table_id", Value::from(newest.map(|t| t.table_id.clone()))),
-            ("tables", Value::List(self.found.tables.iter().map(|t| t.as_str().into()).collect())),
+            ("tables", Value::List(self.located.tables.iter().map(|t| t.as_str().into()).collect())),
             ("schema_version", Value::from(newest.map(|t| t.schema_version))),
             ("columns", Value::List(self.columns.iter().map(|c| c.describe()).collect())),
             ("primary_key", Value::List(key)),
             ("partitioning", newest.map_or(Value::Null, |t| t.describe_partitioning())),
-            ("snapshot", Value::from(self.found.reading.snapshot)),
-            ("tablets", Value::List(self.found.tablets.iter().map(|t| t.describe()).collect())),
+            ("snapshot", Value::from(self.located.reading.snapshot)),
+            ("tablets", Value::List(self.located.tablets.iter().map(|t| t.describe()).collect())),
             ("servers", Value::List(servers.collect())),
             ("wal", self.log()),
-            ("missing_tablets", Value::List(self.found.absent.iter().map(Absent::describe).collect())),
+            ("missing_tablets", Value::List(self.located.absent.iter().map(Absent::describe).collect())),
             ("rowsets_without_undo", Value::from(undated as u64)),
         ]))
     }
 
     fn notices(&self) -> Result<Vec<Notice>> {
-        let absent = self.found.absent.len();
-        if absent == 0 || self.found.complete.is_some() {
+        let absent = self.located.absent.len();
+        if absent == 0 || self.located.complete.is_some() {
             return Ok(Vec::new());
         }
         let text = format!(
-            "{absent} hash bucket{} of table {} without a tablet here, which other servers may hold (see metadata[\"missing_tablets\"]; complete=True treats them as damage, complete=False accepts them)",
+            "{absent} hash bucket{} of table {} {} no tablet in this directory; other servers may hold the data (see metadata[\"missing_tablets\"]; complete=True treats this as damage, complete=False accepts it)",
             if absent == 1 { "" } else { "s" },
-            self.found.name
+            self.located.name,
+            if absent == 1 { "has" } else { "have" },
         );
         Ok(vec![Notice::PartialTable(text)])
     }
@@ -222,7 +223,7 @@ impl TableFile for KuduTable {
         let mut splits = Vec::new();
         let counted = self.flushed_rows().is_some();
         let mut parts = self.parts.iter().enumerate();
-        for (i, (tablet, log)) in self.found.tablets.iter().zip(&self.found.logs).enumerate() {
+        for (i, (tablet, log)) in self.located.tablets.iter().zip(&self.located.logs).enumerate() {
             let log = log.summary()?;
             // If the log changes no row, the rowsets' flushed row counts are exact.
             let flushed = counted && log.changes == 0 && log.live.is_some();
@@ -231,9 +232,9 @@ impl TableFile for KuduTable {
             }
             memory_splits(part_number(self.parts.len() + i)?, &log, target, &mut splits);
         }
-        let behind = self.parts.len() + self.found.logs.len();
-        for i in 0..self.found.unreadable.len() {
-            splits.push(Split { part: part_number(behind + i)?, range: 0..1, rows: None });
+        let first = self.parts.len() + self.located.logs.len();
+        for i in 0..self.located.unreadable.len() {
+            splits.push(Split { part: part_number(first + i)?, range: 0..1, rows: None });
         }
         Ok(splits)
     }
@@ -247,19 +248,19 @@ impl TableFile for KuduTable {
         if split.range.is_empty() {
             return Ok(Box::new(NoUnits));
         }
-        let behind = usize::try_from(split.part).ok().and_then(|i| i.checked_sub(self.parts.len()));
-        let log = behind.and_then(|i| self.found.logs.get(i).zip(self.found.tablets.get(i)));
-        let lost = behind.and_then(|i| i.checked_sub(self.found.logs.len()));
-        if let Some(lost) = lost.and_then(|i| self.found.unreadable.get(i)) {
+        let index = usize::try_from(split.part).ok().and_then(|i| i.checked_sub(self.parts.len()));
+        let log = index.and_then(|i| self.located.logs.get(i).zip(self.located.tablets.get(i)));
+        let unreadable = index.and_then(|i| i.checked_sub(self.located.logs.len()));
+        if let Some(unreadable) = unreadable.and_then(|i| self.located.unreadable.get(i)) {
             if request.scan.on_error == OnError::Raise {
-                return Err(lost.fault.to_error());
+                return Err(unreadable.fault.to_error());
             }
-            request.damage.push(lost.fault.damage.clone());
+            request.damage.push(unreadable.fault.damage.clone());
             return Ok(Box::new(NoUnits));
         }
         let wanted = request.decode.fields().iter().map(|f| {
-            let found = self.by_name.get(f.name()).and_then(|i| self.columns.get(*i));
-            found.cloned().ok_or_else(|| Error::schema(format!("the table has no column `{}`", f.name())))
+            let column = self.by_name.get(f.name()).and_then(|i| self.columns.get(*i));
+            column.cloned().ok_or_else(|| Error::schema(format!("the table has no column `{}`", f.name())))
         });
         let columns = wanted.collect::<Result<Vec<_>>>()?;
         if let Some((log, tablet)) = log {
@@ -269,7 +270,7 @@ impl TableFile for KuduTable {
                 columns,
                 key: self.key(tablet),
                 request: request.clone(),
-                snapshot: self.found.reading.snapshot,
+                snapshot: self.located.reading.snapshot,
                 rows: split.range.clone(),
                 replayed: None,
             }));
@@ -283,29 +284,29 @@ impl TableFile for KuduTable {
             rowset,
             (columns, key),
             request.clone(),
-            self.found.reading,
+            self.located.reading,
             rows,
             part.log.clone(),
         )))
     }
 
     fn statistics(&self) -> Result<Value> {
-        let of = |p: &RowSetPart| statistics(&p.tablet, &p.rowset, &self.found.reading);
+        let of = |p: &RowSetPart| statistics(&p.tablet, &p.rowset, &self.located.reading);
         Ok(Value::map([("rowsets", Value::List(self.parts.iter().map(of).collect::<Result<_>>()?))]))
     }
 
     fn inspect(&self) -> Result<Node> {
-        inspect::folder(&self.found)
+        inspect::folder(&self.located)
     }
 
     fn proof(&self) -> Proof {
         // Files of Kudu's first versions have no checksums.
-        let checksums = Checksums::Some.if_compared(self.found.reading.verify);
+        let checksums = Checksums::Some.if_compared(self.located.reading.verify);
         Proof { checksums, besides: &["the directory's metadata", "files that the newest rows do not need"] }
     }
 
     fn verify_structure(&self) -> Result<Vec<Damage>> {
-        verify::damage(&self.found)
+        verify::damage(&self.located)
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -317,7 +318,8 @@ fn part_number(i: usize) -> Result<u32> {
     u32::try_from(i).map_err(|_| Error::unsupported("a table of 2^32 rowsets"))
 }
 
-/// Lists the splits of the rows recovered from a log; one without rows if some may be missing.
+/// Lists the splits of the rows recovered from a log. If rows may be missing, there is at least one split, which
+/// reports it.
 fn memory_splits(part: u32, log: &Summary, target: u64, splits: &mut Vec<Split>) {
     let rows = log.rows.max(u64::from(log.lacks_rows));
     let pieces = log.bytes.div_ceil(target.max(1)).clamp(1, rows.max(1));

@@ -54,10 +54,10 @@ pub(crate) struct Tablet {
     pub(crate) id: String,
     pub(crate) table_id: String,
     pub(crate) table: String,
-    /// Has no columns if the tablet is `refused`.
+    /// Has no columns if the tablet is `unsupported`.
     pub(crate) schema: TableSchema,
-    /// Why its table cannot be read: a column has an unknown type. The server's other tables can.
-    pub(crate) refused: Option<Error>,
+    /// Why its table cannot be read: a column has an unknown type. The server's other tables can be read.
+    pub(crate) unsupported: Option<Error>,
     pub(crate) schema_version: u32,
     pub(crate) partition: proto::Partition,
     pub(crate) partition_schema: Option<proto::PartitionSchema>,
@@ -67,7 +67,7 @@ pub(crate) struct Tablet {
     pub(crate) counts_live_rows: bool,
     state: Option<i32>,
     /// The index of the operation that set the Raft group's members, whether this server is a member, and the term.
-    standing: (i64, bool, i64),
+    membership: (i64, bool, i64),
     /// The number of voting members of the Raft group, and whether this server is one; 0 if unknown.
     voters: (usize, bool),
     /// The segments of its write-ahead log.
@@ -151,7 +151,7 @@ impl Server {
                 }
             }
         }
-        // A key that opens any super block is the server's key: the ones it does not open are damaged.
+        // A key that opens any super block is the server's key: super blocks that it does not open are damaged.
         locked.filter(|_| tablets.is_empty()).map_or(Ok(tablets), Err)
     }
 
@@ -168,16 +168,16 @@ impl Server {
             message.schema.as_ref().ok_or_else(|| Error::corrupt("expected a schema, found none"))?;
         limits.columns("a schema", schema.columns.len() as u64)?;
         let consensus = join(&join(&self.dirs.metadata, "consensus-meta"), &id);
-        let (standing, voters) = match self.message::<Consensus>(folder, &consensus, checked, limits) {
-            Ok(c) => (self.standing(&c), self.voters(&c)),
+        let (membership, voters) = match self.message::<Consensus>(folder, &consensus, checked, limits) {
+            Ok(c) => (self.membership(&c), self.voters(&c)),
             // Consensus metadata only helps to choose a replica and to know what the group agreed on, so reading on
             // without it is safe.
             Err(_) => ((-1, false, -1), (0, false)),
         };
         let rowsets: Vec<RowSet> =
             message.rowsets.iter().map(RowSet::new).collect::<Result<_>>().within(|| "super block")?;
-        own_blocks(&rowsets).within(|| "super block")?;
-        let (schema, refused) = match TableSchema::new(schema).within(|| "super block") {
+        check_blocks(&rowsets).within(|| "super block")?;
+        let (schema, unsupported) = match TableSchema::new(schema).within(|| "super block") {
             Ok(schema) => (schema, None),
             Err(e) if matches!(e.kind(), ErrorKind::Unsupported(_)) => {
                 (TableSchema::default(), Some(e.in_file(self.store.full_path(path))))
@@ -188,7 +188,7 @@ impl Server {
             table_id: text(&message.table_id),
             table: message.table_name,
             schema,
-            refused,
+            unsupported,
             schema_version: message.schema_version,
             partition: message.partition.unwrap_or_default(),
             partition_schema: message.partition_schema,
@@ -196,7 +196,7 @@ impl Server {
             server: self.clone(),
             counts_live_rows: message.counts_live_rows,
             state: message.state,
-            standing,
+            membership,
             voters,
             segments: self.segments(folder, &id)?,
             last_durable_mrs: message.last_durable_mrs_id,
@@ -220,7 +220,7 @@ impl Server {
         decode(bytes)
     }
 
-    fn standing(&self, consensus: &Consensus) -> (i64, bool, i64) {
+    fn membership(&self, consensus: &Consensus) -> (i64, bool, i64) {
         let config = consensus.committed.clone().unwrap_or_default();
         let own = |p: &proto::RaftPeer| p.uuid.as_deref() == Some(self.dirs.instance.uuid.as_slice());
         (config.opid_index.unwrap_or(-1), config.peers.iter().any(own), consensus.term)
@@ -233,8 +233,8 @@ impl Server {
         (voters.len(), voters.iter().any(own))
     }
 
-    /// The segments of the log. If a server stopped while replaying them at a start, they had been moved aside; the
-    /// segments it was writing instead do not count.
+    /// The segments of the log. If a server stopped while it replayed them, they are in the folder `.recovery`, and the
+    /// new segments that it was writing do not count.
     fn segments(&self, folder: &dyn Folder, tablet: &str) -> Result<Segments> {
         let Some(root) = &self.dirs.wals else { return Ok(Segments::default()) };
         let logs = join(root, "wals");
@@ -275,7 +275,7 @@ impl RowSet {
 
 /// An error if two rowsets share a block. Each has its own: shared ones would repeat reads of the same bytes and yield
 /// rows that were never written.
-fn own_blocks(rowsets: &[RowSet]) -> Result<()> {
+fn check_blocks(rowsets: &[RowSet]) -> Result<()> {
     let mut seen = HashSet::new();
     for rowset in rowsets {
         let of_columns = rowset.columns.values();
@@ -296,7 +296,7 @@ impl Tablet {
     /// Orders replicas by their super blocks and Raft groups: by how new the known members are, whether this server is
     /// one of them, and how new the schema is. How often a replica has flushed does not matter.
     pub(crate) fn rank(&self) -> (i64, bool, u32) {
-        let (opid, member, _) = self.standing;
+        let (opid, member, _) = self.membership;
         (opid, member, self.schema_version)
     }
 
@@ -308,7 +308,7 @@ impl Tablet {
 
     /// The latest Raft term that it knows.
     pub(crate) fn term(&self) -> i64 {
-        self.standing.2
+        self.membership.2
     }
 
     /// Why it is not read; `None` if its data is complete, or was deleted with the tablet.
@@ -321,7 +321,7 @@ impl Tablet {
         }
     }
 
-    /// Describes the super block and the files beside it.
+    /// Describes the super block and the log segments.
     pub(crate) fn describe(&self) -> Value {
         let live: Option<u64> = self.rowsets.iter().map(|r| r.live_rows).sum();
         let partition = &self.partition;

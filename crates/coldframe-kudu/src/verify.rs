@@ -18,7 +18,7 @@ pub(crate) fn damage(table: &LocatedTable) -> Result<Vec<Damage>> {
     }
     for block in blocks(table) {
         match check(table, &block) {
-            Ok((path, offset, found)) => all.extend(found.into_iter().map(|d| Damage {
+            Ok((path, offset, damage)) => all.extend(damage.into_iter().map(|d| Damage {
                 bytes: d.bytes.start + offset..d.bytes.end + offset,
                 rows_lost: None,
                 structure: format!("{} in {path}: {}", block.name, d.structure),
@@ -38,10 +38,10 @@ pub(crate) fn damage(table: &LocatedTable) -> Result<Vec<Damage>> {
 fn check(table: &LocatedTable, block: &Block<'_>) -> Result<(String, u64, Vec<Damage>)> {
     let open = block.tablet.server.store.open(block.id)?;
     let file = CFileTable::open(open.bytes, options(table))?;
-    let found = if block.scanned {
+    let damage = if block.scanned {
         file.verify_structure()?
     } else {
         scan::verify(&file, |_| Ok::<(), Error>(()))?.damage
     };
-    Ok((open.path, open.offset, found))
+    Ok((open.path, open.offset, damage))
 }

@@ -4,11 +4,11 @@
 //! part of a source ─decode─▶ batch ─arrange─▶ columns of the table ─conform─▶ target's types ─▶ file, file, ..
 //!                              │                       │
 //!                              ▼                       ▼
-//!                   compared with what the       fingerprint of the values
-//!                   source states of itself      as they were decoded
+//!                   compared with the            fingerprint of the values
+//!                   source's statistics          as they were decoded
 //! ```
 //!
-//! A file is read back by a different implementation than the one that wrote it: Parquet by Arrow's C++ library, from Python.
+//! Python reads the files back with an independent implementation: Parquet with Arrow's C++ library.
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::SchemaRef;
@@ -19,15 +19,15 @@ use coldframe_core::types::{Arrangement, conform};
 use crate::target::{Finished, TargetFile, TargetFormat};
 use crate::{Fingerprint, Observed};
 
-/// How the rows of a source are converted, and what is recorded about them.
+/// How to convert the rows of a source, and what to record about them.
 #[derive(Clone, Debug)]
 pub struct Shape {
-    /// The table's columns and where they come from.
+    /// The table's columns and their origins.
     pub arrangement: Arrangement,
     /// Whether fingerprints are taken.
     pub verify: bool,
-    /// Columns whose values are compared with what the source states of them.
-    pub stated: Vec<String>,
+    /// Columns to compare with the source's own statistics.
+    pub compared: Vec<String>,
 }
 
 impl Shape {
@@ -36,24 +36,25 @@ impl Shape {
     }
 }
 
-/// What is known of the decoded rows.
+/// The number and the fingerprint of decoded rows.
 #[derive(Clone, Debug)]
-pub struct Seen {
-    /// Their number.
+#[non_exhaustive]
+pub struct RowSummary {
+    /// The number of rows.
     pub rows: u64,
     /// The fingerprint of their values as decoded; empty if none is taken.
-    pub print: Fingerprint,
+    pub fingerprint: Fingerprint,
 }
 
-impl Seen {
+impl RowSummary {
     pub(crate) fn none(shape: &Shape) -> Self {
-        Self { rows: 0, print: Fingerprint::new(shape.schema().clone()) }
+        Self { rows: 0, fingerprint: Fingerprint::new(shape.schema().clone()) }
     }
 
     /// Adds rows as they were decoded, before they are converted to the target's types.
     pub(crate) fn add(&mut self, source: &RecordBatch, shape: &Shape) -> Result<()> {
         if shape.verify {
-            self.print.add(source)?;
+            self.fingerprint.add(source)?;
         }
         self.rows += source.num_rows() as u64;
         Ok(())
@@ -66,19 +67,19 @@ pub(crate) struct Decoding<'a> {
     shape: &'a Shape,
     pub(crate) observed: Observed,
     /// The rows of the file being written.
-    seen: Seen,
+    summary: RowSummary,
 }
 
 impl<'a> Decoding<'a> {
     pub(crate) fn new(rows: &'a mut dyn RecordBatchReader, shape: &'a Shape) -> Self {
-        let observed = Observed::new(shape.stated.iter().cloned());
-        Self { rows, shape, observed, seen: Seen::none(shape) }
+        let observed = Observed::new(shape.compared.iter().cloned());
+        Self { rows, shape, observed, summary: RowSummary::none(shape) }
     }
 
     /// The next rows in the target's types; `None` after the last.
     fn next(&mut self) -> Result<Option<RecordBatch>> {
         let Some(source) = self.next_source()? else { return Ok(None) };
-        self.seen.add(&source, self.shape)?;
+        self.summary.add(&source, self.shape)?;
         conform(&source, self.shape.schema()).map(Some)
     }
 
@@ -95,9 +96,9 @@ impl<'a> Decoding<'a> {
         Ok(None)
     }
 
-    /// Takes what was seen since the last call.
-    fn take_seen(&mut self) -> Seen {
-        std::mem::replace(&mut self.seen, Seen::none(self.shape))
+    /// Takes the summary of the rows since the last call.
+    fn take_summary(&mut self) -> RowSummary {
+        std::mem::replace(&mut self.summary, RowSummary::none(self.shape))
     }
 }
 
@@ -110,35 +111,36 @@ pub trait Names {
     fn discard(&self, number: usize) -> Result<()>;
 }
 
-/// A file and what is known of its rows.
+/// A file and a summary of its rows.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct WrittenFile {
     /// The file.
     pub finished: Finished,
     /// Its rows.
-    pub seen: Seen,
-    /// The partition that all of them are in, where rows were divided.
+    pub summary: RowSummary,
+    /// The partition of all its rows, if rows are partitioned.
     pub partition: Option<u32>,
 }
 
 /// The result of a part.
 #[derive(Debug)]
 pub struct Converted {
-    /// The files in the order in which they were begun: that of the rows, where these were not divided.
+    /// The files in creation order: the order of the rows, unless they are partitioned.
     pub files: Vec<WrittenFile>,
-    /// Statistics of its columns.
+    /// Statistics of the source's columns.
     pub observed: Observed,
 }
 
-/// Converts the rows of one part of a source. With `most_bytes`, a file ends after the batch with which it reaches that
-/// size. Without rows there is no file. `tick` is called after each batch and may stop the run by returning an error;
-/// after an error no file is left.
+/// Converts the rows of one part of a source. With `max_bytes`, a file ends once it reaches that size. Without rows,
+/// creates no file. Calls `tick` after each batch; `tick` may stop the run by returning an error. After an error no file
+/// is left.
 pub fn convert(
     rows: &mut dyn RecordBatchReader,
     shape: &Shape,
     format: &TargetFormat,
     names: &dyn Names,
-    most_bytes: Option<u64>,
+    max_bytes: Option<u64>,
     mut tick: impl FnMut() -> Result<()>,
 ) -> Result<Converted> {
     let mut decoding = Decoding::new(rows, shape);
@@ -149,7 +151,7 @@ pub fn convert(
         loop {
             file.write(&batch)?;
             tick()?;
-            if most_bytes.is_some_and(|most| file.bytes() >= most) {
+            if max_bytes.is_some_and(|max| file.bytes() >= max) {
                 break;
             }
             match decoding.next()? {
@@ -157,7 +159,7 @@ pub fn convert(
                 None => break,
             }
         }
-        Ok(Some(WrittenFile { finished: file.finish()?, seen: decoding.take_seen(), partition: None }))
+        Ok(Some(WrittenFile { finished: file.finish()?, summary: decoding.take_summary(), partition: None }))
     };
     loop {
         match next_file(files.len()) {
@@ -172,20 +174,21 @@ pub fn convert(
     Ok(Converted { files, observed: decoding.observed })
 }
 
-/// Deletes files after an error. If one cannot be deleted, the first error is still the one returned. No manifest names
-/// the file, so it is never read.
+/// Deletes files after an error. Ignores further errors, so that the caller returns the first one. No manifest names
+/// a file that stays, so it is never read.
 pub(crate) fn discard_all(names: &dyn Names, numbers: impl Iterator<Item = usize>) {
     numbers.filter_map(|number| names.discard(number).err()).for_each(drop);
 }
 
-/// The rows of a small source, all in memory: nothing is written before the source is known to be intact.
+/// All rows of a small source in memory, so that nothing is written before the source is known to be intact.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Decoded {
     /// The batches in the target's types.
     pub batches: Vec<RecordBatch>,
-    /// What is known of them.
-    pub seen: Seen,
-    /// Statistics of its columns.
+    /// The summary of the rows.
+    pub summary: RowSummary,
+    /// Statistics of the source's columns.
     pub observed: Observed,
 }
 
@@ -201,5 +204,5 @@ pub fn decode(
         batches.push(batch);
         tick()?;
     }
-    Ok(Decoded { batches, seen: decoding.take_seen(), observed: decoding.observed })
+    Ok(Decoded { batches, summary: decoding.take_summary(), observed: decoding.observed })
 }

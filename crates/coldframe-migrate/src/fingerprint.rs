@@ -1,31 +1,31 @@
-//! Fingerprints rows by sums: the result is the same for the same rows in any order, in any batches, and in any type that widens to
+//! Fingerprints rows by sums: equal rows have equal sums in any order, in any batches, and in any type that widens to
 //! the target's.
 //!
 //! ```text
-//! value    -> h, 64 bits: of the value as the *target's* type holds it; null has a hash of its own
+//! value    -> h, 64 bits: of the value in the *target's* type; null has its own hash
 //! column   -> nulls, NaNs, smallest, largest, sum of wide(h)      wide(h) = h in the low half, splitmix64(h) in the high half
 //! row      -> r: the hashes of its columns, folded in their order
-//! table    -> rows, sum of wide(r)                          ties the values of a row together
+//! table    -> rows, sum of wide(r)                          detects values that moved to another row
 //! ```
 //!
-//! Sums are modulo 2^128, half by half. The rows read are fingerprinted as decoded, before conversion to the target's types: 5 as an
+//! Sums are modulo 2^64 in each half. The rows read are fingerprinted as decoded, before conversion to the target's types: 5 as an
 //! int32, as a decimal(9,2) or as a dictionary entry equals the 5.00 of a target of decimal(12,2). A value that the target's type
-//! cannot hold gets a hash that no written value has, so that it always shows as a difference.
+//! cannot hold gets a hash that no written value has, so it always makes a difference.
 //!
 //! | module | holds |
 //! |---|---|
-//! | this | the sums |
+//! | `fingerprint` | the sums |
 //! | `absent` | the hashes of null and of values that do not fit |
 //! | `hash` | the hash of each value of an array |
 //! | `numbers` | the hashes of numbers and times, in their target's scale and unit |
 //! | `extremes` | smallest and largest |
-//! | `words` | the loops over all of them |
+//! | `kernels` | the loops over values and hashes, vectorised |
 
 mod absent;
 pub(crate) mod extremes;
 mod hash;
+mod kernels;
 mod numbers;
-mod words;
 
 use std::collections::BTreeSet;
 
@@ -34,11 +34,12 @@ use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
 use coldframe_core::{Error, Result};
 
 pub use extremes::{Ends, Extreme};
-use words::Sum;
+use kernels::Sum;
 
-/// What is known of a column's values.
+/// The fingerprint and statistics of a column.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ColumnPrint {
+#[non_exhaustive]
+pub struct ColumnFingerprint {
     /// The number of nulls.
     pub nulls: u64,
     /// The number of NaNs; `None` for types without, and where columns get no fingerprints.
@@ -48,7 +49,7 @@ pub struct ColumnPrint {
     sum: Sum,
 }
 
-impl ColumnPrint {
+impl ColumnFingerprint {
     /// The sum of the values' hashes, as 32 hexadecimal digits.
     pub fn checksum(&self) -> String {
         self.sum.hex()
@@ -61,8 +62,8 @@ pub struct Fingerprint {
     target: SchemaRef,
     rows: u64,
     sum: Sum,
-    columns: Vec<ColumnPrint>,
-    /// Whether columns get fingerprints of their own.
+    columns: Vec<ColumnFingerprint>,
+    /// Whether each column has its own fingerprint.
     has_columns: bool,
     /// Buffers for the row hashes of a batch and the hashes of one of its columns.
     row_hashes: Vec<u64>,
@@ -75,40 +76,40 @@ const ROW: u64 = 0xe703_7ed1_a0b4_28db;
 /// Rows hashed per pass: few enough that their values are still in the processor's cache for the second loop.
 const PIECE_ROWS: usize = 4096;
 
-/// The rows per pass for a type. For dictionaries, runs and nested types that is all rows, as each pass would hash all
+/// The rows per pass for a type. For dictionaries, runs and nested types that is all rows, since each pass would hash all
 /// entries or take the children apart.
 fn piece_rows(kind: &DataType, rows: usize) -> usize {
     let shares_entries = matches!(kind, DataType::Dictionary(_, _) | DataType::RunEndEncoded(_, _));
     if shares_entries || kind.is_nested() { rows.max(1) } else { PIECE_ROWS }
 }
 
-fn demand_columns(batch: &RecordBatch, target: &Schema) -> Result<()> {
-    let (expected, found) = (target.fields().len(), batch.num_columns());
-    if expected == found {
+fn check_columns(batch: &RecordBatch, target: &Schema) -> Result<()> {
+    let (expected, actual) = (target.fields().len(), batch.num_columns());
+    if expected == actual {
         return Ok(());
     }
-    Err(Error::schema(format!("expected {expected} columns, found {found}")))
+    Err(Error::schema(format!("expected {expected} columns, found {actual}")))
 }
 
-/// The hash of each row, with values as the columns of `target` hold them.
+/// The hash of each row, with values in the types of `target`.
 pub fn row_hashes(batch: &RecordBatch, target: &Schema) -> Result<Vec<u64>> {
-    demand_columns(batch, target)?;
+    check_columns(batch, target)?;
     let (mut rows, mut hashes) = (vec![ROW; batch.num_rows()], Vec::new());
     for (field, array) in target.fields().iter().zip(batch.columns()) {
-        let found = hash::hash_into(array, field.data_type(), &mut hashes);
-        found.map_err(|e| e.within(format!("column {}", field.name())))?;
-        words::fold(&hashes, &mut rows);
+        let result = hash::hash_into(array, field.data_type(), &mut hashes);
+        result.map_err(|e| e.within(format!("column {}", field.name())))?;
+        kernels::fold(&hashes, &mut rows);
     }
-    words::finish(&mut rows);
+    kernels::finish(&mut rows);
     Ok(rows)
 }
 
 impl Fingerprint {
     /// The fingerprint of no rows. `target` are the columns as written.
     pub fn new(target: SchemaRef) -> Self {
-        let column = |field: &FieldRef| ColumnPrint {
+        let column = |field: &FieldRef| ColumnFingerprint {
             nans: field.data_type().is_floating().then_some(0),
-            ..ColumnPrint::default()
+            ..ColumnFingerprint::default()
         };
         let columns = target.fields().iter().map(column).collect();
         Self {
@@ -122,17 +123,17 @@ impl Fingerprint {
         }
     }
 
-    /// A fingerprint of rows only, which takes two thirds of the time. If the sums of the rows agree, so do those of
+    /// A fingerprint of rows only, which takes two thirds of the time. If the row sums agree, so do the sums of
     /// the columns.
     pub fn of_rows(target: SchemaRef) -> Self {
-        let columns = vec![ColumnPrint::default(); target.fields().len()];
+        let columns = vec![ColumnFingerprint::default(); target.fields().len()];
         Self { columns, has_columns: false, ..Self::new(target) }
     }
 
-    /// Adds the rows of a batch. Its columns are the target's, in the same order, each in the target's type or one that
+    /// Adds the rows of a batch. Its columns are the target's, in the same order, each in the target's type or a type that
     /// widens to it.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
-        demand_columns(batch, &self.target)?;
+        check_columns(batch, &self.target)?;
         let Self { target, rows, sum, columns, has_columns, row_hashes, hashes } = self;
         row_hashes.clear();
         row_hashes.resize(batch.num_rows(), ROW);
@@ -144,18 +145,18 @@ impl Fingerprint {
                 let values = array.slice(number * piece, rows.len());
                 hash::hash_into(&values, field.data_type(), hashes).map_err(within)?;
                 if *has_columns {
-                    column.sum.join(words::fold(hashes, rows));
-                    let found = extremes::extremes(&values, field.data_type()).map_err(within)?;
-                    column.extremes = extremes::merged(column.extremes.take(), found);
+                    column.sum.join(kernels::fold(hashes, rows));
+                    let ends = extremes::extremes(&values, field.data_type()).map_err(within)?;
+                    column.extremes = extremes::merged(column.extremes.take(), ends);
                     if let Some(nans) = &mut column.nans {
                         *nans += extremes::nans(&values).map_err(within)?;
                     }
                 } else {
-                    words::fold_only(hashes, rows);
+                    kernels::fold_rows(hashes, rows);
                 }
             }
         }
-        sum.join(words::finish(row_hashes));
+        sum.join(kernels::finish(row_hashes));
         *rows += batch.num_rows() as u64;
         Ok(())
     }
@@ -163,7 +164,7 @@ impl Fingerprint {
     /// Adds the rows of `other`, which must have the same columns.
     pub fn join(&mut self, other: &Self) -> Result<()> {
         if self.target.fields() != other.target.fields() {
-            return Err(Error::schema("fingerprints of unlike columns do not add up"));
+            return Err(Error::schema("cannot add fingerprints of different columns"));
         }
         for (column, more) in self.columns.iter_mut().zip(&other.columns) {
             column.nulls += more.nulls;
@@ -193,44 +194,49 @@ impl Fingerprint {
     }
 
     /// The columns' names and fingerprints.
-    pub fn columns(&self) -> impl Iterator<Item = (&str, &ColumnPrint)> {
+    pub fn columns(&self) -> impl Iterator<Item = (&str, &ColumnFingerprint)> {
         self.target.fields().iter().map(|f| f.name().as_str()).zip(&self.columns)
     }
 
-    /// The differences of `written`, in words; empty if both cover the same rows. No column is named if either
+    /// Describes the differences to `written`; empty if both cover the same rows. Names no columns if either
     /// fingerprint covers rows only.
     pub fn differences(&self, written: &Self) -> Vec<String> {
-        let mut found = Vec::new();
+        let mut differences = Vec::new();
         if self.rows != written.rows {
-            found.push(format!("rows: read {}, written {}", self.rows, written.rows));
+            differences.push(format!("rows: read {}, written {}", self.rows, written.rows));
         }
         let names: BTreeSet<_> = self.columns().map(|(name, _)| name).collect();
         let others: BTreeSet<_> = written.columns().map(|(name, _)| name).collect();
         if names != others {
-            found.push(format!("columns: read {names:?}, written {others:?}"));
-            return found;
+            differences.push(format!("columns: read {names:?}, written {others:?}"));
+            return differences;
         }
         let columns = self.columns().zip(written.columns());
         for ((name, mine), (_, theirs)) in columns.filter(|_| self.has_columns && written.has_columns) {
             if mine.nulls != theirs.nulls {
-                found.push(format!("column {name}: nulls read {}, written {}", mine.nulls, theirs.nulls));
+                differences
+                    .push(format!("column {name}: nulls read {}, written {}", mine.nulls, theirs.nulls));
             }
             if mine.extremes != theirs.extremes {
                 let (read, wrote) = (ends(mine), ends(theirs));
-                found.push(format!("column {name}: smallest and largest read {read}, written {wrote}"));
+                differences.push(format!("column {name}: smallest and largest read {read}, written {wrote}"));
             }
             if mine.sum != theirs.sum {
                 let (read, wrote) = (mine.checksum(), theirs.checksum());
-                found.push(format!("column {name}: checksum read {read}, written {wrote}"));
+                differences.push(format!("column {name}: checksum read {read}, written {wrote}"));
             }
         }
-        if found.is_empty() && self.sum != written.sum {
-            found.push(format!("row checksum: read {}, written {}", self.checksum(), written.checksum()));
+        if differences.is_empty() && self.sum != written.sum {
+            differences.push(format!(
+                "row checksum: read {}, written {}",
+                self.checksum(),
+                written.checksum()
+            ));
         }
-        found
+        differences
     }
 }
 
-fn ends(column: &ColumnPrint) -> String {
+fn ends(column: &ColumnFingerprint) -> String {
     column.extremes.as_ref().map_or_else(|| "none".to_owned(), |(low, high)| format!("{low} and {high}"))
 }

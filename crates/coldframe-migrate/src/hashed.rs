@@ -8,7 +8,7 @@ use coldframe::Result;
 use coldframe::store::{Stat, Upload};
 use sha2::{Digest, Sha256};
 
-/// The hash so far. A holder keeps it after the upload is gone.
+/// The hash so far. It outlives the upload.
 #[derive(Clone, Default)]
 pub(crate) struct Hash(Arc<Mutex<Sha256>>);
 
@@ -28,7 +28,7 @@ impl Hash {
     }
 }
 
-/// An upload that hashes what goes through it.
+/// An upload that hashes its bytes.
 pub(crate) struct Hashed {
     upload: Box<dyn Upload>,
     hash: Hash,
@@ -77,9 +77,9 @@ mod tests {
 
     use crate::{ParquetOptions, TargetFile, TargetFormat};
 
-    /// For files of several row groups or stripes, in each format, the hash equals that of the stored file.
+    /// In each format, for files of several row groups or stripes, the hash equals the hash of the stored file.
     #[test]
-    fn the_hash_is_that_of_the_whole_file() {
+    fn the_hash_covers_the_whole_file() {
         let folder = tempfile::tempdir().unwrap();
         let ids: Vec<i64> = (0..40_000).map(|n| n * 7919 % 10_007).collect();
         let texts: Vec<String> = ids.iter().map(|id| format!("text {id}")).collect();

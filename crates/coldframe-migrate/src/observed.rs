@@ -1,5 +1,5 @@
-//! Statistics of decoded columns, in the terms in which files state them, so that what the reader decodes can be compared with what
-//! the writer had before it encoded anything.
+//! Statistics of decoded columns, of the same kinds that files store, to compare the decoded values with the values
+//! before the writer encoded them.
 //!
 //! | type | statistics |
 //! |---|---|
@@ -24,12 +24,13 @@ use crate::fingerprint::extremes::{extremes, merged};
 
 /// The statistics of a column.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct ObservedColumn {
     /// The number of non-null values.
     pub values: u64,
     /// The smallest and the largest number or date.
     pub ends: Ends,
-    /// Whether there is a NaN. It has no place in an order, so neither extreme is certain then.
+    /// Whether there is a NaN. NaN has no order, so then neither extreme is certain.
     pub has_nan: bool,
     /// The sum of integers.
     pub sum: Option<i128>,
@@ -39,7 +40,7 @@ pub struct ObservedColumn {
     pub trues: Option<u64>,
 }
 
-/// The observed columns by name, with statistics once a batch had the column.
+/// The observed columns by name, with statistics if any batch had the column.
 #[derive(Clone, Debug)]
 pub struct Observed(BTreeMap<String, Option<ObservedColumn>>);
 
@@ -168,50 +169,52 @@ mod tests {
     use super::*;
     use crate::fingerprint::Extreme;
 
-    fn one(array: impl Array + 'static) -> RecordBatch {
+    fn batch_of(array: impl Array + 'static) -> RecordBatch {
         RecordBatch::try_from_iter_with_nullable([("x", Arc::new(array) as ArrayRef, true)]).unwrap()
     }
 
     fn seen(batches: &[RecordBatch]) -> ObservedColumn {
         let mut observed = Observed::new(["x".to_owned(), "y".to_owned()]);
         batches.iter().for_each(|batch| observed.add(batch).unwrap());
-        let found: Vec<_> = observed.columns().collect();
-        assert_eq!(found.len(), 1, "y was not seen");
-        found[0].1.clone()
+        let columns: Vec<_> = observed.columns().collect();
+        assert_eq!(columns.len(), 1, "y was not seen");
+        columns[0].1.clone()
     }
 
     #[test]
     fn batches_add_up() {
-        let big = one(Int64Array::from(vec![Some(i64::MAX), None, Some(i64::MAX)]));
-        let small = one(Int64Array::from(vec![Some(-7), Some(i64::MAX), None]).slice(0, 1));
-        let found = seen(&[big, one(Int64Array::from(vec![None])), small]);
-        assert_eq!((found.values, found.sum), (3, Some(2 * i128::from(i64::MAX) - 7)));
-        assert_eq!(found.ends, Some((Extreme::Whole(-7), Extreme::Whole(i64::MAX.into()))));
+        let big = batch_of(Int64Array::from(vec![Some(i64::MAX), None, Some(i64::MAX)]));
+        let small = batch_of(Int64Array::from(vec![Some(-7), Some(i64::MAX), None]).slice(0, 1));
+        let column = seen(&[big, batch_of(Int64Array::from(vec![None])), small]);
+        assert_eq!((column.values, column.sum), (3, Some(2 * i128::from(i64::MAX) - 7)));
+        assert_eq!(column.ends, Some((Extreme::Whole(-7), Extreme::Whole(i64::MAX.into()))));
     }
 
     #[test]
-    fn what_lies_behind_a_null_does_not_count() {
+    fn values_behind_nulls_do_not_count() {
         let texts = StringArray::from(vec![Some("ab"), None, Some("cde"), Some("f")]);
-        assert_eq!(seen(&[one(texts.clone())]).bytes, Some(6));
-        assert_eq!(seen(&[one(texts.slice(1, 2))]).bytes, Some(3));
-        assert_eq!(seen(&[one(texts.slice(2, 2))]).bytes, Some(4));
+        assert_eq!(seen(&[batch_of(texts.clone())]).bytes, Some(6));
+        assert_eq!(seen(&[batch_of(texts.slice(1, 2))]).bytes, Some(3));
+        assert_eq!(seen(&[batch_of(texts.slice(2, 2))]).bytes, Some(4));
         let entries: DictionaryArray<Int32Type> = [Some("ab"), None, Some("ab")].into_iter().collect();
-        let found = seen(&[one(entries)]);
-        assert_eq!((found.values, found.bytes), (2, Some(4)));
-        let found = seen(&[one(BooleanArray::from(vec![Some(true), None, Some(false)]))]);
-        assert_eq!((found.values, found.trues), (2, Some(1)));
+        let column = seen(&[batch_of(entries)]);
+        assert_eq!((column.values, column.bytes), (2, Some(4)));
+        let column = seen(&[batch_of(BooleanArray::from(vec![Some(true), None, Some(false)]))]);
+        assert_eq!((column.values, column.trues), (2, Some(1)));
     }
 
     #[test]
-    fn nan_leaves_no_end_certain() {
-        let found =
-            seen(&[one(Float64Array::from(vec![1.0, f64::NAN])), one(Float64Array::from(vec![-0.0]))]);
-        assert!(found.has_nan);
-        assert!(!seen(&[one(Float64Array::from(vec![1.0]))]).has_nan);
+    fn nan_is_noted() {
+        let column = seen(&[
+            batch_of(Float64Array::from(vec![1.0, f64::NAN])),
+            batch_of(Float64Array::from(vec![-0.0])),
+        ]);
+        assert!(column.has_nan);
+        assert!(!seen(&[batch_of(Float64Array::from(vec![1.0]))]).has_nan);
     }
 
     #[test]
-    fn columns_of_one_name_are_not_told_apart() {
+    fn columns_that_share_a_name_are_skipped() {
         let column = || Arc::new(Int64Array::from(vec![1])) as ArrayRef;
         let batch = RecordBatch::try_from_iter([("x", column()), ("x", column())]).unwrap();
         let mut observed = Observed::new(["x".to_owned()]);

@@ -1,5 +1,5 @@
-//! Writes Parquet files with the `parquet` crate, row group by row group, with a checksum on each page: without checksums, three of
-//! four damages to a file give wrong values without an error.
+//! Writes Parquet files with the `parquet` crate, row group by row group, with a checksum on each page: without checksums, three in
+//! four cases of damage yield wrong values without an error.
 //!
 //! ```text
 //! PAR1 ├─ row group 0 ─┼─ row group 1 ─┼ .. ├─ footer ─┤ len u32 │ PAR1
@@ -29,10 +29,10 @@ use parquet::file::writer::SerializedFileWriter;
 
 use pages::RowGroupPages;
 
-/// Most rows of a row group.
+/// Maximum rows of a row group.
 const ROW_GROUP_ROWS: usize = 1 << 20;
 
-/// The largest dictionary of a column chunk; with more distinct values it is written without one. A quarter of the
+/// The largest dictionary of a column chunk; larger chunks are written without one. A quarter of the
 /// usual size saves a third of the writing time and a tenth of the file.
 const DICTIONARY_BYTES: usize = 256 << 10;
 
@@ -43,7 +43,7 @@ pub struct ParquetOptions {
     pub compression: Compression,
     /// The approximate size of a row group in Arrow.
     pub row_group_bytes: u64,
-    /// Most rows of a row group (one batch may exceed it).
+    /// Maximum rows of a row group (a batch may exceed it).
     pub row_group_rows: usize,
 }
 
@@ -60,15 +60,15 @@ impl Default for ParquetOptions {
 impl ParquetOptions {
     /// Parses the options `codec`, `row_group_bytes` and `row_group_rows`.
     pub fn from_options(options: &BTreeMap<String, Value>) -> Result<Self> {
-        let mut made = Self::default();
+        let mut parsed = Self::default();
         for (name, value) in options {
             match (name.as_str(), value) {
-                ("codec", Value::Str(codec)) => made.compression = compression(codec)?,
+                ("codec", Value::Str(codec)) => parsed.compression = compression(codec)?,
                 ("row_group_bytes", Value::Int(bytes)) if *bytes > 0 => {
-                    made.row_group_bytes = bytes.unsigned_abs()
+                    parsed.row_group_bytes = bytes.unsigned_abs()
                 }
                 ("row_group_rows", Value::Int(rows)) if *rows > 0 => {
-                    made.row_group_rows = usize::try_from(*rows).unwrap_or(usize::MAX);
+                    parsed.row_group_rows = usize::try_from(*rows).unwrap_or(usize::MAX);
                 }
                 _ => {
                     return Err(Error::invalid(format!(
@@ -77,7 +77,7 @@ impl ParquetOptions {
                 }
             }
         }
-        Ok(made)
+        Ok(parsed)
     }
 
     fn properties(self) -> WriterProperties {
@@ -112,7 +112,7 @@ fn compression(name: &str) -> Result<Compression> {
 type Out = BufWriter<Box<dyn Upload>>;
 
 /// A file being written. If it is dropped before it is finished, no file appears.
-pub struct ParquetFile {
+pub(crate) struct ParquetFile {
     file: SerializedFileWriter<Out>,
     factory: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
@@ -134,8 +134,8 @@ struct Group {
 }
 
 impl ParquetFile {
-    /// Begins a file with the columns of a schema; errors call it `url`.
-    pub fn begin(
+    /// Begins a file with the columns of a schema; errors name it `url`.
+    pub(crate) fn begin(
         schema: &SchemaRef,
         upload: Box<dyn Upload>,
         url: &str,
@@ -152,20 +152,20 @@ impl ParquetFile {
             .and_then(ArrowWriter::into_serialized_writer)
             .map_err(|e| unwritten(e).in_file(url.clone()))?;
         let schema = schema.clone();
-        // The Arrow writer has already created the page stores of a row group that stays empty.
+        // The Arrow writer has already created page stores for a row group that stays empty.
         pages.take();
         Ok(Self { file, factory, schema, options, pages, group: None, groups: 0, rows: 0, url })
     }
 
     /// Adds rows of the schema.
-    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.add(batch).map_err(|e| unwritten(e).in_file(self.url.clone()))
     }
 
     fn add(&mut self, batch: &RecordBatch) -> parquet::errors::Result<()> {
         if batch.schema_ref().fields() != self.schema.fields() {
-            let (expected, found) = (&self.schema, batch.schema());
-            return Err(ParquetError::General(format!("expected batches of {expected}, found {found}")));
+            let (expected, actual) = (&self.schema, batch.schema());
+            return Err(ParquetError::General(format!("expected batches of {expected}, found {actual}")));
         }
         let mut group = match self.group.take() {
             Some(group) => group,
@@ -174,8 +174,8 @@ impl ParquetFile {
         let mut columns = group.columns.iter_mut();
         for (field, array) in self.schema.fields().iter().zip(batch.columns()) {
             for leaf in compute_leaves(field, array)? {
-                let short = || ParquetError::General("more leaves than columns".to_owned());
-                columns.next().ok_or_else(short)?.write(&leaf)?;
+                let too_few = || ParquetError::General("more leaves than columns".to_owned());
+                columns.next().ok_or_else(too_few)?.write(&leaf)?;
             }
         }
         group.rows += batch.num_rows();
@@ -205,12 +205,12 @@ impl ParquetFile {
     }
 
     /// The size of the complete row groups so far.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.file.bytes_written() as u64
     }
 
-    /// Completes the file; only now it appears.
-    pub fn finish(mut self) -> Result<Written> {
+    /// Completes the file, which makes it visible.
+    pub(crate) fn finish(mut self) -> Result<Written> {
         let url = std::mem::take(&mut self.url);
         let named = |e: Error| e.in_file(url.clone());
         self.end_group().map_err(|e| named(unwritten(e)))?;

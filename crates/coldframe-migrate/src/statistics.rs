@@ -1,16 +1,16 @@
-//! What a file states of its columns, held against what was decoded of it: so that the reader is checked, too.
+//! Compares a file's own statistics of its columns with the decoded values. This checks the reader.
 //!
 //! ```text
-//! all types but unions                  how many values are not null
+//! all types but unions                  number of non-null values
 //! integers                              smallest, largest, sum
 //! floating point numbers, dates         smallest, largest
-//! decimals                              that none is beyond the smallest and the largest
-//! truth values                          how many are true
-//! text, bytes                           bytes of all together
+//! decimals                              no value is beyond the smallest and the largest
+//! booleans                              number of true values
+//! text, bytes                           total length in bytes
 //! ```
 //!
-//! A format gives what is certain ([`coldframe_core::StatedColumn`]). Dates of before the Gregorian calendar are not compared: writers
-//! differ in the calendar that they count by.
+//! A format passes on only statistics that are certain ([`coldframe_core::StatedColumn`]). Dates before the Gregorian calendar are not
+//! compared: writers use different calendars for them.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -24,12 +24,12 @@ use crate::observed::{Observed, ObservedColumn};
 /// The day 1582-10-15, counted from 1970.
 const GREGORIAN: i128 = -141_427;
 
-/// What a file states of the columns of a part, and what of that was decoded otherwise.
+/// A file's own statistics of the columns of a part.
 #[derive(Clone, Debug, Default)]
-pub struct Witness(BTreeMap<String, Vec<StatedColumn>>);
+pub struct FileStatistics(BTreeMap<String, Vec<StatedColumn>>);
 
-impl Witness {
-    /// From what [`coldframe_core::TableFile::stated_columns`] gave.
+impl FileStatistics {
+    /// Takes the result of [`coldframe_core::TableFile::stated_columns`].
     pub fn new(units: Vec<Vec<StatedColumn>>) -> Self {
         let count = units.len();
         if units.iter().any(Vec::is_empty) {
@@ -39,83 +39,85 @@ impl Witness {
         for column in units.into_iter().flatten() {
             columns.entry(column.name.clone()).or_default().push(column);
         }
-        // A column of which only some units say something is not compared.
-        columns.retain(|_, said| said.len() == count);
+        // A column that lacks statistics in some units is not compared.
+        columns.retain(|_, units| units.len() == count);
         Self(columns)
     }
 
-    /// The columns of which something is stated.
+    /// The columns with statistics.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 
-    /// What was decoded otherwise than the file states, in words; empty where all agrees.
+    /// Describes the differences to the decoded columns; empty if all agree.
     pub fn differences(&self, observed: &Observed) -> Vec<String> {
-        let mut found = Vec::new();
-        for (name, seen) in observed.columns() {
-            let Some(said) = self.0.get(name) else { continue };
-            for (what, stated, decoded) in compared(said, seen) {
-                found.push(format!("column {name}: {what} {stated} by the file, {decoded} decoded"));
+        let mut differences = Vec::new();
+        for (name, decoded) in observed.columns() {
+            let Some(units) = self.0.get(name) else { continue };
+            for (what, stored, decoded) in compare_column(units, decoded) {
+                differences.push(format!("column {name}: {what} {stored} by the file, {decoded} decoded"));
             }
         }
-        found
+        differences
     }
 }
 
 type Difference = (&'static str, String, String);
 
-fn compared(said: &[StatedColumn], seen: &ObservedColumn) -> Vec<Difference> {
-    let mut found = Vec::new();
-    demand(&mut found, "values", total(said.iter().map(|unit| unit.values)), Some(seen.values));
+fn compare_column(units: &[StatedColumn], decoded: &ObservedColumn) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    compare(&mut differences, "values", total(units.iter().map(|unit| unit.values)), Some(decoded.values));
     // Units without values have neither a sum nor ends.
-    let with_values: Vec<&StatedColumn> = said.iter().filter(|unit| unit.values != Some(0)).collect();
+    let with_values: Vec<&StatedColumn> = units.iter().filter(|unit| unit.values != Some(0)).collect();
     let all = || with_values.iter().copied();
-    demand(&mut found, "true", total(all().map(|unit| unit.trues)), seen.trues);
-    demand(&mut found, "bytes of text", total(all().map(|unit| unit.bytes)), seen.bytes);
-    let Some((smallest, largest)) = seen.ends.as_ref().filter(|_| !seen.has_nan) else { return found };
+    compare(&mut differences, "true", total(all().map(|unit| unit.trues)), decoded.trues);
+    compare(&mut differences, "bytes of text", total(all().map(|unit| unit.bytes)), decoded.bytes);
+    let Some((smallest, largest)) = decoded.ends.as_ref().filter(|_| !decoded.has_nan) else {
+        return differences;
+    };
     let sums = all().map(|unit| unit.sum.map(i128::from)).sum::<Option<i128>>();
-    demand(&mut found, "sum", sums, seen.sum);
+    compare(&mut differences, "sum", sums, decoded.sum);
     for (what, decoded, ends, outer) in [
         ("smallest", smallest, all().map(|unit| unit.smallest.as_ref()).collect(), Ordering::Less),
         ("largest", largest, all().map(|unit| unit.largest.as_ref()).collect(), Ordering::Greater),
     ] {
-        found.extend(end_differs(what, decoded, outermost(ends, outer), outer, smallest));
+        differences.extend(compare_extreme(what, decoded, outermost(ends, outer), outer, smallest));
     }
-    found
+    differences
 }
 
 fn total(counts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     counts.sum()
 }
 
-fn demand<T: PartialEq + Display>(
-    found: &mut Vec<Difference>,
+fn compare<T: PartialEq + Display>(
+    differences: &mut Vec<Difference>,
     what: &'static str,
-    stated: Option<T>,
+    stored: Option<T>,
     decoded: Option<T>,
 ) {
-    if let (Some(stated), Some(decoded)) = (stated, decoded)
-        && stated != decoded
+    if let (Some(stored), Some(decoded)) = (stored, decoded)
+        && stored != decoded
     {
-        found.push((what, stated.to_string(), decoded.to_string()));
+        differences.push((what, stored.to_string(), decoded.to_string()));
     }
 }
 
-/// The smallest or largest end of all units; none where one of them does not state it.
+/// The smallest or largest end of all units; `None` if a unit lacks it.
 fn outermost(ends: Vec<Option<&StatedEnd>>, outer: Ordering) -> Option<StatedEnd> {
     let mut ends = ends.into_iter();
-    let mut found = ends.next()??.clone();
+    let mut outermost = ends.next()??.clone();
     for end in ends {
         let end = end?;
-        if order(end, &found)? == outer {
-            found = end.clone();
+        if order(end, &outermost)? == outer {
+            outermost = end.clone();
         }
     }
-    Some(found)
+    Some(outermost)
 }
 
-fn order(one: &StatedEnd, other: &StatedEnd) -> Option<Ordering> {
-    match (one, other) {
+fn order(left: &StatedEnd, right: &StatedEnd) -> Option<Ordering> {
+    match (left, right) {
         (StatedEnd::Whole(a), StatedEnd::Whole(b)) => Some(a.cmp(b)),
         (StatedEnd::Float(a), StatedEnd::Float(b)) => a.partial_cmp(b),
         (StatedEnd::Bound(a, s), StatedEnd::Bound(b, t)) => order_decimals((*a, *s), (*b, *t)),
@@ -124,33 +126,33 @@ fn order(one: &StatedEnd, other: &StatedEnd) -> Option<Ordering> {
     }
 }
 
-/// `None` where they cannot be compared in 128 bits.
+/// Compares decimals with different scales; `None` if that needs more than 128 bits.
 fn order_decimals((a, s): (i128, u8), (b, t): (i128, u8)) -> Option<Ordering> {
     let scaled = |digits: i128, by: u8| 10_i128.checked_pow(by.into())?.checked_mul(digits);
     let common = s.max(t);
     Some(scaled(a, common.checked_sub(s)?)?.cmp(&scaled(b, common.checked_sub(t)?)?))
 }
 
-fn end_differs(
+fn compare_extreme(
     what: &'static str,
     decoded: &Extreme,
-    stated: Option<StatedEnd>,
+    stored: Option<StatedEnd>,
     outer: Ordering,
     smallest: &Extreme,
 ) -> Option<Difference> {
-    let stated = stated?;
-    let (differs, shown) = match (&stated, decoded) {
-        (StatedEnd::Whole(stated), Extreme::Whole(decoded)) => {
-            (i128::from(*stated) != *decoded, stated.to_string())
+    let stored = stored?;
+    let (differs, shown) = match (&stored, decoded) {
+        (StatedEnd::Whole(stored), Extreme::Whole(decoded)) => {
+            (i128::from(*stored) != *decoded, stored.to_string())
         }
-        (StatedEnd::Float(stated), Extreme::Float(decoded)) => (stated != decoded, format!("{stated:?}")),
-        (StatedEnd::Days(stated), Extreme::Whole(decoded)) => {
+        (StatedEnd::Float(stored), Extreme::Float(decoded)) => (stored != decoded, format!("{stored:?}")),
+        (StatedEnd::Days(stored), Extreme::Whole(decoded)) => {
             let is_old = |day: i128| day < GREGORIAN;
-            let old = is_old((*stated).into()) || matches!(smallest, Extreme::Whole(day) if is_old(*day));
-            (!old && i128::from(*stated) != *decoded, stated.to_string())
+            let old = is_old((*stored).into()) || matches!(smallest, Extreme::Whole(day) if is_old(*day));
+            (!old && i128::from(*stored) != *decoded, stored.to_string())
         }
         (StatedEnd::Bound(digits, scale), Extreme::Decimal(value, places)) => {
-            // Of decimals it is enough that none is beyond what is stated.
+            // Decimals only must not exceed the file's bounds.
             let places = u8::try_from(*places).ok()?;
             let beyond = order_decimals((*value, places), (*digits, *scale))? == outer;
             (beyond, Extreme::Decimal(*digits, i8::try_from(*scale).ok()?).to_string())

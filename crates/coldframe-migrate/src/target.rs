@@ -1,4 +1,4 @@
-//! A file of the target, whatever its format.
+//! A file of the target, of any format.
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -9,6 +9,7 @@ use crate::parquet_file::{ParquetFile, ParquetOptions};
 
 /// The format of the target's files.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum TargetFormat {
     /// Parquet.
     Parquet(ParquetOptions),
@@ -17,9 +18,9 @@ pub enum TargetFormat {
 }
 
 impl TargetFormat {
-    /// For `count` files that are written side by side, and share the memory of one: of Parquet, row groups are as much
-    /// smaller. Stripes of our formats stay as they are.
-    pub(crate) fn for_files_side_by_side(&self, count: usize) -> Self {
+    /// The options for `count` open files that share the memory of one: makes Parquet's row groups smaller by this
+    /// factor. Stripes of our formats keep their size.
+    pub(crate) fn with_shared_memory(&self, count: usize) -> Self {
         match self {
             Self::Parquet(options) => {
                 let count = u64::try_from(count.max(1)).unwrap_or(u64::MAX);
@@ -44,6 +45,7 @@ enum Writer {
 
 /// A completed file.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finished {
     /// Its rows and length.
     pub written: Written,
@@ -56,8 +58,8 @@ impl TargetFile {
     pub fn create(schema: &SchemaRef, dest: &Dest, format: &TargetFormat) -> Result<Self> {
         let mut hash = Hash::default();
         let mut begin = || {
-            let (upload, its) = Hashed::over(dest.create()?);
-            hash = its;
+            let (upload, file_hash) = Hashed::over(dest.create()?);
+            hash = file_hash;
             Ok(upload)
         };
         let writer = match format {
@@ -88,7 +90,7 @@ impl TargetFile {
         }
     }
 
-    /// Completes the file; only now it appears.
+    /// Completes the file, which makes it visible.
     pub fn finish(self) -> Result<Finished> {
         let written = match self.writer {
             Writer::Parquet(file) => file.finish(),

@@ -10,7 +10,7 @@ use coldframe::store::{Mode, Store};
 use coldframe::types::Arrangement;
 use coldframe::{Dest, Error, Result, WriteOptions};
 use coldframe_migrate::{
-    Converted, Decoded, Divide, Finished, Names, ParquetOptions, Shape, TargetFile, TargetFormat,
+    Converted, Decoded, Finished, Names, ParquetOptions, Partitioner, Shape, TargetFile, TargetFormat,
 };
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -46,7 +46,7 @@ impl RawShape {
             names,
             constants: constants.collect::<PyResult<_>>()?,
         };
-        Ok(Self(Shape { arrangement, verify, stated: stated.unwrap_or_default() }))
+        Ok(Self(Shape { arrangement, verify, compared: stated.unwrap_or_default() }))
     }
 }
 
@@ -112,7 +112,7 @@ struct Divider {
     partitions: Py<PyAny>,
 }
 
-impl Divide for Divider {
+impl Partitioner for Divider {
     fn columns(&self) -> &[usize] {
         &self.columns
     }
@@ -147,7 +147,7 @@ pub(crate) fn convert<'py>(
     let names = Numbered { folder: folder.0.clone(), name };
     let divider = divide.map(|(columns, partitions)| Divider { columns, partitions });
     let Converted { files, observed } = with_rows(py, rows, |rows| match divider {
-        Some(mut divider) => coldframe_migrate::convert_divided(
+        Some(mut divider) => coldframe_migrate::convert_partitioned(
             rows,
             &shape.0,
             &format,
@@ -162,7 +162,7 @@ pub(crate) fn convert<'py>(
     for (number, written) in files.into_iter().enumerate() {
         let file = described(py, &written.finished)?;
         file.set_item("name", names.path(number))?;
-        file.set_item("print", RawFingerprint::of(written.seen.print))?;
+        file.set_item("print", RawFingerprint::of(written.summary.fingerprint))?;
         file.set_item("partition", written.partition)?;
         listed.append(file)?;
     }
@@ -188,12 +188,12 @@ pub(crate) struct RawDecoded(Arc<Decoded>);
 impl RawDecoded {
     #[getter]
     fn rows(&self) -> u64 {
-        self.0.seen.rows
+        self.0.summary.rows
     }
 
     #[getter]
     fn print(&self) -> RawFingerprint {
-        RawFingerprint::of(self.0.seen.print.clone())
+        RawFingerprint::of(self.0.summary.fingerprint.clone())
     }
 
     fn observed(&self) -> RawObserved {

@@ -110,7 +110,7 @@ impl RawFile {
         let (part, start, end) = split;
         let split = Split { part, range: start..end, rows: None };
         let stated = py.detach(|| self.0.table.stated_columns(&split)).map_err(|e| self.raise(e))?;
-        Ok(RawWitness(coldframe_migrate::Witness::new(stated)))
+        Ok(RawWitness(coldframe_migrate::FileStatistics::new(stated)))
     }
 
     fn inspect<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

@@ -2,7 +2,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use coldframe_migrate::{ColumnPrint, Extreme, Fingerprint, Observed, ObservedColumn, Witness, row_hashes};
+use coldframe_migrate::{
+    ColumnFingerprint, Extreme, FileStatistics, Fingerprint, Observed, ObservedColumn, row_hashes,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -124,7 +126,7 @@ fn observed<'py>(py: Python<'py>, seen: &ObservedColumn) -> PyResult<Bound<'py, 
 
 /// The statistics that a file stores of its columns, to compare with those of the decoded values.
 #[pyclass(frozen, module = "coldframe._coldframe")]
-pub(crate) struct RawWitness(pub(crate) Witness);
+pub(crate) struct RawWitness(pub(crate) FileStatistics);
 
 #[pymethods]
 impl RawWitness {
@@ -151,7 +153,7 @@ pub(crate) fn hash_rows<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
-fn described<'py>(py: Python<'py>, column: &ColumnPrint) -> PyResult<Bound<'py, PyDict>> {
+fn described<'py>(py: Python<'py>, column: &ColumnFingerprint) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let (smallest, largest) = column.extremes.as_ref().map(|(low, high)| (low, high)).unzip();
     dict.set_item("nulls", column.nulls)?;

@@ -76,7 +76,7 @@ impl RawTableRows {
 pub(crate) fn warn(py: Python<'_>, dataset: &Dataset) -> PyResult<()> {
     for (path, notice) in dataset.take_notices() {
         let (kind, text) = crate::file::kind_and_text(notice);
-        py.import("coldframe.errors")?.call_method1("tell", (os_path(&path), kind, text))?;
+        py.import("coldframe.errors")?.call_method1("warn", (os_path(&path), kind, text))?;
     }
     Ok(())
 }

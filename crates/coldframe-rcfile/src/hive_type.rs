@@ -29,6 +29,7 @@ pub const MAX_UNION_BRANCHES: usize = 128;
 
 /// A Hive column type.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum HiveType {
     /// `boolean`
     Boolean,

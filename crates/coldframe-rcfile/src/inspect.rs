@@ -8,11 +8,11 @@ use crate::layout::row_group::RowGroup;
 use crate::open::RawFile;
 use crate::walk::WalkItem;
 
-/// Most row groups listed individually: the description of a small group takes more memory than the group. The rest is
-/// summarised.
+/// Maximum row groups listed individually, since the description of a small group takes more memory than the group.
+/// The others are summarised.
 const MAX_GROUPS: u64 = 1 << 16;
 
-/// Most nodes of a tree.
+/// Maximum nodes of a tree.
 const MAX_NODES: u64 = 1 << 18;
 
 /// Row groups and damage that are not listed individually.
@@ -25,8 +25,8 @@ struct Rest {
 }
 
 impl Rest {
-    fn add(&mut self, met: &WalkItem) {
-        let range = match met {
+    fn add(&mut self, item: &WalkItem) {
+        let range = match item {
             WalkItem::Group(group) => {
                 self.groups += 1;
                 self.rows = self.rows.saturating_add(group.key.rows);
@@ -45,12 +45,12 @@ impl Rest {
 /// One entry for each row group.
 pub(crate) fn row_groups(file: &RawFile) -> Result<Vec<Value>> {
     let (mut groups, mut rest) = (Vec::new(), Rest::default());
-    file.walk().each(|met| {
+    file.walk().each(|item| {
         if groups.len() as u64 >= MAX_GROUPS {
-            rest.add(&met);
+            rest.add(&item);
             return Ok(());
         }
-        groups.push(match met {
+        groups.push(match item {
             WalkItem::Group(g) => Value::map([
                 ("offset", Value::from(g.start())),
                 ("length", Value::from(g.end() - g.start())),
@@ -83,13 +83,13 @@ pub(crate) fn tree(file: &RawFile, names: &Fields) -> Result<Node> {
     root.push(header_node(file));
     let (mut number, mut nodes, mut rest) = (0, 0, Rest::default());
     let each_group = file.header.columns as u64 + 4;
-    file.walk().each(|met| {
+    file.walk().each(|item| {
         nodes += each_group;
         if nodes > MAX_NODES && number > 0 {
-            rest.add(&met);
+            rest.add(&item);
             return Ok(());
         }
-        root.push(match met {
+        root.push(match item {
             WalkItem::Group(g) => group_node(number, &g, names),
             WalkItem::Damaged(range, e) => Node::new("damage", range).with("damaged", e.to_string()),
         });

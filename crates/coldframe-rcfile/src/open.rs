@@ -9,7 +9,7 @@ use crate::layout::row_group::FileContext;
 use crate::options::Table;
 use crate::walk::GroupWalk;
 
-/// How many bytes are read first to find the header.
+/// Bytes that are read first for the header.
 const HEADER_GUESS: u64 = 4096;
 
 /// An open RCFile.

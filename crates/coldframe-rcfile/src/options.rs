@@ -12,7 +12,7 @@ use crate::hive_type::ddl;
 use crate::serde::{HiveVersion, Serde, SerdeOptions, TimestampUnit};
 
 coldframe_core::options! {
-    /// What Hive's table says, and files do not.
+    /// Properties of the Hive table that its files do not state.
     pub struct TableOptions for coldframe_core::OpenOptions {
         /// "text" (ColumnarSerDe) or "binary" (LazyBinaryColumnarSerDe, Hive's default since 0.12); the file does not
         /// state it
@@ -83,7 +83,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The table that `options` describe, or one of binary columns `_c0` .. for a file of `columns` columns.
+    /// The table that `options` describe. Without a schema: `columns` binary columns `_c0`, `_c1` ...
     pub(crate) fn new(options: &coldframe_core::OpenOptions, columns: usize) -> Result<Self> {
         let OpenOptions { table, timestamp_unit } = OpenOptions::read("rcfile", &options.extra)?;
         let mut serde_options = table.serde_options()?;
@@ -100,7 +100,10 @@ impl Table {
         };
         let (names, metadata, types) = columns_of(spec, options)?;
         let serde = serde.ok_or_else(|| {
-            Error::invalid("an RCFile does not say which SerDe wrote it: pass serde=\"binary\" (Hive's default since 0.12) or serde=\"text\"")
+            Error::invalid(
+                "an RCFile does not state which SerDe wrote it: pass serde=\"binary\" (Hive's default since 0.12) or \
+                 serde=\"text\"",
+            )
         })?;
         let unit = serde_options.timestamp_unit;
         let fields: Vec<Field> =
@@ -141,7 +144,7 @@ pub(crate) fn raw_schema(columns: usize) -> SchemaRef {
 }
 
 impl TableOptions {
-    /// What the SerDes need to know.
+    /// The options of the SerDes.
     pub(crate) fn serde_options(&self) -> Result<SerdeOptions> {
         let zone = |zone: &String| {
             zone.parse::<Tz>().map_err(|_| {

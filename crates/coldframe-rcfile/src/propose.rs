@@ -1,4 +1,4 @@
-//! Guesses which SerDe wrote a file from the cells of its first rows, since the file does not say.
+//! Guesses which SerDe wrote a file from the cells of its first rows, since the file does not state it.
 //!
 //! Both SerDes write text unchanged. They differ in nulls (`\N`, and an empty cell), in the empty string (no bytes, and
 //! the byte `bf`), and in all types other than text: `ColumnarSerDe` prints them, `LazyBinaryColumnarSerDe` writes
@@ -15,7 +15,7 @@ use crate::options::raw_schema;
 use crate::scan::columns::{Decoders, RawCells, ScanColumn};
 use crate::scan::plan::GroupPlan;
 
-/// How many rows are examined.
+/// Number of rows to examine.
 const ROWS: usize = 10_000;
 
 /// Evidence from the cells.
@@ -34,9 +34,9 @@ impl Votes {
             b"\\N" => self.text += 1,
             // A small number, a boolean, the empty string.
             [0 | 0x0e..=0x1f | 0x80..] => self.binary += 1,
-            // Separators of text, or small numbers; letters, or larger ones.
+            // Ambiguous: a separator or a small number, a letter or a larger number.
             [_] => {}
-            // The first byte of a multi-byte number, which text does not begin with.
+            // The first byte of a multi-byte number; text does not begin with it.
             [0x80..=0xbf, ..] => self.binary += 1,
             _ if cell.contains(&0) => self.binary += 1,
             _ => self.numbers += u64::from(is_number(cell)),
@@ -46,7 +46,7 @@ impl Votes {
     fn guess(&self) -> Option<&'static str> {
         match (self.text, self.binary) {
             (0, 0) => (self.numbers > 0).then_some("text"),
-            // Text with another null format, in which some cells look like binary numbers or digits.
+            // Digits that outnumber binary cells ten to one may be text with another null format: no guess.
             (0, binary) => (binary.saturating_mul(10) >= self.numbers).then_some("binary"),
             (text, binary) => match text.saturating_add(self.numbers).cmp(&binary) {
                 Ordering::Greater => Some("text"),
@@ -88,9 +88,9 @@ pub(crate) fn proposal(file: &RawFile) -> Result<Option<Value>> {
         }
     }
     let names = schema.fields().iter().map(|field| format!("{} string", field.name()));
-    let mut found = vec![("schema".to_owned(), Value::from(names.collect::<Vec<_>>().join(", ")))];
-    found.extend(votes.guess().map(|serde| ("serde".to_owned(), Value::from(serde))));
-    Ok(Some(Value::Map(found)))
+    let mut options = vec![("schema".to_owned(), Value::from(names.collect::<Vec<_>>().join(", ")))];
+    options.extend(votes.guess().map(|serde| ("serde".to_owned(), Value::from(serde))));
+    Ok(Some(Value::Map(options)))
 }
 
 fn add(batch: &RecordBatch, votes: &mut Votes) -> usize {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_tell_nothing() {
+    fn strings_give_no_guess() {
         assert_eq!(guess(&[b"abc", b"", b"x y"]), None);
         assert_eq!(guess(&[]), None);
     }

@@ -1,10 +1,8 @@
 //! How Hive turns the bytes of a cell into a value and back: ColumnarSerDe (text), LazyBinaryColumnarSerDe (binary).
 
 mod bounds;
-pub mod lazy_binary;
-pub mod text;
-
-use std::sync::Arc;
+pub(crate) mod lazy_binary;
+pub(crate) mod text;
 
 use arrow_buffer::{Buffer, OffsetBuffer};
 pub use coldframe_core::options::TimestampUnit;
@@ -12,6 +10,7 @@ pub use coldframe_core::options::TimestampUnit;
 coldframe_core::choices! {
     /// The SerDe that wrote the cells.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum Serde {
         /// ColumnarSerDe
         Text = "text" | "ColumnarSerDe" | "org.apache.hadoop.hive.serde2.columnar.ColumnarSerDe",
@@ -23,6 +22,7 @@ coldframe_core::choices! {
 
 /// Which Hive version's lenient parsing and calendar apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[non_exhaustive]
 pub enum HiveVersion {
     /// 0.8 .. 0.14
     V0_8,
@@ -35,9 +35,9 @@ pub enum HiveVersion {
     V4_1,
 }
 
-/// What both SerDes need besides the types.
+/// The options of both SerDes.
 #[derive(Clone, Debug, Default)]
-pub struct SerdeOptions {
+pub(crate) struct SerdeOptions {
     /// Table and SerDe properties under Hive's own names.
     pub properties: std::collections::BTreeMap<String, String>,
     /// `hive_version`
@@ -48,7 +48,7 @@ pub struct SerdeOptions {
     pub timestamp_unit: TimestampUnit,
     /// Bounds for nesting.
     pub limits: coldframe_encoding::Limits,
-    /// Counts values that are changed on the way.
+    /// Counts the values that decoding changes.
     pub changes: coldframe_core::Changes,
 }
 
@@ -57,7 +57,7 @@ pub struct SerdeOptions {
 /// Both parts are shared buffers so that a decoder can pass them on as an Arrow array without a copy.
 /// Invariant: the offsets do not decrease and the last is at most `data.len()`.
 #[derive(Clone, Debug)]
-pub struct Cells {
+pub(crate) struct Cells {
     /// The column's bytes, decompressed.
     pub data: Buffer,
     /// One more than there are rows.
@@ -68,19 +68,16 @@ pub struct Cells {
     pub first_row: u64,
 }
 
-/// Converts cells to an array, and an array to cells; one for each column, made once per file.
+/// Converts the cells of a column to an array. A file has one decoder for each column.
 ///
 /// `decode` returns an array of exactly `HiveType::to_arrow(..)`'s data type with one value per cell.
-pub trait ColumnDecoder: Send + Sync {
+pub(crate) trait ColumnDecoder: Send + Sync {
     /// One value per cell.
     fn decode(&self, cells: &Cells) -> coldframe_encoding::Result<arrow_array::ArrayRef>;
 }
 
-/// A shared decoder.
-pub type SharedDecoder = Arc<dyn ColumnDecoder>;
-
 /// Converts the values of an array to cells, appended to `data`, and each cell's length to `lengths`.
-pub trait ColumnEncoder: Send + Sync {
+pub(crate) trait ColumnEncoder: Send + Sync {
     /// Appends the cells of rows `start..end` of `array`.
     fn encode(
         &self,

@@ -54,7 +54,7 @@ impl RcFile {
         let fields = self.0.table.schema.fields();
         let mut by_name = None;
         let mut next = 0;
-        let found = decode.fields().iter().map(|wanted| {
+        let indexes = decode.fields().iter().map(|wanted| {
             // The requested columns are mostly all columns in file order: the next one is tried first, and a map of
             // names is built only if that fails.
             if fields.get(next).is_none_or(|field| field.name() != wanted.name()) {
@@ -73,7 +73,7 @@ impl RcFile {
             next += 1;
             Ok(next - 1)
         });
-        found.collect()
+        indexes.collect()
     }
 
     /// The decoders of the requested columns.
@@ -95,7 +95,7 @@ impl RcFile {
         }
         let types = table.types.as_ref().filter(|_| table.serde == Serde::Text);
         let at_once = types.is_some_and(|types| {
-            text::look_back(places.iter().filter_map(|i| types.get(*i)), &table.options)
+            text::depends_on_earlier_rows(places.iter().filter_map(|i| types.get(*i)), &table.options)
         });
         let schema = Arc::new(arrow_schema::Schema::new(fields));
         Ok(Decoders::new(columns, schema, self.0.context.codec, self.0.context.limits, at_once))
@@ -124,8 +124,8 @@ impl TableFile for RcFile {
         Ok(Value::Map(all))
     }
 
-    /// Byte ranges of the file, as Hive's input format would get them. None is shorter than the distance between sync
-    /// markers, as a shorter one might contain no marker.
+    /// Byte ranges of the file, as Hive's input format would get them. No range is shorter than the distance between
+    /// sync markers, since it might contain no marker.
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
         let target = target.max(SYNC_INTERVAL);
         let mut splits = Vec::new();

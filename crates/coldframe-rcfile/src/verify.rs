@@ -10,16 +10,16 @@ use crate::walk::WalkItem;
 
 /// Fields stored twice with different values. No row is lost: readers use only one of the two.
 pub(crate) fn contradictions(file: &RawFile) -> Result<Vec<Damage>> {
-    let (found, mut number) = (DamageLog::default(), 0u64);
-    file.walk().each(|met| {
-        if let WalkItem::Group(group) = met {
-            let report = |what: Arguments<'_>, expected: i128, stated: i128| {
-                if expected != stated {
-                    found.push(Damage {
+    let (damage, mut number) = (DamageLog::default(), 0u64);
+    file.walk().each(|item| {
+        if let WalkItem::Group(group) = item {
+            let report = |what: Arguments<'_>, expected: i128, stored: i128| {
+                if expected != stored {
+                    damage.push(Damage {
                         bytes: group.header_offset..group.key_bytes.start,
                         rows_lost: Some(0),
                         structure: format!("row group {number}: {what}"),
-                        reason: format!("expected {expected}, found {stated}"),
+                        reason: format!("expected {expected}, found {stored}"),
                     });
                 }
             };
@@ -35,5 +35,5 @@ pub(crate) fn contradictions(file: &RawFile) -> Result<Vec<Damage>> {
         number += 1;
         Ok(())
     })?;
-    Ok(found.records())
+    Ok(damage.records())
 }

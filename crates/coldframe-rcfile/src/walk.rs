@@ -98,19 +98,19 @@ impl GroupWalk {
         Ok(RecordHeader { record_len: c.i32_be()?, key_len: c.i32_be()?, key_disk_len: c.i32_be()? })
     }
 
-    /// A key that delimits itself: its stored length is only a hint of how much to read, if the lengths are
-    /// plausible.
+    /// Reads an uncompressed key, which delimits itself: its stored length, if plausible, is only a hint of how much to
+    /// read.
     fn read_plain_key(&mut self, at: u64, header: &RecordHeader) -> Result<(KeyBuffer, Range<u64>)> {
         let left = self.file_len().saturating_sub(at);
-        let most = self.context.limits.max_metadata_bytes.min(left);
+        let max = self.context.limits.max_metadata_bytes.min(left);
         let hint = u64::try_from(header.key_disk_len).unwrap_or(0);
         let hint = if self.is_likely(at, header) { hint } else { 0 };
-        let mut want = hint.clamp(64, most.max(64));
+        let mut want = hint.clamp(64, max.max(64));
         let mut spent = 0;
         loop {
-            spent += self.pay(want, at)?;
+            spent += self.charge(want, at)?;
             let bytes = self.window.read_up_to(at, want)?;
-            match KeyBuffer::parse_some(&bytes, self.context.columns, at, left) {
+            match KeyBuffer::parse_prefix(&bytes, self.context.columns, at, left) {
                 Ok(key) => {
                     // If the key fills what was read, the read was not wasted.
                     if key.len as u64 >= want / 8 {
@@ -119,14 +119,14 @@ impl GroupWalk {
                     let end = at + key.len as u64;
                     return Ok((key, at..end));
                 }
-                Err(no) if want >= most || !no.short => return Err(no.error.within("key")),
+                Err(e) if want >= max || !e.incomplete => return Err(e.error.within("key")),
                 Err(_) => want = want.saturating_mul(8),
             }
         }
     }
 
     /// Charges the budget for the part of a key beyond the walk's usual read size.
-    fn pay(&mut self, want: u64, at: u64) -> Result<u64> {
+    fn charge(&mut self, want: u64, at: u64) -> Result<u64> {
         let cost = want.saturating_sub(WINDOW);
         if self.budget.spend(cost) {
             return Ok(cost);
@@ -143,12 +143,12 @@ impl GroupWalk {
     ) -> Result<(KeyBuffer, Range<u64>)> {
         let disk_len = u64::try_from(header.key_disk_len)
             .map_err(|_| Error::corrupt(format!("expected 0 or more, found {}", header.key_disk_len)))
-            .and_then(|n| self.key_bound(n).map(|()| n))
+            .and_then(|n| self.check_key_len(n).map(|()| n))
             .at(at.saturating_sub(4))
             .within(|| "key length on disk")?;
         let range = at..at.saturating_add(disk_len);
         check_end(&range, self.file_len()).within(|| "key")?;
-        let cost = self.pay(disk_len, at)?;
+        let cost = self.charge(disk_len, at)?;
         let bytes = self.window.read(range.clone()).within(|| "key")?;
         let key = self.decompress_key(&bytes, header, codec).at(at).within(|| "key")?;
         let key = KeyBuffer::parse(&Bytes::from(key), self.context.columns, at).within(|| "key")?;
@@ -156,17 +156,17 @@ impl GroupWalk {
         Ok((key, range))
     }
 
-    /// Whether a key may have `len` bytes in memory.
-    fn key_bound(&self, len: u64) -> Result<()> {
+    /// Checks that a key may have `len` bytes in memory.
+    fn check_key_len(&self, len: u64) -> Result<()> {
         self.context.limits.metadata("a key", len)?;
         self.context.limits.decoded("a key", len, self.file_len())
     }
 
-    /// By the stored length, or else by what the stream itself holds: the length may be the damaged part.
+    /// Decompresses a key to its stored length or, since that may be damaged, to the end of the stream.
     fn decompress_key(&mut self, bytes: &[u8], header: &RecordHeader, codec: HadoopCodec) -> Result<Vec<u8>> {
         let mut key = Vec::new();
-        let stated = u64::try_from(header.key_len).ok().filter(|n| self.key_bound(*n).is_ok());
-        if let Some(len) = stated.and_then(|n| usize::try_from(n).ok())
+        let stored_len = u64::try_from(header.key_len).ok().filter(|n| self.check_key_len(*n).is_ok());
+        if let Some(len) = stored_len.and_then(|n| usize::try_from(n).ok())
             && codec.decompress_exact(&mut self.decompressor, bytes, len, &mut key).is_ok()
         {
             return Ok(key);
@@ -178,7 +178,7 @@ impl GroupWalk {
         Ok(key)
     }
 
-    /// The whole file; after damage it continues at the next readable group. Consecutive damage is one stretch.
+    /// Walks the whole file; after damage, continues at the next readable group. Consecutive damage is one item.
     pub(crate) fn each(mut self, mut each: impl FnMut(WalkItem) -> Result<()>) -> Result<()> {
         let mut at = self.context.header_end;
         let mut damaged: Option<(Range<u64>, Error)> = None;
@@ -203,11 +203,11 @@ impl GroupWalk {
     }
 }
 
-/// Bytes past the end of the file are not charged.
+/// Refuses a range past the end of the file before the budget is charged for it.
 fn check_end(range: &Range<u64>, file_len: u64) -> Result<()> {
     if range.end <= file_len {
         return Ok(());
     }
-    let (wanted, found) = (range.end - range.start, file_len.saturating_sub(range.start));
-    Err(Error::corrupt(format!("expected {wanted} more bytes, found {found}")).at(range.start))
+    let (wanted, left) = (range.end - range.start, file_len.saturating_sub(range.start));
+    Err(Error::corrupt(format!("expected {wanted} more bytes, found {left}")).at(range.start))
 }

@@ -6,7 +6,7 @@
 //!            | key | column | column .. |
 //! ```
 //!
-//! * A row group ends after the row with which its cells exceed `row_group_bytes` bytes, or its rows reach
+//! * A row group ends after the row that takes its cells over `row_group_bytes` bytes or its rows to
 //!   `record_interval`.
 //! * A sync marker precedes a row group that begins 2000 bytes or more after the last marker (or the start of the
 //!   file), so not every row group.
@@ -44,7 +44,7 @@ use crate::layout::SYNC_INTERVAL;
 use crate::layout::header::{Magic, SYNC_LEN};
 use crate::serde::{ColumnEncoder, Serde, SerdeOptions, lazy_binary, text};
 
-/// How to write a file, as the writer goes by it.
+/// The checked options of a writer.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     /// The SerDe that writes the cells.
@@ -104,9 +104,9 @@ pub(crate) struct Writer<W> {
     /// Rows in the current row group, and bytes of their cells.
     rows: usize,
     bytes: usize,
-    /// Rows at which a row group is full: as requested, and at most what readers accept. Empty cells fill no
+    /// Rows at which a row group is full: as requested, but at most what readers accept, since empty cells fill no
     /// buffer.
-    most_rows: usize,
+    max_rows: usize,
     options: Settings,
     compressor: Compressor,
     failed: Failed,
@@ -125,18 +125,18 @@ impl<W: Write> Writer<W> {
     /// Writes the header.
     pub(crate) fn new(mut sink: W, schema: &Schema, options: Settings) -> Result<Self> {
         let columns = columns(schema, &options)?;
-        let (found, limits) = (columns.len(), &options.serde_options.limits);
-        if found == 0 {
-            return Err(Error::schema("an RCFile has one column at least"));
+        let (count, limits) = (columns.len(), &options.serde_options.limits);
+        if count == 0 {
+            return Err(Error::schema("an RCFile needs at least one column"));
         }
-        if found as u64 > limits.max_columns {
-            let most = limits.max_columns;
+        if count as u64 > limits.max_columns {
+            let max = limits.max_columns;
             return Err(Error::schema(format!(
-                "expected {most} columns at most, found {found}: the file could not be read back"
+                "expected at most {max} columns, found {count}: the file could not be read back"
             )));
         }
-        let most_rows = usize::try_from(limits.max_unit_rows).unwrap_or(usize::MAX).max(1);
-        let most_rows = options.record_interval.min(most_rows);
+        let max_rows = usize::try_from(limits.max_unit_rows).unwrap_or(usize::MAX).max(1);
+        let max_rows = options.record_interval.min(max_rows);
         let sync = sync_marker(options.sync_seed);
         let header = header::header(&options, columns.len(), sync)?;
         sink.write_all(&header)?;
@@ -149,7 +149,7 @@ impl<W: Write> Writer<W> {
             columns,
             rows: 0,
             bytes: 0,
-            most_rows,
+            max_rows,
             options,
             compressor: Compressor::new(),
             failed: Failed::default(),
@@ -194,7 +194,7 @@ impl<W: Write> Writer<W> {
         for size in sizes {
             self.rows += 1;
             self.bytes = self.bytes.saturating_add(size);
-            if self.bytes > self.options.row_group_bytes || self.rows >= self.most_rows {
+            if self.bytes > self.options.row_group_bytes || self.rows >= self.max_rows {
                 self.write_row_group()?;
             }
         }
@@ -318,8 +318,8 @@ impl Column {
             let rows: Vec<usize> = (1..=array.len()).collect();
             let fails = |n: &usize| cast_with_options(&array.slice(0, *n), target, &exactly).is_err();
             let row = rows.partition_point(|n| !fails(n));
-            let found = array.data_type();
-            Error::invalid(format!("a value of {found} as {target}: {e}"))
+            let actual = array.data_type();
+            Error::invalid(format!("a value of {actual} as {target}: {e}"))
                 .within(format!("row {row} to be written"))
         })
     }
@@ -330,14 +330,14 @@ impl Column {
         let bytes: u64 = lengths.iter().map(|n| u64::from(*n)).sum();
         if i32::try_from(bytes).is_err() {
             return Err(Error::invalid(format!(
-                "a row group with {bytes} bytes in one column: the most is 2 GiB"
+                "a row group with {bytes} bytes in one column: the maximum is 2 GiB"
             )));
         }
         let end = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_add(self.bytes_written);
         Ok((self.data.get(self.bytes_written..end).unwrap_or_default(), lengths))
     }
 
-    /// Drops what is written.
+    /// Drops the written cells.
     fn compact(&mut self) {
         self.lengths.drain(..self.rows_written.min(self.lengths.len()));
         self.data.drain(..self.bytes_written.min(self.data.len()));
@@ -351,8 +351,8 @@ fn columns(schema: &Schema, options: &Settings) -> Result<Vec<Column>> {
         None => schema.fields().iter().map(|f| hive_type(f)).collect::<Result<_>>()?,
     };
     if types.len() != schema.fields().len() {
-        let (expected, found) = (schema.fields().len(), types.len());
-        return Err(Error::schema(format!("expected Hive types for {expected} columns, found {found}")));
+        let (expected, actual) = (schema.fields().len(), types.len());
+        return Err(Error::schema(format!("expected Hive types for {expected} columns, found {actual}")));
     }
     let columns = types.iter().zip(schema.fields()).map(|(hive_type, field)| {
         let column = Column::new(hive_type, field.data_type(), options);
@@ -367,7 +367,9 @@ fn hive_type(field: &arrow_schema::Field) -> Result<HiveType> {
 
 fn length_field(length: usize) -> Result<[u8; 4]> {
     let length = i32::try_from(length).map_err(|_| {
-        Error::invalid(format!("a row group of {length} bytes: the most is 2 GiB (option `row_group_bytes`)"))
+        Error::invalid(format!(
+            "a row group of {length} bytes: the maximum is 2 GiB (option `row_group_bytes`)"
+        ))
     });
     length.map(i32::to_be_bytes)
 }

@@ -17,7 +17,7 @@ use crate::open::{RawFile, footer};
 const HEADER_GUESS: u64 = 1024;
 /// How much is read at once when pages are visited one after the other.
 const WINDOW: u64 = 64 << 10;
-/// The longest metadata that is looked for after a chunk.
+/// Maximum length of the metadata after a chunk.
 const METADATA_GUESS: u64 = 1 << 20;
 
 /// Names and values as the file has them.
@@ -29,7 +29,7 @@ fn describe_pairs(pairs: &[KeyValue]) -> Value {
     Value::Map(pairs.iter().map(entry).collect())
 }
 
-/// Everything that the footer states.
+/// All fields of the footer.
 pub(crate) fn metadata(file: &RawFile) -> Result<Value> {
     let footer = &file.metadata;
     let listed = footer.schema.iter().any(|e| matches!(e.children, Children::Indices(_)));
@@ -125,7 +125,7 @@ pub(crate) fn tree(file: &RawFile) -> Result<Node> {
     let mut at = 4;
     let mut window = Window::new(part.source.clone(), WINDOW);
     for (group, end) in groups.into_iter().zip(ends) {
-        // Overlapping groups are false claims; bytes listed twice are shown once.
+        // Groups overlap only in damaged files; bytes listed twice are shown once.
         let (start, end) = (start_of(&group).max(at).min(len), end.min(len));
         if start >= end {
             continue;
@@ -187,8 +187,8 @@ fn chunk_node(file: &RawFile, window: &mut Window, chunk: &Chunk, mut node: Node
     let mut left = u64::try_from(metadata.num_values).unwrap_or(0);
     let (mut at, mut number) = (node.bytes.start, 0u64);
     while left > 0 && at < node.bytes.end {
-        let most = node.bytes.end - at;
-        let bytes = window.read(at..at + most.min(HEADER_GUESS))?;
+        let max = node.bytes.end - at;
+        let bytes = window.read(at..at + max.min(HEADER_GUESS))?;
         let header = match PageHeader::parse(&bytes, at, &limits) {
             Ok(header) => header,
             Err(e) => {

@@ -10,7 +10,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `table` | an open file as a table |
-//! | `scan` | the row groups of a split; their pages as rows; those as batches |
+//! | `scan` | the row groups of a split: from pages to rows to batches |
 //! | `open` | the footer, the footers of many files in one; the open file as data |
 //! | `recover` | row groups without a footer |
 //! | `pages` | levels and values of a page |

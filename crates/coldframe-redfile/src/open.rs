@@ -21,21 +21,21 @@ use crate::pages::detect::Detector;
 use crate::pages::visit::{WINDOW, each_page};
 use crate::schema::Schema;
 
-/// Where the row groups of a file are, and who says so.
+/// The metadata of a file: its footer's, or reconstructed.
 #[derive(Debug)]
 pub(crate) struct FooterContents {
     /// The file's metadata.
     pub(crate) metadata: FileMetaData,
-    /// Its offset.
+    /// Where the footer is; `None` if the metadata was reconstructed.
     pub(crate) footer: Option<Range<u64>>,
     /// Bytes in which no row group was found, if the file does not end with a footer.
     pub(crate) lost: Option<Vec<Range<u64>>>,
 }
 
-/// What is known of an open file.
+/// An open file, or the files of a table.
 #[derive(Debug)]
 pub(crate) struct RawFile {
-    /// Its files.
+    /// The data files.
     pub(crate) parts: Vec<DataFile>,
     /// The footer without its row groups.
     pub(crate) metadata: FileMetaData,
@@ -45,8 +45,8 @@ pub(crate) struct RawFile {
     pub(crate) groups: Vec<Arc<Group>>,
     /// The layout of pages, and whether the bytes leave the byte order of numbers open (then little endian is used).
     /// Given by the user, or detected from the pages when first needed.
-    told: OnceLock<(Dialect, bool)>,
-    /// Whether pages are stored uncompressed, whatever codec is named.
+    resolved: OnceLock<(Dialect, bool)>,
+    /// Whether pages are stored uncompressed, even if the metadata names a codec.
     uncompressed: bool,
     /// Bytes in which no row group was found, if the file does not end with a footer but was opened all the
     /// same.
@@ -56,15 +56,15 @@ pub(crate) struct RawFile {
 }
 
 impl RawFile {
-    /// One file, described by `found`.
-    pub(crate) fn one(
+    /// A table of one file, described by `contents`.
+    pub(crate) fn single(
         bytes: Arc<dyn ReadAt>,
         siblings: Option<&dyn Folder>,
-        found: FooterContents,
+        contents: FooterContents,
         options: Options,
     ) -> Result<Self> {
         let mut collect = Collect::new(siblings, options.limits);
-        let FooterContents { mut metadata, footer, lost } = found;
+        let FooterContents { mut metadata, footer, lost } = contents;
         collect.parts.push(DataFile { name: None, source: bytes, footer });
         collect.add(std::mem::take(&mut metadata.row_groups), 0)?;
         Self::new(metadata, collect, options, lost)
@@ -109,12 +109,12 @@ impl RawFile {
         let uncompressed =
             with_pages().next().is_some() && with_pages().all(|m| m.total_compressed_size == 0);
         let mut file =
-            Self { parts, metadata, schema, groups, told: OnceLock::new(), uncompressed, lost, options };
+            Self { parts, metadata, schema, groups, resolved: OnceLock::new(), uncompressed, lost, options };
         if let Some(dialect) = file.options.dialect {
-            file.told = OnceLock::from((dialect, false));
+            file.resolved = OnceLock::from((dialect, false));
             file.uncompressed |= dialect.never_compresses();
         } else if file.children_listed() {
-            // A possible ambiguity is warned of when the file is opened.
+            // Detect now, since an ambiguity causes a warning when the file is opened.
             file.dialect()?;
         }
         if file.options.types.text.is_none() {
@@ -124,32 +124,32 @@ impl RawFile {
         Ok(file)
     }
 
-    /// Whether the schema lists the indexes of an element's children: files of the first two weeks.
+    /// Whether the schema lists the indexes of an element's children, as in files of the first two weeks.
     fn children_listed(&self) -> bool {
         self.metadata.schema.iter().any(|e| matches!(e.children, Children::Indices(_)))
     }
 
     /// The layout of pages. Reads pages if necessary.
     pub(crate) fn dialect(&self) -> Result<Dialect> {
-        if let Some((dialect, _)) = self.told.get() {
+        if let Some((dialect, _)) = self.resolved.get() {
             return Ok(*dialect);
         }
-        let told = self.detect()?;
-        Ok(self.told.get_or_init(|| told).0)
+        let detected = self.detect()?;
+        Ok(self.resolved.get_or_init(|| detected).0)
     }
 
     /// Whether the bytes leave the byte order of numbers open. That is possible only if children are listed by index,
     /// and then the pages are examined when the file is opened.
     pub(crate) fn ambiguous(&self) -> bool {
-        self.told.get().is_some_and(|(_, ambiguous)| *ambiguous)
+        self.resolved.get().is_some_and(|(_, ambiguous)| *ambiguous)
     }
 
-    /// Leaves that are declared text but are not UTF-8: one page is examined, and if it is not UTF-8 the next ones too,
-    /// since it may be damaged.
+    /// The leaves that are declared text but are not UTF-8. Examines one page of each and, if that is not UTF-8,
+    /// further pages, since the page may be damaged.
     fn not_text(&self) -> Result<BTreeSet<usize>> {
-        let mut found = BTreeSet::new();
+        let mut leaves = BTreeSet::new();
         let mut windows = self.windows();
-        let Some(group) = self.groups.first() else { return Ok(found) };
+        let Some(group) = self.groups.first() else { return Ok(leaves) };
         for place in self.schema.text_leaves() {
             let Some(chunk) = group.chunks.get(place).filter(|c| c.metadata.is_ok()) else { continue };
             let Some(window) = windows.get_mut(chunk.source) else { continue };
@@ -164,10 +164,10 @@ impl RawFile {
                 Ok(text <= other && other < text + 2)
             })?;
             if other > text {
-                found.insert(place);
+                leaves.insert(place);
             }
         }
-        Ok(found)
+        Ok(leaves)
     }
 
     /// Detects the dialect from the pages of suitable leaves, until it is clear.
@@ -176,7 +176,7 @@ impl RawFile {
         let mut windows = self.windows();
         for group in &self.groups {
             for (place, (leaf, chunk)) in self.schema.leaves.iter().zip(&group.chunks).enumerate() {
-                if !detector.asks_for(leaf) || chunk.metadata.is_err() {
+                if !detector.needs(leaf) || chunk.metadata.is_err() {
                     continue;
                 }
                 // Pages are located and decompressed the same way in every dialect.
@@ -187,7 +187,7 @@ impl RawFile {
                     if let Some(bytes) = bytes {
                         detector.observe(leaf, page.data, &bytes);
                     }
-                    Ok(detector.asks_for(leaf))
+                    Ok(detector.needs(leaf))
                 })?;
             }
         }
@@ -200,12 +200,12 @@ impl RawFile {
         self.parts.iter().map(|p| Window::new(p.source.clone(), WINDOW)).collect()
     }
 
-    /// What the pages of a chunk share.
+    /// The context of a chunk's pages.
     pub(crate) fn chunk_context(&self, place: usize, chunk: &Chunk) -> Result<Arc<ChunkContext>> {
         self.context(place, self.codec(chunk)?, self.dialect()?)
     }
 
-    /// What the pages of a leaf share.
+    /// The context of a leaf's pages.
     pub(crate) fn leaf_context(&self, place: usize, codec: Option<HadoopCodec>) -> Result<Arc<ChunkContext>> {
         self.context(place, codec, self.dialect()?)
     }

@@ -1,4 +1,4 @@
-//! What the user may state about a file when it is opened.
+//! Options for opening a file.
 
 use arrow_schema::SchemaRef;
 use coldframe_core::options::Options as _;
@@ -10,8 +10,9 @@ use crate::schema::TypeOptions;
 coldframe_core::choices! {
     /// How the pages of a file are laid out.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum OpenDialect {
-        /// As the pages tell.
+        /// Detected from the pages.
         #[default]
         Auto = "auto",
         /// 5 and 6 February 2013.
@@ -26,13 +27,14 @@ coldframe_core::choices! {
         RedelmE = "redelm-e",
         /// 19 and 20 February.
         RedelmF = "redelm-f",
-        /// The text's.
+        /// The README's.
         Spec = "spec",
     }
 }
 
 coldframe_core::choices! {
-    /// What byte arrays are.
+    /// The type of byte arrays.
+    #[non_exhaustive]
     pub enum ByteArray {
         /// Bytes.
         Binary = "binary",
@@ -42,8 +44,9 @@ coldframe_core::choices! {
 }
 
 coldframe_core::choices! {
-    /// What 96-bit values are.
+    /// The type of 96-bit values.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum Int96 {
         /// Bytes.
         #[default]
@@ -65,7 +68,7 @@ coldframe_core::options! {
         /// true reads a file that has lost its footer: up to the last cumulative footer inside it or, if there is none,
         /// from its pages and the given `schema`
         recover: bool;
-        /// for `recover`: rows of each row group but the last, if the pages do not tell
+        /// for `recover`: rows of each row group but the last, if the pages do not show it
         row_group_rows: Option<u64>;
     }
 }
@@ -103,12 +106,12 @@ impl Options {
             None => None,
             Some(_) if !recover => {
                 return Err(Error::unsupported(
-                    "a schema for Redfile, whose files hold their own, without the option `recover`",
+                    "a schema for Redfile without the option `recover`: the files hold their own",
                 ));
             }
             Some(SchemaSpec::Arrow(schema)) => Some(schema.clone()),
             Some(SchemaSpec::Ddl(_)) => {
-                return Err(Error::unsupported("a schema of Redfile as text; a pyarrow.Schema is one"));
+                return Err(Error::unsupported("a schema of Redfile as text: pass a pyarrow.Schema"));
             }
         };
         Ok(Self {

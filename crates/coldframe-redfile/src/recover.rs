@@ -1,7 +1,7 @@
 //! Reconstructs the row groups of a file whose footer is lost, from its pages and a schema that the user gives.
 //!
 //! ```text
-//! file   | RED1 | [RED1] page page page .. | [RED1] page page .. | what is left of the footer |
+//! file   | RED1 | [RED1] page page page .. | [RED1] page page .. | rest of the footer |
 //!                 '---- segment ---------'
 //! chunks   a: page page | b: page | c: page page ..          as many rows in each: a row group
 //! ```
@@ -30,7 +30,7 @@ use coldframe_encoding::codec::hadoop::HadoopCodec;
 pub(crate) use self::footers::last_footer;
 
 use self::arrange::{Arranged, Kinds, Pages};
-use self::walk::{FoundPage, Segment, Walked};
+use self::walk::{LocatedPage, Segment, Walked};
 use crate::layout::dialect::Dialect;
 use crate::layout::footer::MAGIC;
 use crate::layout::metadata::{
@@ -40,12 +40,12 @@ use crate::options::Options;
 use crate::pages::chunk::page_codec;
 use crate::schema::Schema;
 
-/// What was found in a file.
+/// The row groups reconstructed from a file.
 #[derive(Debug)]
 pub(crate) struct Rebuilt {
     /// The footer that the file should have had.
     pub(crate) metadata: FileMetaData,
-    /// Bytes that belong to none of the row groups found.
+    /// Bytes outside the reconstructed row groups.
     pub(crate) lost: Vec<Range<u64>>,
 }
 
@@ -58,16 +58,16 @@ pub(crate) fn rebuild(
     let limits = &options.limits;
     let schema = Schema::from_arrow("schema", schema, limits)?;
     if schema.leaves.is_empty() {
-        return Err(Error::schema("a Redfile has at least one column"));
+        return Err(Error::schema("a Redfile needs at least one column"));
     }
     let Walked { segments, other } = walk::walk(source, limits)?;
     let marked = segments.first().is_some_and(|s| s.marked);
     let codec = codec(&segments, source.as_ref(), limits)?;
-    let mut found: Option<Vec<Arranged>> = None;
+    let mut arrangement: Option<Vec<Arranged>> = None;
     for dialect in candidates(options.dialect, marked) {
         let hadoop = if dialect.never_compresses() { None } else { page_codec(codec)? };
         let groups = arrange_all(source, &schema, &segments, dialect, hadoop, options)?;
-        match &found {
+        match &arrangement {
             _ if groups.is_empty() => {}
             Some(others) if *others == groups => {}
             Some(_) => {
@@ -75,10 +75,10 @@ pub(crate) fn rebuild(
                     "the pages can be read in more than one dialect: set the option `dialect`",
                 ));
             }
-            None => found = Some(groups),
+            None => arrangement = Some(groups),
         }
     }
-    Ok(found.map(|groups| {
+    Ok(arrangement.map(|groups| {
         let known = groups.iter().map(|g| g.start()..g.end()).chain(other);
         let lost = gaps(known, source.len());
         Rebuilt { metadata: describe(&schema, marked, codec, &groups), lost }
@@ -110,7 +110,7 @@ fn codec(segments: &[Segment], source: &dyn ReadAt, limits: &Limits) -> Result<C
             return Ok(codec);
         }
     }
-    // Those writers named a codec but stored pages uncompressed, so the two sizes are equal.
+    // Writers that named a codec but stored pages uncompressed do not get here: their two sizes are equal.
     Err(Error::corrupt(format!("expected a page of {size} bytes in a codec of Redfile, found none"))
         .at(page.place.start))
 }
@@ -147,7 +147,7 @@ fn gaps(known: impl Iterator<Item = Range<u64>>, len: u64) -> Vec<Range<u64>> {
     gaps
 }
 
-/// As a footer would state it.
+/// The footer that describes the row groups.
 fn describe(schema: &Schema, marked: bool, codec: Codec, groups: &[Arranged]) -> FileMetaData {
     let row_groups: Vec<RowGroup> = groups.iter().map(|g| row_group(schema, codec, g)).collect();
     let mut elements = schema.elements();
@@ -166,7 +166,7 @@ fn describe(schema: &Schema, marked: bool, codec: Codec, groups: &[Arranged]) ->
 fn row_group(schema: &Schema, codec: Codec, group: &Arranged) -> RowGroup {
     let columns = schema.leaves.iter().zip(&group.chunks).map(|(leaf, pages)| {
         let first = pages.first().map_or(0, |p| p.place.start).cast_signed();
-        let sum = |of: fn(&FoundPage) -> usize| {
+        let sum = |of: fn(&LocatedPage) -> usize| {
             pages.iter().map(|p| i64::try_from(of(p)).unwrap_or(i64::MAX)).fold(0, i64::saturating_add)
         };
         let mut encodings: Vec<i32> = pages.iter().map(|p| p.data.encoding).collect();
@@ -195,8 +195,7 @@ fn row_group(schema: &Schema, codec: Codec, group: &Arranged) -> RowGroup {
 
 /// Lists children by index, as A to C did: that also decides the dialect.
 fn list_children(elements: &mut [SchemaElement]) {
-    // Depth first: an element's first child is next to it, the others follow after the descendants of the one
-    // before.
+    // Depth first: an element's first child follows it; each other child follows the descendants of the child before.
     let counts: Vec<i32> = elements
         .iter()
         .map(|e| match e.children {
@@ -233,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn children_by_number_become_children_by_place() {
+    fn counted_children_become_indexes() {
         let element = |children| SchemaElement { children, ..SchemaElement::default() };
         let (leaf, group) = (Children::None, Children::Count);
         // root { a, b { c, d { e } }, f }

@@ -15,7 +15,7 @@ use coldframe_core::{DamageLog, OnError, PlanRequest, Result};
 use crate::open::RawFile;
 use crate::schema::{Node, prune_all};
 
-/// What all row groups of a scan share.
+/// The context of a scan, shared by its row groups.
 #[derive(Debug)]
 pub(crate) struct ScanContext {
     /// The file.
@@ -28,7 +28,7 @@ pub(crate) struct ScanContext {
     pub(crate) batch_rows: usize,
     /// What to do about damage.
     pub(crate) on_error: OnError,
-    /// Where it is recorded.
+    /// Where damage is recorded.
     pub(crate) damage: DamageLog,
 }
 

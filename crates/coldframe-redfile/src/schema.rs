@@ -69,7 +69,7 @@ pub(crate) enum NodeKind {
     Group(Vec<Node>),
 }
 
-/// What a column chunk holds.
+/// A leaf, whose values a column chunk holds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Leaf {
     /// Names, starting at the root's child.
@@ -190,7 +190,7 @@ impl Node {
         }
     }
 
-    /// The leaves that remain of the node, in order: their indexes and types.
+    /// The leaves of the node, in order: their indexes and types.
     pub(crate) fn typed_leaves<'a>(&'a self, out: &mut Vec<(usize, &'a DataType)>) {
         match &self.kind {
             NodeKind::Leaf(_, data_type) => out.push((self.leaves.start, data_type)),
@@ -198,7 +198,7 @@ impl Node {
         }
     }
 
-    /// The indexes of the leaves that remain of the node, in order.
+    /// The indexes of the leaves of the node, in order.
     pub(crate) fn leaf_places(&self, out: &mut Vec<usize>) {
         match &self.kind {
             NodeKind::Leaf(..) => out.push(self.leaves.start),
@@ -483,7 +483,7 @@ fn leaf_type(physical: Type, text: bool, options: TypeOptions) -> DataType {
     }
 }
 
-/// `bare` says whether a list may be a repeated field alone; the element of a LIST group may not be.
+/// The node of a field. `bare`: whether a list may be a repeated field alone; the element of a LIST group may not.
 fn from_field(
     field: &FieldRef,
     name: &str,
@@ -579,7 +579,7 @@ fn plain_type(data_type: &DataType) -> &DataType {
     }
 }
 
-/// The type that holds Arrow's; integers of up to 16 bits become 32.
+/// The type that holds an Arrow type; integers of up to 16 bits become INT32.
 fn physical_type(data_type: &DataType) -> Option<Type> {
     Some(match data_type {
         DataType::Boolean => Type::Boolean,

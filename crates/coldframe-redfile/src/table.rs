@@ -39,8 +39,8 @@ impl RedFile {
         let raw = if !head.starts_with(MAGIC) && summary::probe(&head) {
             RawFile::of_summary(bytes.as_ref(), siblings, options)?
         } else {
-            let found = find(&bytes, &options)?;
-            RawFile::one(bytes, siblings, found, options)?
+            let contents = find_footer(&bytes, &options)?;
+            RawFile::single(bytes, siblings, contents, options)?
         };
         Ok(Self { raw: Arc::new(raw) })
     }
@@ -56,9 +56,9 @@ impl RedFile {
     }
 }
 
-/// The footer at the end; if that is damaged and recovery is requested, the last one before it, or what the pages
-/// show.
-fn find(bytes: &Arc<dyn ReadAt>, options: &Options) -> Result<FooterContents> {
+/// The footer at the end. If that is damaged and recovery is requested: the last intact footer before it, or row groups
+/// reconstructed from the pages.
+fn find_footer(bytes: &Arc<dyn ReadAt>, options: &Options) -> Result<FooterContents> {
     let limits = &options.limits;
     let e = match footer::read(bytes.as_ref(), limits) {
         Ok(Footer { metadata, start, end }) => {
@@ -115,10 +115,10 @@ impl TableFile for RedFile {
             }
             let end = part.source.len();
             let (mut start, mut bytes, mut rows) = (0u64, 0u64, 0u64);
-            for (group, apart) in groups.iter().zip(stand_apart(&groups)) {
+            for (group, can_begin) in groups.iter().zip(can_begin_split(&groups)) {
                 let len = group.end.saturating_sub(group.start);
-                // None begins at the end: such a group belongs to the last split, which is open at its end.
-                let new = apart && (start + 1..end).contains(&group.start);
+                // No split begins at the file's end: a group there belongs to the last split, which is open at its end.
+                let new = can_begin && (start + 1..end).contains(&group.start);
                 if bytes > 0 && new && bytes.saturating_add(len) > target {
                     splits.push(Split { part: number, range: start..group.start, rows: Some(rows) });
                     (start, bytes, rows) = (group.start, 0, 0);
@@ -162,7 +162,7 @@ impl TableFile for RedFile {
     }
 
     fn proof(&self) -> Proof {
-        // A page may have one; most have none.
+        // A page may have a checksum; most have none.
         Proof { checksums: Checksums::Some.if_compared(self.raw.options.verify), besides: &[] }
     }
 
@@ -175,18 +175,17 @@ impl TableFile for RedFile {
     }
 }
 
-/// For each group, whether all earlier groups begin before it and no later one does: rows come in the order of the
-/// footer, which may differ in a damaged file, and splits are byte ranges.
-fn stand_apart(groups: &[&Arc<Group>]) -> Vec<bool> {
+/// For each group, whether a split can begin with it: all earlier groups begin before it, and no later group does. Rows
+/// come in the order of the footer, which may differ from that in the file, but splits are byte ranges.
+fn can_begin_split(groups: &[&Arc<Group>]) -> Vec<bool> {
     let starts = || groups.iter().map(|g| g.start);
-    let least_behind = starts().rev().scan(u64::MAX, |least, start| {
-        *least = (*least).min(start);
-        Some(*least)
+    let min_after = starts().rev().scan(u64::MAX, |min, start| {
+        *min = (*min).min(start);
+        Some(*min)
     });
-    let mut least_behind: Vec<u64> = least_behind.collect();
-    least_behind.reverse();
-    let most_before =
-        starts().scan(None, |most, start| Some(std::mem::replace(most, (*most).max(Some(start)))));
-    let around = most_before.zip(least_behind);
-    starts().zip(around).map(|(start, (before, least))| before < Some(start) && least == start).collect()
+    let mut min_after: Vec<u64> = min_after.collect();
+    min_after.reverse();
+    let max_before = starts().scan(None, |max, start| Some(std::mem::replace(max, (*max).max(Some(start)))));
+    let around = max_before.zip(min_after);
+    starts().zip(around).map(|(start, (before, min))| before < Some(start) && min == start).collect()
 }

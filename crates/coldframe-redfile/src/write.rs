@@ -16,17 +16,17 @@
 //!
 //! A `redelm-f` file has the bytes that the reference writes for the same rows, as far as its codec is deterministic:
 //! pages end where [`column`] says, and a row group ends after the row at which a check finds more than
-//! `row_group_bytes`; `look` says when it checks. There is one exception: if the last row ends a row group, the
-//! reference appends one without rows, which its own reader then refuses.
+//! `row_group_bytes`; `size_check` says when it checks. One exception: if the last row ends a row group, the reference
+//! appends a row group without rows, which its own reader refuses.
 //!
 //! # Intermediate footers
 //!
-//! `footer_every` implements the README's "Potential extension": after every so many row groups comes a footer of all
-//! row groups so far, in the same form as the last one, preceded by a sync marker of 16 bytes. So the part of the file
-//! up to the end of any of them is a complete file, and a reader of a truncated file looks for the last `RED1` that
-//! ends one. The marker is random for each file, and the key `coldframe.sync` of each footer's metadata names it (as 32
-//! hexadecimal digits): a candidate is a footer if the 16 bytes before it are those that it names. Readers that do not
-//! know of this read the last footer, and never reach the bytes between row groups.
+//! `footer_every` implements the README's "Potential extension": after every n row groups the writer adds a sync marker
+//! of 16 bytes and a footer of all row groups so far, in the form of the last footer. The file up to the end of any
+//! footer is then a complete file, and a reader of a truncated file searches for its last footer. The marker is random
+//! for each file. Each footer's metadata names it (32 hexadecimal digits under the key `coldframe.sync`), and a
+//! candidate is a footer if the marker that it names precedes it. Other readers read the last footer and never see the
+//! bytes between row groups.
 //!
 //! Sources: the README and the Thrift definitions of 2013, the sources of the reference's commit b598378e0 and the
 //! bytes of files that it wrote. Only the current row group is held in memory.
@@ -35,10 +35,10 @@ mod column;
 mod definition;
 mod dense;
 mod group_varint;
-mod look;
 mod options;
 mod prepare;
 mod shred;
+mod size_check;
 #[cfg(test)]
 mod tests;
 
@@ -54,8 +54,8 @@ use coldframe_encoding::{Error, Limits, Result};
 pub use self::options::{Codec, Dialect, Encoding, WriteOptions};
 
 use self::column::{Column, Pages};
-use self::look::Look;
 use self::shred::{Leaf, Node};
+use self::size_check::SizeCheck;
 use crate::layout::footer::{MAGIC, SYNC_KEY};
 use crate::layout::metadata::{self, FileMetaData, KeyValue, RowGroup};
 use crate::schema::{self, NodeKind, Schema};
@@ -68,7 +68,7 @@ pub struct Writer<W> {
     nodes: Vec<Node>,
     columns: Vec<Column>,
     pages: Pages,
-    look: Look,
+    size_check: SizeCheck,
     /// Rows in the current row group.
     rows: u64,
     footer: FileMetaData,
@@ -96,7 +96,7 @@ impl<W: Write> Writer<W> {
         }
         let schema = Schema::from_arrow(&options.schema_name, schema, &Limits::default())?;
         if schema.leaves.is_empty() {
-            return Err(Error::schema("a Redfile has one column at least"));
+            return Err(Error::schema("a Redfile needs at least one column"));
         }
         check_names("the schema", &schema.fields)?;
         let sync = options.footer_every.map(|_| sync_marker(options.sync_seed));
@@ -123,7 +123,7 @@ impl<W: Write> Writer<W> {
             schema,
             columns,
             pages,
-            look: Look::new(options.row_group_bytes),
+            size_check: SizeCheck::new(options.row_group_bytes),
             rows: 0,
             footer,
             footer_end: 0,
@@ -152,8 +152,8 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// The columns of the next `rows` rows in the types that are written; of fewer rows, if a conversion fails or the
-    /// result exceeds Arrow's offsets, so that in the end an error concerns a single row.
+    /// Converts the columns of the next `rows` rows to the types that are written. Takes fewer rows if a conversion
+    /// fails or exceeds Arrow's offsets, so that an error concerns a single row.
     fn prepare(&self, batch: &RecordBatch, start: usize, mut rows: usize) -> Result<(Vec<ArrayRef>, usize)> {
         loop {
             let fields = self.schema.arrow.fields().iter();
@@ -179,7 +179,7 @@ impl<W: Write> Writer<W> {
         let mut places = vec![LeafPosition::default(); leaves.len()];
         let mut left = rows;
         while left > 0 {
-            let step = self.rows_before_look(&leaves, &places, left);
+            let step = self.rows_before_check(&leaves, &places, left);
             for ((column, leaf), place) in self.columns.iter_mut().zip(&leaves).zip(&mut places) {
                 let entries = place.entry..entry_of_row(leaf, place.entry, step, step == left);
                 place.entry = entries.end;
@@ -188,7 +188,8 @@ impl<W: Write> Writer<W> {
             left -= step;
             self.rows += step as u64;
             let counted = || self.columns.iter().map(|c| c.counted_bytes() as u64).sum();
-            if self.look.is_full(self.rows, counted) || self.rows >= self.options.row_group_rows.max(1) {
+            if self.size_check.is_full(self.rows, counted) || self.rows >= self.options.row_group_rows.max(1)
+            {
                 self.write_row_group()?;
             }
         }
@@ -196,20 +197,20 @@ impl<W: Write> Writer<W> {
     }
 
     /// How many of the next `left` rows may be appended before the next check.
-    fn rows_before_look(&self, leaves: &[Leaf<'_>], places: &[LeafPosition], left: usize) -> usize {
-        let most = self.options.row_group_rows.saturating_sub(self.rows).max(1);
-        let most = usize::try_from(most).unwrap_or(usize::MAX).min(left);
-        if let Some(rows) = self.look.rows_left(self.rows) {
-            return usize::try_from(rows).unwrap_or(usize::MAX).min(most);
+    fn rows_before_check(&self, leaves: &[Leaf<'_>], places: &[LeafPosition], left: usize) -> usize {
+        let max = self.options.row_group_rows.saturating_sub(self.rows).max(1);
+        let max = usize::try_from(max).unwrap_or(usize::MAX).min(left);
+        if let Some(rows) = self.size_check.rows_left(self.rows) {
+            return usize::try_from(rows).unwrap_or(usize::MAX).min(max);
         }
-        // A check is due after each row: as many rows as certainly fit need none.
+        // A check follows each row, except rows that certainly fit.
         let counted: u64 = self.columns.iter().map(|c| c.counted_bytes() as u64).sum();
         let room = self.options.row_group_bytes.saturating_sub(counted);
         let mut rows = 1;
-        while rows < most && at_most(leaves, places, rows * 2) <= room {
+        while rows < max && max_added(leaves, places, rows * 2) <= room {
             rows *= 2;
         }
-        rows.min(most)
+        rows.min(max)
     }
 
     /// Writes the current row group.
@@ -286,19 +287,18 @@ impl<W: Write + Send> BatchWriter for Writer<W> {
     }
 }
 
-/// The length of a footer, if it can be read with the default limits: more row groups of that many columns are
-/// refused.
+/// The length of a footer; an error if readers refuse it by default, so that a file has a limited number of row groups.
 fn footer_length(len: usize) -> Result<u32> {
-    let most = Limits::default().max_metadata_bytes;
-    let length = u32::try_from(len).ok().filter(|len| u64::from(*len) <= most);
+    let max = Limits::default().max_metadata_bytes;
+    let length = u32::try_from(len).ok().filter(|len| u64::from(*len) <= max);
     length.ok_or_else(|| {
         Error::invalid(format!(
-            "a footer of {len} bytes, where {most} are read by default: row groups of more rows make it shorter"
+            "a footer of {len} bytes, but readers accept only {max} by default: larger row groups make it shorter"
         ))
     })
 }
 
-/// Columns or struct fields with the same name: the format's readers identify them by name.
+/// Refuses columns or struct fields with the same name: the format's readers identify them by name.
 fn check_names(parent: &str, nodes: &[schema::Node]) -> Result<()> {
     let mut names = HashSet::new();
     for node in nodes {
@@ -335,8 +335,8 @@ fn entry_of_row(leaf: &Leaf<'_>, from: usize, rows: usize, all: bool) -> usize {
     }
 }
 
-/// The most that the next `rows` rows can add to the counted size.
-fn at_most(leaves: &[Leaf<'_>], places: &[LeafPosition], rows: usize) -> u64 {
+/// An upper bound of what the next `rows` rows add to the counted size.
+fn max_added(leaves: &[Leaf<'_>], places: &[LeafPosition], rows: usize) -> u64 {
     let leaves = leaves.iter().zip(places).map(|(leaf, place)| {
         let entries = entry_of_row(leaf, place.entry, rows, false) - place.entry;
         let last = (place.value + entries).min(leaf.values.len());
@@ -351,9 +351,9 @@ fn rows_at_once(batch: &RecordBatch, columns: &[Column]) -> usize {
     if columns.iter().all(Column::is_copied) {
         return batch.num_rows().max(1);
     }
-    const MOST: usize = 16 << 10;
+    const MAX_ROWS: usize = 16 << 10;
     const BYTES: usize = 16 << 20;
     let repeated: usize = batch.columns().iter().map(|array| prepare::longest_repeated(array)).sum();
     let row = batch.get_array_memory_size() / batch.num_rows().max(1) + repeated;
-    (BYTES / row.max(1)).clamp(1, MOST)
+    (BYTES / row.max(1)).clamp(1, MAX_ROWS)
 }

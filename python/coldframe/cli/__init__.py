@@ -1,7 +1,7 @@
-"""The command `coldframe`: looks into files of all formats, checks and rescues them, turns them into others.
+"""The command `coldframe`: shows, checks, rescues and converts files of all formats.
 
-Exit codes, for all commands: 0 all is well; 1 damage or a mismatch was found; 2 the command could not be
-carried out (usage, unsupported, not found); 130 interrupted.
+Exit codes of all commands: 0 success; 1 damage or a mismatch; 2 failure (usage, unsupported, not found);
+130 interrupted.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from coldframe.cli import (
 )
 from coldframe.cli.next_steps import next_step
 from coldframe.cli.pager import paged
+from coldframe.cli.verbosity import add_verbose_options, log_to_stderr, verbosity_of
 from coldframe.errors import ColdframeError, CorruptFileError
 
 __all__ = ["main", "parser_of_all"]
@@ -67,8 +68,8 @@ Reads, checks, rescues and converts files of {formats}, without the engine that 
 
 _EPILOG = """\
 first steps:
-  coldframe detect *                                  which of these files are ours?
-  coldframe meta 000000_0                             what does the file say of itself?
+  coldframe detect *                                  the formats of these files
+  coldframe meta 000000_0                             the metadata of a file
   coldframe head 000000_0       -c id,name -n 5       the first rows
   coldframe head old.rc --schema 'id bigint, name string' --serde text
   coldframe verify warehouse/events/*.rc              is it intact? exit code 1 if not
@@ -80,9 +81,10 @@ first steps:
   coldframe sql "select count(*) from 'events.orc'"   any query, by DuckDB
   coldframe convert 'events/*.rc'  all.parquet --where "dt >= '2014-01-01'"
   coldframe migrate hdfs-dump/ new/ --to parquet      a whole estate, on Spark
-  coldframe audit new/                                is it still what was verified?
+  coldframe audit new/                                is the target still as it was verified?
+  coldframe -v count hdfs:///warehouse/events         what does it wait for?
 
-exit codes: 0 all is well; 1 damage or mismatch found; 2 usage, unsupported, not found; 130 interrupted
+exit codes: 0 success; 1 damage or mismatch; 2 usage, unsupported, not found; 130 interrupted
 'coldframe COMMAND --help' shows the options and examples of a command.
 """
 
@@ -92,18 +94,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     warnings.showwarning = _show_warning
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="surrogateescape")  # names of files come out as they are
+        sys.stdout.reconfigure(errors="surrogateescape")  # file names need not be UTF-8
     try:
         parsed = _parser(arguments).parse_args(arguments)
         run: Callable[[argparse.Namespace], int | None] = parsed.run
         code = 0
-        with paged(parsed.command in _PAGED and not parsed.no_pager):
+        with (
+            log_to_stderr(verbosity_of(parsed)),
+            paged(parsed.command in _PAGED and not parsed.no_pager),
+        ):
             code = run(parsed) or 0
             sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # The reader (head, less) has closed the pipe. Without this, Python complains again when it flushes at
-        # exit.
+        # The reader (head, less) has closed the pipe. Without this, Python reports it again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
@@ -118,19 +122,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _complain(message: str, *, is_damage: bool = False) -> None:
-    """Prints an error, and below it what to do about it if the message does not say so."""
+    """Prints an error, and below it the next step unless the message names one."""
     output.complain(message)
     if (step := next_step(message, is_damage=is_damage)) is not None:
         print(f"  next: {step}", file=sys.stderr)
 
 
 def _as_options(message: str) -> str:
-    """A message that names an argument of `open` as the command line has it."""
+    """A message with arguments of `open` replaced by options of the command line."""
     return re.sub(r"\bby table=(?:\"<id>\")?: ", "by --option table=NAME: ", message)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """Prints a warning as a line for people: its location in our code does not help them."""
+    """Prints a warning as one line, without its location in the code."""
     output.complain(f"warning: {message}")
 
 
@@ -160,17 +164,19 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     integrity.add_parsers(commands)
     rescue.add_parsers(commands)
     format_options.add_parser(commands)
-    _add_migrate(commands, wanted=bool(arguments) and arguments[0] == "migrate")
-    _add_audit(commands, wanted=bool(arguments) and arguments[0] in ("audit", "migrate"))
+    command = next((word for word in arguments if not word.startswith("-")), "")
+    _add_migrate(commands, wanted=command == "migrate")
+    _add_audit(commands, wanted=command in ("audit", "migrate"))
     unswitch.add_parser(commands)
     completion.add_parser(commands, parser_of_all)
     version = commands.add_parser("version", help="print the version")
     version.set_defaults(run=lambda _: print(f"coldframe {__version__}"))
+    add_verbose_options(parser, commands)
     return parser
 
 
 def _add_migrate(commands: argparse._SubParsersAction[argparse.ArgumentParser], wanted: bool) -> None:
-    """The pipeline's own command, loaded only on request: the other commands need no Spark."""
+    """Adds `migrate`, which needs Spark: it is loaded only if it is requested."""
     if wanted:
         try:
             from coldframe.cli.migrate import add_parser
@@ -182,7 +188,7 @@ def _add_migrate(commands: argparse._SubParsersAction[argparse.ArgumentParser], 
             add_parser(commands)
             return
     else:
-        reason = "migrate is not loaded"  # never seen: the command is loaded whenever it is named
+        reason = "migrate is not loaded"  # never printed: the command is loaded if it is named
 
     def refuse(_: argparse.Namespace) -> int:
         output.complain(reason)
@@ -196,11 +202,13 @@ def _add_migrate(commands: argparse._SubParsersAction[argparse.ArgumentParser], 
 
 
 def _add_audit(commands: argparse._SubParsersAction[argparse.ArgumentParser], wanted: bool) -> None:
-    """The pipeline's other command, also loaded only on request; it needs no Spark."""
+    """Adds `audit`, which is also loaded only if it is requested; it needs no Spark."""
     if wanted:
         from coldframe.cli.audit import add_parser
 
         add_parser(commands)
         return
-    parser = commands.add_parser("audit", help="compare a migrated directory with what was verified")
+    parser = commands.add_parser(
+        "audit", help="compare a migrated directory with the record of its migration"
+    )
     parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)

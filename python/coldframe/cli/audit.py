@@ -15,15 +15,15 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "audit",
         help="compare a migrated directory with the record of its migration",
-        description="Compares DST with what was verified: the length, checksum and number of rows of each "
-        "file. Changes nothing and needs no Spark; needs the source only for --before-delete.",
-        epilog="exit codes: 0 all is as it was verified; 1 something is not; 2 no migration has been there",
+        description="Compares the length, checksum and number of rows of each file of DST with the record of "
+        "its verification. Changes nothing and needs no Spark; needs the source only for --before-delete.",
+        epilog="exit codes: 0 no difference; 1 differences; 2 DST is not the destination of a migration",
     )
     parser.add_argument(
         "dst",
         metavar="DST",
         nargs="?",
-        help="the destination of a migration, a directory or URL; a list names its own",
+        help="the destination of a migration, a directory or URL; not needed with a list, which names it",
     )
     add_storage_option(parser)
     add_storage_option(parser, "--source-storage-option", "the same for the sources that a list names")
@@ -44,9 +44,9 @@ def run(arguments: argparse.Namespace) -> int:
     from coldframe.pipeline import audit
 
     if arguments.dst is None and arguments.before_delete is None:
-        print("coldframe audit: name DST, or a list with --before-delete", file=sys.stderr)
+        print("coldframe audit: expected DST, or a list with --before-delete", file=sys.stderr)
         return 2
-    found = audit(
+    report = audit(
         arguments.dst,
         deep=arguments.deep,
         before_delete=arguments.before_delete,
@@ -54,20 +54,20 @@ def run(arguments: argparse.Namespace) -> int:
         source_storage_options=pairs(arguments.source_storage_option, "--source-storage-option") or None,
     )
     if arguments.json:
-        print(json.dumps(found.to_json(), indent=1))
-        return found.exit_code
-    for fault in found.faults:
+        print(json.dumps(report.to_json(), indent=1))
+        return report.exit_code
+    for fault in report.faults:
         print(
             f"{fault.kind}: {fault.file}: {fault.reason}" + (f" (of {fault.source})" if fault.source else "")
         )
-    for table in found.tables:
+    for table in report.tables:
         if table["rows_now"] is not None:
             own = f"{table['path']} ({table['to']}, {table['version']}): {table['rows_now']:,} rows"
             print(f"{own} by its own log, {table['rows_verified']:,} by the journal")
-    if found.interrupted:
-        print("the last run did not come to its end: start it again")
-    if found.listed is not None:
-        broken = sum(fault.kind == "line" for fault in found.faults)
-        print(f"{found.listed - broken:,} of {found.listed:,} lines of the list hold")
-    print(f"{found.files:,} files, {found.rows:,} rows, {size_text(found.bytes)}: {found.verdict.text}")
-    return found.exit_code
+    if report.interrupted:
+        print("the last run was interrupted: start it again")
+    if report.listed is not None:
+        broken = sum(fault.kind == "line" for fault in report.faults)
+        print(f"{report.listed - broken:,} of {report.listed:,} lines of the list hold")
+    print(f"{report.files:,} files, {report.rows:,} rows, {size_text(report.bytes)}: {report.verdict.text}")
+    return report.exit_code

@@ -1,4 +1,4 @@
-"""A file's layout for people: a bar of its bytes from left to right, coloured by structure, and the tree."""
+"""Prints the layout of a file: a bar of its bytes, coloured by structure, and the tree."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def kind(name: str) -> str:
 
 
 def regions(tree: Tree) -> Iterator[tuple[int, int, str]]:
-    """The leaves, and the parents' bytes between them, in file order: offset, length, kind."""
+    """The leaves, and the bytes of parents between them, in file order: offset, length, kind."""
     at = tree["offset"]
     children = sorted(
         (c for c in tree.get("children", []) if c["length"]), key=lambda child: int(child["offset"])
@@ -65,7 +65,7 @@ def shares(tree: Tree, cells: int) -> list[str]:
 
 
 def print_layout(tree: Tree, depth: int, children: int) -> None:
-    """The bar (on a terminal) and the tree down to `depth` levels with at most `children` nodes on each."""
+    """Prints the bar (on a terminal) and the tree: `depth` levels, at most `children` nodes on each."""
     out = console()
     if out is None:
         for line in _lines(tree, depth, children, 0):

@@ -34,30 +34,30 @@ def script(parser: argparse.ArgumentParser, shell: str) -> str:
 
 
 def commands_of(parser: argparse.ArgumentParser) -> dict[str, tuple[str, argparse.ArgumentParser]]:
-    """The commands, each with its help and its own parser."""
-    found: dict[str, tuple[str, argparse.ArgumentParser]] = {}
+    """The commands by name, with help and parser."""
+    commands: dict[str, tuple[str, argparse.ArgumentParser]] = {}
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             helps = {choice.dest: choice.help or "" for choice in action._choices_actions}
-            found.update({name: (helps.get(name, ""), inner) for name, inner in action.choices.items()})
-    return found
+            commands.update({name: (helps.get(name, ""), inner) for name, inner in action.choices.items()})
+    return commands
 
 
 def _options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     return [a for a in parser._actions if a.option_strings and a.help is not argparse.SUPPRESS]
 
 
-def _words(parser: argparse.ArgumentParser) -> str:
+def _option_names(parser: argparse.ArgumentParser) -> str:
     return " ".join(option for action in _options(parser) for option in action.option_strings)
 
 
 def _values(action: argparse.Action) -> list[str]:
-    """The values of an argument that are known; of options of formats `NAME=WORD`, or `NAME=` alone."""
-    return [str(value) for value in action.choices or getattr(action, "words", [])]
+    """The known values of an argument; for options of formats `NAME=VALUE`, or `NAME=` alone."""
+    return [str(value) for value in action.choices or getattr(action, "known_values", [])]
 
 
 def _choices(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:
-    """Options with a fixed set of values: a pattern of their names, and the values."""
+    """The options with a fixed set of values: a pattern of their names, and the values."""
     return [
         ("|".join(action.option_strings), " ".join(_values(action)))
         for action in _options(parser)
@@ -80,20 +80,20 @@ def _bash(commands: dict[str, tuple[str, argparse.ArgumentParser]]) -> str:
         )
         before = f'\n      case "$before" in{inner}\n      esac' if inner else ""
         cases.append(
-            f'    {name}){before}\n      options="{_words(parser)}"; values="{_positional(parser)}" ;;'
+            f'    {name}){before}\n      options="{_option_names(parser)}"; values="{_positional(parser)}" ;;'
         )
     body = "\n".join(cases)
     return f"""# bash completion of coldframe
 _coldframe_values() {{
   COMPREPLY=($(compgen -W "$1" -- "$word"))
-  # What follows NAME= is typed behind it.
+  # The value follows NAME= directly.
   case "${{COMPREPLY[0]}}" in *=) compopt -o nospace 2>/dev/null ;; esac
-  # bash takes = for the end of a word, and completes what is behind it.
+  # bash ends a word at =, and completes the part after it.
   case "$word" in *=*) COMPREPLY=("${{COMPREPLY[@]#"${{word%%=*}}="}}") ;; esac
 }}
 _coldframe() {{
   local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" options="" values=""
-  # --option NAME=WORD comes in three words.
+  # --option NAME=VALUE arrives as three words.
   if [ "$word" = "=" ] && [ "$COMP_CWORD" -ge 3 ]; then
     word="$before=" before="${{COMP_WORDS[COMP_CWORD-2]}}"
   elif [ "$before" = "=" ] && [ "$COMP_CWORD" -ge 4 ]; then
@@ -101,7 +101,7 @@ _coldframe() {{
   fi
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "{" ".join(commands)} --help --version --no-pager" -- "$word"))
+    COMPREPLY=($(compgen -W "{" ".join(commands)} --help --version --no-pager --verbose" -- "$word"))
     return
   fi
   case "${{COMP_WORDS[1]}}" in
@@ -116,7 +116,7 @@ complete -o filenames -F _coldframe coldframe"""
 
 
 def _plain(text: str) -> str:
-    """A help text in which no shell sees special characters."""
+    """A help text without the special characters of shells."""
     return re.sub(r"[\\\[\]:'\"`$]", " ", text.replace("%%", "%")).strip()
 
 
@@ -153,7 +153,7 @@ _coldframe() {{
 {body}
   esac
 }}
-# As a file in fpath, it is the function's own body when first called; otherwise it was sourced.
+# In fpath, the first call runs this file as the function; otherwise it was sourced.
 if [[ "$funcstack[1]" == _coldframe ]]; then
   _coldframe "$@"
 else

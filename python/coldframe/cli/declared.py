@@ -1,7 +1,7 @@
-"""What tables.toml says of a file: names and types, which formats such as RCFile do not keep.
+"""Finds the entry of tables.toml for a file: names and types, which formats such as RCFile do not store.
 
-It is the file that `coldframe migrate` takes. `--tables` names it; without, it is looked for in the folders
-above the source, as `migrate` would have it in the root of what is migrated.
+`coldframe migrate` takes the same file. `--tables` names it; otherwise the nearest one in the folders above
+the source is used, since `migrate` expects it in the root of its source.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from coldframe import writing
 from coldframe._coldframe import formats
 from coldframe.cli import output
-from coldframe.sources import is_on_this_machine
+from coldframe.sources import is_local_path
 
 __all__ = ["add_tables_option", "declared_options"]
 
@@ -34,8 +34,8 @@ def add_tables_option(parser: argparse.ArgumentParser) -> None:
 def declared_options(
     source: str, tables: str | None, given: Mapping[str, Any], storage_options: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """The options of the entry that a source belongs to; none where the command line says them."""
-    if any(name in given for name in _GIVEN) or not is_on_this_machine(source, storage_options):
+    """The options of the entry for a source; empty if the command line has them."""
+    if any(name in given for name in _GIVEN) or not is_local_path(source, storage_options):
         return {}
     path = tables if tables is not None else _nearest(source)
     if path is None or (tables is None and not _needs_schema(source, given)):
@@ -47,10 +47,12 @@ def declared_options(
     fitting = [spec for spec in load_tables(path) if f"{place}/".startswith(f"{spec.path}/")]
     if not fitting:
         if tables is not None:
-            raise ValueError(f"{path}: no entry has the path of {source}, which lies at {place} from there")
+            raise ValueError(
+                f"{path}: no entry has the path of {source}, which is {place} relative to that file"
+            )
         return {}
-    spec = max(fitting, key=lambda one: len(one.path))
-    output.complain(f"{source}: as [tables.{spec.name}] of {path} says")
+    spec = max(fitting, key=lambda candidate: len(candidate.path))
+    output.complain(f"{source}: with the options of [tables.{spec.name}] in {path}")
     return dict(spec.options)
 
 
@@ -67,7 +69,7 @@ def _nearest(source: str) -> str | None:
 
 
 def _needs_schema(source: str, given: Mapping[str, Any]) -> bool:
-    """Whether the first file of a source is of a format that keeps no types."""
+    """Whether the format of the first file of a source stores no types."""
     path = source
     if os.path.isdir(source):
         files = (

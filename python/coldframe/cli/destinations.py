@@ -1,4 +1,4 @@
-"""Where a command may write: never over its own sources, and over other files only on request."""
+"""Checks destinations: a command never replaces its sources, and other files only on request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SAME.update(dict.fromkeys(("adl", "azure", "abfs", "abfss", "wasb", "wasbs"), "
 
 
 def add_overwrite_option(parser: argparse.ArgumentParser) -> None:
-    """`--overwrite`, without which an existing file is kept."""
+    """Adds `--overwrite`: without it, an existing file is kept."""
     parser.add_argument(
         "--overwrite",
         action="store_true",
@@ -31,9 +31,9 @@ def add_overwrite_option(parser: argparse.ArgumentParser) -> None:
 
 
 def sources_of(rows: Any, given: Iterable[str]) -> list[str]:
-    """Everything that a File or a Dataset is read from: the arguments, and the files found through them."""
-    found = [rows.path or ""] if isinstance(rows, File) else rows.files
-    return [*given, *found]
+    """Everything that a File or a Dataset reads: the arguments, and the files that they expand to."""
+    files = [rows.path or ""] if isinstance(rows, File) else rows.files
+    return [*given, *files]
 
 
 def claim(
@@ -48,7 +48,7 @@ def claim(
                 f"{shown(dest)}: the destination is a source, or a part of one, and would be lost"
             )
     if not overwrite and open_store(dest, storage_options or None).stat() is not None:
-        raise FileExistsError(f"{shown(dest)}: it exists; --overwrite replaces it")
+        raise FileExistsError(f"{shown(dest)} exists; --overwrite replaces it")
 
 
 def _is_in(dest: str, source: str) -> bool:
@@ -57,7 +57,7 @@ def _is_in(dest: str, source: str) -> bool:
     if local is None or other is None:
         return local is None and other is None and _is_url_in(dest, source)
     if not os.path.exists(local):
-        return False  # a link to nothing is replaced itself
+        return False  # writing replaces a dangling link
     if os.path.samefile(local, other) if os.path.exists(other) else local == other:
         return True
     place, folder = os.path.realpath(local), os.path.realpath(other)

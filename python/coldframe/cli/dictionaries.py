@@ -1,4 +1,4 @@
-"""The command dictionary: what ORC's stripes and CFiles store once for all values of a column."""
+"""The command dictionary: the dictionaries of a column in ORC's stripes and CFiles."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ coldframe dictionary 000000_0.cfile -c value -n 20""",
 
 
 def dictionary(args: argparse.Namespace) -> None:
-    """Prints a header and a line for each value. JSON is a list of a single file, else an object by path."""
+    """Prints a header and a line for each value. JSON is a list for a single file, else an object by path."""
     sources = expanded(args.source, args.storage_option)
-    told: dict[str, list[dict[str, Any]]] = {}
+    printed: dict[str, list[dict[str, Any]]] = {}
     for source in sources:
-        all_of_it = told.setdefault(source, [])
+        all_of_it = printed.setdefault(source, [])
 
-        def take(found: dict[str, Any], source: str = source, kept: list[Any] = all_of_it) -> None:
-            values = found["values"][: args.limit] if args.limit is not None else found["values"]
+        def take(item: dict[str, Any], source: str = source, kept: list[Any] = all_of_it) -> None:
+            values = item["values"][: args.limit] if args.limit is not None else item["values"]
             shown = output.python_values(values)
             if args.json:
-                kept.append({**found, "entries": len(found["values"]), "values": list(shown)})
+                kept.append({**item, "entries": len(item["values"]), "values": list(shown)})
                 return
-            kept.append(None)  # only counted: the values are printed
-            where = f"{source}: {found['part']}" if len(sources) > 1 else found["part"]
-            size = size_text(found["length"])
-            print(f"{where}: {len(found['values'])} entries, {size} at offset {found['offset']}")
+            kept.append(None)  # a marker: the values are printed below
+            where = f"{source}: {item['part']}" if len(sources) > 1 else item["part"]
+            size = size_text(item["length"])
+            print(f"{where}: {len(item['values'])} entries, {size} at offset {item['offset']}")
             for number, value in enumerate(shown):
                 print(f"{number:>8}: {output.cell_text(value)}")
 
@@ -59,4 +59,4 @@ def dictionary(args: argparse.Namespace) -> None:
         if not all_of_it and not args.json:
             output.complain(f"{source}: {args.column} is stored without a dictionary")
     if args.json:
-        print(output.as_json(told if len(sources) > 1 else told[sources[0]]))
+        print(output.as_json(printed if len(sources) > 1 else printed[sources[0]]))

@@ -11,7 +11,6 @@ import pyarrow as pa
 from coldframe import writing
 from coldframe._coldframe import formats, parse_option
 from coldframe.cli import output
-from coldframe.cli.finding import first_file
 from coldframe.cli.options import (
     STDIN,
     Commands,
@@ -23,7 +22,8 @@ from coldframe.cli.options import (
     stdin_file,
 )
 from coldframe.cli.parquet_side import is_parquet, parquet_rows
-from coldframe.comparing import Comparison, Side, compare
+from coldframe.cli.source_files import first_file
+from coldframe.comparison import Comparison, Side, compare
 from coldframe.filters import parse
 
 __all__ = ["add_parsers"]
@@ -36,7 +36,7 @@ def add_parsers(commands: Commands) -> None:
     parser = add_command(
         commands,
         "diff",
-        "compare the rows of two tables and show those that differ; exit code 1 if any does",
+        "compare the rows of two tables and show the differences; exit code 1 if there are any",
         """coldframe diff before.orc after.orc
 coldframe diff warehouse/sales lake/sales --by id --schema 'id bigint, s string' --serde text
 coldframe diff 'old/*.orc' new.parquet -c id,amount --where "dt = '2014-01-01'" --json""",
@@ -50,8 +50,7 @@ coldframe diff 'old/*.orc' new.parquet -c id,amount --where "dt = '2014-01-01'" 
     parser.add_argument(
         "--by",
         metavar="A,B,..",
-        help="columns that identify a row (default: none, the tables are compared as sets in which a row may "
-        "occur several times)",
+        help="columns that identify a row (default: none; the tables are compared as multisets of rows)",
     )
     parser.add_argument("-c", "--columns", metavar="A,B,..", help="compare only these columns")
     parser.add_argument("--where", metavar="SQL", help="compare only the rows of both that match")
@@ -81,7 +80,7 @@ def diff(args: argparse.Namespace) -> int:
     with output.waiting("diff"):
         result = compare(*sides, key=_names(args.by) or (), examples=args.limit)
     if args.json:
-        print(output.as_json(_facts(args, result)))
+        print(output.as_json(_as_dict(args, result)))
     else:
         _print(args, result)
     return 0 if result.same else 1
@@ -109,7 +108,7 @@ def _side(source: str, columns: list[str] | None, args: argparse.Namespace, own:
 
 
 def _ours(source: str, args: argparse.Namespace, own: dict[str, str]) -> Any:
-    """A source in one of our formats. Options for both sides go to the one whose format knows them."""
+    """A source in one of coldframe's formats. Drops the common options that this format does not have."""
     arguments = open_arguments(args)
     storage = arguments["storage_options"]
     first = first_file(source, storage)
@@ -126,7 +125,7 @@ def _ours(source: str, args: argparse.Namespace, own: dict[str, str]) -> Any:
 _EVERY_FORMATS = frozenset({"format", "storage_options", "keys", "verify_checksums"})
 
 
-def _facts(args: argparse.Namespace, result: Comparison) -> dict[str, Any]:
+def _as_dict(args: argparse.Namespace, result: Comparison) -> dict[str, Any]:
     return {
         "same": result.same,
         "rows": {"a": result.rows[0], "b": result.rows[1]},

@@ -1,7 +1,7 @@
 """Files of other formats as sources of `convert`: Parquet, Arrow, CSV and JSON lines.
 
 Parquet and Arrow are recognised by their bytes, text by the extension. Files are read in batches, whatever
-their size; for CSV and JSON the first block determines the types.
+their size; the first block of CSV and JSON determines the types.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _ENDINGS = {
 
 
 def foreign_format(source: str, storage_options: Mapping[str, Any] | None) -> str | None:
-    """The name of a file's foreign format, as in `convert --from`; None for all others."""
+    """The name of a file's foreign format; None for all others."""
     store = open_store(source, storage_options)
     entry = store.stat()
     if entry is None or entry.is_folder:
         return None
-    found = _MAGICS.get(store.read("", 0, 4))
-    return found or _ENDINGS.get(os.path.splitext(source)[1].lower())
+    format = _MAGICS.get(store.read("", 0, 4))
+    return format or _ENDINGS.get(os.path.splitext(source)[1].lower())
 
 
 class Foreign:
@@ -77,7 +77,7 @@ class Foreign:
                 with self._reader(path) as reader:
                     if not reader.schema.equals(self.schema):
                         raise SchemaError(
-                            f"{path}: the columns are not those of {self.files[0]}: "
+                            f"{path}: the columns differ from those of {self.files[0]}: "
                             + ", ".join(f"{field.name} {field.type}" for field in reader.schema)
                         )
                     for batch in reader:
@@ -105,8 +105,8 @@ class Foreign:
             if magic != b"ARROW1":
                 return pa.ipc.open_stream(opened)
             whole = pa.ipc.open_file(opened)
-            found = (whole.get_batch(at) for at in range(whole.num_record_batches))
-            return pa.RecordBatchReader.from_batches(whole.schema, found)
+            batches = (whole.get_batch(at) for at in range(whole.num_record_batches))
+            return pa.RecordBatchReader.from_batches(whole.schema, batches)
         if self.format == "csv":
             import pyarrow.csv
 

@@ -1,4 +1,4 @@
-"""The options of formats, for people: `coldframe options`."""
+"""`coldframe options`: lists the options of formats."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _list(args: argparse.Namespace) -> None:
 
 
 def _takes(about: Mapping[str, Any]) -> str:
-    words = "|".join(about["choices"])
+    choices = "|".join(about["choices"])
     default = "" if about["default"] is None else f", default {output.as_json(about['default'], indent=None)}"
     other = f", also called {', '.join(about['aliases'])}" if about["aliases"] else ""
-    return f"({words or about['kind']}{default}{other})"
+    return f"({choices or about['kind']}{default}{other})"

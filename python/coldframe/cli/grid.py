@@ -1,4 +1,4 @@
-"""Rows as a table for people. Columns that do not fit are left out in the middle, as in DuckDB."""
+"""Prints rows as a table. Leaves out columns in the middle that do not fit, as DuckDB does."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from coldframe.cli.output import cell_text, console, print_table
 
 __all__ = ["print_grid", "print_records"]
 
-_LEAST, _MOST = 4, 32
-"""Characters of a column: at least, and at most where there is too little room for all."""
+_MIN_WIDTH, _MAX_WIDTH = 4, 32
+"""The minimum width of a column, and its maximum if not all columns fit."""
 _FRAME = 3
 """Characters between two columns."""
 _GAP = "\u2026"
@@ -27,7 +27,7 @@ def print_grid(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     if len(shown) == len(names):
         print_table(names, rows)
         return
-    left = sum(1 for before, at in enumerate(shown) if before == at)  # those before the gap
+    left = sum(1 for before, at in enumerate(shown) if before == at)  # columns before the gap
     print_table(
         [*(names[at] for at in shown[:left]), _GAP, *(names[at] for at in shown[left:])],
         [[*(row[at] for at in shown[:left]), _GAP, *(row[at] for at in shown[left:])] for row in rows],
@@ -40,11 +40,11 @@ def print_grid(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 
 def fitting(widths: Sequence[int], room: int) -> list[int]:
-    """The columns that fit: all of them, or from both ends towards the middle with a gap between."""
+    """The columns that fit: all of them, or some from both ends with a gap in the middle."""
     if sum(widths) + _FRAME * len(widths) <= room:
         return list(range(len(widths)))
     # One long value must not displace all other columns; its cells are folded instead.
-    widths = [max(_LEAST, min(width, _MOST)) for width in widths]
+    widths = [max(_MIN_WIDTH, min(width, _MAX_WIDTH)) for width in widths]
     if sum(widths) + _FRAME * len(widths) <= room:
         return list(range(len(widths)))
     room -= len(_GAP) + _FRAME
@@ -71,7 +71,7 @@ def _width(name: str, at: int, rows: Sequence[Sequence[Any]]) -> int:
 
 
 def print_records(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Prints one row after the other, with a column per line."""
+    """Prints the rows one after the other, with a line for each column."""
     width = max((len(name) for name in names), default=0)
     for number, row in enumerate(rows):
         print(f"-- row {number} " + "-" * max(0, width - len(str(number)) - 4))

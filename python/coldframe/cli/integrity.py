@@ -1,4 +1,4 @@
-"""The commands that look for damage: inspect, layout, verify."""
+"""The commands that show structure and find damage: inspect, layout, verify."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def add_parsers(commands: Commands) -> None:
     parser = add_command(
         commands,
         "inspect",
-        "show the physical layout: what every byte of the file is",
+        "show the physical layout: the structure of every byte of the file",
         """coldframe inspect 000000_0
 coldframe inspect 000000_0 --depth 2
 coldframe inspect 000000_0 --at 4139             # what is at this offset?
@@ -57,7 +57,7 @@ coldframe inspect 000000_0 --json""",
         "layout",
         "draw the physical layout as a page for the browser",
         """coldframe layout events.orc -o events.html
-coldframe layout events.orc -o events.html --verify   # decode all of it, and mark what is damaged
+coldframe layout events.orc -o events.html --verify   # decode everything, and mark damage
 coldframe layout warehouse/sales -o sales.html        # all files of a directory""",
     )
     parser.add_argument("source", nargs="+", help=MANY)
@@ -76,7 +76,7 @@ coldframe layout warehouse/sales -o sales.html        # all files of a directory
     parser = add_command(
         commands,
         "verify",
-        "decode everything, check whatever the format makes checkable, and say what was checked",
+        "decode everything, check all that the format can verify, and print what was checked",
         """coldframe verify 000000_0 && echo no damage found
 coldframe verify warehouse/events/*.rc --json > report.json""",
     )

@@ -1,4 +1,4 @@
-"""The commands that look up keys and values instead of reading everything: get, scan, keys, bloom."""
+"""The commands that use the indexes of files: get, scan, keys, bloom."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from coldframe.file import File
 
 __all__ = ["add_parsers"]
 
-_ONE_OR_MORE = "an HFile, a CFile, an HBase table, or a pattern: one after the other; - is standard input"
+_SOURCES = "an HFile, a CFile, an HBase table, or a pattern; - is standard input"
 _KEY_HELP = r"a key: text, with \xNN for any byte, as HBase shows it"
 
 
@@ -48,7 +48,7 @@ coldframe get cf/3f2a77 row-17 'row-\x00\x12' --format jsonl
 coldframe get 'cf/*' row-17                        # of all files of a family
 coldframe get 0109656425709121 4711                 # the rows of a CFile that hold a value""",
     )
-    parser.add_argument("source", help=_ONE_OR_MORE)
+    parser.add_argument("source", help=_SOURCES)
     parser.add_argument("wanted", nargs="+", metavar="KEY", help=_KEY_HELP + "; for a CFile, a value")
     add_form_option(parser, "table")
     add_open_options(parser, prints_rows=True)
@@ -66,7 +66,7 @@ coldframe scan cf/3f2a77 --reverse -n 1             # the last row
 coldframe scan 0109656425709121 --start 100 --stop 200
 coldframe scan 0109656425709121 --from-ordinal 1000000 -n 10""",
     )
-    parser.add_argument("source", help=_ONE_OR_MORE)
+    parser.add_argument("source", help=_SOURCES)
     group = parser.add_argument_group("range")
     group.add_argument("--start", metavar="KEY", help="the first key; " + _KEY_HELP)
     group.add_argument("--stop", metavar="KEY", help="the first key after the range")
@@ -88,7 +88,7 @@ coldframe scan 0109656425709121 --from-ordinal 1000000 -n 10""",
         "--max-versions",
         type=int,
         metavar="N",
-        help="the newest N versions that no delete marker hides (default: all cells as they are stored)",
+        help="the newest N versions that no delete marker hides (default: all stored cells)",
     )
     parser.add_argument("-n", "--limit", type=int, metavar="N", help="at most N rows")
     add_form_option(parser, "csv")
@@ -117,7 +117,7 @@ def _add_bloom(commands: Commands) -> None:
     parser = add_command(
         commands,
         "bloom",
-        "ask a file's bloom filters whether it may contain a value; exit code 1 if it contains none",
+        "test whether files may contain a value, by their bloom filters; exit code 1 if none may",
         r"""coldframe bloom cf/3f2a77 --test row-17
 coldframe bloom cf/3f2a77 --test row-17 --qualifier name
 coldframe bloom events.orc -c user_id --test 4711 --test 4712""",
@@ -130,7 +130,7 @@ coldframe bloom events.orc -c user_id --test 4711 --test 4712""",
         "-c",
         "--column",
         metavar="NAME",
-        help="the column whose statistics, dictionaries and bloom filters are asked (default: the keys')",
+        help="the column whose statistics, dictionaries and bloom filters are tested (default: the keys)",
     )
     parser.add_argument("--qualifier", metavar="KEY", help="for an HFile: the column in the row")
     add_open_options(parser)
@@ -140,9 +140,9 @@ coldframe bloom events.orc -c user_id --test 4711 --test 4712""",
 
 def get(args: argparse.Namespace) -> int:
     """Returns exit code 1 if nothing is found."""
-    found = [_got(file, args.wanted) for file in _files(args)]
-    print_rows(_one_after_the_other(table.to_reader() for table in found), args.form)
-    return 0 if any(table.num_rows for table in found) else 1
+    tables = [_got(file, args.wanted) for file in _files(args)]
+    print_rows(_concatenated(table.to_reader() for table in tables), args.form)
+    return 0 if any(table.num_rows for table in tables) else 1
 
 
 def _got(file: File, wanted: list[str]) -> Any:
@@ -156,12 +156,12 @@ def _got(file: File, wanted: list[str]) -> Any:
 
 
 def _files(args: argparse.Namespace) -> Iterator[File]:
-    """The files that the source names; each is opened when its turn comes."""
+    """The files of the source; each is opened only when it is read."""
     for source in expanded([args.source], args.storage_option):
         yield open_file(args, source)
 
 
-def _one_after_the_other(readers: Iterator[Any]) -> Any:
+def _concatenated(readers: Iterator[Any]) -> Any:
     """The rows of several readers with the same columns."""
     first = next(readers)
 
@@ -170,7 +170,7 @@ def _one_after_the_other(readers: Iterator[Any]) -> Any:
         for reader in readers:
             if not reader.schema.equals(first.schema):
                 names = [f"{field.name} {field.type}" for field in reader.schema]
-                raise SchemaError(f"the files have other columns than the first one: {', '.join(names)}")
+                raise SchemaError(f"the columns differ from those of the first file: {', '.join(names)}")
             yield from reader
 
     return pa.RecordBatchReader.from_batches(first.schema, batches())
@@ -178,7 +178,7 @@ def _one_after_the_other(readers: Iterator[Any]) -> Any:
 
 def scan(args: argparse.Namespace) -> None:
     """Prints the rows of a range."""
-    reader = _one_after_the_other(_scanned(file, args) for file in _files(args))
+    reader = _concatenated(_scanned(file, args) for file in _files(args))
     print_rows(limited(reader, args.limit), args.form)
 
 
@@ -228,13 +228,13 @@ def keys(args: argparse.Namespace) -> None:
     sources = expanded(args.source, args.storage_option)
     listed: dict[str, Any] = {}
     for source in sources:
-        found = islice(distinct_keys(open_file(args, source)), args.limit)
+        file_keys = islice(distinct_keys(open_file(args, source)), args.limit)
         if args.count:
-            listed[source] = sum(1 for _ in found)
+            listed[source] = sum(1 for _ in file_keys)
         elif args.json:
-            listed[source] = list(found)
+            listed[source] = list(file_keys)
         else:
-            for key in found:
+            for key in file_keys:
                 print((f"{source}\t" if len(sources) > 1 else "") + output.cell_text(key))
     if args.json:
         print(output.as_json(listed if len(sources) > 1 else listed[sources[0]]))
@@ -244,7 +244,7 @@ def keys(args: argparse.Namespace) -> None:
 
 
 def distinct_keys(file: File) -> Iterator[Any]:
-    """The keys of a file that is sorted by its first column, each once."""
+    """The distinct keys of a file that is sorted by its first column."""
     can = capabilities(file)
     if not (can["keys"] or can["lookup"]):
         raise unsupported(f"keys: {file.format} files have no keys")
@@ -276,7 +276,7 @@ def bloom(args: argparse.Namespace) -> int:
 
 
 def _places(file: File, text: str, args: argparse.Namespace) -> dict[str, Any]:
-    """What filters say about a key, or about a column's value by stripe, row group or block."""
+    """Whether the filters rule out a key, or how many units may have a value of a column."""
     if args.column is None:
         if not capabilities(file)["might_contain"]:
             raise unsupported(f"bloom: {file.format} files have no filter of keys; name a column with -c")

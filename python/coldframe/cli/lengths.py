@@ -1,4 +1,4 @@
-"""What `stats --lengths` prints: figures and histograms of the lengths of keys, values and rows."""
+"""Prints `stats --lengths`: figures and histograms of the lengths of keys, values and rows."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def print_lengths(lengths: dict[str, Any], name: str) -> None:
     output.print_table(
         ["", *_FIGURES],
         [
-            [words, *(_rounded(lengths[measure][figure]) for figure in _FIGURES)]
-            for measure, words in _MEASURES.items()
+            [label, *(_rounded(lengths[measure][figure]) for figure in _FIGURES)]
+            for measure, label in _MEASURES.items()
         ],
     )
-    for measure, words in _MEASURES.items():
+    for measure, label in _MEASURES.items():
         bars = lengths[measure]["histogram"]
-        most = max((bar["count"] for bar in bars), default=0)
-        print(f"\n{words}:")
+        highest = max((bar["count"] for bar in bars), default=0)
+        print(f"\n{label}:")
         for bar in bars:
-            width = -(-bar["count"] * _BAR // most)
+            width = -(-bar["count"] * _BAR // highest)
             between = str(bar["from"]) if bar["from"] == bar["to"] else f"{bar['from']}..{bar['to']}"
             print(f"{between:>24} {bar['count']:>12} {'#' * width}")
     print(f"\nbiggest row: {output.cell_text(lengths['biggest_row'])}")

@@ -5,22 +5,28 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import logging
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from coldframe.cli.options import add_storage_option, pairs, size_of
+from coldframe.logs import step
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from coldframe.pipeline.options import Options
     from coldframe.pipeline.report.model import Report
+    from coldframe.pipeline.report.progress import Progress
+
+_log = logging.getLogger(__name__)
 
 EPILOG = """\
-exit codes: 0 done; 1 files failed or could not be read, or the target is not what was verified; 2 wrong use,
-such as a missing schema
+exit codes: 0 success; 1 files failed or could not be read, or the target differs from what was verified; 2
+wrong usage, such as a missing schema
 
-Start a stopped run again with the same arguments, and it continues where it was. Its report and state are in
+To continue a stopped run, start it again with the same arguments. Its report and state are in
 DST/_coldframe: report.html, report.json, manifest.jsonl, quarantine/.
 """
 
@@ -54,9 +60,9 @@ def _add_places(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "src",
         metavar="SRC",
-        help="directory or URL with the tables; or thrift://host:9083/[database[.table]], those of a Hive "
-        "metastore; or a file with such definitions: a dump of a metastore, or a script of "
-        "CREATE TABLE; nothing in it is changed",
+        help="directory or URL with the tables; or thrift://host:9083/[database[.table]], the tables of a "
+        "Hive metastore; or a file with definitions: a dump of a metastore, or a script of "
+        "CREATE TABLE; never changed",
     )
     parser.add_argument(
         "dst",
@@ -66,7 +72,7 @@ def _add_places(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_conversion(parser: argparse.ArgumentParser) -> None:
-    """What is written, and how."""
+    """The options for the written files."""
     parser.add_argument(
         "--to",
         default="parquet",
@@ -86,21 +92,19 @@ def _add_conversion(parser: argparse.ArgumentParser) -> None:
         "--on-error",
         default="raise",
         choices=["raise", "skip", "quarantine"],
-        help="damaged files: fail, save what can be saved, or also keep a copy of the file (default: raise)",
+        help="damaged files: fail, save the readable rows, or also keep a copy of the file (default: raise)",
     )
     parser.add_argument(
         "--untyped", action="store_true", help="read RCFiles without a schema as binary columns _c0 .."
     )
     parser.add_argument(
         "--timestamp-unit",
-        "--timestamps",
         default="us",
         choices=["us", "ns"],
         help="unit of the timestamps written (default: us)",
     )
     parser.add_argument(
         "--codec",
-        "--compression",
         default="zstd",
         choices=["zstd", "snappy", "gzip", "none"],
         help="compression of Parquet (default: zstd)",
@@ -120,7 +124,6 @@ def _add_conversion(parser: argparse.ArgumentParser) -> None:
         help="largest file of the target; small sources of a partition are merged up to this size. "
         "0: at least one file for each source (default: 128m)",
     )
-    parser.add_argument("--split-mb", type=_mebibytes, dest="split_bytes", help=argparse.SUPPRESS)
     parser.add_argument("--no-verify", action="store_true", help="do not read back what was written")
     parser.add_argument(
         "--master",
@@ -130,7 +133,7 @@ def _add_conversion(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_safety(parser: argparse.ArgumentParser) -> None:
-    """What a run may remove or append to, and what a source that is safe to delete may lose."""
+    """The options for removals, foreign changes, and accepted losses of sources that are safe to delete."""
     parser.add_argument(
         "--on-vanished",
         default="fail",
@@ -165,16 +168,16 @@ def _add_safety(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="WHAT",
-        help="parts of an HBase or Kudu directory that may be missing from DST when it is listed as safe to "
-        "delete: older-versions, snapshots, tables, .. or a single one: tables=ns:old; separated by commas, "
-        "or repeated",
+        help="parts of an HBase or Kudu directory that DST may lack when the directory is listed as safe to "
+        "delete: older-versions, snapshots, tables, .. or a single part: tables=ns:old; separated by "
+        "commas, or repeated",
     )
     parser.add_argument(
         "--allow-loss",
         action="append",
         default=[],
         metavar="HOW",
-        help="changes of values that are accepted when a source is listed as safe to delete: "
+        help="accepted changes of values for sources that are listed as safe to delete: "
         "digits-below-microseconds, malformed-text, partition-columns, masked-columns, not-shown-by-spark; "
         "separated by commas, or repeated",
     )
@@ -198,12 +201,12 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_metastore(parser: argparse.ArgumentParser) -> None:
-    """The metastore that the source is compared with, or that is the source."""
+    """The options for a metastore, as the source or to compare with."""
     parser.add_argument(
         "--metastore",
         metavar="URI",
-        help="thrift://host:9083 of a Hive metastore: compare the result with the row counts, locations and "
-        "formats that it states",
+        help="thrift://host:9083 of a Hive metastore: compare the result with its row counts, locations and "
+        "formats",
     )
     parser.add_argument(
         "--tables",
@@ -229,7 +232,7 @@ def _add_metastore(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_catalog(parser: argparse.ArgumentParser) -> None:
-    """Where the tables of the target are registered."""
+    """The options for registering tables of the target in a catalog."""
     parser.add_argument(
         "--catalog",
         metavar="NAME",
@@ -246,7 +249,7 @@ def _add_catalog(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="OLD=NEW",
-        help="a table, and what it is called in the catalog: table or namespace.table; repeatable",
+        help="a table and its name in the catalog: table or namespace.table; repeatable",
     )
     parser.add_argument(
         "--suffix", default="", metavar="TEXT", help="added to the names of all other tables in the catalog"
@@ -254,32 +257,29 @@ def _add_catalog(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--switch",
         action="store_true",
-        help="give each verified table the name of the metastore's table that it was made of, which becomes "
+        help="give each verified table the name of its source table in the metastore, and rename that to "
         "NAME_old; coldframe unswitch undoes it",
     )
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--dry-run", action="store_true", help="show what would be done and what refused; write nothing"
+        "--dry-run", action="store_true", help="show what would be converted and what refused; write nothing"
     )
     for end in ("source", "target"):
         help = f"credentials and endpoints for the URL of the {end}"
         add_storage_option(parser, f"--{end}-storage-option", help)
     again = parser.add_mutually_exclusive_group()
     again.add_argument("--resume", action="store_true", help="continue an earlier run (the default)")
-    again.add_argument("--fresh", action="store_true", help="convert again what an earlier run has converted")
+    again.add_argument(
+        "--fresh", action="store_true", help="convert everything again that an earlier run converted"
+    )
     parser.add_argument("--json", action="store_true", help="print report.json instead of a summary")
 
 
 def _size_or_none(text: str) -> int:
     """A size, or 0."""
     return 0 if text == "0" else size_of(text)
-
-
-def _mebibytes(text: str) -> int:
-    """What `--split-bytes` was, in MiB."""
-    return size_of(f"{text}m")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -324,24 +324,45 @@ def _migrate(arguments: argparse.Namespace) -> Report:
         threads, why = in_process(arguments.master)
         if why is not None:
             print(f"coldframe migrate: {why}: in-process, {threads} threads", file=sys.stderr)
-        progress = stack.enter_context(progress_for(sys.stderr))
-        return migrate_with(
-            session if threads is None else InProcess(threads),
-            arguments.src,
-            arguments.dst,
-            _options(arguments),
-            tables=arguments.schema,
-            progress=progress,
-        )
+        progress = _LoggedProgress(stack.enter_context(progress_for(sys.stderr)))
+        what = "migrating %s to %s", arguments.src, arguments.dst
+        with step(_log, logging.INFO, *what) as notes:
+            report = migrate_with(
+                session if threads is None else InProcess(threads),
+                arguments.src,
+                arguments.dst,
+                _options(arguments),
+                tables=arguments.schema,
+                progress=progress,
+            )
+            notes.append(f"exit code {report.exit_code}")
+        return report
+
+
+@dataclass
+class _LoggedProgress:
+    """Logs the stages of a migration, and passes them on."""
+
+    progress: Progress
+
+    def start(self, tables: int, files: int, size: int) -> None:
+        """Planning has ended."""
+        _log.info("converting %d files of %d tables, %d bytes", files, tables, size)
+        self.progress.start(tables, files, size)
+
+    def advance(self, table: str, size: int, rows: int) -> None:
+        """A task has ended."""
+        _log.debug("%s: %d bytes of the source done, %d rows", table, size, rows)
+        self.progress.advance(table, size, rows)
 
 
 def _names(given: list[str]) -> list[str]:
-    """Names of repeated arguments, each of which may have several."""
-    return [name.strip() for one in given for name in one.split(",") if name.strip()]
+    """Names from repeated arguments, each a list with commas."""
+    return [name.strip() for text in given for name in text.split(",") if name.strip()]
 
 
 def _options(arguments: argparse.Namespace) -> Options:
-    """What the arguments ask for."""
+    """The arguments as options of the pipeline."""
     from coldframe.pipeline.options import Options
     from coldframe.pipeline.source.selection import select
 
@@ -387,7 +408,8 @@ def _preview(arguments: argparse.Namespace) -> int:
     from coldframe.pipeline.report.progress import progress_for
 
     options = _options(arguments)
-    with progress_for(sys.stderr) as progress:
-        found = dry_run(arguments.src, arguments.dst, options, tables=arguments.schema, progress=progress)
-    print(json.dumps(found.to_json(), indent=1) if arguments.json else preview_text(found))
-    return found.exit_code
+    what = "planning the migration of %s to %s", arguments.src, arguments.dst
+    with step(_log, logging.INFO, *what), progress_for(sys.stderr) as progress:
+        preview = dry_run(arguments.src, arguments.dst, options, tables=arguments.schema, progress=progress)
+    print(json.dumps(preview.to_json(), indent=1) if arguments.json else preview_text(preview))
+    return preview.exit_code

@@ -1,6 +1,6 @@
-"""What to do about the errors that people meet most, in the words of the command line and of Python.
+"""The next steps for frequent errors, on the command line and in Python.
 
-The command line prints the step below the message. docs/messages.md has both.
+The command line prints the step below the message. docs/messages.md lists them.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ __all__ = ["STEPS", "Step", "next_step"]
 
 @dataclass(frozen=True)
 class Step:
-    """A message, and what comes next."""
+    """A message and its next step."""
 
-    says: str
-    """A part of the message, as people see it; `..` stands for any text."""
+    message: str
+    """A part of the message; `..` matches any text."""
     command_line: str
     python: str
 
     def fits(self, message: str) -> bool:
-        """Whether a message says this."""
-        return re.search(".*".join(map(re.escape, self.says.split(".."))), message, re.DOTALL) is not None
+        """Whether an error has this message."""
+        return re.search(".*".join(map(re.escape, self.message.split(".."))), message, re.DOTALL) is not None
 
 
 STEPS = [
     Step(
         "expected the magic of a known format",
-        "if it is one of these formats, its ends are damaged: `--input-format NAME` opens it as one; "
+        "if it is one of these formats, its ends are damaged: `--input-format NAME` opens it; "
         "`convert` and `sql` read CSV, JSON lines and Parquet",
         'if it is one of these formats, its ends are damaged: `format="orc"`; `pyarrow` reads the others',
     ),
     Step(
         "files; this build knows:",
         "`coldframe sql` and `convert` read Parquet; `convert` also Arrow, CSV and JSON lines",
-        "`pyarrow.parquet.read_table`, `pyarrow.ipc`, or what else reads it",
+        "use `pyarrow.parquet.read_table`, `pyarrow.ipc` or another reader",
     ),
     Step(
         "expected a table directory",
-        "name the directory that holds the files, or a pattern: `coldframe tables DIR` lists what lies below",
+        "name the directory of the files, or a pattern: `coldframe tables DIR` lists the tables below",
         "`cf.scan(dir)` reads a directory of files; `cf.tables(dir)` lists the tables below",
     ),
     Step(
@@ -49,13 +49,13 @@ STEPS = [
     ),
     Step(
         "no such file or directory",
-        "`coldframe tables DIR` lists what lies below a directory",
-        "`cf.tables(dir)` lists what lies below a directory",
+        "`coldframe tables DIR` lists the tables below a directory",
+        "`cf.tables(dir)` lists the tables below a directory",
     ),
     Step(
         "no files to scan",
-        "files that begin with `_` or `.` and empty ones do not count: name one of them explicitly",
-        "files that begin with `_` or `.` and empty ones do not count: name one of them explicitly",
+        "empty files and names that begin with `_` or `.` are skipped: name such a file explicitly",
+        "empty files and names that begin with `_` or `.` are skipped: name such a file explicitly",
     ),
     Step(
         "Permission denied",
@@ -94,8 +94,8 @@ STEPS = [
     ),
     Step(
         "cell: expected the end",
-        "the SerDe or a type may be another: `coldframe schema FILE --as tables` guesses, `--serde` says it",
-        "the SerDe or a type may be another: `f.proposal()` guesses, `serde=` says it",
+        "the SerDe or a type may differ: `coldframe schema FILE --as tables` guesses them, `--serde` sets it",
+        "the SerDe or a type may differ: `f.proposal()` guesses them, `serde=` sets it",
     ),
     Step(
         "expected a literal",
@@ -129,32 +129,31 @@ STEPS = [
     ),
     Step(
         "must not contain each other",
-        "take a target beside the source, or a bucket of its own",
-        "take a target beside the source, or a bucket of its own",
+        "use a target beside the source, or another bucket",
+        "use a target beside the source, or another bucket",
     ),
     Step(
         "lengths of keys and values in",
-        "`coldframe sizes FILE` shows the bytes of each column, `stats` what the file states",
-        "`f.statistics()` gives what the file states",
+        "`coldframe sizes FILE` shows the bytes of each column, `stats` the stored statistics",
+        "`f.statistics()` returns the stored statistics",
     ),
     Step(
         "postscript: ",
         "an ORC file has lost its end: `coldframe salvage FILE OUT.parquet` finds its stripes, with the "
-        "columns of a whole file beside it",
+        "columns of an intact file beside it",
         'an ORC file has lost its end: `recover=True, schema_from="whole.orc"`, then `on_error="skip"`',
     ),
 ]
 
 _DAMAGED = Step(
     "any other damage",
-    "`coldframe verify FILE` says where it is damaged, `coldframe salvage FILE OUT.parquet` saves what "
-    "can be read",
-    '`f.read(on_error="skip")` reads past it, `f.damage` says what was lost',
+    "`coldframe verify FILE` lists the damage, `coldframe salvage FILE OUT.parquet` saves the readable rows",
+    '`f.read(on_error="skip")` reads past it, `f.damage` lists the losses',
 )
 
 
 def next_step(message: str, *, is_damage: bool = False) -> str | None:
-    """What to do about an error of a command; None if its message says it, or if there is no advice."""
+    """The next step for an error of a command; None if the message names an option, or without advice."""
     if " --" in message:
         return None
     for step in STEPS:
@@ -165,15 +164,15 @@ def next_step(message: str, *, is_damage: bool = False) -> str | None:
 
 def page() -> str:
     """docs/messages.md."""
-    rows = [f"| `{one.says}` | {one.command_line} | {one.python} |" for one in STEPS]
-    rows.append(f"| {_DAMAGED.says} | {_DAMAGED.command_line} | {_DAMAGED.python} |")
+    rows = [f"| `{step.message}` | {step.command_line} | {step.python} |" for step in STEPS]
+    rows.append(f"| {_DAMAGED.message} | {_DAMAGED.command_line} | {_DAMAGED.python} |")
     table = "\n".join(row.replace("|'", "\\|'") for row in rows)
-    return f"""# What a message's next step is
+    return f"""# Messages and their next steps
 
 An error names the file, the place in it, what was expected and what was found. The command line prints the
-next step below it; this page has it for Python, too. `..` stands for any text.
+next step below it; this page has it for Python, too. `..` matches any text.
 
-| it says | on the command line | in Python |
+| message | on the command line | in Python |
 |---|---|---|
 {table}
 """

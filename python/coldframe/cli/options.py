@@ -14,7 +14,7 @@ from coldframe._coldframe import formats, parse_option
 from coldframe.batches import DEFAULT_SPLIT_BYTES
 from coldframe.byte_size import byte_size
 from coldframe.cli.declared import declared_options
-from coldframe.cli.finding import files_below
+from coldframe.cli.source_files import files_below
 from coldframe.file import File
 from coldframe.hive.addresses import is_metastore
 from coldframe.opening import open
@@ -50,7 +50,7 @@ Commands = Any  # argparse's _SubParsersAction, which is generic in the stubs on
 
 
 def add_command(commands: Commands, name: str, summary: str, examples: str) -> argparse.ArgumentParser:
-    """A command whose help ends in examples."""
+    """Adds a command whose help ends with examples."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=summary,
@@ -102,9 +102,9 @@ def add_format_option(group: Any, name: str, help: str, *, write: bool = False) 
         metavar="KEY=VALUE",
         help=f"{help}; may be repeated; 'coldframe options' lists them",
     )
-    words = {option: choices_of(option, write=write) for option in declared(write=write)}
-    # For completion; with argparse's own `choices` nothing else would pass.
-    action.words = [f"{option}={word}" for option in words for word in words[option] or [""]]
+    values = {option: choices_of(option, write=write) for option in declared(write=write)}
+    # For completion only: argparse's `choices` would refuse other values.
+    action.known_values = [f"{option}={value}" for option in values for value in values[option] or [""]]
 
 
 FORMS = ["table", "csv", "jsonl", "arrow", "parquet"]
@@ -198,18 +198,18 @@ def rows_of_sources(sources: list[str], arguments: dict[str, Any]) -> File | Dat
 
 
 def expanded(sources: list[str], storage_options: list[str], *, with_others: bool = False) -> list[str]:
-    """The sources of a command that handles one file after the other; patterns and directories are expanded.
+    """Expands patterns and directories among the sources of a command that handles file after file.
 
-    A directory that is one table is kept.
+    Keeps a directory that is one table.
     """
     storage = pairs(storage_options, "--storage-option") or None
-    found: list[str] = []
+    paths: list[str] = []
     for source in sources:
         if source != STDIN and _is_many(source, storage):
-            found += files_below(source, storage, with_others=with_others)
+            paths += files_below(source, storage, with_others=with_others)
         else:
-            found.append(source)
-    return found
+            paths.append(source)
+    return paths
 
 
 _PATTERN = re.compile(r"[*?\[]")
@@ -218,7 +218,7 @@ _spooled: list[Any] = []
 
 
 def stdin_file() -> str:
-    """Standard input as a file, since formats are read from their ends; deleted when the command ends."""
+    """Spools standard input to a temporary file, since most formats are read from the end."""
     if not _spooled:
         spool = tempfile.NamedTemporaryFile(prefix="coldframe-stdin-")  # noqa: SIM115
         shutil.copyfileobj(sys.stdin.buffer, spool)
@@ -252,7 +252,7 @@ def pairs(given: list[str], option: str) -> dict[str, str]:
     for text in given:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            # What lacks its name may be a secret.
+            # The text may be a secret, so it is not shown.
             raise ValueError(
                 f"{option}: expected KEY=VALUE, found {len(text)} characters without a name and ="
             )
@@ -263,7 +263,7 @@ def pairs(given: list[str], option: str) -> dict[str, str]:
 def options_given(
     given: list[str], argument: str, format: str | None, *, write: bool = False
 ) -> dict[str, Any]:
-    """KEY=VALUE arguments as options, by what their formats declare the text to mean."""
+    """KEY=VALUE arguments as options, parsed as their formats declare."""
     return {
         name: parse_option(name, value, format=format, write=write)
         for name, value in pairs(given, argument).items()
@@ -271,9 +271,9 @@ def options_given(
 
 
 def key_of(text: str) -> bytes:
-    r"""A key as it is typed: its UTF-8, with \xNN for any byte, as HBase's shell takes and shows it."""
+    r"""The bytes of a typed key: UTF-8, with \xNN for any byte, as in HBase's shell."""
     raw = text.encode("utf-8", "surrogateescape")
-    return re.sub(rb"\\x([0-9A-Fa-f]{2})", lambda found: bytes([int(found[1], 16)]), raw)
+    return re.sub(rb"\\x([0-9A-Fa-f]{2})", lambda match: bytes([int(match[1], 16)]), raw)
 
 
 def size_of(text: str) -> int:
@@ -284,11 +284,10 @@ def size_of(text: str) -> int:
         raise argparse.ArgumentTypeError(str(wrong)) from wrong
 
 
-def add_split_bytes(parser: argparse.ArgumentParser, *old: str) -> None:
-    """`--split-bytes`, and the names that it had."""
+def add_split_bytes(parser: argparse.ArgumentParser) -> None:
+    """Adds `--split-bytes`."""
     parser.add_argument(
         "--split-bytes",
-        *old,
         type=size_of,
         default=DEFAULT_SPLIT_BYTES,
         metavar="SIZE",

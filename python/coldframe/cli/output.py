@@ -1,4 +1,4 @@
-"""What the commands print: rich tables and trees on a terminal, plain text in a pipe, JSON on demand."""
+"""Prints the output of commands: rich tables and trees on a terminal, else plain text, or JSON."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ __all__ = [
     "escaped",
     "is_terminal",
     "paging",
-    "print_facts",
     "print_table",
+    "print_tree",
     "progress_bar",
     "python_values",
     "to_json_value",
-    "told",
     "waiting",
+    "with_progress",
 ]
 
 
 def complain(message: str) -> None:
-    """One line on standard error."""
+    """Prints one line on standard error."""
     print(f"coldframe: {message}", file=sys.stderr)
 
 
@@ -41,13 +41,13 @@ _paging = False
 
 
 def paging(on: bool) -> None:
-    """Says whether standard output goes to a pager, behind which is a terminal."""
+    """Sets whether standard output goes to a pager on a terminal."""
     global _paging
     _paging = on
 
 
 def is_terminal() -> bool:
-    """Whether somebody looks at standard output."""
+    """Whether standard output ends on a terminal."""
     return _paging or sys.stdout.isatty()
 
 
@@ -95,7 +95,7 @@ def as_json(value: Any, *, indent: int | None = 2) -> str:
 
 
 def python_values(array: Any) -> list[Any]:
-    """The values of a pyarrow array. What Python's own types would cut short, nanoseconds, becomes text."""
+    """The values of a pyarrow array. Nanoseconds become text, since Python's types would truncate them."""
     shown = _shown_type(array.type)
     values: list[Any] = (array if shown.equals(array.type) else array.cast(shown)).to_pylist()
     return values
@@ -118,7 +118,7 @@ def _shown_type(type: Any) -> Any:
 
 
 def cell_text(value: Any) -> str:
-    """A value as a cell of a table for people."""
+    """A value as the text of a table cell."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -151,7 +151,7 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[Any]], title: st
     out.print(table)
 
 
-def print_facts(value: Any, name: str) -> None:
+def print_tree(value: Any, name: str) -> None:
     """Nested dicts and lists as a tree on a terminal, else as indented text."""
     out = console()
     if out is None:
@@ -166,7 +166,7 @@ def print_facts(value: Any, name: str) -> None:
 
 
 def write_new(path: str, text: str) -> None:
-    """Writes a text file, which must not exist."""
+    """Writes a text file that must not exist yet."""
     with open(path, "x", encoding="utf-8") as file:
         file.write(text)
 
@@ -208,7 +208,7 @@ def progress_bar(what: str, total: int | None, unit: str = "rows") -> Iterator[A
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Says what somebody waits for, and for how long, where it takes longer than a second."""
+    """Shows what the command waits for, and how long, once it takes longer than a second."""
     if not sys.stderr.isatty():
         yield
         return
@@ -232,8 +232,8 @@ def waiting(what: str) -> Iterator[None]:
         bar.stop()
 
 
-def told(reader: Any, progress: Any) -> Any:
-    """The batches of a pyarrow.RecordBatchReader; `progress` gets the number of rows so far."""
+def with_progress(reader: Any, progress: Any) -> Any:
+    """The same batches; calls `progress` with the number of rows so far."""
     if progress is None:
         return reader
 

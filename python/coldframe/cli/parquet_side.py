@@ -1,6 +1,6 @@
 """Parquet files as one table, for comparing a migration's result with its source.
 
-They are found and combined like files of our own formats, wherever they are, and read by pyarrow.
+They are found and combined like files of coldframe's formats, in any store, and read by pyarrow.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from coldframe._coldframe import RawDataset
 from coldframe.arguments import OpenArguments
-from coldframe.cli.finding import first_file
+from coldframe.cli.source_files import first_file
 from coldframe.errors import ColdframeError, NotFoundError
 from coldframe.filters import bind, keep, mentioned
 from coldframe.sources import is_remote, open_store
@@ -27,14 +27,14 @@ _MAGIC = b"PAR1"
 
 
 def is_parquet(source: str, storage_options: Mapping[str, Any] | None) -> bool:
-    """Whether a file (or the first one of a directory or pattern) begins as Parquet does."""
+    """Whether a file (or the first file of a directory or pattern) begins with the magic of Parquet."""
     try:
         first = first_file(source, storage_options)
         if detect(first, storage_options=storage_options) is not None:
             return False
         return open_store(first, storage_options).read("", 0, len(_MAGIC)) == _MAGIC
     except (NotFoundError, IsADirectoryError):
-        return False  # said when it is opened as one of our formats
+        return False  # opening it as one of coldframe's formats reports the error
 
 
 def parquet_rows(source: str, storage_options: Mapping[str, Any] | None) -> ParquetRows:
@@ -48,16 +48,16 @@ class ParquetRows:
     def __init__(self, source: str, storage_options: Mapping[str, Any] | None) -> None:
         self._storage_options = storage_options
         arguments = OpenArguments(storage_options=storage_options)
-        found = RawDataset(arguments.raw, [source])
-        self._paths = [path for path, _, _ in found.found()]
+        dataset = RawDataset(arguments.raw, [source])
+        self._paths = [path for path, _, _ in dataset.found()]
         schemas = []
         for path in self._paths:
             with self._opened(path) as file:
                 schemas.append((path, file.schema_arrow))
-        partitions = pa.Schema._import_from_c_capsule(found.partitions())
+        partitions = pa.Schema._import_from_c_capsule(dataset.partitions())
         own = [field for field in unified(schemas) if field.name not in partitions.names]
         self.schema = pa.schema([*own, *partitions])
-        self._raw = RawDataset(arguments.raw, found.found(), schema=self.schema)
+        self._raw = RawDataset(arguments.raw, dataset.found(), schema=self.schema)
 
     def to_batches(
         self, columns: Sequence[str], *, filter: Any = None, batch_size: int = 65536

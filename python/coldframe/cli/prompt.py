@@ -1,4 +1,4 @@
-"""Asks for queries: several lines up to a semicolon, with a history that stays."""
+"""Reads queries from a terminal: several lines up to a semicolon, with a persistent history."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["ask"]
 
 _KEPT = 1000
 _HELP = """\
-.tables   the tables that have names here
+.tables   the tables that queries can name
 .exit     leave (or Ctrl-D)
-A query ends with a semicolon. Files and directories stand in quotes: from 'warehouse/sales';"""
+A query ends with a semicolon. Quote files and directories: from 'warehouse/sales';"""
 
 
 class Shown(Protocol):
-    """What runs the queries."""
+    """Runs the queries."""
 
     tables: dict[str, Any]
 
@@ -29,9 +29,9 @@ class Shown(Protocol):
 
 
 def ask(session: Shown) -> None:
-    """Runs what is typed until its end. An error ends the query, not the session."""
+    """Runs queries until the end of input. An error ends the query, not the session."""
     with _history():
-        print("A query ends with a semicolon; .help says more.")
+        print("A query ends with a semicolon; .help shows the commands.")
         while (text := _query()) is not None:
             if text.startswith("."):
                 if text in (".exit", ".quit"):

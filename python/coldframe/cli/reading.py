@@ -1,4 +1,4 @@
-"""The commands that look into files and copy rows out of them."""
+"""The commands that show and copy the contents of files."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _add_schema(commands: Commands) -> None:
         dest="form",
         choices=["arrow", "hive", "tables"],
         default="arrow",
-        help="notation of the types; tables: what `File.proposal` guesses, as an entry of tables.toml",
+        help="notation of the types; tables: an entry of tables.toml with guessed options",
     )
     add_open_options(parser)
     _json(parser, schema)
@@ -121,7 +121,7 @@ def _add_stats(commands: Commands) -> None:
     parser.add_argument(
         "--lengths",
         action="store_true",
-        help="read all cells of an HFile instead: how long keys, values and rows are, as HBase's hfile -s",
+        help="read all cells of an HFile instead: the lengths of keys, values and rows, as HBase's hfile -s",
     )
     add_open_options(parser)
     _json(parser, stats)
@@ -135,7 +135,7 @@ def _add_splits(commands: Commands) -> None:
         "coldframe splits big.rc\ncoldframe splits warehouse/events --split-bytes 32m",
     )
     parser.add_argument("source", nargs="+", help=MANY)
-    add_split_bytes(parser, "--target-bytes")
+    add_split_bytes(parser)
     add_open_options(parser)
     _json(parser, splits)
 
@@ -200,7 +200,7 @@ coldframe convert rows.orc rows.rc --to rcfile --write-option serde=binary
 coldframe convert rows.csv rows.orc                 # from CSV, JSON lines, Parquet and Arrow too""",
     )
     parser.add_argument("source", nargs="+", help=MANY)
-    parser.add_argument("dest", help="the file to write; it appears whole or not at all")
+    parser.add_argument("dest", help="the file to write; it appears complete or not at all")
     add_overwrite_option(parser)
     parser.add_argument(
         "--to",
@@ -226,16 +226,16 @@ def _json(parser: argparse.ArgumentParser, run: Any) -> None:
 def detect(args: argparse.Namespace) -> int:
     """Returns exit code 2 if a file is of none of the formats."""
     storage = pairs(args.storage_option, "--storage-option") or None
-    found = {}
+    detected = {}
     for source in expanded(args.source, args.storage_option, with_others=True):
         opened = sys.stdin.buffer.read() if source == STDIN else source
-        found[source] = writing.detect(opened, storage_options=storage)
+        detected[source] = writing.detect(opened, storage_options=storage)
     if args.json:
-        print(output.as_json(found))
+        print(output.as_json(detected))
     else:
-        for source, format in found.items():
+        for source, format in detected.items():
             print(f"{source}: {format or 'unknown'}")
-    return 0 if all(found.values()) else 2
+    return 0 if all(detected.values()) else 2
 
 
 def schema(args: argparse.Namespace) -> None:
@@ -256,13 +256,13 @@ def schema(args: argparse.Namespace) -> None:
 
 
 def proposed(args: argparse.Namespace, source: str) -> Iterator[str]:
-    """An entry for each table of a directory with several tables, unless the options name one."""
+    """An entry of tables.toml for each table of a directory, unless the options select one."""
     given = open_arguments(args)
     held: list[tuple[str, str]] = []
     if source != STDIN and "table" not in given and "snapshot" not in given:
-        found = given["format"] or writing.detect(source, storage_options=given["storage_options"])
-        if found is not None and formats()[found]["capabilities"]["tables"]:
-            held = tables_held(source, format=found, storage_options=given["storage_options"])
+        format = given["format"] or writing.detect(source, storage_options=given["storage_options"])
+        if format is not None and formats()[format]["capabilities"]["tables"]:
+            held = tables_held(source, format=format, storage_options=given["storage_options"])
     if len(held) < 2:
         yield tables_entry(open_file(args, source).proposal())
         return
@@ -275,7 +275,7 @@ def tables_entry(proposal: dict[str, Any] | None) -> str:
     """An entry of tables.toml with some options."""
     if proposal is None:
         raise unsupported(
-            "a proposal of options: the format has its types, or there are no cells to guess by"
+            "a proposal of options: the format stores types, or there are no cells to guess from"
         )
     name = str(proposal.get("table", "table")).replace(":", ".").removeprefix("default.")
     plain = [f"{key} = {json.dumps(value)}" for key, value in proposal.items() if not isinstance(value, dict)]
@@ -288,9 +288,9 @@ def tables_entry(proposal: dict[str, Any] | None) -> str:
 
 
 def meta(args: argparse.Namespace) -> None:
-    """All the metadata of each file."""
+    """Prints all metadata of each file."""
 
-    def facts(file: File) -> dict[str, Any]:
+    def summary(file: File) -> dict[str, Any]:
         return {
             "format": file.format,
             "rows": file.num_rows,
@@ -298,11 +298,11 @@ def meta(args: argparse.Namespace) -> None:
             "metadata": file.metadata,
         }
 
-    _print_each(args, facts)
+    _print_each(args, summary)
 
 
 def stats(args: argparse.Namespace) -> None:
-    """All the statistics of each file, or the lengths of what it holds."""
+    """Prints all statistics of each file, or the lengths of its cells."""
     if not args.lengths:
         _print_each(args, File.statistics)
         return
@@ -316,32 +316,32 @@ def stats(args: argparse.Namespace) -> None:
 
 def _print_each(
     args: argparse.Namespace,
-    facts: Callable[[File], Any],
-    show: Callable[[Any, str], None] = output.print_facts,
+    read: Callable[[File], Any],
+    show: Callable[[Any, str], None] = output.print_tree,
 ) -> None:
-    """Prints facts about each file. JSON is those of a single file, else an object by path."""
+    """Prints the result of `read` for each file; as JSON a single result, or an object by path."""
     sources = expanded(args.source, args.storage_option)
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for at, source in enumerate(sources):
         file = open_file(args, source)
         if args.json:
-            found[source] = facts(file)
+            results[source] = read(file)
             continue
         if len(sources) > 1 and not output.is_terminal():
             print(f"{'' if at == 0 else chr(10)}{source}:")
-        show(facts(file), file.path)
+        show(read(file), file.path)
     if args.json:
-        print(output.as_json(found if len(sources) > 1 else found[sources[0]]))
+        print(output.as_json(results if len(sources) > 1 else results[sources[0]]))
 
 
 def splits(args: argparse.Namespace) -> None:
     """Prints one line per split."""
-    found = open_rows(args).splits(args.split_bytes)
+    splits = open_rows(args).splits(args.split_bytes)
     names = ["path", "part", "start", "stop", "rows"]
     if args.json:
-        print(output.as_json([{name: getattr(split, name) for name in names} for split in found]))
+        print(output.as_json([{name: getattr(split, name) for name in names} for split in splits]))
     else:
-        output.print_table(names, [[getattr(split, name) for name in names] for split in found])
+        output.print_table(names, [[getattr(split, name) for name in names] for split in splits])
 
 
 def print_rows(reader: Any, form: str) -> None:
@@ -358,16 +358,16 @@ def head(args: argparse.Namespace) -> int:
     rows = open_rows(args)
     table = rows.read(columns_of(args), filter=args.where, limit=args.limit, on_error=args.on_error)
     print_rows(table.to_reader(), args.form)
-    _tell_of_names(rows, args)
+    _suggest_schema(rows, args)
     return _report_damage(rows.damage)
 
 
-def _tell_of_names(rows: File | Dataset, args: argparse.Namespace) -> None:
-    """Tells how to give names and types if the file has none."""
+def _suggest_schema(rows: File | Dataset, args: argparse.Namespace) -> None:
+    """Suggests --schema if the file stores no names and types."""
     nameless = formats()[rows.format]["capabilities"]["needs_schema"] and "schema" not in open_arguments(args)
     if nameless and output.is_terminal():
         output.complain(
-            f"{rows.format} keeps no names and types: give them by --schema 'id bigint, name string', or in "
+            f"{rows.format} stores no names and types: give them by --schema 'id bigint, name string', or in "
             "a tables.toml above the tables"
         )
 
@@ -403,7 +403,7 @@ def convert(args: argparse.Namespace) -> int:
         reader = rows.to_batches(
             columns_of(args), filter=args.where, limit=args.limit, on_error=args.on_error
         )
-        report = write_rows(output.told(reader, progress), args.dest, format, options, storage)
+        report = write_rows(output.with_progress(reader, progress), args.dest, format, options, storage)
     if args.json:
         print(output.as_json({**report, "damage": rows.damage}))
     else:
@@ -412,7 +412,7 @@ def convert(args: argparse.Namespace) -> int:
 
 
 def _to_convert(args: argparse.Namespace) -> Any:
-    """The rows of our formats, or of foreign ones."""
+    """The rows of files in coldframe's formats, or in foreign ones."""
     storage = pairs(args.storage_option, "--storage-option") or None
     if args.input_format is None and STDIN not in args.source:
         others = {foreign_format(source, storage) for source in args.source}

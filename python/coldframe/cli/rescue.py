@@ -1,4 +1,4 @@
-"""The command salvage: what can still be read of damaged files, and what was assumed for that."""
+"""The command salvage: copies the readable rows of damaged files, and prints its assumptions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from coldframe.errors import ColdframeError, CorruptFileError
 from coldframe.file import File
 from coldframe.opening import open
 from coldframe.scanning import Dataset
-from coldframe.sources import is_on_this_machine
+from coldframe.sources import is_local_path
 
 __all__ = ["add_parsers"]
 
@@ -40,7 +40,7 @@ def add_parsers(commands: Commands) -> None:
         "write all rows that can still be read to a Parquet file",
         """coldframe salvage broken.rc rescued.parquet
 coldframe salvage broken.rc rescued.parquet --schema 'id bigint, s string' --report lost.json
-coldframe salvage cut.orc rescued.parquet           # without its end, by a whole file beside it""",
+coldframe salvage cut.orc rescued.parquet           # truncated; uses an intact file beside it""",
     )
     parser.add_argument("source", nargs="+", help=MANY)
     parser.add_argument("dest", help="the Parquet file to write, or its URL")
@@ -48,9 +48,9 @@ coldframe salvage cut.orc rescued.parquet           # without its end, by a whol
     parser.add_argument(
         "-c", "--columns", metavar="A,B,..", help="only these columns; damage in others then costs nothing"
     )
-    parser.add_argument("--report", metavar="FILE", help="write what was lost as JSON")
+    parser.add_argument("--report", metavar="FILE", help="write the losses as JSON")
     add_open_options(parser)
-    parser.add_argument("--json", action="store_true", help="print what was lost as JSON")
+    parser.add_argument("--json", action="store_true", help="print the losses as JSON")
     parser.set_defaults(run=salvage)
 
 
@@ -65,10 +65,10 @@ def salvage(args: argparse.Namespace) -> int:
     if assumed is not None and not args.json:
         output.complain(assumed)
     with output.progress_bar("salvage", rows.num_rows if isinstance(rows, File) else None) as progress:
-        reader = output.told(rows.to_batches(columns_of(args), on_error="skip"), progress)
+        reader = output.with_progress(rows.to_batches(columns_of(args), on_error="skip"), progress)
         report = write_rows(reader, args.dest, "parquet", storage_options=storage)
     damage = rows.damage
-    facts = {
+    summary = {
         "source": args.source[0] if len(args.source) == 1 else args.source,
         "dest": args.dest,
         "rows": report["rows"],
@@ -77,9 +77,9 @@ def salvage(args: argparse.Namespace) -> int:
     }
     if args.report:
         with open_atomically(args.report, storage) as sink:
-            sink.write((output.as_json(facts) + "\n").encode())
+            sink.write((output.as_json(summary) + "\n").encode())
     if args.json:
-        print(output.as_json(facts))
+        print(output.as_json(summary))
     else:
         print(f"{args.dest}: {report['rows']} rows saved, {len(damage)} places damaged")
         for lost in damage:
@@ -88,7 +88,7 @@ def salvage(args: argparse.Namespace) -> int:
 
 
 def _opened(args: argparse.Namespace) -> tuple[File | Dataset, str | None]:
-    """The rows, and what was assumed if a file has lost its end."""
+    """The rows, and the assumptions if a file is truncated."""
     try:
         return open_rows(args), None
     except CorruptFileError as error:
@@ -98,7 +98,7 @@ def _opened(args: argparse.Namespace) -> tuple[File | Dataset, str | None]:
 
 
 def _recovered(args: argparse.Namespace, source: str, error: CorruptFileError) -> tuple[File, str]:
-    """A file without its end, opened with its format's option `recover`."""
+    """Opens a truncated file with its format's option `recover`."""
     given = open_arguments(args)
     format = args.input_format or writing.detect(source, storage_options=given["storage_options"])
     known = formats().get(format or "", {}).get("open", {})
@@ -107,7 +107,7 @@ def _recovered(args: argparse.Namespace, source: str, error: CorruptFileError) -
     given = {**given, "format": format, "recover": True}
     if "schema" in given or "schema_from" in given or "schema_from" not in known:
         try:
-            return open(source, **given), "its end is missing: read by what is left of its structure"
+            return open(source, **given), "its end is missing: read by its remaining structure"
         except CorruptFileError:
             raise error from None
     tried: list[str] = []
@@ -116,23 +116,27 @@ def _recovered(args: argparse.Namespace, source: str, error: CorruptFileError) -
             file = open(source, **given, schema_from=name)
             if not any(batch.num_rows for batch in file.to_batches([], limit=1, on_error="skip")):
                 tried.append(name)
-                continue  # of another table, or written with another codec
+                continue  # another table, or another codec
         except ColdframeError:
             continue
         return file, (
-            f"its end is missing: assumed the columns, codec and writer of {name}, a whole file beside it; "
-            "--option schema_from=NAME names another one, --schema gives the columns"
+            f"its end is missing: assumed the columns, codec and writer of {name}, an intact file beside "
+            "it; --option schema_from=NAME names another file, --schema gives the columns"
         )
     raise CorruptFileError(
         f"{error}; its end is missing, and with it its columns: give them by --schema 'id bigint, ..', or "
-        "name a whole file of the same table beside it by --option schema_from=NAME"
-        + (f". With those of {tried[0]} no whole stripe was found: there may be none" if tried else "")
+        "name an intact file of the same table beside it by --option schema_from=NAME"
+        + (
+            f". With the columns of {tried[0]}, no complete stripe was found: there may be none"
+            if tried
+            else ""
+        )
     ) from error
 
 
 def _beside(source: str, storage_options: Any) -> Iterator[str]:
     """The files in the same folder, by name."""
-    if not is_on_this_machine(source, storage_options):
+    if not is_local_path(source, storage_options):
         return
     folder, own = os.path.split(source)
     for name in sorted(os.listdir(folder or ".")):

@@ -1,4 +1,4 @@
-"""The destinations of rows: standard output or a file, in foreign formats or our own."""
+"""Writes rows to standard output or a file, in foreign formats or coldframe's."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def write_rows(
 
 @contextlib.contextmanager
 def open_atomically(dest: str, storage_options: Mapping[str, Any] | None = None) -> Iterator[StoreUpload]:
-    """A file that appears only once it is complete."""
+    """A file that appears only when it is complete."""
     sink = open_store(dest, storage_options).create(mode="over")
     try:
         yield sink
@@ -155,7 +155,7 @@ _ROW_GROUP_ROWS = 1 << 20
 
 
 def _parquet_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of `_write_parquet`, under the names that our own formats use for them."""
+    """Arguments of `_write_parquet` from options with the names of coldframe's formats."""
     known = {"codec", "compression_level", "row_group_rows"}
     if unknown := sorted(set(options) - known):
         raise ValueError(f"--write-option {unknown[0]}: Parquet's are {', '.join(sorted(known))}")

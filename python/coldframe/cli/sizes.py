@@ -47,7 +47,7 @@ coldframe sizes old.rc --schema 'id bigint, s string' --serde text --json""",
     parser = add_command(
         commands,
         "index",
-        "list the units of a file, or those that a filter leaves",
+        "list the units of a file, or those that a filter does not rule out",
         """coldframe index events.orc
 coldframe index events.orc --where "user_id = 4711" -c user_id,at
 coldframe index cf/3f2a77 --where "row >= 'row-1' and row < 'row-2'" --json""",
@@ -81,7 +81,7 @@ class Size:
 
 
 def sizes(args: argparse.Namespace) -> None:
-    """Prints one line per column, summed over all files, and a last one for bytes of no column."""
+    """Prints one line per column, summed over all files, and a last line for other bytes."""
     totals: dict[str, Size] = {}
     for source in expanded(args.source, args.storage_option):
         for size in sizes_of(open_file(args, source), columns_of(args), decode=not args.stored):
@@ -108,29 +108,29 @@ def sizes(args: argparse.Namespace) -> None:
 
 
 def sizes_of(file: File, columns: list[str] | None, *, decode: bool) -> list[Size]:
-    """The columns of a file in order, with bytes of no column last."""
+    """The sizes of the columns of a file in order, and of other bytes last."""
     names = file.schema.names if columns is None else columns
     if unknown := [name for name in names if name not in file.schema.names]:
         raise ValueError(f"no column {unknown[0]!r}; the columns are {', '.join(file.schema.names)}")
-    found = {name: Size(name) for name in names}
+    by_column = {name: Size(name) for name in names}
     others: dict[str, Size] = {}
     for column, what, length in leaves_of(file.inspect(), list(file.schema.names)):
-        if column in found:
-            found[column].stored += length
+        if column in by_column:
+            by_column[column].stored += length
         elif column is None:
             others.setdefault(what, Size(f"({what})")).stored += length
     if decode:
         for name in names:
-            found[name].plain = 0
+            by_column[name].plain = 0
         for batch in file.to_batches(list(names)):
             for name, column in zip(names, batch.columns, strict=True):
-                found[name].plain = (found[name].plain or 0) + column.nbytes
-    return [*found.values(), *(others.values() if columns is None else ())]
+                by_column[name].plain = (by_column[name].plain or 0) + column.nbytes
+    return [*by_column.values(), *(others.values() if columns is None else ())]
 
 
 def leaves_of(tree: dict[str, Any], names: list[str]) -> Iterator[tuple[str | None, str, int]]:
-    """The leaves of a layout: the column of `names` that each belongs to, None for what is no column's; what
-    sort of structure it is; its length.
+    """The leaves of a layout: the column of `names` that each belongs to, or None; the kind of structure; the
+    length.
     """
     # In a file with one column, all blocks belong to it.
     sole = names[0] if len(names) == 1 else None

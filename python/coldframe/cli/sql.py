@@ -1,7 +1,7 @@
 """The commands sql, summarize and tables: DuckDB over files and tables of all formats.
 
-DuckDB finds Parquet, CSV and JSON by itself. What a query names beside those is opened here and given to it
-as a dataset, into which it pushes the columns and the filters of the query.
+DuckDB reads Parquet, CSV and JSON by itself. For other names in a query, this module opens a dataset, into
+which DuckDB pushes the columns and filters of the query.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from coldframe.cli.parquet_side import is_parquet
 from coldframe.cli.reading import rows_of
 from coldframe.cli.sinks import write_rows
 from coldframe.errors import NotFoundError, unsupported
-from coldframe.found_tables import FoundTable, tables
 from coldframe.hive.addresses import is_metastore
 from coldframe.sources import open_store, scheme_of
+from coldframe.table_listing import FoundTable, tables
 
 __all__ = ["Session", "add_parsers"]
 
@@ -63,7 +63,7 @@ coldframe sql "select * from 'tserver/events' limit 5"      # a table of a Kudu 
 coldframe sql --in warehouse "select * from sales join customers using (id)" --format csv
 coldframe sql --in hbase/                                   # asks for queries; .tables, .exit""",
     )
-    parser.add_argument("query", nargs="?", help="one or several statements; without any, a prompt opens")
+    parser.add_argument("query", nargs="?", help="one or more statements; without any, a prompt opens")
     parser.add_argument(
         "--in",
         dest="places",
@@ -102,7 +102,7 @@ def _add_tables(commands: Commands) -> None:
         "tables",
         "list the tables below a directory, of HBase, Kudu, Hive and Hudi, or those of a Hive metastore",
         """coldframe tables hadoop-disks/
-coldframe tables hadoop-disks/ --as tables > tables.toml   # to look over, for `migrate` and `sql --in`
+coldframe tables hadoop-disks/ --as tables > tables.toml   # for `migrate` and `sql --in`, after a review
 coldframe tables thrift://metastore:9083/                  # all tables of a Hive metastore
 coldframe tables thrift://metastore:9083/sales.orders --write-tables tables.toml""",
     )
@@ -134,39 +134,42 @@ coldframe tables thrift://metastore:9083/sales.orders --write-tables tables.toml
 
 
 def _is_no_data(source: str) -> bool:
-    """Whether a file is of no format that is read: a dump of a metastore then."""
+    """Whether a file has none of coldframe's formats, so that it may be a dump of a metastore."""
     return os.path.isfile(source) and writing.detect(source) is None
 
 
 def list_tables(args: argparse.Namespace) -> int:
-    """One line a table. Exit code 2 where there is none."""
+    """Prints a line for each table. Exit code 2 if there is none."""
     if is_metastore(args.source, or_file=_is_no_data(args.source)):
         from coldframe.cli.defined_tables import list_defined
 
         return list_defined(args)
     storage = pairs(args.storage_option, "--storage-option") or None
     with output.waiting("tables"):
-        found = tables(args.source, storage_options=storage, rows=not args.no_rows)
+        listed = tables(args.source, storage_options=storage, rows=not args.no_rows)
     if args.json:
         names = ("name", "format", "path", "files", "bytes", "rows", "options", "problem")
-        print(output.as_json([{name: getattr(one, name) for name in names} for one in found]))
+        print(output.as_json([{name: getattr(table, name) for name in names} for table in listed]))
     elif args.form == "tables":
-        print("\n\n".join(one.to_toml() for one in found))
+        print("\n\n".join(table.to_toml() for table in listed))
     else:
-        rows = [[one.name, one.format, one.files, size_text(one.bytes), one.rows, one.path] for one in found]
+        rows = [
+            [table.name, table.format, table.files, size_text(table.bytes), table.rows, table.path]
+            for table in listed
+        ]
         output.print_table(["table", "format", "files", "size", "rows", "path"], rows)
-        for one in found:
-            if one.problem is not None:
-                output.complain(f"{one.name}: {one.problem}")
-    if not found:
+        for table in listed:
+            if table.problem is not None:
+                output.complain(f"{table.name}: {table.problem}")
+    if not listed:
         output.complain(f"{args.source}: no tables of any of the formats")
     elif args.write_tables:
-        output.write_new(args.write_tables, "\n\n".join(one.to_toml() for one in found) + "\n")
-    return 0 if found else 2
+        output.write_new(args.write_tables, "\n\n".join(table.to_toml() for table in listed) + "\n")
+    return 0 if listed else 2
 
 
 def summarize(args: argparse.Namespace) -> None:
-    """A line a column."""
+    """Prints a line for each column."""
     args.places, args.form, args.output = [], "json" if args.json else "table", "-"
     session = Session(args)
     with output.waiting("summarize"):
@@ -174,7 +177,7 @@ def summarize(args: argparse.Namespace) -> None:
 
 
 def sql(args: argparse.Namespace) -> None:
-    """Runs a query, those of standard input, or those that somebody types."""
+    """Runs a query, the queries of standard input, or a prompt."""
     session = Session(args)
     if args.query is not None:
         session.show_all(args.query)
@@ -187,7 +190,7 @@ def sql(args: argparse.Namespace) -> None:
 
 
 class Session:
-    """A connection to DuckDB that finds what its queries name."""
+    """A connection to DuckDB that opens the files and tables that its queries name."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         try:
@@ -201,10 +204,10 @@ class Session:
         self._storage = self._arguments["storage_options"]
         self._known: set[str] = set()
         self.tables: dict[str, FoundTable] = {}
-        """By the names that they have in queries."""
+        """The tables by their names in queries."""
         for place in args.places:
-            for one in tables(place, storage_options=self._storage, rows=False):
-                self.tables.setdefault(one.name, one)
+            for table in tables(place, storage_options=self._storage, rows=False):
+                self.tables.setdefault(table.name, table)
 
     def show_all(self, text: str) -> None:
         """Runs statements one after the other, and shows the rows of each."""
@@ -218,7 +221,7 @@ class Session:
             _show(rows, self._args.form, self._args.output)
 
     def run(self, statement: str) -> Any:
-        """The rows of one statement as a pyarrow.RecordBatchReader; None where it has none."""
+        """The rows of one statement as a pyarrow.RecordBatchReader; None if it returns none."""
         for name in mentioned(statement, self.tables):
             self._find(name)
         try:
@@ -228,21 +231,21 @@ class Session:
             raise ValueError(self._advice(str(error))) from error
 
     def _find(self, name: str) -> None:
-        """Gives DuckDB what a query calls by a name, unless DuckDB reads that itself."""
+        """Registers the rows for a name in a query, unless DuckDB reads the name itself."""
         if name in self._known:
             return
         if (table := self.tables.get(name)) is not None:
             rows = table.open(storage_options=self._storage)
         else:
-            found = self._of_path(name)
-            if found is None:
+            path_rows = self._of_path(name)
+            if path_rows is None:
                 return
-            rows = found
+            rows = path_rows
         self._known.add(name)
         self._connection.register(name, rows.to_dataset())
 
     def _of_path(self, path: str) -> Any:
-        """The rows that a path, pattern or URL names; None of what is none of ours."""
+        """The rows of a path, pattern or URL; None if the format is not one of coldframe's."""
         if path == STDIN:
             return rows_of_sources([path], self._arguments)
         try:
@@ -267,7 +270,7 @@ class Session:
         return rows_of_sources([path], {**declared, **self._arguments})
 
     def _of_directory(self, path: str) -> Any:
-        """A table of a directory that holds several, behind the directory's name: `tserver/events`."""
+        """A table in a directory with several tables: `tserver/events`."""
         folder, _, table = path.rstrip("/").rpartition("/")
         if not folder or not table:
             return None
@@ -296,7 +299,7 @@ class Session:
         )
 
     def _advice(self, error: str) -> str:
-        """DuckDB's error, and what can be named instead of what it does not know."""
+        """DuckDB's error, and the known tables if it does not know one."""
         if "does not exist" not in error or "Table with name" not in error:
             return error
         first = error.splitlines()[0]
@@ -310,28 +313,28 @@ def _names(folder: str, held: Sequence[tuple[str, str]]) -> str:
     return ", ".join(f"'{folder.rstrip('/')}/{name}'" for _, name in held)
 
 
-_WORDS = re.compile(
+_TOKENS = re.compile(
     r"""(?P<skip>--[^\n]*|/\*.*?\*/)|'(?P<text>(?:[^']|'')*)'|"(?P<quoted>(?:[^"]|"")*)"|(?P<word>[\w$:]+)|(?P<mark>\S)""",
     re.DOTALL,
 )
-# What stands before the name of a table.
+# The words that precede the name of a table.
 _BEFORE = frozenset({"from", "join", "summarize", "describe", "pivot", "unpivot", "into", "table", ","})
 
 
 def mentioned(statement: str, known: Mapping[str, Any]) -> Iterator[str]:
-    """The names in a statement that may be tables: those that are known, and what is quoted behind FROM."""
+    """The names in a statement that may be tables: known ones, and quoted ones after FROM."""
     before = ""
     seen: set[str] = set()
-    for found in _WORDS.finditer(statement):
-        if found["skip"] is not None:
+    for match in _TOKENS.finditer(statement):
+        if match["skip"] is not None:
             continue
-        text = found["text"]
-        name = text.replace("''", "'") if text is not None else found["quoted"] or found["word"]
-        is_table = before in _BEFORE and found["word"] is None and name is not None
+        text = match["text"]
+        name = text.replace("''", "'") if text is not None else match["quoted"] or match["word"]
+        is_table = before in _BEFORE and match["word"] is None and name is not None
         if name is not None and name not in seen and (is_table or name in known):
             seen.add(name)
             yield name
-        before = (found["word"] or found["mark"] or "").lower()
+        before = (match["word"] or match["mark"] or "").lower()
 
 
 def _show(reader: Any, form: str, dest: str) -> None:
@@ -353,6 +356,6 @@ def _show(reader: Any, form: str, dest: str) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """DuckDB's sums of integers are decimals in Arrow: as JSON they are numbers."""
+    """DuckDB's sums of integers are decimals in Arrow; in JSON they become numbers."""
     is_whole = isinstance(value, decimal.Decimal) and value.as_tuple().exponent == 0
     return int(value) if is_whole else value

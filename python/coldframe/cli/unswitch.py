@@ -13,9 +13,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Adds `unswitch` to the commands."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "unswitch",
-        help="undo what migrate --switch did in a Hive metastore",
-        description="Gives the tables that `migrate --switch` renamed their own names back, old and new. No "
-        "file and no row is touched.",
+        help="undo migrate --switch in a Hive metastore",
+        description="Gives the tables that `migrate --switch` renamed their former names back. Changes no "
+        "files and no rows.",
         epilog="exit codes: 0 done, or nothing was switched; 2 not possible: the reason is printed",
     )
     parser.add_argument("dst", metavar="DST", help="the destination of a migration, a directory or URL")
@@ -25,7 +25,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Undoes the switch and prints which tables have their names back."""
+    """Undoes the switch and prints the tables with their former names."""
     from coldframe._coldframe import ColdframeError
     from coldframe.pipeline import unswitch
 

@@ -1,1 +1,1 @@
-"""Hive's metastore: what Hive knows of its tables beside their files."""
+"""Hive's metastore: the definitions of tables."""

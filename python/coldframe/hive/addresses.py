@@ -1,11 +1,11 @@
-"""How a metastore, and tables in it, are named.
+"""Addresses of metastores and of their tables.
 
 thrift://host:9083                     the metastore
-thrift://one:9083,thrift://two:9083    the first of these that answers
-thrift://hive@host:9083                one that asks for Kerberos, where it is the service `hive`
-thrift://host:9083/sales               a database of it
-thrift://host:9083/sales.orders        a table; * and ? stand for any letters
-metastore.sql/sales.orders             the same, of what somebody wrote down of a metastore: see `dumps`
+thrift://a:9083,thrift://b:9083        the first of these that answers
+thrift://hive@host:9083                a metastore with Kerberos, whose service is `hive`
+thrift://host:9083/sales               a database
+thrift://host:9083/sales.orders        a table; * and ? match any letters
+metastore.sql/sales.orders             a table in a dump of a metastore: see `dumps`
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Address(NamedTuple):
     host: str
     port: int
     service: str = ""
-    """Its name among the services of its host, where it asks for Kerberos."""
+    """The name of its Kerberos service; empty without Kerberos."""
 
     def __str__(self) -> str:
         service = f"{self.service}@" if self.service else ""
@@ -67,7 +67,7 @@ class Selected:
         return Selected(uris, database.lower() or "*", table.lower() or "*")
 
     @property
-    def is_one(self) -> bool:
+    def is_single(self) -> bool:
         """Whether it names one table."""
         return not any(letter in self.database + self.table for letter in "*?[")
 
@@ -81,8 +81,8 @@ class Selected:
 
 
 def is_metastore(source: object, *, or_file: bool = False) -> bool:
-    """Whether a source is a metastore, or something in a dump of one, and not a place of files. `or_file`: a
-    file is a dump, where no file of data can be meant.
+    """Whether a source is a metastore, or a table in a dump, and not a path of data files. `or_file`: take a
+    plain file as a dump, too.
     """
     if not isinstance(source, str | os.PathLike):
         return False
@@ -94,7 +94,7 @@ def is_metastore(source: object, *, or_file: bool = False) -> bool:
 def dump_file(source: str) -> str | None:
     """The file of an address `FILE[/database[.table]]`; None if there is no such file.
 
-    Nothing else can be meant: nothing lies below a file.
+    This is unambiguous, as nothing lies below a file.
     """
     whole = source.rstrip("/")
     for path in (whole, os.path.dirname(whole)):
@@ -105,7 +105,7 @@ def dump_file(source: str) -> str | None:
 
 def addresses(uris: str) -> list[Address]:
     """The addresses in `thrift://host:port,..`; raises ValueError if malformed."""
-    found: list[Address] = []
+    parsed: list[Address] = []
     for uri in uris.split(","):
         parts = urlsplit(uri.strip())
         try:
@@ -114,5 +114,5 @@ def addresses(uris: str) -> list[Address]:
             raise ValueError(f"metastore {uri!r}: {reason}") from reason
         if parts.scheme != "thrift" or not host or parts.path.strip("/") or parts.password is not None:
             raise ValueError(f"metastore {uri!r}: expected {_SCHEME}host:{PORT}")
-        found.append(Address(host, port or PORT, parts.username or ""))
-    return found
+        parsed.append(Address(host, port or PORT, parts.username or ""))
+    return parsed

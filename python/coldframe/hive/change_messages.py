@@ -1,4 +1,4 @@
-"""The messages that change a Hive metastore: see `messages` for those that ask it."""
+"""The messages that change a Hive metastore; `messages` has those that only read."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from coldframe.hive.messages import (
     WholeStorage,
     call,
     many,
-    one,
     spec,
+    struct,
     text,
     texts,
 )
@@ -37,7 +37,7 @@ class NewPartition(Message):
         texts(1, "values"),
         text(2, "database"),
         text(3, "table"),
-        one(6, "storage", WholeStorage),
+        struct(6, "storage", WholeStorage),
         (7, TType.MAP, "parameters", PARAMETERS),
     )
 
@@ -45,9 +45,9 @@ class NewPartition(Message):
 _NOTHING: tuple[Any, ...] = ()
 _NAMES: tuple[Field, ...] = ((1, TType.STRING, "database", TEXT), (2, TType.STRING, "table", TEXT))
 
-CREATE_DATABASE = call("create_database", one(1, "database", Database))
-CREATE_TABLE = call("create_table", one(1, "table", Table))
-ALTER_TABLE = call("alter_table", *_NAMES, one(3, "changed", Table))
+CREATE_DATABASE = call("create_database", struct(1, "database", Database))
+CREATE_TABLE = call("create_table", struct(1, "table", Table))
+ALTER_TABLE = call("alter_table", *_NAMES, struct(3, "changed", Table))
 ADD_PARTITIONS = call(
     "add_partitions", many(1, "partitions", NewPartition), answer=(0, TType.I32, "success", None)
 )

@@ -1,6 +1,6 @@
-"""Changes of a Hive metastore: tables of ours, and their partitions.
+"""Changes a Hive metastore: creates and changes tables of ours and their partitions.
 
-Partitions go in groups: a metastore writes each group in one transaction.
+Partitions are sent in groups: a metastore writes each group in one transaction.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from coldframe.hive.tables import MetastoreRefusal
 
 __all__ = ["MetastoreWriter"]
 
-AT_ONCE = 500
+PARTITIONS_AT_ONCE = 500
 _WHOLE_REQ = replace(messages.GET_TABLE_REQ, answer=RawAnswer)
 _WHOLE = replace(messages.GET_TABLE, answer=RawAnswer)
 _ALTER_WHOLE = replace(changes.ALTER_TABLE, arguments=RawMessage)
 
 
 class MetastoreWriter(Metastore):
-    """A connection through which tables are made and changed."""
+    """A connection that also creates and changes tables."""
 
     def __enter__(self) -> MetastoreWriter:
         return self
 
     def find(self, database: str, name: str) -> Definition | None:
-        """A table; None if there is none."""
+        """A table; None if the database has no such table."""
         with contextlib.suppress(MetastoreRefusal):
             if name.lower() in self._texts(messages.GET_ALL_TABLES, database=database):
                 return self.definition(database, name)
         return None
 
     def make_database(self, name: str) -> None:
-        """Creates a database where the metastore puts those without a location, if there is none."""
+        """Creates a database at the metastore's default location, if it does not exist."""
         if name.lower() not in self.databases():
             made = changes.Database(name=name, description="tables that coldframe migrated")
             self.call(changes.CREATE_DATABASE, database=made)
@@ -51,17 +51,19 @@ class MetastoreWriter(Metastore):
         self.call(changes.CREATE_TABLE, table=_table(table))
 
     def change(self, table: Definition) -> None:
-        """Gives a table of this name another definition. Its partitions stay as they are."""
+        """Replaces the definition of the table of this name. Its partitions stay as they are."""
         self.call(changes.ALTER_TABLE, database=table.database, table=table.name, changed=_table(table))
 
     def rename(self, database: str, name: str, to: str) -> None:
-        """Gives a table another name. Everything else of it stays as it is, its location too.
+        """Renames a table. Everything else stays as it is, also its location.
 
-        A metastore moves the files of a managed table: those are not renamed.
+        Refuses managed tables, whose files the metastore would move.
         """
         before = self.definition(database, name)
         if before.kind != "EXTERNAL_TABLE":
-            raise ColdframeError(f"{before.full_name} is no external table: a metastore would move its files")
+            raise ColdframeError(
+                f"{before.full_name} is not an external table: the metastore would move its files"
+            )
         whole = self._whole(database, name)
         whole[1] = (TType.STRING, to.encode())
         fields = {
@@ -78,43 +80,45 @@ class MetastoreWriter(Metastore):
             )
 
     def _whole(self, database: str, name: str) -> Fields:
-        """A table with all that the metastore says of it, known to us or not."""
+        """All fields of a table in the metastore, also those that this package does not know."""
         request = messages.TableRequest(database=database, table=name)
-        found: Fields = self._newer(
+        table: Fields = self._newer(
             lambda: self.call(_WHOLE_REQ, request=request)[1][1],
             lambda: self.call(_WHOLE, database=database, table=name),
         )
-        return found
+        return table
 
     def add(self, table: Definition, partitions: Sequence[PartitionDefinition]) -> None:
-        """Registers partitions of which there are none yet."""
-        for some in _groups(partitions):
-            self.call(changes.ADD_PARTITIONS, partitions=[_partition(table, one) for one in some])
+        """Registers new partitions."""
+        for group in _groups(partitions):
+            self.call(
+                changes.ADD_PARTITIONS, partitions=[_partition(table, partition) for partition in group]
+            )
 
     def change_partitions(self, table: Definition, partitions: Sequence[PartitionDefinition]) -> None:
-        """Gives partitions that are there other definitions."""
-        for some in _groups(partitions):
+        """Replaces the definitions of existing partitions."""
+        for group in _groups(partitions):
             self.call(
                 changes.ALTER_PARTITIONS,
                 database=table.database,
                 table=table.name,
-                partitions=[_partition(table, one) for one in some],
+                partitions=[_partition(table, partition) for partition in group],
             )
 
     def drop(self, table: Definition, partitions: Iterable[PartitionDefinition]) -> None:
-        """Forgets partitions. No file is touched."""
-        for one in partitions:
+        """Removes partitions from the metastore. Touches no files."""
+        for partition in partitions:
             self.call(
                 changes.DROP_PARTITION,
                 database=table.database,
                 table=table.name,
-                values=list(one.values),
+                values=list(partition.values),
                 delete_data=False,
             )
 
 
 def _groups(partitions: Sequence[PartitionDefinition]) -> Iterable[Sequence[PartitionDefinition]]:
-    return (partitions[at : at + AT_ONCE] for at in range(0, len(partitions), AT_ONCE))
+    return (partitions[at : at + PARTITIONS_AT_ONCE] for at in range(0, len(partitions), PARTITIONS_AT_ONCE))
 
 
 def _table(table: Definition) -> messages.Message:
@@ -129,13 +133,13 @@ def _table(table: Definition) -> messages.Message:
     )
 
 
-def _partition(table: Definition, one: PartitionDefinition) -> messages.Message:
+def _partition(table: Definition, partition: PartitionDefinition) -> messages.Message:
     return changes.NewPartition(
-        values=list(one.values),
+        values=list(partition.values),
         database=table.database,
         table=table.name,
-        storage=_storage(one.storage),
-        parameters=dict(one.parameters),
+        storage=_storage(partition.storage),
+        parameters=dict(partition.parameters),
     )
 
 
@@ -154,4 +158,4 @@ def _storage(storage: Storage) -> messages.Message:
 
 
 def _columns(columns: Sequence[Column]) -> list[messages.Message]:
-    return [messages.Column(name=one.name, type=one.type, comment=one.comment) for one in columns]
+    return [messages.Column(name=column.name, type=column.type, comment=column.comment) for column in columns]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,19 +14,22 @@ from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
 from coldframe._coldframe import ColdframeError
 from coldframe.hive.addresses import Address
+from coldframe.logs import step
 
 __all__ = ["ANSWER_SECONDS", "CONNECT_SECONDS", "Connection", "Gone", "connect", "cut_off"]
+
+_log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 20.0
 ANSWER_SECONDS = 300.0
 """A busy metastore may be slow; Hive's own clients wait ten minutes."""
-_MOST_THINGS = 20_000_000
-"""The number of partition names per request."""
-_LONGEST_TEXT = 64 << 20
+_MAX_ELEMENTS = 20_000_000
+"""The most elements of a list, such as the names of all partitions."""
+_MAX_TEXT = 64 << 20
 
 
 class Gone(ColdframeError):
-    """The other side is not there, or has gone away."""
+    """The metastore cannot be reached, or has closed the connection."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class Connection:
 
     @property
     def uri(self) -> str:
-        """What it is called in messages."""
+        """Its address for messages."""
         return str(self.address)
 
 
@@ -47,7 +51,8 @@ def connect(addresses: Sequence[Address]) -> Connection:
     reasons: list[str] = []
     for address in addresses:
         try:
-            return _connect(address)
+            with step(_log, logging.INFO, "connecting to the metastore %s", address):
+                return _connect(address)
         except Gone as reason:
             reasons.append(str(reason))
     raise Gone("; ".join(reasons))
@@ -63,12 +68,12 @@ def _connect(address: Address) -> Connection:
     transport = TBufferedTransport(plain if not address.service else _known(plain, address), 1 << 16)
     opened.settimeout(ANSWER_SECONDS)
     # Otherwise, bytes that are not Thrift would be taken for a length.
-    limits = {"string_length_limit": _LONGEST_TEXT, "container_length_limit": _MOST_THINGS}
+    limits = {"string_length_limit": _MAX_TEXT, "container_length_limit": _MAX_ELEMENTS}
     return Connection(address, transport, TBinaryProtocolAccelerated(transport, strictRead=True, **limits))
 
 
 def _known(plain: Any, address: Address) -> Any:
-    """The connection once both sides know each other."""
+    """The connection after authentication with Kerberos."""
     from coldframe.hive.sasl import KerberosRefusal, SaslTransport
 
     try:
@@ -79,9 +84,9 @@ def _known(plain: Any, address: Address) -> Any:
     except (TTransportException, OSError) as error:
         plain.close()
         if is_timeout(error):
-            what = f"no answer for {CONNECT_SECONDS:.0f} s: it may not ask for Kerberos"
+            what = f"no answer for {CONNECT_SECONDS:.0f} s: it may not use Kerberos"
         else:
-            what = "it closed the connection: its log has the reason, such as another principal"
+            what = "it closed the connection: see its log for the reason, such as a wrong principal"
         raise Gone(f"metastore {address}: Kerberos: {what}") from error
 
 
@@ -91,12 +96,12 @@ def is_timeout(error: Exception) -> bool:
 
 
 def cut_off(address: Address, name: str, error: Exception) -> Gone:
-    """A call that was begun and got no answer."""
+    """The error for a call that got no answer."""
     if is_timeout(error):
         return Gone(f"metastore {address}: {name}: no answer for {ANSWER_SECONDS:.0f} s")
-    hint = "a metastore with Kerberos does so if its address names no service, as in thrift://hive@host"
+    hint = "a metastore with Kerberos needs its service in the address, as in thrift://hive@host"
     if address.service:
-        hint = "its log may have the reason"
+        hint = "see its log for the reason"
     return Gone(
         f"metastore {address}: {name}: it closed the connection: {hint}; TLS and framing are not supported"
     )

@@ -1,14 +1,15 @@
-"""A table as a Hive metastore defines it, read partition by partition.
+"""Reads a table as a Hive metastore defines it, partition by partition.
 
-    metastore: names of the partitions  ->  pruned by their values  ->  definitions of the remaining ones
-    partitions with the same format, SerDe and columns form a group, whose files are read alike (`group`)
-    a group's columns are matched with the table's by position; those that a partition lacks are null
+    metastore: names of the partitions  ->  pruned by their values  ->  definitions of the rest
+    partitions with the same format, SerDe and columns form a group, read with the same options (`group`)
+    a group's columns match the table's by position; columns that a partition lacks are null
 
-For partitions that a filter rules out, neither the metastore nor the file system is asked.
+Partitions that a filter rules out cost no further request to the metastore or the file system.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -28,9 +29,9 @@ from coldframe.hive.locations import Locations
 from coldframe.hive.pruning import kept, values_of
 from coldframe.hive.write_ids import OPTION
 from coldframe.literals import OnError
-from coldframe.notebook import glance
-from coldframe.scanning import Dataset, StatedDataset
-from coldframe.sources import through
+from coldframe.notebook import summary_html
+from coldframe.scanning import Dataset, DefinedDataset
+from coldframe.sources import with_filesystem
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from coldframe.keywords import OpenOptions
 
 __all__ = ["HiveDataset", "hive_table"]
+
+_log = logging.getLogger(__name__)
 
 
 def hive_table(
@@ -56,16 +59,16 @@ def hive_table(
     Args:
         uri: `thrift://host:9083/database.table`, or `FILE/database.table` for a file of definitions: see
             docs/hive-metastore.md.
-        filter: selects the rows of the table. This filter and those of its methods prune partitions.
-        location: for files that were copied, prefixes of locations and their replacements:
+        filter: selects the rows of the table. This filter and the filters of its methods prune partitions.
+        location: for copied files, prefixes of locations and their replacements:
             `{"hdfs://old/": "/mnt/copy/"}`.
 
-    The other arguments are those of `open`; `options` override what the metastore states. Columns have the
+    The other arguments are those of `open`; `options` override those in the metastore. Columns have the
     types in the metastore: values in files are widened to them, or raise SchemaError if they do not fit. A
     partition in an unsupported format raises UnsupportedError unless a filter rules it out.
     """
     selected = Selected.of(uri)
-    if not selected.is_one or selected.table == "*":
+    if not selected.is_single or selected.table == "*":
         raise ValueError(
             f"{uri}: expected thrift://host:9083/database.table, or a dump's FILE/database.table"
         )
@@ -73,11 +76,11 @@ def hive_table(
         definition = metastore.definition(selected.database, selected.table)
     if (reason := definition.left_out) is not None:
         raise unsupported(f"{definition.full_name}: {reason}")
-    reading = Reading(through(storage_options, filesystem), verify_checksums, keys, options)
+    reading = Reading(with_filesystem(storage_options, filesystem), verify_checksums, keys, options)
     return HiveDataset(selected.uris, definition, Locations(location or {}), reading, filter)
 
 
-class HiveDataset(StatedDataset):
+class HiveDataset(DefinedDataset):
     """A table that a Hive metastore defines, created by `coldframe.hive_table`.
 
     Anything that accepts Arrow streams accepts it. Every pass asks the metastore for the partitions again.
@@ -115,7 +118,7 @@ class HiveDataset(StatedDataset):
         return list(self._keys.names)
 
     def partitions(self, filter: Filter | None = None) -> list[PartitionDefinition]:
-        """The partitions that may have rows that pass; a table without partitions counts as one partition."""
+        """The partitions that the filter does not rule out; a table without partitions counts as one."""
         return self._partitions_of(self._both(filter))
 
     @property
@@ -173,7 +176,7 @@ class HiveDataset(StatedDataset):
                 total += dataset.count(test)
             else:
                 some = projected(self._schema, [])
-                total += sum(one.num_rows for one in self._rows(dataset, own, some, test))
+                total += sum(batch.num_rows for batch in self._rows(dataset, own, some, test))
         return total
 
     count_rows = count
@@ -189,7 +192,7 @@ class HiveDataset(StatedDataset):
         if self._filter is not None:
             return None
         numbers = [dataset.num_rows for dataset, _ in self._datasets(None)]
-        known = [one for one in numbers if one is not None]
+        known = [number for number in numbers if number is not None]
         return sum(known) if len(known) == len(numbers) else None
 
     def splits(
@@ -197,7 +200,6 @@ class HiveDataset(StatedDataset):
         split_bytes: int = DEFAULT_SPLIT_BYTES,
         *,
         filter: Filter | None = None,
-        target_bytes: int | None = None,
     ) -> list[Split]:
         """Unsupported: a split has the columns of its partition, not those of the table."""
         raise self._unsupported("splits")
@@ -208,11 +210,11 @@ class HiveDataset(StatedDataset):
 
     @property
     def found(self) -> list[Any]:
-        """Unsupported: files are read with the options of their partitions."""
+        """Unsupported: each partition has options of its own."""
         raise self._unsupported("found")
 
     def open_file(self, number: int) -> File:
-        """Unsupported: files are read with the options of their partitions."""
+        """Unsupported: each partition has options of its own."""
         raise self._unsupported("open_file")
 
     def parts(self, filter: Any = None) -> Iterator[tuple[str, Dataset, Any]]:
@@ -220,10 +222,10 @@ class HiveDataset(StatedDataset):
         raise self._unsupported("fragments")
 
     def _unsupported(self, what: str) -> Exception:
-        return unsupported(f"{what} of a table that a metastore defines: scan the directory of a partition")
+        return unsupported(f"{what} of a table of a metastore: scan the directory of a partition instead")
 
     def _repr_html_(self) -> str:
-        return glance(self.definition.full_name, [("format", self.format)], self.schema, self._damage)
+        return summary_html(self.definition.full_name, [("format", self.format)], self.schema, self._damage)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return HiveDataset, (self._uris, self.definition, self._locations, self._reading, self._given)
@@ -232,26 +234,31 @@ class HiveDataset(StatedDataset):
         return f"<coldframe.HiveDataset {self.definition.full_name}: {', '.join(self.schema.names[:8])}>"
 
     def _both(self, filter: Filter | None) -> Any:
-        """Its own filter and another."""
+        """The filter of the table and another, as one."""
         return both(self._filter, parse(filter))
 
     def _partitions_of(self, test: Any) -> list[PartitionDefinition]:
         table = self.definition
         if not table.has_partitions:
             if table.keys and not table.by_folders:
-                raise unsupported(f"{table.full_name}: its partitions are not in the metastore")
+                raise unsupported(
+                    f"{table.full_name}: its partitions are not in the metastore: scan its directory instead"
+                )
             return [PartitionDefinition((), table.storage, table.parameters)]
         with connect(self._uris) as metastore:
             names = metastore.partition_names(table)
             values = [values_of(name) for name in names]
             self._check(values)
             some = [names[at] for at in kept(values, self._keys, test, self._schema)]
+            _log.info("%s: %d of %d partitions to read", table.full_name, len(some), len(names))
             return list(metastore.partition_definitions(table, some))
 
     def _check(self, values: Sequence[tuple[str, ...]]) -> None:
-        for one in values:
-            if len(one) != len(self._keys):
-                text = f"expected {len(self._keys)} values of a partition, found {len(one)}: {one}"
+        for partition in values:
+            if len(partition) != len(self._keys):
+                text = (
+                    f"expected {len(self._keys)} values of a partition, found {len(partition)}: {partition}"
+                )
                 raise SchemaError(f"{self.definition.full_name}: {text}")
 
     def _datasets(self, test: Any) -> Iterator[tuple[Dataset, dict[str, str]]]:
@@ -262,28 +269,28 @@ class HiveDataset(StatedDataset):
             yield from group.datasets(self._columns, self._keys, reading, by_position=by_position)
 
     def _reading_now(self) -> Reading:
-        """How files are opened: of a transactional table, with the writes that count now."""
+        """How files are opened: for a transactional table, with the writes that are committed now."""
         reading, table = self._reading, self.definition
         if not table.is_transactional or OPTION in reading.options:
             return reading
         with connect(self._uris) as metastore:
             writes = metastore.write_ids(table)
-        if writes.all_count:
+        if writes.all_committed:
             return reading
         return replace(reading, options={**reading.options, OPTION: writes.text(table.full_name)})
 
     def _groups(self, partitions: Sequence[PartitionDefinition]) -> list[Group]:
         table = self.definition
         members = []
-        for one in partitions:
-            name = f"{table.full_name} {table.name_of(one)}".rstrip()
-            format = table.format_of(one.storage)
+        for partition in partitions:
+            name = f"{table.full_name} {table.name_of(partition)}".rstrip()
+            format = table.format_of(partition.storage)
             if format not in READ:
-                raise unsupported(f"{name}: files of {format or 'no stated format'}")
-            location = one.storage.location if table.has_partitions else table.location
+                raise unsupported(f"{name}: files of {format or 'unknown format'}")
+            location = partition.storage.location if table.has_partitions else table.location
             if not location:
                 raise unsupported(f"{name}: it has no location")
-            members.append((format, one, self._locations.readable(location)))
+            members.append((format, partition, self._locations.readable(location)))
         return grouped(members, is_whole=table.is_transactional)
 
     def _is_direct(self, test: Any, own: Mapping[str, str]) -> bool:
@@ -301,13 +308,13 @@ class HiveDataset(StatedDataset):
         limit: int | None = None,
         **ways: Any,
     ) -> Iterator[Any]:
-        """The rows of some partitions with columns of the table."""
+        """The rows of some partitions, with the columns of the table."""
         if test is None or self._is_direct(test, own):
             names = [own[name] for name in wanted.names if name in own]
             for batch in dataset.to_batches(names, filter=test, limit=limit, **ways):
                 yield _arranged(batch, own, wanted)
             return
-        # Some of the filter's columns have other names in these files, or are missing: filter afterwards.
+        # Some columns of the filter have other names in these files, or are missing: filter afterwards.
         asked = bind(test, self._schema).test
         needed = list(dict.fromkeys([*wanted.names, *mentioned(asked, self._schema)]))
         whole = projected(self._schema, needed)
@@ -317,7 +324,7 @@ class HiveDataset(StatedDataset):
 
 
 def _arranged(batch: Any, own: Mapping[str, str], wanted: pa.Schema) -> Any:
-    """A batch under the table's names; columns that it lacks are null."""
+    """A batch with the table's columns and names; missing columns are null."""
     if not wanted.names:
         return batch
     columns = [

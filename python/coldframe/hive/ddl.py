@@ -1,12 +1,12 @@
-"""Definitions out of Hive's statements: what SHOW CREATE TABLE printed, and scripts of CREATE TABLE.
+"""Parses definitions from Hive's statements: the output of SHOW CREATE TABLE, and DDL scripts.
 
     USE sales;
     CREATE EXTERNAL TABLE `orders`(`id` bigint COMMENT 'the id') PARTITIONED BY (`dt` date)
       ROW FORMAT SERDE '..' STORED AS INPUTFORMAT '..' OUTPUTFORMAT '..' LOCATION 'hdfs://nn/wh/orders';
     ALTER TABLE orders ADD PARTITION (dt = '2014-01-01') LOCATION 'hdfs://nn/elsewhere/x9';
 
-Statements may follow each other without semicolons, and stand in the frame that beeline draws. Types are
-texts here; `parse_columns` reads them.
+Semicolons between statements are optional, and statements may be framed as beeline prints them. Types stay
+texts; `parse_columns` parses them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ORC = f"{_HIVE}ql.io.orc.Orc"
 _PARQUET = f"{_HIVE}ql.io.parquet."
 _AVRO = f"{_HIVE}ql.io.avro.Avro"
 _STORED: Mapping[str, tuple[str, str, str | None]] = {
-    # Which SerDe a table of RCFile gets is a setting of the server.
+    # The SerDe of RCFile tables is a setting of the server.
     "RCFILE": (f"{_HIVE}ql.io.RCFileInputFormat", f"{_HIVE}ql.io.RCFileOutputFormat", None),
     "ORC": (f"{_ORC}InputFormat", f"{_ORC}OutputFormat", f"{_ORC}Serde"),
     "TEXTFILE": (
@@ -51,7 +51,7 @@ _STORED: Mapping[str, tuple[str, str, str | None]] = {
         f"{_HIVE}serde2.avro.AvroSerDe",
     ),
 }
-"""What STORED AS stands for: input format, output format, SerDe."""
+"""The classes for STORED AS: input format, output format, SerDe."""
 _DELIMITERS = {
     ("FIELDS", "TERMINATED", "BY"): "field.delim",
     ("ESCAPED", "BY"): "escape.delim",
@@ -73,15 +73,15 @@ class Statements:
 
 
 def parse_statements(text: str, path: str) -> Statements:
-    """Parses a script; SchemaError, with the line, for what is no statement of Hive's about a table."""
+    """Parses a script; raises SchemaError with the line for any other statement."""
     return _Parser(list(tokens(text, path)), path).run()
 
 
 class _Parser:
     """One pass over the tokens."""
 
-    def __init__(self, found: list[Token], path: str) -> None:
-        self._tokens, self._path, self._at = found, path, 0
+    def __init__(self, parsed: list[Token], path: str) -> None:
+        self._tokens, self._path, self._at = parsed, path, 0
         self._database = "default"
         self._made = Statements()
 
@@ -134,7 +134,7 @@ class _Parser:
         key = self._new_name()
         table = self._made.tables.get(key)
         if table is None:
-            raise SchemaError(f"{self._path}: no CREATE TABLE of {'.'.join(key)} comes before ALTER TABLE")
+            raise SchemaError(f"{self._path}: no CREATE TABLE of {'.'.join(key)} precedes ALTER TABLE")
         if not self._takes("ADD"):
             raise self._wrong("ADD PARTITION")
         if self._takes("IF"):
@@ -143,12 +143,12 @@ class _Parser:
         parts = self._made.partitions.setdefault(key, [])
         while self._takes("PARTITION"):
             given = self._values()
-            values = tuple(given.get(one.name.lower(), "") for one in table.keys)
+            values = tuple(given.get(key.name.lower(), "") for key in table.keys)
             if len(given) != len(table.keys) or "" in values:
-                raise self._wrong(f"a value for each of {', '.join(one.name for one in table.keys)}")
+                raise self._wrong(f"a value for each of {', '.join(key.name for key in table.keys)}")
             location = self._text() if self._takes("LOCATION") else None
             if location is None:
-                raise self._wrong("LOCATION: a partition lies where its statement says")
+                raise self._wrong("LOCATION: each partition needs one")
             parts.append(PartitionDefinition(values, replace(table.storage, location=location)))
 
     def _table(self, table: Definition) -> Definition:
@@ -183,8 +183,8 @@ class _Parser:
                 storage = self._with(storage, self._properties())
             else:
                 raise self._wrong("a clause of CREATE TABLE")
-        of_keys = {one.name.lower() for one in keys}
-        columns = tuple(one for one in storage.columns if one.name.lower() not in of_keys)
+        of_keys = {key.name.lower() for key in keys}
+        columns = tuple(column for column in storage.columns if column.name.lower() not in of_keys)
         if storage.serde is None and storage.input_format is None and "storage_handler" not in parameters:
             storage = self._stored(storage, "TEXTFILE")
         return replace(table, storage=replace(storage, columns=columns), keys=keys, parameters=parameters)
@@ -192,15 +192,15 @@ class _Parser:
     # ---- clauses
 
     def _columns(self, untyped: tuple[Column, ...] = ()) -> tuple[Column, ...]:
-        """Columns up to the closing bracket. Spark's keys have no types: they are those of `untyped`."""
-        found: list[Column] = []
+        """Columns up to the closing bracket. Spark's keys have no types: these come from `untyped`."""
+        columns: list[Column] = []
         while not self._takes(")"):
             if self._word() in ("CONSTRAINT", "PRIMARY", "FOREIGN", "UNIQUE") and not self._peek.is_quoted:
                 self._skip_constraint()
             else:
                 name = self._name()
                 kind = self._type()
-                kinds = [one.type for one in untyped if one.name.lower() == name.lower()]
+                kinds = [column.type for column in untyped if column.name.lower() == name.lower()]
                 comment = None
                 while self._word() in ("COMMENT", "NOT", "DEFAULT", "PRIMARY", "UNIQUE", "CHECK", "ENABLE"):
                     if self._takes("COMMENT"):
@@ -210,13 +210,13 @@ class _Parser:
                         break
                 if not kind and not kinds:
                     raise self._wrong(f"the type of {name}")
-                found.append(Column(name.lower(), kind or kinds[0], comment))
+                columns.append(Column(name.lower(), kind or kinds[0], comment))
             if not self._takes(",") and self._word() != ")":
-                raise self._wrong("`,` or `)` behind a column")
-        return tuple(found)
+                raise self._wrong("`,` or `)` after a column")
+        return tuple(columns)
 
     def _type(self) -> str:
-        """A type as text, up to what cannot be a part of one."""
+        """A type as text, up to the first token that cannot be part of it."""
         parts: list[str] = []
         depth = 0
         while not self._is_over:
@@ -261,21 +261,21 @@ class _Parser:
     def _ordered_names(self) -> tuple[tuple[str, bool], ...]:
         """`(a, b DESC)`: columns, and whether they ascend."""
         self._expect("(")
-        found: list[tuple[str, bool]] = []
+        names: list[tuple[str, bool]] = []
         while not self._takes(")"):
             name, descends = self._name(), self._takes("DESC")
             if not descends:
                 self._takes("ASC")
-            found.append((name, not descends))
+            names.append((name, not descends))
             self._takes(",")
-        return tuple(found)
+        return tuple(names)
 
     def _row_format(self, storage: Storage) -> Storage:
         if self._takes("SERDE"):
             return replace(storage, serde=self._text())
         self._expect("DELIMITED")
         properties: dict[str, str] = {}
-        while clause := next((words for words in _DELIMITERS if self._takes(*words)), None):
+        while clause := next((clause for clause in _DELIMITERS if self._takes(*clause)), None):
             properties[_DELIMITERS[clause]] = self._text()
             if clause[0] == "FIELDS":
                 properties["serialization.format"] = properties["field.delim"]
@@ -303,15 +303,15 @@ class _Parser:
     def _properties(self) -> dict[str, str]:
         """`('a'='b', 'c'='d')`."""
         self._expect("(")
-        found: dict[str, str] = {}
+        properties: dict[str, str] = {}
         while not self._takes(")"):
             name = self._next().text
             while self._takes("."):
                 name = f"{name}.{self._next().text}"
             self._takes("=")
-            found[name] = self._next().text
+            properties[name] = self._next().text
             self._takes(",")
-        return found
+        return properties
 
     def _values(self) -> dict[str, str]:
         return {name.lower(): value for name, value in self._properties().items()}
@@ -327,7 +327,7 @@ class _Parser:
         return Token("", 0) if self._is_over else self._tokens[self._at]
 
     def _word(self) -> str:
-        """The next token in capitals; empty if it is a text or a quoted name."""
+        """The next token in upper case; empty if it is a text or a quoted name."""
         token = self._peek
         return "" if token.is_text or token.is_quoted else token.text.upper()
 
@@ -337,13 +337,13 @@ class _Parser:
         self._at += 1
         return self._tokens[self._at - 1]
 
-    def _takes(self, *words: str) -> bool:
-        """Whether these words come next; they are behind us then."""
-        some = self._tokens[self._at : self._at + len(words)]
-        found = [token.text.upper() for token in some if not (token.is_text or token.is_quoted)]
-        if found != list(words):
+    def _takes(self, *keywords: str) -> bool:
+        """Whether these keywords come next; consumes them if so."""
+        following = self._tokens[self._at : self._at + len(keywords)]
+        actual = [token.text.upper() for token in following if not (token.is_text or token.is_quoted)]
+        if actual != list(keywords):
             return False
-        self._at += len(words)
+        self._at += len(keywords)
         return True
 
     def _expect(self, word: str) -> None:
@@ -365,7 +365,7 @@ class _Parser:
         return token.text
 
     def _new_name(self) -> tuple[str, str]:
-        """`[IF NOT EXISTS] [database.]table`, in small letters as Hive keeps them."""
+        """`[IF NOT EXISTS] [database.]table`, in lower case as Hive keeps names."""
         if self._takes("IF"):
             self._expect("NOT")
             self._expect("EXISTS")
@@ -378,7 +378,7 @@ class _Parser:
         return database.lower(), table.lower()
 
     def _skip(self) -> None:
-        """Goes behind the statement: a semicolon, or the beginning of another one."""
+        """Skips the statement up to a semicolon or the start of another statement."""
         while not self._is_over and not self._takes(";"):
             if self._word() == "CREATE" or (self._word() in _STARTS and self._is_first):
                 return
@@ -391,5 +391,5 @@ class _Parser:
 
     def _wrong(self, expected: str) -> SchemaError:
         token = self._peek
-        found = repr(token.text) if token.text or token.is_text else "the end"
-        return SchemaError(f"{self._path}: line {token.line or '?'}: expected {expected}, found {found}")
+        actual = repr(token.text) if token.text or token.is_text else "the end"
+        return SchemaError(f"{self._path}: line {token.line or '?'}: expected {expected}, found {actual}")

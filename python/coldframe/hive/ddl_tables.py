@@ -1,4 +1,4 @@
-"""Definitions that statements made, read as those of a metastore are."""
+"""Serves the definitions of parsed statements through the interface of a metastore."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["DdlTables"]
 
 
 class DdlTables:
-    """Reads definitions."""
+    """The definitions of parsed statements as a `DefinitionReader`."""
 
     def __init__(self, uri: str, made: Statements) -> None:
         self.uri, self._made = uri, made
@@ -32,7 +32,7 @@ class DdlTables:
 
     def tables(self, database: str) -> Iterator[HiveTable | Refused]:
         """All named objects of a database, briefly."""
-        yield from (one.brief for one in self.definitions(database) if isinstance(one, Definition))
+        yield from (table.brief for table in self.definitions(database) if isinstance(table, Definition))
 
     def definitions(self, database: str) -> Iterator[Definition | Refused]:
         """All named objects of a database."""
@@ -40,11 +40,11 @@ class DdlTables:
         yield from (self.definition(database, name) for name in names)
 
     def definition(self, database: str, name: str) -> Definition:
-        """One table; a `MetastoreRefusal` where there is none."""
+        """One table; raises `MetastoreRefusal` if there is none."""
         table = self._made.tables.get((database, name))
         if table is None:
             raise MetastoreRefusal(f"{self.uri}: {database}.{name} table not found")
-        # Nobody told its partitions: they are what folders are called.
+        # No statement adds partitions: the `key=value` folders are the partitions.
         unknown = bool(table.keys) and (database, name) not in self._made.partitions
         return replace(table, by_folders=unknown)
 
@@ -54,20 +54,22 @@ class DdlTables:
 
     def _named(self, database: str, table: str) -> dict[str, PartitionDefinition]:
         keys = [key.name for key in self.definition(database, table).keys]
-        found = self._made.partitions.get((database, table), ())
-        return {folder_of(keys, one.values): one for one in found}
+        partitions = self._made.partitions.get((database, table), ())
+        return {folder_of(keys, partition.values): partition for partition in partitions}
 
     def partition_definitions(
         self, table: Definition, names: Sequence[str] | None = None
     ) -> Iterator[PartitionDefinition]:
-        """The partitions of a table, all or those of these names."""
+        """The partitions of a table: all, or those with these names."""
         named = self._named(table.database, table.name)
         yield from (named[name] for name in (named if names is None else names))
 
     def write_ids(self, table: Definition) -> WriteIds:
-        """Statements do not tell which writes count."""
-        raise MetastoreRefusal(f"{self.uri}: {table.full_name}: statements do not tell which writes count")
+        """Raises: statements do not record which writes are committed."""
+        raise MetastoreRefusal(
+            f"{self.uri}: {table.full_name}: statements do not record which writes are committed"
+        )
 
     def partitions(self, table: Definition | HiveTable) -> Iterator[HivePartition]:
         """The partitions of a table, briefly."""
-        yield from (one.brief for one in self._named(table.database, table.name).values())
+        yield from (partition.brief for partition in self._named(table.database, table.name).values())

@@ -1,4 +1,4 @@
-"""The words, names and texts of Hive's statements.
+"""Splits Hive's statements into tokens.
 
 CREATE      a word         `id`      a quoted name        'it\\'s'     a text
 -- ..       a comment      | .. |    a line of beeline's frame
@@ -40,25 +40,25 @@ _NOISE = re.compile(r"^(\+[-+]*\+|\|?\s*createtab_stmt\s*\|?|OK|Time taken: .*|\
 
 
 def tokens(text: str, path: str) -> Iterator[Token]:
-    """The tokens; SchemaError, with the line, for what is none."""
+    """The tokens; raises SchemaError with the line for anything else."""
     text = "\n".join(map(_unframed, text.split("\n")))
-    if (found := re.search("[\udc80-\udcff]", text)) is not None:
-        line = text.count("\n", 0, found.start()) + 1
+    if (match := re.search("[\udc80-\udcff]", text)) is not None:
+        line = text.count("\n", 0, match.start()) + 1
         raise SchemaError(f"{path}: line {line}: not UTF-8")
     at, line = 0, 1
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
+        match = _TOKEN.match(text, at)
+        if match is None:
             shown = text[at : at + 30].split("\n")[0]
-            raise SchemaError(f"{path}: line {line}: expected a statement of Hive's, found {shown!r}")
-        if found["text"] is not None:
-            yield Token(_ESCAPE.sub(_letter, found[0][1:-1]), line, is_text=True)
-        elif found["name"] is not None:
-            yield Token(found[0][1:-1].replace("``", "`"), line, is_quoted=True)
-        elif found["word"] is not None:
-            yield Token(found[0], line)
-        line += found[0].count("\n")
-        at = found.end()
+            raise SchemaError(f"{path}: line {line}: expected a Hive statement, found {shown!r}")
+        if match["text"] is not None:
+            yield Token(_ESCAPE.sub(_letter, match[0][1:-1]), line, is_text=True)
+        elif match["name"] is not None:
+            yield Token(match[0][1:-1].replace("``", "`"), line, is_quoted=True)
+        elif match["word"] is not None:
+            yield Token(match[0], line)
+        line += match[0].count("\n")
+        at = match.end()
 
 
 def _unframed(line: str) -> str:
@@ -68,11 +68,11 @@ def _unframed(line: str) -> str:
     return line if framed is None else framed[1]
 
 
-def _letter(found: re.Match[str]) -> str:
-    escape = found[1]
+def _letter(match: re.Match[str]) -> str:
+    escape = match[1]
     if len(escape) == 5:
         return chr(int(escape[1:], 16))
     if len(escape) == 3:
         return chr(int(escape, 8))
-    # Hive keeps these backslashes, for LIKE.
+    # Hive keeps these backslashes for LIKE.
     return f"\\{escape}" if escape in "%_" else _LETTERS.get(escape, escape)

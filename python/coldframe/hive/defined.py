@@ -11,14 +11,14 @@ from coldframe.errors import unsupported
 from coldframe.hive.addresses import Selected, dump_file
 from coldframe.hive.definition import Definition
 from coldframe.hive.dumps import read_dump
-from coldframe.hive.metadata import stated_rows
+from coldframe.hive.metadata import row_counts
 from coldframe.hive.reader import DefinitionReader
 from coldframe.hive.tables import Refused
 
 __all__ = ["READ", "DefinedTable", "common_root", "connect", "defined_tables", "definitions"]
 
 READ = frozenset(name for name, about in formats().items() if about["capabilities"]["input_formats"])
-"""Formats of files that Hive's own classes read, and we do."""
+"""The formats that both Hive's input formats and coldframe read."""
 
 
 @dataclass(frozen=True)
@@ -27,25 +27,25 @@ class DefinedTable:
 
     definition: Definition
     partitions: int | None = None
-    """How many; None where it has none, or they were not asked for."""
+    """The number of partitions; None if it has none, or if they were not requested."""
     formats: tuple[str, ...] = ()
-    """Those that the table or, where there are any, its partitions are declared to have."""
+    """The declared formats of its partitions, or of the table if it has no partitions."""
     rows: int | None = None
-    """The sum of what the metastore states; None where that is not stated of all partitions."""
+    """The sum of the row counts in the metastore; None if a partition has none."""
     outside: int = 0
-    """Partitions whose location is not below the table's."""
+    """The number of partitions whose location is not below the table's."""
 
     @property
     def left_out(self) -> str | None:
-        """Why its rows, or some of them, cannot be read here; None where they may be."""
+        """Why some or all of its rows cannot be read; None if they may be."""
         if (reason := self.definition.left_out) is not None:
             return reason
-        others = [one or "no stated format" for one in self.formats if one not in READ]
+        others = [format or "an unknown format" for format in self.formats if format not in READ]
         return f"files of {', '.join(others)} are not read" if others else None
 
 
 def connect(uris: str) -> DefinitionReader:
-    """Connects to a metastore, which takes the package `thrift`, or reads a dump of one."""
+    """Connects to a metastore, which needs the package `thrift`, or reads a dump."""
     if dump_file(uris) is not None:
         return read_dump(uris)
     if importlib.util.find_spec("thrift") is None:
@@ -57,50 +57,50 @@ def connect(uris: str) -> DefinitionReader:
 
 def definitions(metastore: DefinitionReader, selected: Selected) -> Iterator[Definition | Refused]:
     """The selected tables, by database and name."""
-    if selected.is_one:
+    if selected.is_single:
         yield metastore.definition(selected.database, selected.table)
         return
     for database in sorted(metastore.databases()):
         if selected.takes_database(database):
-            for one in metastore.definitions(database):
-                if isinstance(one, Refused) or selected.takes(database, one.name):
-                    yield one
+            for table in metastore.definitions(database):
+                if isinstance(table, Refused) or selected.takes(database, table.name):
+                    yield table
 
 
 def defined_tables(
     metastore: DefinitionReader, selected: Selected, *, partitions: bool = True
 ) -> Iterator[DefinedTable | Refused]:
-    """The selected tables. Without `partitions`, the metastore is not asked for partitions."""
-    for one in definitions(metastore, selected):
-        if isinstance(one, Refused):
-            yield one
-        elif one.has_partitions and one.left_out is None and partitions:
-            yield _with_partitions(metastore, one)
+    """The selected tables. Without `partitions`, requests no partitions."""
+    for table in definitions(metastore, selected):
+        if isinstance(table, Refused):
+            yield table
+        elif table.has_partitions and table.left_out is None and partitions:
+            yield _with_partitions(metastore, table)
         else:
-            asked = () if one.left_out is not None else (one.format,)
-            yield DefinedTable(one, formats=asked, rows=None if one.has_partitions else one.rows)
+            formats = () if table.left_out is not None else (table.format,)
+            yield DefinedTable(table, formats=formats, rows=None if table.has_partitions else table.rows)
 
 
 def _with_partitions(metastore: DefinitionReader, table: Definition) -> DefinedTable:
     count = outside = rows = 0
-    is_stated = True
+    all_known = True
     kinds: dict[str, None] = {}
     below = (table.location or "").rstrip("/") + "/"
-    for one in metastore.partitions(table):
+    for partition in metastore.partitions(table):
         count += 1
-        outside += not (one.location or "").startswith(below)
-        kinds[table.format_of_input(one.input_format)] = None
-        stated = stated_rows(one.parameters)
-        rows += stated[0] if stated else 0
-        is_stated = is_stated and bool(stated)
+        outside += not (partition.location or "").startswith(below)
+        kinds[table.format_of_input(partition.input_format)] = None
+        counts = row_counts(partition.parameters)
+        rows += counts[0] if counts else 0
+        all_known = all_known and bool(counts)
     return DefinedTable(
-        table, count, tuple(kinds) or (table.format,), rows if is_stated and count else table.rows, outside
+        table, count, tuple(kinds) or (table.format,), rows if all_known and count else table.rows, outside
     )
 
 
 def common_root(locations: Sequence[str]) -> str:
-    """The deepest directory that all locations lie below; empty where there is none."""
-    parts = [one.rstrip("/").split("/")[:-1] for one in locations]
+    """The deepest directory above all locations; empty if there is none."""
+    parts = [location.rstrip("/").split("/")[:-1] for location in locations]
     shared = []
     for names in zip(*parts, strict=False):
         if len(set(names)) > 1:

@@ -1,10 +1,10 @@
-"""What a metastore knows of a table: its definition, and those of its partitions.
+"""The definitions of a table and its partitions in a metastore.
 
     Definition              sales: id bigint, price decimal(10,2); by dt, region; RCFile, binary; hdfs://nn/wh/sales
       PartitionDefinition   dt=2014-01-01, region=eu: id bigint; RCFile, text; hdfs://nn/elsewhere/x9
 
-A partition has a format, a SerDe, columns and a location of its own: Hive copies the table's when the
-partition is made, and a later `ALTER TABLE` changes only the table's.
+A partition has its own format, SerDe, columns and location: Hive copies the table's when it creates the
+partition, and a later `ALTER TABLE` changes only the table's.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from coldframe.hive.metadata import (
     POSITIONS,
     PROVIDER,
-    are_found_by_position,
     declared_format,
     location_of_files,
+    match_by_position,
     partitions_are_registered,
-    stated_rows,
+    row_counts,
 )
 from coldframe.hive.tables import HivePartition, HiveTable
 from coldframe.options import TYPELESS
@@ -36,49 +36,49 @@ class Column:
 
     name: str
     type: str
-    """In Hive's language, such as `array<string>`."""
+    """As Hive writes it: `array<string>`."""
     comment: str | None = None
 
 
 _DUMMY = (Column("col", "array<string>", "from deserializer"),)
-"""What Spark registers where Hive cannot have the columns of its table."""
+"""The columns that Spark registers if Hive cannot represent the table's."""
 
 
 @dataclass(frozen=True)
 class Storage:
-    """Where files lie and how they are read: of a table, or of one partition."""
+    """The location and format of the files of a table or of one partition."""
 
     columns: tuple[Column, ...] = ()
     location: str | None = None
     input_format: str | None = None
-    """The name of a Java class, as are the next two."""
+    """The name of a Java class, like the next two."""
     output_format: str | None = None
     serde: str | None = None
     serde_properties: Mapping[str, str] = field(default_factory=dict)
     buckets: int = 0
-    """0 where the rows are in no buckets."""
+    """0 if the rows are not in buckets."""
     bucketed_by: tuple[str, ...] = ()
     sorted_by: tuple[tuple[str, bool], ...] = ()
     """Columns, and whether they ascend."""
 
     @property
     def schema(self) -> str:
-        """The columns as a list in Hive's language, which `coldframe.open` takes."""
+        """The columns as a list in Hive's syntax, which `coldframe.open` takes."""
         return in_hive(self.columns)
 
     def options(self, format: str) -> dict[str, object]:
-        """The options with which `coldframe.open` reads its files, which are of `format`.
+        """The options with which `coldframe.open` reads its files of `format`.
 
-        Only formats whose files do not know their columns need any.
+        Empty unless the files do not store their columns.
         """
         if format not in TYPELESS:
             return {}
-        found: dict[str, object] = {"schema": self.schema}
+        options: dict[str, object] = {"schema": self.schema}
         if self.serde:
-            found["serde"] = self.serde
+            options["serde"] = self.serde
         if self.serde_properties:
-            found["serde_properties"] = dict(self.serde_properties)
-        return found
+            options["serde_properties"] = dict(self.serde_properties)
+        return options
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class PartitionDefinition:
     """A partition of a table."""
 
     values: tuple[str, ...]
-    """As texts, one for each key of the table; null has Hive's own name for it."""
+    """As texts, one for each key of the table; null is Hive's name for it."""
     storage: Storage
     parameters: Mapping[str, str] = field(default_factory=dict)
 
@@ -97,8 +97,8 @@ class PartitionDefinition:
 
     @property
     def rows(self) -> int | None:
-        """The number of rows that the metastore states; it may be out of date. None where it states none."""
-        return next(iter(stated_rows(self.parameters)), None)
+        """The number of rows in the metastore, which may be out of date. None if it has none."""
+        return next(iter(row_counts(self.parameters)), None)
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Definition:
     parameters: Mapping[str, str] = field(default_factory=dict)
     view_text: str | None = None
     by_folders: bool = False
-    """Whether its partitions are the `key=value` folders at its location, as none are registered."""
+    """Whether its partitions are the `key=value` folders at its location, because none are registered."""
 
     @property
     def full_name(self) -> str:
@@ -125,7 +125,7 @@ class Definition:
 
     @property
     def comment(self) -> str | None:
-        """What people wrote about it."""
+        """The comment of the table."""
         return self.parameters.get("comment")
 
     @property
@@ -135,7 +135,7 @@ class Definition:
 
     @property
     def storage_handler(self) -> str | None:
-        """The Java class through which Hive reads a table that is kept elsewhere, such as in HBase."""
+        """The Java class through which Hive reads a table of another system, such as HBase."""
         return self.parameters.get("storage_handler")
 
     @property
@@ -145,19 +145,19 @@ class Definition:
 
     @property
     def is_by_position(self) -> bool:
-        """Whether columns are found by their positions in files that have names, too."""
-        return are_found_by_position(self.parameters)
+        """Whether columns are matched by position, also in files that have names."""
+        return match_by_position(self.parameters)
 
     @property
     def location(self) -> str | None:
-        """Where its files are; None where it has none of its own."""
+        """Where its files are; None if it has no files."""
         return location_of_files(
             self.kind, self.storage.location, self.parameters, self.storage.serde_properties
         )
 
     @property
     def has_partitions(self) -> bool:
-        """Whether its rows lie in partitions that the metastore knows."""
+        """Whether its rows are in partitions that the metastore knows."""
         return bool(self.keys) and not self.by_folders and partitions_are_registered(self.parameters)
 
     @property
@@ -178,12 +178,12 @@ class Definition:
 
     @property
     def rows(self) -> int | None:
-        """The number of rows that the metastore states; it may be out of date. None where it states none."""
-        return next(iter(stated_rows(self.parameters)), None)
+        """The number of rows in the metastore, which may be out of date. None if it has none."""
+        return next(iter(row_counts(self.parameters)), None)
 
     def format_of(self, storage: Storage) -> str:
-        """The format that the table's or a partition's storage is declared to have: one of ours, or the
-        last part of the input format's name; empty where none is stated.
+        """The declared format of a storage of the table or a partition: one of ours, or the last part of the
+        input format's name; empty if there is none.
         """
         return self.format_of_input(storage.input_format)
 
@@ -193,12 +193,12 @@ class Definition:
 
     @property
     def format(self) -> str:
-        """The format of the table itself; new partitions get it."""
+        """The format of the table; new partitions get it."""
         return self.format_of(self.storage)
 
     @property
     def left_out(self) -> str | None:
-        """Why its rows cannot be read here, whatever its files are; None where they may be."""
+        """Why its rows cannot be read, whatever its files are; None if they may be."""
         if self.is_view:
             return "a view: it has no rows of its own"
         if (handler := self.storage_handler) is not None:
@@ -210,7 +210,7 @@ class Definition:
         if self.is_by_position and self.parameters.get(f"{POSITIONS}.level", "1").strip() != "1":
             return f"its {POSITIONS}.level is about fields of structs"
         if PROVIDER in self.parameters and self.storage.columns == _DUMMY:
-            return "a table of Spark's whose columns Hive does not know: scan its directory instead"
+            return "a Spark table whose columns Hive does not know: scan its directory instead"
         return None
 
     def name_of(self, partition: PartitionDefinition) -> str:
@@ -220,8 +220,8 @@ class Definition:
 
 
 def in_hive(columns: Sequence[Column]) -> str:
-    """Columns as a list in Hive's language."""
-    return ", ".join(f"{_quoted(one.name)} {one.type}" for one in columns)
+    """Columns as a list in Hive's syntax."""
+    return ", ".join(f"{_quoted(column.name)} {column.type}" for column in columns)
 
 
 def _quoted(name: str) -> str:
@@ -229,7 +229,7 @@ def _quoted(name: str) -> str:
 
 
 def toml_lines(name: str, path: str, definition: Definition) -> Iterator[str]:
-    """The lines of an entry of tables.toml for a table that lies at `path` below the source's root."""
+    """The lines of an entry of tables.toml for a table at `path` below the source's root."""
     yield f"[tables.{json.dumps(name)}]"
     yield f"path = {json.dumps(path)}"
     options = definition.storage.options(definition.format)

@@ -1,15 +1,16 @@
-"""A file with the definitions of a metastore that does not run any more.
+"""Reads the definitions of a metastore from a file, if its server does not run any more.
 
-    metastore.db       its database, of SQLite
+    metastore.db       its SQLite database
     metastore.sql      a dump of its database as text, of pg_dump, mysqldump or sqlite3; .gz too
-    tables.hql         statements CREATE TABLE, such as SHOW CREATE TABLE prints them
+    tables.hql         CREATE TABLE statements, as SHOW CREATE TABLE prints them
 
-A file takes the place of thrift://host:9083: `metastore.sql/sales.orders` is a table of it.
+The file replaces thrift://host:9083 in addresses: `metastore.sql/sales.orders` is a table of it.
 """
 
 from __future__ import annotations
 
 import gzip
+import logging
 import os
 import sqlite3
 import threading
@@ -23,19 +24,22 @@ from coldframe.hive.ddl_tables import DdlTables
 from coldframe.hive.reader import DefinitionReader
 from coldframe.hive.sql_dump import SqlDump
 from coldframe.hive.sql_tables import OF_TRANSACTIONS, TABLES, SqlTables, loaded
+from coldframe.logs import step
 
 __all__ = ["read_dump"]
+
+_log = logging.getLogger(__name__)
 
 _SQLITE = b"SQLite format 3\0"
 _CUSTOM = b"PGDMP"
 _KEPT = 2
-"""Dumps that stay loaded: each pass over a table asks for its partitions."""
+"""The number of dumps that stay loaded: each pass over a table reads its partitions."""
 _lock = threading.Lock()
 _known: dict[tuple[str, int, int], sqlite3.Connection | Statements] = {}
 
 
 def read_dump(path: str) -> DefinitionReader:
-    """The definitions in a file; SchemaError where it has none, or was cut short."""
+    """The definitions in a file; raises SchemaError if it has none, or is truncated."""
     try:
         about = os.stat(path)
     except FileNotFoundError as error:
@@ -45,9 +49,10 @@ def read_dump(path: str) -> DefinitionReader:
         if key not in _known:
             while len(_known) >= _KEPT:
                 del _known[next(iter(_known))]
-            _known[key] = _opened(path)
-        found = _known[key]
-    return DdlTables(path, found) if isinstance(found, Statements) else SqlTables(path, found)
+            with step(_log, logging.INFO, "loading the definitions in %s", path):
+                _known[key] = _opened(path)
+        content = _known[key]
+    return DdlTables(path, content) if isinstance(content, Statements) else SqlTables(path, content)
 
 
 def _opened(path: str) -> sqlite3.Connection | Statements:
@@ -57,7 +62,9 @@ def _opened(path: str) -> sqlite3.Connection | Statements:
         place = f"file:{os.path.abspath(path).replace('%', '%25').replace('?', '%3f').replace('#', '%23')}"
         return sqlite3.connect(f"{place}?mode=ro", uri=True, check_same_thread=False)
     if head.startswith(_CUSTOM):
-        raise unsupported(f"{path}: a dump in pg_dump's own format; `pg_restore -f out.sql` makes text of it")
+        raise unsupported(
+            f"{path}: a dump in pg_dump's custom format; `pg_restore -f out.sql` converts it to text"
+        )
     is_packed = head.startswith(b"\x1f\x8b")
     dump = SqlDump(path, _lines(path, is_packed=is_packed), TABLES | OF_TRANSACTIONS)
     try:
@@ -75,7 +82,7 @@ def _opened(path: str) -> sqlite3.Connection | Statements:
 def _statements(path: str, *, is_packed: bool) -> Statements:
     text = "".join(_lines(path, is_packed=is_packed))
     if "\0" in text:
-        raise SchemaError(f"{path}: neither a dump of a Hive metastore nor statements of Hive's")
+        raise SchemaError(f"{path}: neither a dump of a Hive metastore nor Hive statements")
     return parse_statements(text, path)
 
 

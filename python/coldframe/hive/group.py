@@ -1,14 +1,15 @@
-"""Partitions of one format, SerDe and list of columns: their files are read alike.
+"""Groups partitions of one format, SerDe and list of columns, whose files are read with the same options.
 
 table             id, price, channel
-partition         id, cost             cost is price: a partition's columns are the table's by position
-file with names   price, id            by the table's names, whatever the partition calls them; by position
-                                       where the table says so (orc.force.positional.evolution)
+partition         id, cost             cost is price: a partition's columns match the table's by position
+file with names   price, id            by the table's names, not the partition's; by position if the table has
+                                       orc.force.positional.evolution
 without           _col0, _col1         by position: RCFile, and ORC of Hive before 2.0
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -18,23 +19,25 @@ import pyarrow as pa
 
 from coldframe._coldframe import parse_columns
 from coldframe.arguments import Keys, OpenArguments
-from coldframe.discovery import Found, discover
+from coldframe.discovery import DiscoveredFile, discover
 from coldframe.errors import NotFoundError, SchemaError
 from coldframe.hive.definition import Column, PartitionDefinition, Storage, in_hive
 from coldframe.hive.metadata import are_folders_of
 from coldframe.listing import is_flat
+from coldframe.logs import step
 from coldframe.scanning import Dataset
 from coldframe.sources import is_remote, open_store, options_for, scheme_of
 
 __all__ = ["Group", "Reading", "columns_of", "grouped", "keys_of"]
 
+_log = logging.getLogger(__name__)
 _LISTED_AT_ONCE = 8
 _UNIT = "timestamp_unit"
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How all files of a table are opened; `options` override those that the metastore states."""
+    """How all files of a table are opened; `options` override those in the metastore."""
 
     storage_options: Mapping[str, Any] | None = None
     verify_checksums: bool = True
@@ -54,13 +57,13 @@ class Reading:
 
 @dataclass
 class Group:
-    """Partitions, or a table without such, with their places."""
+    """Partitions, or a table without partitions, with their locations."""
 
     format: str
     storage: Storage
     """The storage of any of them: only their locations differ."""
     is_whole: bool
-    """Whether a location is one table, as those of transactional tables are."""
+    """Whether each location is opened as one table: those of transactional tables are."""
     members: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
     """Readable locations, and values of the partition columns."""
 
@@ -72,23 +75,25 @@ class Group:
     @staticmethod
     def key(format: str, storage: Storage) -> tuple[object, ...]:
         """Equal for partitions of one group."""
-        types = tuple((one.name, one.type) for one in storage.columns)
+        types = tuple((column.name, column.type) for column in storage.columns)
         return format, storage.serde, types, tuple(sorted(storage.serde_properties.items()))
 
     def datasets(
         self, table: pa.Schema, keys: pa.Schema, reading: Reading, *, by_position: bool = False
     ) -> Iterator[tuple[Dataset, dict[str, str]]]:
-        """Its files, and the name that each column of the table has there; columns that it lacks have none.
+        """Its files, and for each column of the table its name in these files; missing columns have none.
 
         `table` has the table's columns without the `keys`, which are the partition columns. `by_position`:
-        whether a name in a file says nothing.
+        whether to ignore the names in files.
         """
         own = options_for(self.location, reading.storage_options)
         arguments = replace(reading, storage_options=own).arguments(self.format, self.storage)
         files = self._files(keys.names, own)
-        # Hive's readers look up the table's names in files that have names.
+        # Hive's readers look up the table's column names in files that have names.
         is_named = "schema" not in arguments.options
-        names_there = table.names if is_named else [one.name for one in self.storage.columns[: len(table)]]
+        names_there = (
+            table.names if is_named else [column.name for column in self.storage.columns[: len(table)]]
+        )
         by_names = self._by_own_names if by_position and is_named else self._by_names
         for names, some in by_names(files, arguments, names_there):
             columns = [kind.with_name(name) for name, kind in zip(names, table, strict=False)]
@@ -97,60 +102,67 @@ class Group:
             same = {name: name for name in keys.names}
             yield dataset, {**dict(zip(table.names, names, strict=False)), **same}
 
-    def _files(self, keys: Sequence[str], storage_options: Mapping[str, Any] | None) -> list[Found]:
-        def is_named(location: str, one: Found) -> bool:
-            """Whether the folders above a file name its partition values: partitions are not registered."""
-            return are_folders_of(keys, one.source[len(location) :].strip("/").split("/")[:-1])
+    def _files(self, keys: Sequence[str], storage_options: Mapping[str, Any] | None) -> list[DiscoveredFile]:
+        def is_named(location: str, file: DiscoveredFile) -> bool:
+            """Whether the folders above a file name its partition values, as no partition is registered."""
+            return are_folders_of(keys, file.source[len(location) :].strip("/").split("/")[:-1])
 
-        def listed(member: tuple[str, tuple[str, ...]]) -> list[Found]:
+        def listed(member: tuple[str, tuple[str, ...]]) -> list[DiscoveredFile]:
             location, values = member
-            found = _listed(location, storage_options, self.is_whole, by_folders=len(values) < len(keys))
+            files = _listed(location, storage_options, self.is_whole, by_folders=len(values) < len(keys))
             if len(values) < len(keys):
-                return [one._replace(keys=one.keys[: len(keys)]) for one in found if is_named(location, one)]
+                return [
+                    file._replace(keys=file.keys[: len(keys)]) for file in files if is_named(location, file)
+                ]
             pairs = tuple(zip(keys, values, strict=True))
-            return [one._replace(keys=pairs) for one in found]
+            return [file._replace(keys=pairs) for file in files]
 
-        with ThreadPoolExecutor(_LISTED_AT_ONCE) as pool:
-            return [one for found in pool.map(listed, self.members) for one in found]
+        what = "listing %d locations, the first is %s", len(self.members), self.location
+        with step(_log, logging.INFO, *what) as notes, ThreadPoolExecutor(_LISTED_AT_ONCE) as pool:
+            all_files = [file for files in pool.map(listed, self.members) for file in files]
+            notes.append(f"{len(all_files)} files")
+        return all_files
 
     @staticmethod
     def _by_names(
-        files: Sequence[Found], arguments: OpenArguments, own: Sequence[str]
-    ) -> Iterator[tuple[Sequence[str], list[Found]]]:
+        files: Sequence[DiscoveredFile], arguments: OpenArguments, own: Sequence[str]
+    ) -> Iterator[tuple[Sequence[str], list[DiscoveredFile]]]:
         """The files whose columns have the partition's names, and those that have only `_col0`, `_col1`."""
         if not files:
             return
         if "schema" in arguments.options:
-            # They have no names of their own.
+            # These files have no names.
             yield own, list(files)
             return
         apart = Dataset(files, arguments, partitioned=False)
         nameless = [apart.open_file(at)._raw.has_placeholder_names for at in range(len(files))]
         for without in (False, True):
-            some = [one for one, has_none in zip(files, nameless, strict=True) if has_none == without]
+            some = [file for file, has_none in zip(files, nameless, strict=True) if has_none == without]
             if some:
                 yield ([f"_col{at}" for at in range(len(own))] if without else own), some
 
     @staticmethod
     def _by_own_names(
-        files: Sequence[Found], arguments: OpenArguments, columns: Sequence[str]
-    ) -> Iterator[tuple[Sequence[str], list[Found]]]:
-        """The files by what they call the columns, which are the table's by position."""
+        files: Sequence[DiscoveredFile], arguments: OpenArguments, columns: Sequence[str]
+    ) -> Iterator[tuple[Sequence[str], list[DiscoveredFile]]]:
+        """The files by their column names; the columns match the table's by position."""
         apart = Dataset(files, arguments, partitioned=False)
-        found: dict[tuple[str, ...], list[Found]] = {}
-        for at, one in enumerate(files):
+        by_columns: dict[tuple[str, ...], list[DiscoveredFile]] = {}
+        for at, file in enumerate(files):
             names = tuple(apart.open_file(at).schema.names[: len(columns)])
-            taken = sorted({name.lower() for name in names} & {key.lower() for key, _ in one.keys})
+            taken = sorted({name.lower() for name in names} & {key.lower() for key, _ in file.keys})
             if taken:
-                raise SchemaError(f"{one.source}: by position; its column {taken[0]} has a partition's name")
-            found.setdefault(names, []).append(one)
-        yield from found.items()
+                raise SchemaError(
+                    f"{file.source}: columns match by position, but {taken[0]} has a partition column's name"
+                )
+            by_columns.setdefault(names, []).append(file)
+        yield from by_columns.items()
 
 
 def _listed(
     location: str, storage_options: Mapping[str, Any] | None, is_whole: bool, *, by_folders: bool
-) -> list[Found]:
-    """The files at a location: none where it is empty; NotFoundError where it does not exist."""
+) -> list[DiscoveredFile]:
+    """The files at a location: none if it is empty; raises NotFoundError if it does not exist."""
     try:
         return discover([location], storage_options, partitioned=by_folders, whole_directories=is_whole)
     except NotFoundError:
@@ -163,9 +175,9 @@ def _listed(
 
 
 def columns_of(columns: Sequence[Column], unit: str) -> pa.Schema:
-    """The columns of a table as a pyarrow.Schema, with timestamps of a unit."""
+    """The columns of a table as a pyarrow.Schema, with timestamps in `unit`."""
     return pa.schema(
-        [one.with_type(_in_unit(one.type, unit)) for one in parse_columns(in_hive(columns))]
+        [column.with_type(_in_unit(column.type, unit)) for column in parse_columns(in_hive(columns))]
         if columns
         else []
     )
@@ -180,7 +192,7 @@ def _in_unit(kind: Any, unit: str) -> Any:
     if pa.types.is_timestamp(kind):
         return pa.timestamp(unit, kind.tz)
     if pa.types.is_struct(kind):
-        return pa.struct([one.with_type(_in_unit(one.type, unit)) for one in kind])
+        return pa.struct([field.with_type(_in_unit(field.type, unit)) for field in kind])
     if pa.types.is_map(kind):
         return pa.map_(_in_unit(kind.key_type, unit), _in_unit(kind.item_type, unit))
     if pa.types.is_list(kind):
@@ -189,10 +201,10 @@ def _in_unit(kind: Any, unit: str) -> Any:
 
 
 def grouped(members: Sequence[tuple[str, PartitionDefinition, str]], *, is_whole: bool) -> list[Group]:
-    """Groups of partitions, each given with its format and readable location, in the order of their first."""
-    found: dict[tuple[object, ...], Group] = {}
-    for format, one, location in members:
-        key = (*Group.key(format, one.storage), scheme_of(location))
-        group = found.setdefault(key, Group(format, one.storage, is_whole))
-        group.members.append((location, one.values))
-    return list(found.values())
+    """Groups partitions, given with format and readable location; in the order of first occurrence."""
+    groups: dict[tuple[object, ...], Group] = {}
+    for format, partition, location in members:
+        key = (*Group.key(format, partition.storage), scheme_of(location))
+        group = groups.setdefault(key, Group(format, partition.storage, is_whole))
+        group.members.append((location, partition.values))
+    return list(groups.values())

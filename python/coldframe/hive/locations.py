@@ -1,4 +1,4 @@
-"""Where the files of a location are now: estates are copied, and Hadoop has its own names for directories.
+"""Maps locations in a metastore to the paths and URLs where the files are now.
 
 file:/wh/t                                        /wh/t
 hdfs:/wh/t                                        hdfs:///wh/t

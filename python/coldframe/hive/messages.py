@@ -1,10 +1,10 @@
-"""The messages of a Hive metastore, as far as they are needed: calls by name, fields by number.
+"""The messages of a Hive metastore that this package needs: calls by name, fields by number.
 
     field 0 of an answer      the result
     fields 1 to 4             the exception, if there is no result
 
 The numbers are those of Hive's `hive_metastore.thrift`, which has only ever added fields. The reader ignores
-fields that are not listed here. `Partition` leaves out the columns, of which each partition has a copy:
+fields that are not listed here. `Partition` leaves out the columns, which each partition repeats:
 `PartitionDefinition` has them, and takes ten times as long.
 """
 
@@ -37,18 +37,19 @@ class Message(TBase):  # type: ignore[misc]
     thrift_spec: tuple[Any, ...] = ()
 
     def __init__(self, **fields: Any) -> None:
-        for one in self.thrift_spec:
-            if one is not None:
-                setattr(self, one[2], fields.pop(one[2], None))
+        for field in self.thrift_spec:
+            if field is not None:
+                setattr(self, field[2], fields.pop(field[2], None))
         if fields:
             raise TypeError(f"{type(self).__name__} has no {', '.join(fields)}")
 
 
 def spec(*fields: Field) -> tuple[Any, ...]:
     """Fields in the library's form: each at the index of its number, with a default."""
-    found: Mapping[int, Field] = {one[0]: one for one in fields}
+    by_number: Mapping[int, Field] = {field[0]: field for field in fields}
     return tuple(
-        (*found[number], None) if number in found else None for number in range(max(found, default=0) + 1)
+        (*by_number[number], None) if number in by_number else None
+        for number in range(max(by_number, default=0) + 1)
     )
 
 
@@ -66,7 +67,7 @@ def texts(number: int, name: str) -> Field:
     return number, TType.LIST, name, TEXTS
 
 
-def one(number: int, name: str, kind: type[Message]) -> Field:
+def struct(number: int, name: str, kind: type[Message]) -> Field:
     """A field that is a struct."""
     return number, TType.STRUCT, name, _struct(kind)
 
@@ -81,15 +82,15 @@ def _parameters(number: int) -> Field:
 
 
 class SerDe(Message):
-    """How values are read; for Spark's tables also where they are."""
+    """How values are read; for Spark's tables also their location."""
 
     thrift_spec = spec(_parameters(3))
 
 
 class Storage(Message):
-    """Where files are, and which format they are declared to have."""
+    """The location of files and their declared format."""
 
-    thrift_spec = spec(text(2, "location"), text(3, "input_format"), one(7, "serde", SerDe))
+    thrift_spec = spec(text(2, "location"), text(3, "input_format"), struct(7, "serde", SerDe))
 
 
 class Column(Message):
@@ -119,7 +120,7 @@ class WholeStorage(Message):
         text(3, "input_format"),
         text(4, "output_format"),
         (6, TType.I32, "buckets", None),
-        one(7, "serde", WholeSerDe),
+        struct(7, "serde", WholeSerDe),
         texts(8, "bucketed_by"),
         many(9, "sorted_by", Order),
     )
@@ -132,7 +133,7 @@ class Table(Message):
         text(1, "name"),
         text(2, "database"),
         text(3, "owner"),
-        one(7, "storage", WholeStorage),
+        struct(7, "storage", WholeStorage),
         many(8, "keys", Column),
         _parameters(9),
         text(10, "view_text"),
@@ -143,13 +144,13 @@ class Table(Message):
 class Partition(Message):
     """A partition of a table."""
 
-    thrift_spec = spec(texts(1, "values"), one(6, "storage", Storage), _parameters(7))
+    thrift_spec = spec(texts(1, "values"), struct(6, "storage", Storage), _parameters(7))
 
 
 class PartitionDefinition(Message):
-    """As `Partition`, with all of its storage."""
+    """As `Partition`, with the complete storage."""
 
-    thrift_spec = spec(texts(1, "values"), one(6, "storage", WholeStorage), _parameters(7))
+    thrift_spec = spec(texts(1, "values"), struct(6, "storage", WholeStorage), _parameters(7))
 
 
 class Capabilities(Message):
@@ -161,13 +162,13 @@ class Capabilities(Message):
 class TableRequest(Message):
     """Requests a table."""
 
-    thrift_spec = spec(text(1, "database"), text(2, "table"), one(3, "capabilities", Capabilities))
+    thrift_spec = spec(text(1, "database"), text(2, "table"), struct(3, "capabilities", Capabilities))
 
 
 class TablesRequest(Message):
     """Requests tables of a database."""
 
-    thrift_spec = spec(text(1, "database"), texts(2, "tables"), one(3, "capabilities", Capabilities))
+    thrift_spec = spec(text(1, "database"), texts(2, "tables"), struct(3, "capabilities", Capabilities))
 
 
 class PartitionsRequest(Message):
@@ -179,7 +180,7 @@ class PartitionsRequest(Message):
 class TableAnswer(Message):
     """A table."""
 
-    thrift_spec = spec(one(1, "table", Table))
+    thrift_spec = spec(struct(1, "table", Table))
 
 
 class TablesAnswer(Message):
@@ -195,13 +196,13 @@ class PartitionsAnswer(Message):
 
 
 class PartitionDefinitionsAnswer(Message):
-    """Partitions with all of their storage."""
+    """Partitions with the complete storage."""
 
     thrift_spec = spec(many(1, "partitions", PartitionDefinition))
 
 
 class Refusal(Message):
-    """The reason why a call failed: all of Hive's exceptions have this field."""
+    """The reason why a call failed. All of Hive's exceptions have this field."""
 
     thrift_spec = spec(text(1, "message"))
 
@@ -222,25 +223,25 @@ ABORTED = 2
 
 
 class Transaction(Message):
-    """One that is open or aborted."""
+    """An open or aborted transaction."""
 
     thrift_spec = spec(_number(1, "number"), (2, TType.I32, "state", None))
 
 
 class OpenTransactions(Message):
-    """Those that are open or aborted. `get_open_txns` of Hive 2 does not tell which is which."""
+    """The open and aborted transactions. `get_open_txns` of Hive 2 does not distinguish them."""
 
     thrift_spec = spec(_number(1, "highest"), many(2, "open", Transaction))
 
 
 class WriteIdsRequest(Message):
-    """Asks for the writes of tables, `database.table`, as they were when transactions stood so."""
+    """Requests the writes of tables (`database.table`) in a snapshot of the transactions."""
 
     thrift_spec = spec(texts(1, "tables"), text(2, "transactions"))
 
 
 class TableWriteIds(Message):
-    """Writes of a table that are open or aborted."""
+    """The open and aborted writes of a table."""
 
     thrift_spec = spec(
         text(1, "table"), _number(2, "highest"), (3, TType.LIST, "invalid", _NUMBERS), _bits(5)
@@ -261,17 +262,17 @@ class Call:
     arguments: type[Message]
     answer: type[Message]
     gives: bool = True
-    """Whether the answer has a content."""
+    """Whether the answer has a result."""
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether it changes nothing."""
+        """Whether it changes nothing, so that it can be repeated."""
         return self.name.startswith("get_")
 
 
 def call(name: str, *arguments: Field, answer: Field | None = None) -> Call:
-    """A function by its name. Without `answer`, it gives nothing back."""
-    refusals = [one(number, f"refusal_{number}", Refusal) for number in REFUSALS]
+    """A function by its name. Without `answer`, it returns nothing."""
+    refusals = [struct(number, f"refusal_{number}", Refusal) for number in REFUSALS]
     fields = refusals if answer is None else [answer, *refusals]
     return Call(
         name,
@@ -285,12 +286,14 @@ _TABLE = (text(1, "database"), text(2, "table"))
 
 GET_ALL_DATABASES = call("get_all_databases", answer=texts(0, "success"))
 GET_ALL_TABLES = call("get_all_tables", text(1, "database"), answer=texts(0, "success"))
-GET_TABLE_REQ = call("get_table_req", one(1, "request", TableRequest), answer=one(0, "success", TableAnswer))
-GET_TABLE = call("get_table", *_TABLE, answer=one(0, "success", Table))
+GET_TABLE_REQ = call(
+    "get_table_req", struct(1, "request", TableRequest), answer=struct(0, "success", TableAnswer)
+)
+GET_TABLE = call("get_table", *_TABLE, answer=struct(0, "success", Table))
 GET_TABLES_REQ = call(
     "get_table_objects_by_name_req",
-    one(1, "request", TablesRequest),
-    answer=one(0, "success", TablesAnswer),
+    struct(1, "request", TablesRequest),
+    answer=struct(0, "success", TablesAnswer),
 )
 GET_TABLES = call(
     "get_table_objects_by_name",
@@ -299,25 +302,25 @@ GET_TABLES = call(
     answer=many(0, "success", Table),
 )
 GET_PARTITION_NAMES = call(
-    "get_partition_names", *_TABLE, (3, TType.I16, "most", None), answer=texts(0, "success")
+    "get_partition_names", *_TABLE, (3, TType.I16, "max_parts", None), answer=texts(0, "success")
 )
 GET_PARTITIONS_REQ = call(
     "get_partitions_by_names_req",
-    one(1, "request", PartitionsRequest),
-    answer=one(0, "success", PartitionsAnswer),
+    struct(1, "request", PartitionsRequest),
+    answer=struct(0, "success", PartitionsAnswer),
 )
 GET_PARTITIONS = call(
     "get_partitions_by_names", *_TABLE, texts(3, "names"), answer=many(0, "success", Partition)
 )
 GET_PARTITION_DEFINITIONS_REQ = call(
     "get_partitions_by_names_req",
-    one(1, "request", PartitionsRequest),
-    answer=one(0, "success", PartitionDefinitionsAnswer),
+    struct(1, "request", PartitionsRequest),
+    answer=struct(0, "success", PartitionDefinitionsAnswer),
 )
 GET_PARTITION_DEFINITIONS = call(
     "get_partitions_by_names", *_TABLE, texts(3, "names"), answer=many(0, "success", PartitionDefinition)
 )
-GET_OPEN_TRANSACTIONS = call("get_open_txns_info", answer=one(0, "success", OpenTransactions))
+GET_OPEN_TRANSACTIONS = call("get_open_txns_info", answer=struct(0, "success", OpenTransactions))
 GET_WRITE_IDS = call(
-    "get_valid_write_ids", one(1, "request", WriteIdsRequest), answer=one(0, "success", WriteIdsAnswer)
+    "get_valid_write_ids", struct(1, "request", WriteIdsRequest), answer=struct(0, "success", WriteIdsAnswer)
 )

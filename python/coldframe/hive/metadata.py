@@ -1,4 +1,4 @@
-"""What the properties of a table or partition in a metastore mean."""
+"""Interprets the properties of tables and partitions in a metastore."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ __all__ = [
     "POSITIONS",
     "PROVIDER",
     "are_folders_of",
-    "are_found_by_position",
     "claims_to_be_accurate",
     "declared_format",
     "location_of_files",
+    "match_by_position",
     "partitions_are_registered",
-    "stated_rows",
+    "row_counts",
 ]
 
 PROVIDER = "spark.sql.sources.provider"
-"""The property that a table of Spark's own has: its format."""
+"""The property of Spark's own tables that has the format."""
 POSITIONS = "orc.force.positional.evolution"
-"""The property of a table whose columns Hive finds by their positions in files that have names."""
+"""The property of tables whose columns Hive matches by position, also in files that have names."""
 _ROWS = ("numRows", "spark.sql.statistics.numRows")
 _FORMATS = tuple(
     (ending, name) for name, about in formats().items() for ending in about["capabilities"]["input_formats"]
@@ -33,7 +33,7 @@ _FORMATS = tuple(
 def location_of_files(
     kind: str, location: str | None, parameters: Mapping[str, str], serde_properties: Mapping[str, str]
 ) -> str | None:
-    """Where a table's files are; None if it has none of its own: views, HBase tables and the like."""
+    """Where a table's files are; None if it has no files: views, HBase tables and the like."""
     if kind == "VIRTUAL_VIEW" or parameters.get("storage_handler"):
         return None
     if PROVIDER in parameters:
@@ -43,13 +43,13 @@ def location_of_files(
 
 
 def partitions_are_registered(parameters: Mapping[str, str]) -> bool:
-    """Whether the metastore has a partitioned table's partitions. It may lack those of Spark's own tables."""
+    """Whether the metastore has the partitions of a partitioned table. It may lack those of Spark."""
     return PROVIDER not in parameters or parameters.get("spark.sql.partitionProvider") == "catalog"
 
 
 def are_folders_of(keys: Sequence[str], folders: Sequence[str]) -> bool:
-    """Whether folders, from the outermost on, name a value of each key: `dt=2014-01-01`,
-    `region=asia%2Fpacific`. There may be more folders.
+    """Whether the outermost folders name a value of each key: `dt=2014-01-01`, `region=asia%2Fpacific`. More
+    folders may follow.
     """
     pairs = zip(folders, keys, strict=False)
     return len(folders) >= len(keys) and all(
@@ -57,37 +57,37 @@ def are_folders_of(keys: Sequence[str], folders: Sequence[str]) -> bool:
     )
 
 
-def are_found_by_position(parameters: Mapping[str, str]) -> bool:
-    """Whether Hive finds a table's columns by their positions even in files that have names for them."""
+def match_by_position(parameters: Mapping[str, str]) -> bool:
+    """Whether Hive matches a table's columns by position even in files that have names."""
     return parameters.get(POSITIONS, "").strip().lower() == "true"
 
 
-def stated_rows(parameters: Mapping[str, str]) -> tuple[int, ...]:
-    """The row counts that mean something."""
-    found = (parameters.get(name, "").strip() for name in _ROWS)
-    numbers = (int(text) for text in found if text.isascii() and text.isdigit() and len(text) < 20)
+def row_counts(parameters: Mapping[str, str]) -> tuple[int, ...]:
+    """The positive row counts among the properties."""
+    texts = (parameters.get(name, "").strip() for name in _ROWS)
+    numbers = (int(text) for text in texts if text.isascii() and text.isdigit() and len(text) < 20)
     return tuple(dict.fromkeys(number for number in numbers if number > 0))
 
 
 def claims_to_be_accurate(parameters: Mapping[str, str]) -> bool:
-    """Whether Hive says that its own number of rows is that of the last write.
+    """Whether Hive claims that its row count is that of the last write.
 
-    Hive 2 and later say `{"BASIC_STATS":"true"}`, Hive 1 `true`; Spark's number has no such claim. What
-    changes files without Hive takes no claim back.
+    Hive 2 and later store `{"BASIC_STATS":"true"}`, Hive 1 `true`; Spark's count has no such claim. The claim
+    stays if other programs change the files.
     """
     text = parameters.get("COLUMN_STATS_ACCURATE", "").strip()
-    if not stated_rows({_ROWS[0]: parameters.get(_ROWS[0], "")}):
+    if not row_counts({_ROWS[0]: parameters.get(_ROWS[0], "")}):
         return False
     try:
-        said = json.loads(text.lower() or "false")
+        claim = json.loads(text.lower() or "false")
     except ValueError:
         return False
-    basic = said.get("basic_stats") if isinstance(said, dict) else said
+    basic = claim.get("basic_stats") if isinstance(claim, dict) else claim
     return str(basic).lower() == "true"
 
 
 def declared_format(input_format: str | None, parameters: Mapping[str, str]) -> str:
-    """The format by the table's provider or the input format; the name of that class if not ours."""
+    """The format by the table's provider or input format; if it is not ours, the name of the class."""
     provider = parameters.get(PROVIDER)
     if provider is not None:
         return provider.lower()

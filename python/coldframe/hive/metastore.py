@@ -1,12 +1,13 @@
-"""A reader of Hive metastores over Thrift: databases, tables, partitions and their properties.
+"""Reads Hive metastores over Thrift: databases, tables, partitions and their properties.
 
-Hive 4 has removed calls of Hive 2 (`get_table`) and replaced them by others, some of which Hive 2.3 has as
-well: the newer call is tried first, and a call that the server does not know is not tried again. Nothing is
-changed on the server. If one goes away, what was asked is asked of the next address, where there is one.
+Hive 4 replaced some calls of Hive 2 (`get_table`) with newer ones, a few of which Hive 2.3 has, too. The
+reader tries the newer call first, and never repeats a call that the server does not know. It changes nothing
+on the server. If a server goes away, the reader repeats the call at the next address, if there is one.
 """
 
 from __future__ import annotations
 
+import logging
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
@@ -22,6 +23,9 @@ from coldframe.hive.definition import Column, Definition, PartitionDefinition, S
 from coldframe.hive.messages import Call, Message
 from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
 from coldframe.hive.write_ids import WriteIds, aborted_among
+from coldframe.logs import step
+
+_log = logging.getLogger(__name__)
 
 TABLES_AT_ONCE = 100
 PARTITIONS_AT_ONCE = 500
@@ -55,7 +59,7 @@ class Metastore:
         return self._connection.uri
 
     def _connected(self) -> Connection:
-        """Connects to the first of the addresses that are left."""
+        """Connects to the first of the remaining addresses."""
         connection = connect(self._addresses)
         self._addresses = self._addresses[self._addresses.index(connection.address) + 1 :]
         return connection
@@ -66,15 +70,15 @@ class Metastore:
 
     def tables(self, database: str) -> Iterator[HiveTable | Refused]:
         """All named objects of a database, briefly."""
-        return self._all(database, lambda found: _table(database, found))
+        return self._all(database, lambda table: _table(database, table))
 
     def definitions(self, database: str) -> Iterator[Definition | Refused]:
         """All named objects of a database."""
-        return self._all(database, lambda found: _definition(database, found))
+        return self._all(database, lambda table: _definition(database, table))
 
     def definition(self, database: str, name: str) -> Definition:
-        """One table; a `MetastoreRefusal` where there is none."""
-        return _definition(database, self._one(database, name))
+        """One table; raises `MetastoreRefusal` if there is none."""
+        return _definition(database, self._table_message(database, name))
 
     def _all(self, database: str, made: Callable[[Any], _Made]) -> Iterator[_Made | Refused]:
         try:
@@ -85,53 +89,55 @@ class Metastore:
         for at in range(0, len(names), TABLES_AT_ONCE):
             some = names[at : at + TABLES_AT_ONCE]
             try:
-                found = sorted(self._tables(database, some), key=lambda one: one.name or "")
-                yield from map(made, found)
+                tables = sorted(self._tables(database, some), key=lambda table: table.name or "")
+                yield from map(made, tables)
             except MetastoreRefusal:
-                # The server refuses all for one of them.
-                yield from (self._one_or_refused(database, name, made) for name in some)
+                # The server refuses the whole group because of one table.
+                yield from (self._made_or_refused(database, name, made) for name in some)
 
-    def _one_or_refused(self, database: str, name: str, made: Callable[[Any], _Made]) -> _Made | Refused:
+    def _made_or_refused(self, database: str, name: str, made: Callable[[Any], _Made]) -> _Made | Refused:
         try:
-            return made(self._one(database, name))
+            return made(self._table_message(database, name))
         except MetastoreRefusal as refusal:
             return Refused(database, name, str(refusal))
 
     def partition_names(self, table: Definition | HiveTable) -> list[str]:
         """The names of a table's partitions, escaped: `dt=2014-01-01/region=asia%2Fpacific`."""
-        return self._texts(messages.GET_PARTITION_NAMES, database=table.database, table=table.name, most=-1)
+        return self._texts(
+            messages.GET_PARTITION_NAMES, database=table.database, table=table.name, max_parts=-1
+        )
 
     def partition_definitions(
         self, table: Definition, names: Sequence[str] | None = None
     ) -> Iterator[PartitionDefinition]:
-        """The partitions of a table, all or those of these names, requested in groups."""
+        """The partitions of a table, all or those with these names, requested in groups."""
         wanted = self.partition_names(table) if names is None else names
         columns = _Columns()
         for at in range(0, len(wanted), PARTITIONS_AT_ONCE):
             some = wanted[at : at + PARTITIONS_AT_ONCE]
             request = messages.PartitionsRequest(database=table.database, table=table.name, names=some)
-            found = self._partitions(
+            answer = self._partitions(
                 request, messages.GET_PARTITION_DEFINITIONS_REQ, messages.GET_PARTITION_DEFINITIONS
             )
-            for one in self._list(found, messages.PartitionDefinition):
-                storage = _storage(one.storage, columns)
-                yield PartitionDefinition(tuple(one.values or ()), storage, one.parameters or {})
+            for partition in self._list(answer, messages.PartitionDefinition):
+                storage = _storage(partition.storage, columns)
+                yield PartitionDefinition(tuple(partition.values or ()), storage, partition.parameters or {})
 
     def write_ids(self, table: Definition) -> WriteIds:
-        """Which writes of a transactional table count."""
+        """Which writes of a transactional table are committed."""
         try:
-            found = self.call(messages.GET_OPEN_TRANSACTIONS)
+            snapshot = self.call(messages.GET_OPEN_TRANSACTIONS)
         except _UnknownCall as unknown:
             raise self._nonsense(f"it does not know {unknown}") from unknown
-        those = self._list(found.open, messages.Transaction)
-        aborted = tuple(one.number for one in those if one.state == messages.ABORTED)
-        others = tuple(one.number for one in those if one.state != messages.ABORTED)
-        transactions = WriteIds(self._highest(found), others, aborted)
+        listed = self._list(snapshot.open, messages.Transaction)
+        aborted = tuple(transaction.number for transaction in listed if transaction.state == messages.ABORTED)
+        others = tuple(transaction.number for transaction in listed if transaction.state != messages.ABORTED)
+        transactions = WriteIds(self._highest(snapshot), others, aborted)
         request = messages.WriteIdsRequest(tables=[table.full_name], transactions=transactions.text())
         try:
             answer = self.call(messages.GET_WRITE_IDS, request=request)
         except _UnknownCall:
-            # Before Hive 3, directories have the numbers of transactions.
+            # Before Hive 3, the write ids of directories are transaction ids.
             return transactions
         of_tables = self._list(answer.tables, messages.TableWriteIds)
         if len(of_tables) != 1:
@@ -140,10 +146,10 @@ class Metastore:
         invalid = self._list(writes.invalid, int)
         return WriteIds(self._highest(writes), *aborted_among(invalid, writes.aborted or b""))
 
-    def _highest(self, found: Any) -> int:
-        if not isinstance(found.highest, int):
-            raise self._nonsense("expected the highest number of all writes")
-        return found.highest
+    def _highest(self, answer: Any) -> int:
+        if not isinstance(answer.highest, int):
+            raise self._nonsense("expected the highest write id")
+        return answer.highest
 
     def partitions(self, table: Definition | HiveTable) -> Iterator[HivePartition]:
         """The partitions of a table, briefly, requested in groups."""
@@ -151,24 +157,24 @@ class Metastore:
         for at in range(0, len(names), PARTITIONS_AT_ONCE):
             some = names[at : at + PARTITIONS_AT_ONCE]
             request = messages.PartitionsRequest(database=table.database, table=table.name, names=some)
-            found = self._partitions(request, messages.GET_PARTITIONS_REQ, messages.GET_PARTITIONS)
-            yield from map(_partition, self._list(found, messages.Partition))
+            answer = self._partitions(request, messages.GET_PARTITIONS_REQ, messages.GET_PARTITIONS)
+            yield from map(_partition, self._list(answer, messages.Partition))
 
     def _tables(self, database: str, names: Sequence[str]) -> list[Any]:
         request = messages.TablesRequest(database=database, tables=names, capabilities=_capabilities())
-        found = self._newer(
+        tables = self._newer(
             lambda: self.call(messages.GET_TABLES_REQ, request=request).tables,
             lambda: self.call(messages.GET_TABLES, database=database, tables=names),
         )
-        return self._list(found, messages.Table)
+        return self._list(tables, messages.Table)
 
-    def _one(self, database: str, name: str) -> Any:
+    def _table_message(self, database: str, name: str) -> Any:
         request = messages.TableRequest(database=database, table=name, capabilities=_capabilities())
-        found = self._newer(
+        table = self._newer(
             lambda: self.call(messages.GET_TABLE_REQ, request=request).table,
             lambda: self.call(messages.GET_TABLE, database=database, table=name),
         )
-        return self._list([found], messages.Table)[0]
+        return self._list([table], messages.Table)[0]
 
     def _partitions(self, request: Any, newer: Call, older: Call) -> Any:
         return self._newer(
@@ -178,16 +184,16 @@ class Metastore:
 
     def _texts(self, call: Call, **arguments: Any) -> list[str]:
         try:
-            found = self.call(call, **arguments)
+            texts = self.call(call, **arguments)
         except _UnknownCall as unknown:
             raise self._nonsense(f"it does not know {unknown}") from unknown
-        return self._list(found, str)
+        return self._list(texts, str)
 
-    def _list(self, found: Any, kind: type) -> list[Any]:
+    def _list(self, answer: Any, kind: type) -> list[Any]:
         """Checks that an answer is a list of this type."""
-        if not isinstance(found, list) or not all(isinstance(one, kind) for one in found):
+        if not isinstance(answer, list) or not all(isinstance(item, kind) for item in answer):
             raise self._nonsense(f"expected a list of {kind.__name__}")
-        return found
+        return answer
 
     def _newer(self, newer: Callable[[], Any], older: Callable[[], Any]) -> Any:
         """The answer to a call, or to its predecessor if the server does not know it."""
@@ -198,14 +204,14 @@ class Metastore:
         try:
             return older()
         except _UnknownCall as unknown:
-            raise self._nonsense(f"it does not know {unknown}, nor the call before it") from unknown
+            raise self._nonsense(f"it knows neither {unknown} nor its successor") from unknown
 
     def call(self, call: Call, **arguments: Any) -> Any:
-        """The content of the answer to a call; `MetastoreRefusal` where it was refused."""
+        """The result of a call; raises `MetastoreRefusal` if the server refuses it."""
         try:
             return self._call(call, arguments)
         except Gone as gone:
-            # Nobody knows whether a change was made.
+            # It is unknown whether the server made a change.
             if not (call.is_repeatable and self._addresses):
                 raise
             self.close()
@@ -220,7 +226,8 @@ class Metastore:
         if call.name in self._unknown:
             raise _UnknownCall(call.name)
         try:
-            answer = self._exchange(call.name, call.arguments(**arguments), call.answer())
+            with step(_log, logging.INFO, "metastore %s: %s", self.uri, call.name):
+                answer = self._exchange(call.name, call.arguments(**arguments), call.answer())
         except TApplicationException as error:
             if error.type == TApplicationException.UNKNOWN_METHOD:
                 self._unknown.add(call.name)
@@ -228,7 +235,7 @@ class Metastore:
             raise self._refusal(call.name, str(error)) from error
         except (TTransportException, TimeoutError, ConnectionError) as error:
             raise cut_off(self._connection.address, call.name, error) from error
-        # Exceptions that the library raises for bytes that are not its protocol.
+        # The library raises these for bytes that are not its protocol.
         except (TException, OSError, EOFError, ValueError, TypeError, OverflowError, struct.error) as error:
             raise self._nonsense(f"{call.name}: {type(error).__name__}: {error}") from error
         for number in messages.REFUSALS:
@@ -237,10 +244,10 @@ class Metastore:
                 raise self._refusal(call.name, str(refusal.message))
         if not call.gives:
             return None
-        found = vars(answer)["success"]
-        if found is None:
-            raise self._nonsense(f"{call.name}: an answer without content")
-        return found
+        result = vars(answer)["success"]
+        if result is None:
+            raise self._nonsense(f"{call.name}: an answer without a result")
+        return result
 
     def _exchange(self, name: str, arguments: Message, answer: Message) -> Message:
         protocol, transport = self._connection.protocol, self._connection.transport
@@ -249,14 +256,16 @@ class Metastore:
         arguments.write(protocol)
         protocol.writeMessageEnd()
         transport.flush()
-        told, kind, number = protocol.readMessageBegin()
+        actual_name, kind, number = protocol.readMessageBegin()
         if kind == TMessageType.EXCEPTION:
             error = TApplicationException()
             error.read(protocol)
             protocol.readMessageEnd()
             raise error
-        if kind != TMessageType.REPLY or told != name or number != self._number:
-            raise TException(f"expected the answer {self._number} to {name}, found {number} to {told!r}")
+        if kind != TMessageType.REPLY or actual_name != name or number != self._number:
+            raise TException(
+                f"expected the answer {self._number} to {name}, found {number} to {actual_name!r}"
+            )
         answer.read(protocol)
         protocol.readMessageEnd()
         return answer
@@ -277,66 +286,66 @@ def _capabilities() -> Message:
     return messages.Capabilities(values=[messages.INSERT_ONLY_TABLES])
 
 
-def _table(database: str, found: Any) -> HiveTable:
-    storage, keys = found.storage, found.keys or ()
+def _table(database: str, table: Any) -> HiveTable:
+    storage, keys = table.storage, table.keys or ()
     serde = None if storage is None else storage.serde
     return HiveTable(
         database,
-        found.name or "",
-        found.kind or "",
+        table.name or "",
+        table.kind or "",
         None if storage is None else storage.location,
         None if storage is None else storage.input_format,
         tuple(key.name or "" for key in keys),
-        found.parameters or {},
+        table.parameters or {},
         {} if serde is None else serde.parameters or {},
     )
 
 
-def _partition(found: Any) -> HivePartition:
-    storage = found.storage
+def _partition(partition: Any) -> HivePartition:
+    storage = partition.storage
     return HivePartition(
-        tuple(found.values or ()),
+        tuple(partition.values or ()),
         None if storage is None else storage.location,
         None if storage is None else storage.input_format,
-        found.parameters or {},
+        partition.parameters or {},
     )
 
 
 _Columns: TypeAlias = dict[tuple[Column, ...], tuple[Column, ...]]
-"""The lists of columns that were seen: most partitions of a table share one."""
+"""The lists of columns so far: most partitions of a table share one."""
 
 
-def _definition(database: str, found: Any) -> Definition:
+def _definition(database: str, table: Any) -> Definition:
     columns = _Columns()
     return Definition(
         database,
-        found.name or "",
-        found.kind or "",
-        found.owner,
-        _storage(found.storage, columns),
-        _columns(found.keys, columns),
-        found.parameters or {},
-        found.view_text,
+        table.name or "",
+        table.kind or "",
+        table.owner,
+        _storage(table.storage, columns),
+        _columns(table.keys, columns),
+        table.parameters or {},
+        table.view_text,
     )
 
 
-def _storage(found: Any, seen: _Columns) -> Storage:
-    if found is None:
+def _storage(storage: Any, seen: _Columns) -> Storage:
+    if storage is None:
         return Storage()
-    serde = found.serde
+    serde = storage.serde
     return Storage(
-        _columns(found.columns, seen),
-        found.location,
-        found.input_format,
-        found.output_format,
+        _columns(storage.columns, seen),
+        storage.location,
+        storage.input_format,
+        storage.output_format,
         None if serde is None else serde.library,
         {} if serde is None else serde.parameters or {},
-        max(found.buckets or 0, 0),
-        tuple(found.bucketed_by or ()),
-        tuple((one.name or "", one.direction != 0) for one in found.sorted_by or ()),
+        max(storage.buckets or 0, 0),
+        tuple(storage.bucketed_by or ()),
+        tuple((order.name or "", order.direction != 0) for order in storage.sorted_by or ()),
     )
 
 
-def _columns(found: Any, seen: _Columns) -> tuple[Column, ...]:
-    made = tuple(Column(one.name or "", one.type or "", one.comment) for one in found or ())
+def _columns(columns: Any, seen: _Columns) -> tuple[Column, ...]:
+    made = tuple(Column(column.name or "", column.type or "", column.comment) for column in columns or ())
     return seen.setdefault(made, made)

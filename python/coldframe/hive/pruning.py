@@ -1,4 +1,4 @@
-"""Which partitions can have rows that pass a filter, by the values in their names alone."""
+"""Prunes partitions by the values in their names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from coldframe._coldframe import HIVE_NULL
 from coldframe.filters import Condition, given
-from coldframe.partition_pruning import Prunable
+from coldframe.partition_pruning import PartitionPruner
 
 __all__ = ["kept", "values_of"]
 
@@ -21,15 +21,17 @@ def values_of(name: str) -> tuple[str, ...]:
 
 
 def kept(values: Sequence[tuple[str, ...]], keys: pa.Schema, filter: Any, schema: pa.Schema) -> list[int]:
-    """The partitions, by number, that a parsed filter does not rule out. `schema`: all columns of the table.
+    """The numbers of the partitions that a parsed filter does not rule out. `schema`: the table's columns.
 
-    A key with a value that its type cannot hold prunes nothing.
+    If the type of a key cannot hold one of the values, that key prunes nothing.
     """
     if filter is None or not len(keys):
         return list(range(len(values)))
     typed = {}
     for at, key in enumerate(keys):
-        texts = pa.array([None if one[at] == HIVE_NULL else one[at] for one in values], pa.string())
+        texts = pa.array(
+            [None if partition[at] == HIVE_NULL else partition[at] for partition in values], pa.string()
+        )
         try:
             typed[key.name] = texts.cast(key.type)
         except pa.ArrowException:
@@ -41,4 +43,4 @@ def kept(values: Sequence[tuple[str, ...]], keys: pa.Schema, filter: Any, schema
             if not given(filter, schema, {name: column[at] for name, column in typed.items()}).never_true
         ]
     known = pa.RecordBatch.from_arrays(list(typed.values()), names=list(typed))
-    return Prunable((known.slice(at, 1) for at in range(len(values))), schema).kept(filter)
+    return PartitionPruner((known.slice(at, 1) for at in range(len(values))), schema).kept(filter)

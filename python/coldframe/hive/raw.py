@@ -1,4 +1,4 @@
-"""Thrift structs as they come, with fields that we do not know: tables of others are sent back whole.
+"""Thrift structs with all fields, also unknown ones, so that tables of others are sent back complete.
 
 a struct    number of a field -> its type and value
 a list      type of the elements, elements
@@ -22,7 +22,7 @@ _SCALARS = {
     TType.I32: "I32",
     TType.I64: "I64",
     TType.DOUBLE: "Double",
-    # Bytes, whether they are text or not.
+    # As bytes, since they need not be UTF-8.
     TType.STRING: "Binary",
 }
 
@@ -62,16 +62,16 @@ class RawAnswer(Message):
 
 def read_struct(protocol: Any) -> Fields:
     """The fields of the next struct."""
-    found: Fields = {}
+    fields: Fields = {}
     protocol.readStructBegin()
     while True:
         _, kind, number = protocol.readFieldBegin()
         if kind == TType.STOP:
             break
-        found[number] = (kind, _read(protocol, kind))
+        fields[number] = (kind, _read(protocol, kind))
         protocol.readFieldEnd()
     protocol.readStructEnd()
-    return found
+    return fields
 
 
 def write_struct(protocol: Any, fields: Fields) -> None:
@@ -109,15 +109,15 @@ def _write(protocol: Any, kind: int, value: Any) -> None:
         name = "List" if kind == TType.LIST else "Set"
         inner, values = value
         getattr(protocol, f"write{name}Begin")(inner, len(values))
-        for one in values:
-            _write(protocol, inner, one)
+        for item in values:
+            _write(protocol, inner, item)
         getattr(protocol, f"write{name}End")()
     elif kind == TType.MAP:
         of_keys, of_values, pairs = value
         protocol.writeMapBegin(of_keys, of_values, len(pairs))
-        for one, other in pairs:
-            _write(protocol, of_keys, one)
-            _write(protocol, of_values, other)
+        for map_key, map_value in pairs:
+            _write(protocol, of_keys, map_key)
+            _write(protocol, of_values, map_value)
         protocol.writeMapEnd()
     else:
         getattr(protocol, f"write{_SCALARS[kind]}")(value)

@@ -1,4 +1,4 @@
-"""What gives the definitions of a metastore: the server itself, or what somebody wrote down of it."""
+"""The interface to the definitions of a metastore: a server, or a dump."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class DefinitionReader(Protocol):
         """All named objects of a database."""
 
     def definition(self, database: str, name: str) -> Definition:
-        """One table; a `MetastoreRefusal` where there is none."""
+        """One table; raises `MetastoreRefusal` if there is none."""
 
     def partition_names(self, table: Definition | HiveTable) -> list[str]:
         """The names of a table's partitions, escaped: `dt=2014-01-01/region=asia%2Fpacific`."""
@@ -41,10 +41,10 @@ class DefinitionReader(Protocol):
     def partition_definitions(
         self, table: Definition, names: Sequence[str] | None = None
     ) -> Iterator[PartitionDefinition]:
-        """The partitions of a table, all or those of these names."""
+        """The partitions of a table: all, or those with these names."""
 
     def write_ids(self, table: Definition) -> WriteIds:
-        """Which writes of a transactional table are committed; `MetastoreRefusal` if that is unknown."""
+        """Which writes of a transactional table are committed; raises `MetastoreRefusal` if unknown."""
 
     def partitions(self, table: Definition | HiveTable) -> Iterator[HivePartition]:
         """The partitions of a table, briefly."""

@@ -1,13 +1,13 @@
-"""Kerberos on the way to a metastore: SASL's mechanism GSSAPI (RFC 4752) in the frames of Thrift.
+"""Authenticates to a metastore with Kerberos: SASL's mechanism GSSAPI (RFC 4752) in the frames of Thrift.
 
     client   START "GSSAPI", OK token     status (1 byte), length (4), content
-    server   OK token                     until both know each other
-             OK wrapped: layers, size     what it offers of: nothing, integrity, privacy
+    server   OK token                     until both sides are authenticated
+             OK wrapped: layers, size     offered layers: none, integrity, privacy
     client   OK wrapped: layer, size
     server   COMPLETE
     then     length (4), content          wrapped, if a layer was chosen
 
-The tickets are those of the machine's Kerberos library: of `kinit`, or by KRB5_CLIENT_KTNAME.
+The machine's Kerberos library supplies the tickets: from `kinit`, or from the keytab in KRB5_CLIENT_KTNAME.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ __all__ = ["KerberosRefusal", "SaslTransport"]
 
 _START, _OK, _BAD, _ERROR, _COMPLETE = 1, 2, 3, 4, 5
 _PLAIN, _INTEGRITY, _PRIVACY = 1, 2, 4
-_LONGEST_STEP = 1 << 20
-"""No token of Kerberos is near it."""
-_LONGEST_FRAME = 1 << 30
-"""A metastore puts each answer into one frame."""
-_TAKEN = (1 << 24) - 1
-"""The longest frame that can be promised to be taken: the number has three bytes."""
+_MAX_TOKEN = 1 << 20
+"""The longest token of the exchange; Kerberos' tokens are far shorter."""
+_MAX_FRAME = 1 << 30
+"""The longest frame: a metastore puts each answer into one frame."""
+_MAX_OFFERED = (1 << 24) - 1
+"""The longest frame that the client can announce: the number has three bytes."""
 
 
 class KerberosRefusal(Exception):
-    """Why the two sides do not get to know each other."""
+    """The authentication failed; the message has the reason."""
 
 
 class SaslTransport(TTransportBase):  # type: ignore[misc]
-    """A connection whose other side is known, and which both may have agreed to seal."""
+    """An authenticated connection, signed or encrypted if both sides agreed on it."""
 
     def __init__(self, socket: Any, service: str, host: str) -> None:
-        """`socket`: an open transport. Raises KerberosRefusal where it comes to no agreement."""
+        """`socket`: an open transport. Raises KerberosRefusal if the authentication fails."""
         self._socket = socket
         self._gssapi = _library()
         self._layer = _PLAIN
-        self._most = _TAKEN
+        self._max_content = _MAX_OFFERED
         self._read = memoryview(b"")
         self._written: list[bytes] = []
         try:
@@ -73,27 +73,27 @@ class SaslTransport(TTransportBase):  # type: ignore[misc]
         while not context.complete:
             status, content = self._receive()
             if status == _COMPLETE:
-                raise KerberosRefusal("the server ends the exchange before it is known")
+                raise KerberosRefusal("the server ended the exchange before it was authenticated")
             self._send(_OK, context.step(content) or b"")
         self._choose()
         if self._receive()[0] != _COMPLETE:
-            raise KerberosRefusal("the server goes on with an exchange that is at its end")
+            raise KerberosRefusal("the server continued an exchange that was complete")
 
     def _choose(self) -> None:
-        """Takes the strongest of the layers that the server offers."""
+        """Chooses the strongest layer that the server offers."""
         status, content = self._receive()
         offered = self._context.unwrap(content).message
         if status != _OK or len(offered) != 4:
-            raise KerberosRefusal("the server offers no layers of security")
-        self._layer = next((one for one in (_PRIVACY, _INTEGRITY, _PLAIN) if offered[0] & one), 0)
+            raise KerberosRefusal("the server offers no security layers")
+        self._layer = next((layer for layer in (_PRIVACY, _INTEGRITY, _PLAIN) if offered[0] & layer), 0)
         if not self._layer:
-            raise KerberosRefusal(f"the server offers layers of security that nobody knows: {offered[0]}")
-        self._most = int.from_bytes(offered[1:], "big")
+            raise KerberosRefusal(f"the server offers only unknown security layers: {offered[0]}")
+        self._max_content = int.from_bytes(offered[1:], "big")
         if self._layer != _PLAIN:
-            self._most = self._context.get_wrap_size_limit(self._most, self._layer == _PRIVACY)
-            if self._most <= 0:
-                raise KerberosRefusal("the server takes no messages")
-        size = 0 if self._layer == _PLAIN else _TAKEN
+            self._max_content = self._context.get_wrap_size_limit(self._max_content, self._layer == _PRIVACY)
+            if self._max_content <= 0:
+                raise KerberosRefusal("the server accepts no messages")
+        size = 0 if self._layer == _PLAIN else _MAX_OFFERED
         # No authorisation identity follows: the server takes the principal of the ticket.
         answer = bytes([self._layer]) + size.to_bytes(3, "big")
         self._send(_OK, self._context.wrap(answer, False).message)
@@ -104,8 +104,8 @@ class SaslTransport(TTransportBase):  # type: ignore[misc]
 
     def _receive(self) -> tuple[int, bytes]:
         status, length = struct.unpack(">BI", self._socket.readAll(5))
-        if status not in (_OK, _BAD, _ERROR, _COMPLETE) or length > _LONGEST_STEP:
-            raise KerberosRefusal("the server does not speak SASL: it may not ask for Kerberos")
+        if status not in (_OK, _BAD, _ERROR, _COMPLETE) or length > _MAX_TOKEN:
+            raise KerberosRefusal("the server does not speak SASL: it may not use Kerberos")
         content: bytes = self._socket.readAll(length)
         if status in (_BAD, _ERROR):
             raise KerberosRefusal(content.decode(errors="replace"))
@@ -128,7 +128,7 @@ class SaslTransport(TTransportBase):  # type: ignore[misc]
 
     def _next(self) -> bytes:
         (length,) = struct.unpack(">I", self._socket.readAll(4))
-        if length > _LONGEST_FRAME:
+        if length > _MAX_FRAME:
             raise ValueError(f"a frame of {length} bytes")
         content: bytes = self._socket.readAll(length)
         return content if self._layer == _PLAIN else self._opened(content)
@@ -139,18 +139,18 @@ class SaslTransport(TTransportBase):  # type: ignore[misc]
         except self._gssapi.exceptions.GSSError as error:
             raise ValueError(_reason(error)) from error
         if self._layer == _PRIVACY and not opened.encrypted:
-            raise ValueError("a frame that is not encrypted, as was agreed")
+            raise ValueError("a frame that is not encrypted, although privacy was agreed")
         message: bytes = opened.message
         return message
 
     def write(self, buf: bytes) -> None:
-        """Keeps bytes for `flush`."""
+        """Buffers bytes until `flush`."""
         self._written.append(bytes(buf))
 
     def flush(self) -> None:
-        """Sends what was written."""
+        """Sends the buffered bytes."""
         content, self._written = b"".join(self._written), []
-        step = len(content) if self._layer == _PLAIN else self._most
+        step = len(content) if self._layer == _PLAIN else self._max_content
         for at in range(0, len(content), step or 1):
             some = content[at : at + step]
             if self._layer != _PLAIN:
@@ -170,9 +170,9 @@ def _library() -> Any:
 
 
 def _reason(error: Any) -> str:
-    """What Kerberos says. The status of GSSAPI itself is mostly "unspecified failure"."""
+    """The reason from Kerberos: that of GSSAPI is usually "unspecified failure"."""
     code = error.min_code or error.maj_code
-    said = ", ".join(error.get_all_statuses(code, code == error.maj_code)).partition("\n")[0]
-    if any(word in said.lower() for word in ("credential", "keytab", "expired")):
-        said += "; kinit gets a ticket, or KRB5_CLIENT_KTNAME names a keytab"
-    return said
+    text = ", ".join(error.get_all_statuses(code, code == error.maj_code)).partition("\n")[0]
+    if any(word in text.lower() for word in ("credential", "keytab", "expired")):
+        text += "; kinit gets a ticket, or KRB5_CLIENT_KTNAME names a keytab"
+    return text

@@ -1,10 +1,10 @@
-"""Rows of some tables out of a database's dump as text, in the order of the text.
+"""Reads the rows of some tables from the text dump of a database, in the order of the text.
 
     pg_dump      COPY public."TBLS" ("TBL_ID", "DB_ID") FROM stdin;     lines until \\.
     mysqldump    CREATE TABLE `TBLS` (`TBL_ID` bigint ..);              INSERT INTO `TBLS` VALUES (1,2),(3,4);
-    sqlite3      CREATE TABLE TBLS (..); INSERT INTO TBLS VALUES(1,2);  a statement may go over lines
+    sqlite3      CREATE TABLE TBLS (..); INSERT INTO TBLS VALUES(1,2);  a statement may span lines
 
-A dump that was cut short is refused: it would hide tables.
+A truncated dump is refused: it would hide tables.
 """
 
 from __future__ import annotations
@@ -36,37 +36,37 @@ _NO_COLUMN = re.compile(
     r"(PRIMARY|UNIQUE|KEY|INDEX|CONSTRAINT|FOREIGN|CHECK|FULLTEXT|SPATIAL)\b", re.IGNORECASE
 )
 _ENCODING = re.compile(r"\bSET (?:client_encoding = |NAMES )'?(\w+)")
-_HEAD = 40
-"""Lines that may tell who wrote a dump, and how."""
+_HEAD_LINES = 40
+"""The number of lines that may name the program and the encoding of a dump."""
 _ENDS = {
     "-- PostgreSQL database dump": "-- PostgreSQL database dump complete",
     "-- MySQL dump": "-- Dump completed",
     "-- MariaDB dump": "-- Dump completed",
 }
-"""What the last lines of a dump say, where its first ones say who wrote it."""
+"""The last line of a complete dump, by the first line, which names its writer."""
 
 
 @dataclass
 class SqlDump:
-    """A dump that is read once."""
+    """A dump, which can be read once."""
 
     path: str
     lines: Iterable[str]
     wanted: Collection[str]
-    """Tables that are read, in capitals."""
+    """The tables to read, in upper case."""
     seen: set[str] = field(default_factory=set)
-    """Of these, those that the dump has, with rows or without."""
+    """The wanted tables that the dump has, with or without rows."""
     _columns: dict[str, list[str]] = field(default_factory=dict)
     _has_backslashes: bool = False
     _end: str = ""
     _number: int = 0
 
     def rows(self) -> Iterator[Row]:
-        """All rows of the tables; raises SchemaError for what is no dump, or not all of one."""
+        """All rows of the tables; raises SchemaError if the dump is malformed or truncated."""
         lines = self._numbered()
         has_end = False
         for line in lines:
-            if self._number <= _HEAD:
+            if self._number <= _HEAD_LINES:
                 self._learn(line)
             has_end = has_end or bool(self._end and line.startswith(self._end))
             if (copied := _COPY.match(line)) is not None:
@@ -93,7 +93,7 @@ class SqlDump:
 
         encoding = _ENCODING.search(line)
         if encoding is not None and not encoding[1].lower().startswith("utf"):
-            raise SchemaError(f"{self.path}: a dump in {encoding[1]}: make it in UTF-8")
+            raise SchemaError(f"{self.path}: a dump in {encoding[1]}: dump in UTF-8 instead")
 
     def _takes(self, table: str) -> bool:
         if table in self.wanted:
@@ -108,12 +108,12 @@ class SqlDump:
             if text == "\\.":
                 return
             if takes:
-                values = [_copied_value(one) for one in text.split("\t")]
+                values = [_copied_value(value) for value in text.split("\t")]
                 yield table, self._row(table, columns, values)
         raise SchemaError(f"{self.path}: the rows of {table} have no end: the dump was cut short")
 
     def _statement(self, first: str, lines: Iterator[str]) -> str:
-        """A statement from its first line to the semicolon behind it."""
+        """A statement, from its first line to its semicolon."""
         parts, is_open, at = [first], self._leaves_open(first, is_open=False), self._number
         while is_open or not parts[-1].rstrip().endswith(";"):
             line = next(lines, None)
@@ -124,19 +124,19 @@ class SqlDump:
         return "".join(parts)
 
     def _leaves_open(self, line: str, *, is_open: bool) -> bool:
-        """Whether a text in quotes goes on behind the line."""
+        """Whether a quoted text continues on the next line."""
         if self._has_backslashes and "\\" in line:
             line = re.sub(r"\\.", "", line, flags=re.DOTALL)
         return is_open ^ bool(line.count("'") % 2)
 
     def _declare(self, table: str, body: str) -> None:
-        """Notes the columns of a table, in their order."""
+        """Records the columns of a table in order."""
         if not self._takes(table):
             return
         if self._columns.get(table) is None:
             parts = (part.strip() for part in _apart(body))
-            found = (re.match(_NAME, part) for part in parts if not _NO_COLUMN.match(part))
-            self._columns[table] = [_name(one[0]) for one in found if one is not None]
+            names = (re.match(_NAME, part) for part in parts if not _NO_COLUMN.match(part))
+            self._columns[table] = [_name(name[0]) for name in names if name is not None]
 
     def _inserted(self, insert: re.Match[str], statement: str) -> Iterator[Row]:
         table = _name(insert[1])
@@ -144,7 +144,9 @@ class SqlDump:
             return
         columns = _names(insert[2]) if insert[2] else self._columns.get(table)
         if columns is None:
-            raise SchemaError(f"{self.path}: line {self._number}: no columns of {table} come before its rows")
+            raise SchemaError(
+                f"{self.path}: line {self._number}: the columns of {table} are not declared before its rows"
+            )
         for values in self._values(statement[insert.end() :], table):
             yield table, self._row(table, columns, values)
 
@@ -155,19 +157,19 @@ class SqlDump:
         row: list[str | None] = []
         at = depth = 0
         while at < len(text):
-            found = token.match(text, at)
-            if found is None or (found[1] == "(" and depth) or (found[1] == ")" and not depth):
+            match = token.match(text, at)
+            if match is None or (match[1] == "(" and depth) or (match[1] == ")" and not depth):
                 shown = text[at : at + 40]
                 where = f"{self.path}: line {self._number}: {table}"
                 raise SchemaError(f"{where}: expected a value, found {shown!r}")
-            at = found.end()
-            if found[1] == "(":
+            at = match.end()
+            if match[1] == "(":
                 depth, row = 1, []
-            elif found[1] == ")":
+            elif match[1] == ")":
                 depth = 0
                 yield row
-            elif found[1] is None and depth:
-                row.append(self._value(found[0].strip()))
+            elif match[1] is None and depth:
+                row.append(self._value(match[0].strip()))
 
     def _value(self, text: str) -> str | None:
         if text.upper() == "NULL":
@@ -178,7 +180,9 @@ class SqlDump:
             return text
         before, _, inside = text.partition("'")
         if self._has_backslashes or before.upper() == "E":
-            return _ESCAPED.sub(lambda one: _ESCAPES.get(one[1], one[1]) if one[1] else "'", inside[:-1])
+            return _ESCAPED.sub(
+                lambda escape: _ESCAPES.get(escape[1], escape[1]) if escape[1] else "'", inside[:-1]
+            )
         return inside[:-1].replace("''", "'")
 
     def _row(self, table: str, columns: list[str], values: list[str | None]) -> dict[str, str | None]:
@@ -189,7 +193,7 @@ class SqlDump:
 
 
 def _name(text: str) -> str:
-    """A name without quotes, in capitals."""
+    """A name without quotes, in upper case."""
     quote = text[0]
     if quote in '"`':
         text = text[1:-1].replace(quote * 2, quote)
@@ -197,15 +201,15 @@ def _name(text: str) -> str:
 
 
 def _names(text: str) -> list[str]:
-    return [_name(one) for one in re.findall(_NAME, text)]
+    return [_name(name) for name in re.findall(_NAME, text)]
 
 
 def _copied_value(text: str) -> str | None:
     return None if text == "\\N" else _COPIED.sub(_copied_letter, text)
 
 
-def _copied_letter(found: re.Match[str]) -> str:
-    escape = found[1]
+def _copied_letter(match: re.Match[str]) -> str:
+    escape = match[1]
     if escape[0] == "x" and len(escape) > 1:
         return chr(int(escape[1:], 16))
     return chr(int(escape, 8)) if escape[0] in "01234567" else _ESCAPES.get(escape, escape)
@@ -214,14 +218,14 @@ def _copied_letter(found: re.Match[str]) -> str:
 def _apart(body: str) -> Iterator[str]:
     """The parts of `a int, primary key (a, b))` up to the last bracket."""
     depth, start = 0, 0
-    for found in re.finditer(r"'(?:[^'\\]|\\.|'')*'|[(),]", body, re.DOTALL):
-        letter = found[0]
+    for match in re.finditer(r"'(?:[^'\\]|\\.|'')*'|[(),]", body, re.DOTALL):
+        letter = match[0]
         if letter == "(":
             depth += 1
         elif letter == ")":
             depth -= 1
         if depth < 0 or (letter == "," and depth == 0):
-            yield body[start : found.start()]
-            start = found.end()
+            yield body[start : match.start()]
+            start = match.end()
         if depth < 0:
             return

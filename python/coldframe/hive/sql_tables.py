@@ -1,11 +1,11 @@
-"""A metastore's own database, as SQLite: its tables, queried for definitions.
+"""Queries the database of a metastore, in SQLite, for definitions.
 
-    TBLS -> SDS -> CDS -> COLUMNS_V2      a table, where it lies, its columns
+    TBLS -> SDS -> CDS -> COLUMNS_V2      a table, its location, its columns
          -> PARTITION_KEYS                its keys
-         <- PARTITIONS -> SDS -> ..       its partitions, each with a place and columns of its own
+         <- PARTITIONS -> SDS -> ..       its partitions, each with a location and columns
     *_PARAMS                              properties of tables, partitions and SerDes
 
-The names are the same in every version of Hive since 0.8 and in every database that it can use.
+The names are the same in all versions of Hive since 0.8, and in all databases that it supports.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TABLES = {
     "BUCKETING_COLS": "SD_ID BUCKET_COL_NAME INTEGER_IDX",
     "SORT_COLS": "SD_ID COLUMN_NAME ORDER INTEGER_IDX",
 }
-"""Tables and their columns that are read."""
+"""The tables to read, with the columns to read."""
 _TRANSACTIONS = ("TXNS",)
 _NEXT = ("NEXT_WRITE_ID", "NEXT_TXN_ID")
 OF_TRANSACTIONS = {
@@ -47,14 +47,14 @@ OF_TRANSACTIONS = {
     "NEXT_WRITE_ID": "NWI_DATABASE NWI_TABLE NWI_NEXT",
     "NEXT_TXN_ID": "NTXN_NEXT",
 }
-"""As `TABLES`; each version of Hive has some."""
+"""Like `TABLES`; each version of Hive has some of them."""
 _CATALOG = "CTLG_NAME"
 _AT_ONCE = 500
 _KEYS = ("DB_ID", "TBL_ID", "SD_ID", "CD_ID", "SERDE_ID", "PART_ID")
 
 
 def loaded(dump: SqlDump) -> sqlite3.Connection:
-    """A database of a dump's rows. SQLite keeps it in a file of its own, which goes with the connection."""
+    """Loads a dump into a temporary SQLite database, which ends with the connection."""
     database = sqlite3.connect("", check_same_thread=False)
     database.execute("pragma journal_mode = off")
     inserts = {}
@@ -89,7 +89,7 @@ def _checked(path: str, table: str, name: str, value: str | None) -> str | int |
         value.encode()
         return int(value) if _is_number(name) else value
     except UnicodeEncodeError as error:
-        raise SchemaError(f"{path}: {table}: {name} is not UTF-8: make the dump in that encoding") from error
+        raise SchemaError(f"{path}: {table}: {name} is not UTF-8: dump in UTF-8 instead") from error
     except ValueError as error:
         raise SchemaError(f"{path}: {table}: {name}: expected a number, found {value!r}") from error
 
@@ -103,7 +103,7 @@ def _is_number(name: str) -> bool:
 
 
 class SqlTables:
-    """Reads definitions. The connection is somebody else's."""
+    """The definitions in a database. The caller owns the connection."""
 
     def __init__(self, uri: str, database: sqlite3.Connection) -> None:
         self.uri, self._database = uri, database
@@ -114,9 +114,9 @@ class SqlTables:
         columns = {str(row[1]).upper() for row in self._rows('pragma table_info("DBS")')}
         self._catalog = f"coalesce(\"{_CATALOG}\", 'hive')" if _CATALOG in columns else "'hive'"
         self._columns: dict[int, tuple[Column, ...]] = {}
-        """Lists of columns by their numbers."""
+        """Lists of columns by their id."""
         self._lists: dict[tuple[Column, ...], tuple[Column, ...]] = {}
-        """Equal lists are kept once: a metastore may have one for each partition."""
+        """Equal lists are kept once: a metastore may store one for each partition."""
 
     def __enter__(self) -> SqlTables:
         return self
@@ -125,30 +125,30 @@ class SqlTables:
         pass
 
     def databases(self) -> list[str]:
-        """The names of all databases, those of other catalogs than Hive's own too."""
+        """The names of all databases, also those of catalogs other than `hive`."""
         return [str(name) for (name,) in self._rows('select distinct "NAME" from "DBS" order by 1')]
 
     def tables(self, database: str) -> Iterator[HiveTable | Refused]:
         """All named objects of a database, briefly."""
-        for one in self.definitions(database):
-            yield one if isinstance(one, Refused) else one.brief
+        for table in self.definitions(database):
+            yield table if isinstance(table, Refused) else table.brief
 
     def definitions(self, database: str) -> Iterator[Definition | Refused]:
         """All named objects of a database."""
         catalogs = self._rows(f'select {self._catalog} from "DBS" where "NAME" = ?', database)
         for (catalog,) in catalogs:
             if catalog != "hive":
-                yield Refused(database, "*", f"its database of the catalog {catalog} is not read")
+                yield Refused(database, "*", f"databases of the catalog {catalog} are not read")
         yield from self._definitions('d."NAME" = ?', database)
 
     def definition(self, database: str, name: str) -> Definition:
-        """One table; a `MetastoreRefusal` where there is none."""
-        found = list(self._definitions('d."NAME" = ? and t."TBL_NAME" = ?', database, name))
-        if not found:
+        """One table; raises `MetastoreRefusal` if there is none."""
+        definitions = list(self._definitions('d."NAME" = ? and t."TBL_NAME" = ?', database, name))
+        if not definitions:
             raise MetastoreRefusal(f"{self.uri}: {database}.{name} table not found")
-        if isinstance(found[0], Refused):
-            raise MetastoreRefusal(f"{self.uri}: {database}.{name}: {found[0].reason}")
-        return found[0]
+        if isinstance(definitions[0], Refused):
+            raise MetastoreRefusal(f"{self.uri}: {database}.{name}: {definitions[0].reason}")
+        return definitions[0]
 
     def _definitions(self, where: str, *values: str) -> Iterator[Definition | Refused]:
         text = (
@@ -157,8 +157,8 @@ class SqlTables:
             f"where {self._catalog} = 'hive' and {where} order by t.\"TBL_NAME\""
         )
         for database, name, number, kind, owner, storage, view in self._rows(text, *values):
-            found = {} if storage is None else self._storages([storage])
-            if storage is not None and storage not in found:
+            storages = {} if storage is None else self._storages([storage])
+            if storage is not None and storage not in storages:
                 yield Refused(database, name, "its storage descriptor is not in the dump")
                 continue
             keys = self._rows(
@@ -171,8 +171,8 @@ class SqlTables:
                 name,
                 kind or "",
                 owner,
-                found.get(storage, Storage()),
-                tuple(Column(*one) for one in keys),
+                storages.get(storage, Storage()),
+                tuple(Column(*key) for key in keys),
                 self._parameters("TABLE_PARAMS", "TBL_ID", [number]).get(number, {}),
                 view,
             )
@@ -182,8 +182,8 @@ class SqlTables:
         return list(self._numbered(table))
 
     def _numbered(self, table: Definition | HiveTable) -> dict[str, int]:
-        """The numbers of a table's partitions, by their names."""
-        keys = [one if isinstance(one, str) else one.name for one in table.keys]
+        """The ids of a table's partitions by name."""
+        keys = [key if isinstance(key, str) else key.name for key in table.keys]
         rows = self._rows(
             'select p."PART_ID", v."PART_KEY_VAL" from "PARTITIONS" p '
             'left join "PARTITION_KEY_VALS" v on v."PART_ID" = p."PART_ID" where p."TBL_ID" = ? '
@@ -196,18 +196,18 @@ class SqlTables:
         return {folder_of(keys, some): number for number, some in values.items()}
 
     def _number(self, table: Definition | HiveTable) -> int:
-        found = self._rows(
+        rows = self._rows(
             'select t."TBL_ID" from "TBLS" t join "DBS" d on d."DB_ID" = t."DB_ID" '
             f'where {self._catalog} = \'hive\' and d."NAME" = ? and t."TBL_NAME" = ?',
             table.database,
             table.name,
         )
-        return int(next(iter(found))[0])
+        return int(next(iter(rows))[0])
 
     def partition_definitions(
         self, table: Definition, names: Sequence[str] | None = None
     ) -> Iterator[PartitionDefinition]:
-        """The partitions of a table, all or those of these names."""
+        """The partitions of a table: all, or those with these names."""
         numbered = self._numbered(table)
         wanted = list(numbered.values()) if names is None else [numbered[name] for name in names]
         for at in range(0, len(wanted), _AT_ONCE):
@@ -225,7 +225,9 @@ class SqlTables:
             *numbers,
         ):
             values.setdefault(number, []).append("" if value is None else value)
-        storages = self._storages([one for one in of_part.values() if one is not None])
+        storages = self._storages(
+            [storage_number for storage_number in of_part.values() if storage_number is not None]
+        )
         parameters = self._parameters("PARTITION_PARAMS", "PART_ID", numbers)
         for number in numbers:
             storage = storages.get(of_part[number])
@@ -235,15 +237,13 @@ class SqlTables:
             yield PartitionDefinition(tuple(values.get(number, ())), storage, parameters.get(number, {}))
 
     def write_ids(self, table: Definition) -> WriteIds:
-        """Which writes of a transactional table count."""
+        """Which writes of a transactional table are committed."""
         if not self._there.issuperset(_TRANSACTIONS) or not self._there.intersection(_NEXT):
-            text = f"the dump has no tables {', '.join(_TRANSACTIONS)}: which writes count is not known"
+            text = f"the dump has no tables {', '.join(_TRANSACTIONS)}: which writes are committed is unknown"
             raise MetastoreRefusal(f"{self.uri}: {table.full_name}: {text}")
-        # Before Hive 3, directories have the numbers of transactions.
+        # Before Hive 3, the write ids of directories are transaction ids.
         rows = self._rows("select TXN_ID, TXN_STATE from TXNS order by 1")
-        next_one = (
-            self._rows("select max(NTXN_NEXT) from NEXT_TXN_ID") if "NEXT_TXN_ID" in self._there else []
-        )
+        next_id = self._rows("select max(NTXN_NEXT) from NEXT_TXN_ID") if "NEXT_TXN_ID" in self._there else []
         if "TXN_TO_WRITE_ID" in self._there:
             rows = self._rows(
                 "select w.T2W_WRITEID, t.TXN_STATE from TXN_TO_WRITE_ID w "
@@ -252,20 +252,22 @@ class SqlTables:
                 table.database,
                 table.name,
             )
-            next_one = self._rows(
+            next_id = self._rows(
                 "select max(NWI_NEXT) from NEXT_WRITE_ID "
                 "where lower(NWI_DATABASE) = ? and lower(NWI_TABLE) = ?",
                 table.database,
                 table.name,
             )
-        highest = (next_one[0][0] or 1) - 1 if next_one else 0
-        states = {state: tuple(number for number, one in rows if one == state) for state in ("o", "a")}
+        highest = (next_id[0][0] or 1) - 1 if next_id else 0
+        states = {
+            state: tuple(number for number, row_state in rows if row_state == state) for state in ("o", "a")
+        }
         return WriteIds(highest, states["o"], states["a"])
 
     def partitions(self, table: Definition | HiveTable) -> Iterator[HivePartition]:
         """The partitions of a table, briefly."""
         whole = self.definition(table.database, table.name)
-        yield from (one.brief for one in self.partition_definitions(whole))
+        yield from (partition.brief for partition in self.partition_definitions(whole))
 
     def _storages(self, numbers: Sequence[int]) -> dict[int, Storage]:
         some = ", ".join("?" * len(numbers))
@@ -296,13 +298,13 @@ class SqlTables:
 
     def _ordered(self, table: str, columns: str, numbers: Sequence[int]) -> dict[int, list[tuple[str, int]]]:
         some = ", ".join("?" * len(numbers))
-        found: dict[int, list[tuple[str, int]]] = {}
+        columns_of: dict[int, list[tuple[str, int]]] = {}
         for number, name, order in self._rows(
             f'select "SD_ID", {columns} from "{table}" where "SD_ID" in ({some}) order by "INTEGER_IDX"',
             *numbers,
         ):
-            found.setdefault(number, []).append((name, order))
-        return found
+            columns_of.setdefault(number, []).append((name, order))
+        return columns_of
 
     def _columns_of(self, number: int | None) -> tuple[Column, ...]:
         if number is None:
@@ -319,13 +321,13 @@ class SqlTables:
 
     def _parameters(self, table: str, key: str, numbers: Sequence[int]) -> dict[int, dict[str, str]]:
         some = ", ".join("?" * len(numbers))
-        found: dict[int, dict[str, str]] = {}
+        parameters: dict[int, dict[str, str]] = {}
         for number, name, value in self._rows(
             f'select "{key}", "PARAM_KEY", "PARAM_VALUE" from "{table}" where "{key}" in ({some})', *numbers
         ):
-            # Oracle has no empty texts.
-            found.setdefault(number, {})[name] = "" if value is None else value
-        return found
+            # Oracle stores empty texts as null.
+            parameters.setdefault(number, {})[name] = "" if value is None else value
+        return parameters
 
     def _rows(self, text: str, *values: object) -> list[tuple[Any, ...]]:
         try:

@@ -1,8 +1,8 @@
-"""Which writes of a transactional table count: a metastore knows, its directories do not.
+"""Which writes of a transactional table are committed: only the metastore knows, not the directories.
 
-    highest 7, open 6, aborted 3      writes 1, 2, 4, 5 and 7 count
+    highest 7, open 6, aborted 3      writes 1, 2, 4, 5 and 7 are committed
 
-Before Hive 3 the numbers are those of transactions.
+Before Hive 3 the write ids are transaction ids.
 """
 
 from __future__ import annotations
@@ -13,34 +13,34 @@ from dataclasses import dataclass
 __all__ = ["OPTION", "WriteIds", "aborted_among"]
 
 OPTION = "acid_valid_write_ids"
-"""The option of `coldframe.open` that takes them."""
+"""The option of `coldframe.open` for the committed writes."""
 _NONE_OPEN = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
 class WriteIds:
-    """The writes of a table as a metastore has them."""
+    """The writes of a table in a metastore."""
 
     highest: int
     open: tuple[int, ...] = ()
     aborted: tuple[int, ...] = ()
 
     @property
-    def all_count(self) -> bool:
-        """Whether all writes up to the highest count."""
+    def all_committed(self) -> bool:
+        """Whether all writes up to the highest are committed."""
         return not (self.open or self.aborted)
 
     def text(self, table: str = "") -> str:
-        """In the form of Hive's lists. A list of transactions has no table."""
+        """As Hive's ValidReaderWriteIdList. A list of transactions has no table."""
         numbers = (",".join(map(str, some)) for some in (self.open, self.aborted))
         start = f"{table}:" if table else ""
         return f"{start}{self.highest}:{min(self.open, default=_NONE_OPEN)}:{':'.join(numbers)}"
 
 
 def aborted_among(numbers: Sequence[int], bits: bytes) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Open and aborted ones among those that do not count. A bit that is set says aborted."""
-    found: tuple[list[int], list[int]] = ([], [])
+    """Divides write ids that are not committed into open and aborted ones, whose bits are set."""
+    split_ids: tuple[list[int], list[int]] = ([], [])
     for at, number in enumerate(numbers):
         is_aborted = at // 8 < len(bits) and bool(bits[at // 8] >> at % 8 & 1)
-        found[is_aborted].append(number)
-    return tuple(found[0]), tuple(found[1])
+        split_ids[is_aborted].append(number)
+    return tuple(split_ids[0]), tuple(split_ids[1])

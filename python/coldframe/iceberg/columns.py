@@ -1,8 +1,8 @@
-"""A table's columns as Arrow's, with what the readers need of them. None of this needs PyIceberg.
+"""A table's columns in Arrow, with metadata for the readers. This module does not need PyIceberg.
 
-A field has its id in its metadata as an ORC file has it (`iceberg.id`). For files that have no ids (migrated
-from Hive) it also has the names by which such a file may call it: those of the table's name mapping, or where
-the table has none its own.
+The metadata of a field has its id under the key of ORC files (`iceberg.id`). For files without ids (migrated
+from Hive) it also has the names that the field may have there: those of the table's name mapping, or else the
+field's own name.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ __all__ = [
 ]
 
 ID = "iceberg.id"
-"""The key of a field's id, as ORC's columns have it among their attributes."""
+"""The key of a field's id, also among the attributes of ORC columns."""
 _NAMES = "coldframe.names"
-"""The key of the names that a field has in files without ids, as Rust takes them."""
+"""The key of the names of a field in files without ids; Rust reads it."""
 
 _IN_FILES = "coldframe.in_files"
-"""The key of the name that a field has in all files, as Rust takes it: readers make that column."""
+"""The key of the name of a column that readers generate in all files; Rust reads it."""
 
 NUMBERS = "\1row"
-"""The name of the column of row numbers that readers make; no file has one of that name."""
+"""The name of the column of row numbers that readers generate; no file has this name."""
 POSITION = pa.field("_pos", pa.int64(), metadata={ID: "2147483645", _IN_FILES: NUMBERS})
 """A row's number in its file."""
 FILE = pa.field("_file", pa.string(), metadata={ID: "2147483646"})
-"""The location of a row's file, as the metadata has it."""
+"""The location of a row's file, as in the table's metadata."""
 
 Metadata: TypeAlias = Mapping[bytes, bytes]
 
 
 def with_metadata(columns: pa.Schema) -> pa.Schema:
-    """A table's columns, and Iceberg's metadata columns, unless the table has one of that name itself."""
-    return pa.schema([*columns, *(one for one in (FILE, POSITION) if one.name not in columns.names)])
+    """A table's columns, and Iceberg's metadata columns unless the table has a column of that name."""
+    return pa.schema([*columns, *(field for field in (FILE, POSITION) if field.name not in columns.names)])
 
 
 def marked(number: int, names: Iterable[str]) -> dict[str, str]:
@@ -60,17 +60,17 @@ def number_of(field: pa.Field) -> int:
 
 
 def hidden(number: int) -> str:
-    """The name of a column that only the deletes need: one that no table has."""
+    """A name that no table has, for a column that only the deletes need."""
     return f"\1{number}"
 
 
 def within(number: int) -> str:
-    """The name of the default value of a field within a column, as Rust takes it."""
+    """The name of the default value of a nested field; Rust reads it."""
     return f"\2{number}"
 
 
 def public(schema: pa.Schema) -> pa.Schema:
-    """A schema without what only the readers need."""
+    """A schema without the metadata for the readers."""
     ours = (_NAMES.encode(), _IN_FILES.encode())
 
     def kept(metadata: Metadata) -> Metadata:
@@ -80,7 +80,7 @@ def public(schema: pa.Schema) -> pa.Schema:
 
 
 def with_other(field: pa.Field, metadata: Callable[[Metadata], Metadata]) -> pa.Field:
-    """A field, and all fields within it, with what a function makes of their metadata."""
+    """Applies a function to the metadata of a field and of all fields within it."""
     kind = field.type
     if pa.types.is_struct(kind):
         kind = pa.struct([with_other(inner, metadata) for inner in kind])

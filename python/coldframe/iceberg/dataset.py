@@ -2,18 +2,19 @@
 
 filter -> PyIceberg's expression -> files that may have matching rows, with their deletes   (`planning`)
 consecutive files without deletes  ->  read in parallel, with the filter pushed down          (`rows`)
-a file with deletes                ->  read alone, in the same way, without the deleted rows  (`deletes`)
+a file with deletes                ->  read alone, without the deleted rows                   (`deletes`)
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
-from coldframe.arguments import Keys, check_plain, renamed
+from coldframe.arguments import Keys, check_plain
 from coldframe.batches import DEFAULT_BATCH_SIZE, DEFAULT_SPLIT_BYTES, Damage, projected
 from coldframe.errors import unsupported
 from coldframe.file import File, Split
@@ -28,13 +29,16 @@ from coldframe.iceberg.rows import TableRows
 from coldframe.iceberg.splits import splits_of
 from coldframe.iceberg.table import Address, IcebergTable
 from coldframe.literals import OnError
-from coldframe.notebook import glance
-from coldframe.scanning import Dataset, StatedDataset
+from coldframe.logs import step
+from coldframe.notebook import summary_html
+from coldframe.scanning import Dataset, DefinedDataset
 
 __all__ = ["IcebergDataset"]
 
+_log = logging.getLogger(__name__)
 
-class IcebergDataset(StatedDataset):
+
+class IcebergDataset(DefinedDataset):
     """One snapshot of an Iceberg table, created by `coldframe.iceberg_table` and `coldframe.scan`.
 
     Anything that accepts Arrow streams accepts it. It stays at its snapshot, also in other processes.
@@ -93,26 +97,26 @@ class IcebergDataset(StatedDataset):
     @property
     def files(self) -> list[str]:
         """The data files, except those that the table's own filter rules out."""
-        return [self._table.files.readable(one.path) for one in self._plan(self._bound(None))]
+        return [self._table.files.readable(file.path) for file in self._plan(self._bound(None))]
 
     @property
     def size(self) -> int:
-        """The total length of its data files in bytes, as the metadata states it."""
-        return sum(one.bytes for one in self._plan(self._bound(None)))
+        """The total length of its data files in bytes, by the metadata."""
+        return sum(file.bytes for file in self._plan(self._bound(None)))
 
     @cached_property
     def format(self) -> str:
-        """The format of the first data file; if there are none, the one that new files will have."""
-        for one in self._plan(Bound(None)):
-            return one.format
+        """The format of the first data file; without files, the format of new files."""
+        for file in self._plan(Bound(None)):
+            return file.format
         return str(self._table.metadata.properties.get("write.format.default", "parquet")).lower()
 
     @property
     def num_rows(self) -> int | None:
         """The number of rows; None if deletes or the table's own filter make a scan necessary."""
         files = self._plan(Bound(None)) if self._filter is None else []
-        whole = all(one.is_whole for one in files)
-        return sum(one.rows for one in files) if whole and self._filter is None else None
+        whole = all(file.is_whole for file in files)
+        return sum(file.rows for file in files) if whole and self._filter is None else None
 
     def to_batches(
         self,
@@ -127,7 +131,7 @@ class IcebergDataset(StatedDataset):
     ) -> pa.RecordBatchReader:
         """The rows as a pyarrow.RecordBatchReader, in the order of the snapshot's files.
 
-        `columns` and the filter may also name `_file` and `_pos`, which say where each row is stored.
+        `columns` and the filter may also name `_file` and `_pos`, the place of each row.
         """
         wanted = self._schema if columns is None else projected(self._rows.known, columns)
         bound = self._bound(filter)
@@ -166,17 +170,15 @@ class IcebergDataset(StatedDataset):
         split_bytes: int = DEFAULT_SPLIT_BYTES,
         *,
         filter: Filter | None = None,
-        target_bytes: int | None = None,
     ) -> list[Split]:
-        """Parts that can be read independently, also in other processes, which need no metadata for it.
+        """Parts that can be read independently, also in other processes, which do not read the metadata.
 
-        A filter excludes files. `target_bytes` is the former name of `split_bytes`, and deprecated.
+        A filter excludes files.
         """
-        split_bytes = renamed("target_bytes", target_bytes, "split_bytes", split_bytes)
         return self._splits(split_bytes, filter, opened=True)
 
     def planned(self, split_bytes: int, *, filter: Filter | None = None) -> list[Split]:
-        """As `splits`, but without opening data files: whoever reads a share calls `Split.expand`."""
+        """As `splits`, but does not open data files: call `Split.expand` before reading a split."""
         return self._splits(split_bytes, filter, opened=False)
 
     def _splits(self, split_bytes: int, filter: Filter | None, *, opened: bool) -> list[Split]:
@@ -185,20 +187,20 @@ class IcebergDataset(StatedDataset):
 
     @property
     def found(self) -> list[Any]:
-        """Itself: it stays at its snapshot, and plans the files of each pass."""
+        """The dataset itself, which stays at its snapshot and plans the files of each pass."""
         return [self]
 
     def open_file(self, number: int) -> File:
-        """Unsupported: a file alone lacks the table's ids, defaults and deletes."""
-        raise unsupported("opening a file of an Iceberg table: coldframe.open opens one by its path")
+        """Unsupported: a file does not have the table's ids, defaults and deletes."""
+        raise unsupported("opening a file of an Iceberg table: use coldframe.open with its path")
 
     def parts(self, filter: Any = None) -> Iterator[tuple[str, Dataset, Any]]:
-        """Unsupported: a file alone lacks the table's ids, defaults and deletes."""
+        """Unsupported: a file does not have the table's ids, defaults and deletes."""
         raise unsupported("fragments of an Iceberg table")
 
     def _repr_html_(self) -> str:
-        facts = [("snapshot", self.snapshot_id), ("format", self.format)]
-        return glance(self._table.name, facts, self._schema, self._damage)
+        properties = [("snapshot", self.snapshot_id), ("format", self.format)]
+        return summary_html(self._table.name, properties, self._schema, self._damage)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return IcebergDataset, (self._address, *self._opening, self._given)
@@ -207,7 +209,7 @@ class IcebergDataset(StatedDataset):
         return f"<coldframe.IcebergDataset {self._table.name}: {', '.join(self._schema.names[:8])}>"
 
     def _bound(self, filter: Filter | None) -> Bound:
-        """Its own filter and another."""
+        """The filter of the table and another, bound to its columns."""
         test = both(self._filter, parse(filter))
         return Bound(None) if test is None else bind(test, self._rows.known)
 
@@ -215,4 +217,7 @@ class IcebergDataset(StatedDataset):
         return [self._fields.ready(file) for file in self._plan(bound)]
 
     def _plan(self, bound: Bound) -> list[PlannedFile]:
-        return self._planner.plan(translated(bound.predicate, self._table.schema, self._schema))
+        with step(_log, logging.INFO, "planning the files of %s", self._table.name) as notes:
+            files = self._planner.plan(translated(bound.predicate, self._table.schema, self._schema))
+            notes.append(f"{len(files)} files")
+        return files

@@ -1,4 +1,4 @@
-"""Deletes of a scan: which rows of a file are left. Each delete file is read once."""
+"""The deletes of a scan. Each delete file is read once."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from coldframe.iceberg.files import DeleteFile, Located, ReadyFile
 from coldframe.iceberg.positions import Positions, vector
 from coldframe.iceberg.reading import Reading, Scan, rows_of
 
-__all__ = ["Deleted", "Deletes"]
+__all__ = ["DeletedRows", "Deletes"]
 
 
 @dataclass(frozen=True)
-class Deleted:
+class DeletedRows:
     """The rows of one file that are deleted."""
 
     positions: Positions | None
     values: Sequence[tuple[tuple[int, ...], DeletedValues]]
 
     def applied(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The remaining rows of batches that have the compared columns, with the numbers of these rows."""
+        """The rows that are not deleted. The batches have the compared columns and row numbers."""
         for batch in batches:
             kept = batch if self.positions is None else self.positions.kept(batch, batch.column(NUMBERS))
             for ids, deleted in self.values:
@@ -41,11 +41,11 @@ class Deletes:
         self._positions: dict[str, dict[str, pa.Array]] = {}
         self._values: dict[tuple[DeleteFile, ...], DeletedValues] = {}
 
-    def of(self, file: ReadyFile) -> Deleted:
-        """Those of a file."""
+    def of(self, file: ReadyFile) -> DeletedRows:
+        """The deletes of a file."""
         planned = file.planned
-        positions = Positions(self._of(one, planned.path) for one in planned.positions)
-        return Deleted(positions if planned.positions else None, list(self._by_columns(file)))
+        positions = Positions(self._of(delete_file, planned.path) for delete_file in planned.positions)
+        return DeletedRows(positions if planned.positions else None, list(self._by_columns(file)))
 
     def _of(self, deletes: DeleteFile, path: str) -> pa.Array | pa.ChunkedArray:
         if deletes.part is not None:
@@ -64,24 +64,24 @@ class Deletes:
         paths = table.column(0).chunk(0).dictionary_encode()
         order = pc.array_sort_indices(paths.indices)
         numbers = table.column(1).chunk(0).take(order)
-        found, at = {}, 0
-        counts = {one["values"]: one["counts"] for one in paths.indices.value_counts().to_pylist()}
+        by_path, at = {}, 0
+        counts = {entry["values"]: entry["counts"] for entry in paths.indices.value_counts().to_pylist()}
         for number, path in enumerate(paths.dictionary.to_pylist()):
-            found[path] = numbers.slice(at, counts[number])
+            by_path[path] = numbers.slice(at, counts[number])
             at += counts[number]
-        return found
+        return by_path
 
     def _by_columns(self, file: ReadyFile) -> Iterator[tuple[tuple[int, ...], DeletedValues]]:
         """The deleted values, for each combination of columns that delete files compare."""
         together: dict[tuple[int, ...], list[DeleteFile]] = {}
-        for one in file.planned.equality:
-            together.setdefault(one.equality_ids, []).append(one)
+        for delete_file in file.planned.equality:
+            together.setdefault(delete_file.equality_ids, []).append(delete_file)
         compared = {number_of(field): field for field in file.compared}
         for ids, files in together.items():
             key = tuple(files)
             if key not in self._values:
                 columns = pa.schema([compared[number] for number in ids])
-                table = pa.concat_tables([self._table(one, columns) for one in files])
+                table = pa.concat_tables([self._table(delete_file, columns) for delete_file in files])
                 self._values[key] = DeletedValues(table.columns)
             yield ids, self._values[key]
 
@@ -89,7 +89,7 @@ class Deletes:
         rows = rows_of(Located(deletes.path), deletes.format, columns, self._reading)
         batches = rows.batches(Scan(columns.names), [])
         return pa.Table.from_batches(
-            (pa.record_batch(one.columns, schema=columns) for one in batches), columns
+            (pa.record_batch(batch.columns, schema=columns) for batch in batches), columns
         )
 
 
@@ -99,4 +99,4 @@ _POSITIONS = pa.schema(
         pa.field("pos", pa.int64(), metadata=marked(2147483545, ["pos"])),
     ]
 )
-"""The columns of files that delete by position."""
+"""The columns of position delete files."""

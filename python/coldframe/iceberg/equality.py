@@ -1,4 +1,4 @@
-"""Rows that are deleted by their values."""
+"""Equality deletes: rows that are deleted by their values."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["DeletedValues"]
 
 
 class DeletedValues:
-    """Combinations of values: a row that has one is deleted. Null is equal to null, NaN to NaN.
+    """Combinations of values: rows with one of them are deleted. Null is equal to null, NaN to NaN.
 
-    Each column's value becomes its number among the deleted ones, and two columns' numbers become the number
-    of their pair: what is left is one number, or null.
+    Each value becomes its number among the deleted values of its column; the numbers of two columns become
+    the number of their pair. In the end each row has one number, or null if it is not deleted.
     """
 
     def __init__(self, columns: Sequence[pa.ChunkedArray]) -> None:
@@ -22,18 +22,18 @@ class DeletedValues:
         numbers: pa.ChunkedArray | None = None
         for column in columns:
             values = column.unique()
-            found = _number(column, values)
-            pairs = found if numbers is None else _paired(numbers, found, len(values))
+            value_numbers = _number(column, values)
+            pairs = value_numbers if numbers is None else _paired(numbers, value_numbers, len(values))
             known = pairs.unique()
             numbers = _number(pairs, known)
             self._steps.append((values, known))
 
     def kept(self, batch: pa.RecordBatch, columns: Sequence[pa.Array]) -> pa.RecordBatch:
-        """The rows of a batch that are left, judged by these columns of it."""
+        """The rows of a batch that are not deleted; `columns`: the compared columns of the batch."""
         numbers: pa.Array | None = None
         for column, (values, known) in zip(columns, self._steps, strict=True):
-            found = _number(column, values)
-            pairs = found if numbers is None else _paired(numbers, found, len(values))
+            value_numbers = _number(column, values)
+            pairs = value_numbers if numbers is None else _paired(numbers, value_numbers, len(values))
             numbers = pc.index_in(pairs, value_set=known).cast(pa.int64())
         return batch if numbers is None else batch.filter(pc.is_null(numbers))
 

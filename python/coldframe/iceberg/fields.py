@@ -1,4 +1,4 @@
-"""The part of a table's schemas that the rows of a planned file need."""
+"""Selects the fields of a table's schemas that the rows of a planned file need."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyiceberg.types import ListType, MapType, NestedField, StructType
 from coldframe.errors import unsupported
 from coldframe.iceberg.columns import FILE, hidden, number_of, within
 from coldframe.iceberg.files import PlannedFile, ReadyFile
-from coldframe.iceberg.reading import one_value
+from coldframe.iceberg.reading import single
 from coldframe.iceberg.table import IcebergTable
 from coldframe.iceberg.types import field_of
 
@@ -19,28 +19,30 @@ __all__ = ["Fields"]
 
 
 class Fields:
-    """A table's fields by their ids: of the snapshot's columns, else of other schemas that it had."""
+    """A table's fields by id: from the snapshot's schema, else from older schemas of the table."""
 
     def __init__(self, table: IcebergTable) -> None:
         self._columns, self._names = table.columns, table.names
-        self._fields = {field.field_id: field for one in reversed(table.schemas) for field in one.fields}
+        self._fields = {
+            field.field_id: field for schema in reversed(table.schemas) for field in schema.fields
+        }
         self._defaults: dict[int, pa.Array | None] = {}
         inside = ((within(field.field_id), self._default(field)) for field in _inside(table.schema.fields))
         self._within = {name: value for name, value in inside if value is not None}
 
     def ready(self, file: PlannedFile) -> ReadyFile:
-        """A file with values for columns that it may lack: of identity partitions, else defaults."""
-        ids = dict.fromkeys(number for one in file.equality for number in one.equality_ids)
+        """A file with values for columns that it may lack: from identity partitions, else defaults."""
+        ids = dict.fromkeys(number for deletes in file.equality for number in deletes.equality_ids)
         compared = tuple(self._hidden(number) for number in ids)
         values = {**self._within}
         if FILE.name not in self._columns.names:
             values[FILE.name] = pa.array([file.path])
-        for one in (*self._columns, *compared):
-            number = number_of(one)
+        for column in (*self._columns, *compared):
+            number = number_of(column)
             if number in file.partition:
-                values[one.name] = one_value(file.partition[number], one.type)
+                values[column.name] = single(file.partition[number], column.type)
             elif (value := self._default_of(number)) is not None:
-                values[one.name] = value
+                values[column.name] = value
         row = pa.RecordBatch.from_arrays(list(values.values()), list(values))
         return ReadyFile(file, row, compared)
 
@@ -50,21 +52,24 @@ class Fields:
         return self._defaults[number]
 
     def _default(self, field: NestedField) -> pa.Array | None:
-        """A field's value where a file lacks it, as an array of one; None for null."""
+        """The value of a field that a file lacks, as an array of length 1; None for null."""
         kind, value = field_of(field, self._names).type, field.initial_default
         if value is None:
             return None
         if not isinstance(field.field_type, StructType):
-            return one_value(value, kind)
-        # It says that there is a struct; its fields have defaults of their own.
-        defaults = [self._default(one) for one in field.field_type.fields]
-        parts = [pa.nulls(1, of.type) if one is None else one for one, of in zip(defaults, kind, strict=True)]
+            return single(value, kind)
+        # The default only says that the struct is not null; its fields have their own defaults.
+        defaults = [self._default(default) for default in field.field_type.fields]
+        parts = [
+            pa.nulls(1, child.type) if default is None else default
+            for default, child in zip(defaults, kind, strict=True)
+        ]
         return pa.StructArray.from_arrays(parts, fields=list(kind))
 
     def _hidden(self, number: int) -> Any:
         """A top-level column under a name that no table has."""
         if number not in self._fields:
-            raise unsupported(f"equality deletes by the field {number}, which is no column or within one")
+            raise unsupported(f"equality deletes by the field {number}, which no schema of the table has")
         return field_of(self._fields[number], self._names, hidden(number))
 
 

@@ -1,4 +1,4 @@
-"""A snapshot's files, as its plan has them. None of this needs PyIceberg: it travels with splits."""
+"""The files of a planned snapshot. This module does not need PyIceberg: splits carry it to tasks."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["DeleteFile", "Located", "PlannedFile", "ReadyFile"]
 
 @dataclass(frozen=True)
 class DeleteFile:
-    """A file, or a part of one, that says which rows are gone."""
+    """A file, or a part of one, that lists deleted rows."""
 
     path: str
     format: str
     referenced: str | None = None
-    """The data file that it is for, if it says that it is for one alone."""
+    """The data file that it applies to, if it names one."""
     part: tuple[int, int] | None = None
     """The offset and length, if it is a deletion vector."""
     equality_ids: tuple[int, ...] = ()
-    """Of equality deletes: the ids of the columns that are compared."""
+    """For equality deletes: the ids of the compared columns."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,12 @@ class PlannedFile:
     """A data file to be read."""
 
     path: str
-    """As the metadata has it."""
+    """The location in the metadata."""
     format: str
     rows: int
     bytes: int
     partition: Mapping[int, Any]
-    """Values by the ids of columns: those of identity partitions, as the manifest stores them."""
+    """Values of identity partitions by column id, as the manifest stores them."""
     positions: tuple[DeleteFile, ...] = ()
     equality: tuple[DeleteFile, ...] = ()
 
@@ -53,15 +53,15 @@ class Located:
     defaults: pa.RecordBatch | None = None
     """Values of columns that it may lack: a batch of one row."""
     bytes: int | None = None
-    """Its size, if it is to be taken as known."""
+    """Its size if it is known; else opening it asks the store."""
 
 
 @dataclass(frozen=True)
 class ReadyFile:
-    """A data file with all that its rows need of the table's schemas."""
+    """A data file with the parts of the table's schemas that its rows need."""
 
     planned: PlannedFile
     defaults: pa.RecordBatch
     """Values of columns that it may lack: a batch of one row."""
     compared: tuple[pa.Field, ...] = ()
-    """The columns that its equality deletes compare, under names that no table has."""
+    """The columns that its equality deletes compare, under reserved names."""

@@ -1,6 +1,6 @@
-"""Our filters as PyIceberg's, to leave out manifests and files.
+"""Translates filters to PyIceberg's, which prune manifests and files.
 
-The result may let more rows pass, never fewer: what cannot be said in both languages alike becomes "always".
+The result may let more rows pass, never fewer: a part without an exact equivalent becomes "always true".
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from coldframe._coldframe import Predicate
 
 __all__ = ["translated"]
 
-# mypy takes the arguments of these classes for those of pydantic's models.
+# mypy confuses the arguments of these classes with those of pydantic's models.
 _is_null: Any = IsNull
 _not_null: Any = NotNull
 _starts_with: Any = StartsWith
@@ -49,7 +49,7 @@ _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
 def translated(predicate: Predicate | None, schema: Schema, columns: pa.Schema) -> BooleanExpression:
-    """An expression that holds for all rows that pass; `columns`: those of `schema` in Arrow."""
+    """An expression that is true for all rows that pass; `columns`: the columns of `schema` in Arrow."""
     if predicate is None:
         return AlwaysTrue()
     return _node(predicate.tree(), schema, columns)
@@ -67,7 +67,7 @@ def _node(node: tuple[Any, ...], schema: Schema, columns: pa.Schema) -> BooleanE
         if made is None:
             return AlwaysTrue()
         bind(schema, made, case_sensitive=True)
-    except Exception:  # PyIceberg has no one class of errors for values that it does not take
+    except Exception:  # PyIceberg has no common class of errors for unsupported values
         return AlwaysTrue()
     return made
 
@@ -83,10 +83,10 @@ def _leaf(node: tuple[Any, ...], columns: pa.Schema) -> BooleanExpression | None
     if column not in columns.names or values.type != columns.field(column).type:
         return None
     if pa.types.is_floating(values.type) and (negated or any(map(_is_odd, values.to_pylist()))):
-        return None  # NaN and zeros are compared in other ways
+        return None  # PyIceberg compares NaN and zeros in other ways
     if kind == "in":
-        found = [one for one in values.to_pylist() if one is not None]
-        return _expression(_in(column, found)) if found and not negated else None
+        operands = [value for value in values.to_pylist() if value is not None]
+        return _expression(_in(column, operands)) if operands and not negated else None
     value = values[0].as_py()
     if value is None:
         return None
@@ -103,6 +103,6 @@ def _is_odd(value: float | None) -> bool:
 
 
 def _prefix(pattern: str) -> str:
-    """The text that all matches of a pattern begin with."""
+    """The prefix of all matches of a pattern."""
     ends = [at for at in map(pattern.find, "%_\\") if at >= 0]
     return pattern[: min(ends, default=len(pattern))]

@@ -1,4 +1,4 @@
-"""The files of an Iceberg table for PyIceberg, through our own stores."""
+"""Gives PyIceberg the files of a table through coldframe's stores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Inputs"]
 
 
 class Inputs(FileIO):
-    """Reads a table's files where they are now; writes nothing."""
+    """Reads a table's files at their current location; writes nothing."""
 
     def __init__(self, files: TableFiles) -> None:
         super().__init__()
@@ -22,12 +22,12 @@ class Inputs(FileIO):
         return _Input(location, self._files)
 
     def new_output(self, location: str) -> OutputFile:
-        """Nothing is written."""
-        raise unsupported("writing to an Iceberg table that is read")
+        """Unsupported."""
+        raise unsupported("writing to an Iceberg table through a read")
 
     def delete(self, location: str | InputFile | OutputFile) -> None:
-        """Nothing is deleted."""
-        raise unsupported("deleting from an Iceberg table that is read")
+        """Unsupported."""
+        raise unsupported("deleting from an Iceberg table through a read")
 
 
 class _Input(InputFile):

@@ -1,47 +1,52 @@
-"""Which metadata file is an Iceberg table's newest. None of this needs PyIceberg.
+"""Finds the newest metadata file of an Iceberg table. This module does not need PyIceberg.
 
 sales/orders/                          a directory that is a table
-    metadata/version-hint.text         of tables without a catalog: the number, or a name, of the newest file
-    metadata/v3.metadata.json          named by their number
-    metadata/00003-<uuid>.metadata.json        named by catalogs: of two with one number, only one counts
+    metadata/version-hint.text         without a catalog: the number or name of the newest file
+    metadata/v3.metadata.json          named by number
+    metadata/00003-<uuid>.metadata.json        named by catalogs: of two with the same number, one counts
     data/..
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from coldframe._coldframe import Store
 from coldframe.errors import NotFoundError, unsupported
-from coldframe.sources import is_on_this_machine, open_store, scheme_of, shown
+from coldframe.logs import step
+from coldframe.sources import is_local_path, open_store, scheme_of, shown
 
 __all__ = [
     "FOLDER",
     "NOT_LISTED",
     "directory_of",
     "has_metadata",
+    "is_iceberg_table",
     "is_metadata_file",
-    "is_table_here",
     "metadata_file",
     "metadata_of_scan",
 ]
 
+_log = logging.getLogger(__name__)
+
 FOLDER = "metadata"
-"""Where a table's directory has its metadata."""
+"""The directory of the metadata in a table's directory."""
 NOT_LISTED = "an Iceberg table: its metadata says which of its files count; coldframe.scan reads it"
-"""Why the files of such a directory are no source of rows by themselves."""
+"""Why the files of such a directory are not a source."""
 HINT = f"{FOLDER}/version-hint.text"
 _ENDINGS = (".metadata.json", ".metadata.json.gz")
 # v3.metadata.json, v3.gz.metadata.json, 00003-<uuid>.metadata.json
 _PATTERN = re.compile(r"[*?\[]")
-"""What makes a path a pattern."""
+"""The characters of a glob."""
 _NUMBERED = re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
 
 
 def has_metadata(names: Iterable[str]) -> bool:
-    """Whether files of these names in the folder `metadata` make the directory above a table."""
+    """Whether a folder `metadata` with files of these names is that of a table."""
     return any(_NUMBERED.fullmatch(name) for name in names)
 
 
@@ -57,7 +62,7 @@ def directory_of(metadata: str) -> str:
     return above if name == FOLDER else folder
 
 
-def is_table_here(place: str) -> bool:
+def is_iceberg_table(place: str) -> bool:
     """Whether a path is the directory of a table on this machine."""
     return _has_folder(place) and has_metadata(os.listdir(os.path.join(place, FOLDER)))
 
@@ -65,7 +70,7 @@ def is_table_here(place: str) -> bool:
 def metadata_of_scan(
     sources: object, format: str | None, storage_options: Mapping[str, Any] | None = None
 ) -> str | None:
-    """The newest metadata file, where what is to be read is a table: one path, and no format is given."""
+    """The newest metadata file if the source is a table: one path, without a format."""
     if format is not None or not isinstance(sources, str | os.PathLike):
         return None
     place = os.fsdecode(sources)
@@ -73,15 +78,19 @@ def metadata_of_scan(
 
 
 def metadata_file(place: str, storage_options: Mapping[str, Any] | None = None) -> str | None:
-    """The newest metadata file of the table in a directory; None where no table is."""
+    """The newest metadata file of the table in a directory; None if it is not a table."""
     place = place.rstrip("/") or place
     if is_metadata_file(place):
         return place
     if scheme_of(place) in ("http", "https"):
-        return None  # it has no directories
-    if is_on_this_machine(place, storage_options) and "://" not in place and not _has_folder(place):
+        return None  # these have no directories
+    if is_local_path(place, storage_options) and "://" not in place and not _has_folder(place):
         return None
-    store = open_store(place, storage_options)
+    with step(_log, logging.DEBUG, "looking for Iceberg metadata in %s", place):
+        return _metadata_in(place, open_store(place, storage_options))
+
+
+def _metadata_in(place: str, store: Store) -> str | None:
     if (entry := store.stat()) is None or not entry.is_folder:
         return None
     try:
@@ -98,7 +107,7 @@ def metadata_file(place: str, storage_options: Mapping[str, Any] | None = None) 
         if entry is not None and not entry.is_folder:
             return None
         raise
-    numbered = [(int(found[1]), name) for name in names if (found := _NUMBERED.fullmatch(name))]
+    numbered = [(int(match[1]), name) for name in names if (match := _NUMBERED.fullmatch(name))]
     if not numbered:
         return None
     hint = HINT.rpartition("/")[2] in names
@@ -116,15 +125,15 @@ def _newest(place: str, numbered: list[tuple[int, str]], hint: str | None) -> st
         for name in (hint, *(f"{hint}{ending}" for ending in _ENDINGS)):
             if name in by_name:
                 return name
-        # A writer makes the next file first and the hint after it: files of higher numbers count.
+        # Writers create the next file before they update the hint, so files with higher numbers count.
         numbered = [(number, name) for number, name in numbered if name.startswith("v")]
     newest = max((number for number, _ in numbered), default=None)
     names = sorted(name for number, name in numbered if number == newest)
     if len(names) == 1:
         return names[0]
     if not names:
-        raise NotFoundError(f"{shown(place)}: {HINT} says {hint!r}, which no metadata file is")
-    # One of them belongs to a commit that was not accepted; only the catalog knows which.
+        raise NotFoundError(f"{shown(place)}: {HINT} names {hint!r}, but there is no such metadata file")
+    # One of them belongs to a rejected commit; only the catalog knows which.
     raise unsupported(
         f"{shown(place)}: an Iceberg table with {len(names)} metadata files of number {newest}: "
         f"give the path of the right one ({', '.join(names[:3])}), or the catalog"

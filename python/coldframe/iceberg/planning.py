@@ -1,4 +1,4 @@
-"""Which files a snapshot has, and which deletes apply to each of them.
+"""Plans a snapshot: its data files, and the deletes that apply to each of them.
 
     snapshot -> manifest list -> manifests of data, pruned by their partitions' ranges
                                    -> data files, pruned by their partition and by the ranges of their columns
@@ -6,15 +6,16 @@
 
 | deletes | apply to data files | that are |
 |---|---|---|
-| vector | it names | not newer |
+| vector | that it names | not newer |
 | positions | of the same partition, or that it names; not those that a vector applies to | not newer |
-| equality | of the same partition; all, if its own spec has no partitions | older |
+| equality | of the same partition; all if its spec has no partitions | older |
 
-Newer and older go by the sequence numbers of commits. Pruning is PyIceberg's.
+"Newer" and "older" compare the sequence numbers of commits. PyIceberg prunes.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -44,19 +45,21 @@ from pyiceberg.transforms import IdentityTransform
 from coldframe.errors import unsupported
 from coldframe.iceberg.files import DeleteFile, PlannedFile
 from coldframe.iceberg.inputs import Inputs
+from coldframe.logs import step
 
 __all__ = ["Planner"]
 
+_log = logging.getLogger(__name__)
 _THREADS = 8
-"""How many manifests are read at once: most of the time is spent waiting for a store."""
+"""The number of manifests that are read at once: most of the time is waiting for a store."""
 _VERSION = max(MANIFEST_ENTRY_SCHEMAS)
 _ENTRY = MANIFEST_ENTRY_SCHEMAS[_VERSION]
 _FILE: Any = _ENTRY.find_type(2)
-_PLACES = {one.field_id: at for at, one in enumerate(_FILE.fields)}
+_PLACES = {field.field_id: at for at, field in enumerate(_FILE.fields)}
 _REFERENCED, _OFFSET, _LENGTH = 143, 144, 145
-"""The ids of what an entry says of a deletion vector: its data file, and where it lies in its own file."""
+"""Field ids of a deletion vector in an entry: its data file, and its offset and length in its own file."""
 _FILE_PATH = 2147483546
-"""The id of the column of position deletes that has the paths of data files."""
+"""The id of the column with the paths of data files in position deletes."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +82,12 @@ class Planner:
         self._manifests: list[ManifestFile] | None = None
 
     def plan(self, expression: BooleanExpression) -> list[PlannedFile]:
-        """The data files that may have rows for which the expression holds, with their deletes."""
+        """The data files that may have rows for which the expression is true, with their deletes."""
         if self._snapshot is None:
             return []
         pruning = _Pruning(self._schema, self._specs, expression)
-        data = [one for one in self._of(ManifestContent.DATA) if pruning.may_have(one)]
-        entries = [one for one in self._entries(data) if pruning.may_match(one)]
+        data = [manifest for manifest in self._of(ManifestContent.DATA) if pruning.may_have(manifest)]
+        entries = [entry for entry in self._entries(data) if pruning.may_match(entry)]
         deletes = _Deletes(self._specs)
         for entry in self._entries(self._of(ManifestContent.DELETES)) if entries else ():
             deletes.add(entry)
@@ -93,7 +96,7 @@ class Planner:
     def _of(self, content: ManifestContent) -> list[ManifestFile]:
         if self._manifests is None:
             self._manifests = list(self._snapshot.manifests(self._files))
-        return [one for one in self._manifests if one.content == content]
+        return [manifest for manifest in self._manifests if manifest.content == content]
 
     def _entries(self, manifests: Iterable[ManifestFile]) -> Iterator[_Entry]:
         with ThreadPoolExecutor(_THREADS) as pool:
@@ -101,6 +104,10 @@ class Planner:
                 yield from entries
 
     def _read(self, manifest: ManifestFile) -> list[_Entry]:
+        with step(_log, logging.DEBUG, "reading the manifest %s", manifest.manifest_path):
+            return self._read_manifest(manifest)
+
+    def _read_manifest(self, manifest: ManifestFile) -> list[_Entry]:
         with AvroFile[ManifestEntry](
             self._files.new_input(manifest.manifest_path),
             _ENTRY,
@@ -114,7 +121,7 @@ class Planner:
 
     def _planned(self, entry: _Entry, deletes: _Deletes) -> PlannedFile:
         file = entry.file
-        _demand_plain(file)
+        _check_plain(file)
         positions, equality = deletes.of(entry)
         parts = zip(self._specs[entry.spec].fields, entry.partition, strict=True)
         partition = {part.source_id: v for part, v in parts if isinstance(part.transform, IdentityTransform)}
@@ -123,7 +130,7 @@ class Planner:
 
 
 def _sequence(entry: ManifestEntry, manifest: ManifestFile) -> int:
-    """The entry's own sequence number, or that of the manifest which added it; 0 in version 1."""
+    """The sequence number of the entry, or of the manifest that added it; 0 in version 1."""
     own = entry.sequence_number
     return int(own if own is not None else manifest.sequence_number or 0)
 
@@ -132,13 +139,13 @@ def _format(file: DataFile) -> str:
     return str(file.file_format.value).lower()
 
 
-def _demand_plain(file: DataFile) -> None:
+def _check_plain(file: DataFile) -> None:
     if file.key_metadata is not None:
-        raise unsupported(f"{file.file_path}: encryption by Iceberg")
+        raise unsupported(f"{file.file_path}: encrypted by Iceberg")
 
 
 class _Pruning:
-    """What an expression rules out."""
+    """Prunes manifests and files by an expression."""
 
     def __init__(self, schema: Schema, specs: Mapping[int, Any], expression: BooleanExpression) -> None:
         self._all = isinstance(expression, AlwaysTrue)
@@ -156,7 +163,7 @@ class _Pruning:
             return False
         try:
             return self._metrics is None or bool(self._metrics.eval(entry.file))
-        except Exception:  # bounds that PyIceberg cannot read: of a type that the column had before
+        except Exception:  # bounds of a former type of the column, which PyIceberg cannot read
             return True
 
     def _of(self, spec_id: int) -> tuple[Any, Any]:
@@ -169,7 +176,7 @@ class _Pruning:
                     manifest_evaluator(spec, self._schema, projected),
                     expression_evaluator(kind, projected, True),
                 )
-            except (TypeError, ValueError):  # by a column that the table does not have any more
+            except (TypeError, ValueError):  # partitioned by a column that the table no longer has
                 made = (_always, _always)
             self._by_spec[spec_id] = made
         return self._by_spec[spec_id]
@@ -181,7 +188,7 @@ def _always(_: object) -> bool:
 
 @dataclass
 class _Deletes:
-    """The delete files of a snapshot, by what they apply to."""
+    """The delete files of a snapshot, by the data files that they apply to."""
 
     specs: Mapping[int, Any]
     vectors: dict[str, list[tuple[int, DeleteFile]]] = field(default_factory=dict)
@@ -192,35 +199,37 @@ class _Deletes:
 
     def add(self, entry: _Entry) -> None:
         file = entry.file
-        _demand_plain(file)
+        _check_plain(file)
         key = (entry.spec, *entry.partition)
         if file.content == DataFileContent.EQUALITY_DELETES:
-            one = DeleteFile(file.file_path, _format(file), equality_ids=tuple(file.equality_ids or ()))
+            delete_file = DeleteFile(
+                file.file_path, _format(file), equality_ids=tuple(file.equality_ids or ())
+            )
             is_global = not self.specs[entry.spec].fields
             of = self.everywhere if is_global else self.equality.setdefault(key, [])
-            of.append((entry.sequence, one))
+            of.append((entry.sequence, delete_file))
             return
         referenced = _extra(file, _REFERENCED) or _only_path(file)
         if file.file_format == FileFormat.PUFFIN:
             part = (_extra(file, _OFFSET), _extra(file, _LENGTH))
             if referenced is None or None in part:
-                raise unsupported(f"{file.file_path}: a deletion vector whose entry does not say where it is")
+                raise unsupported(f"{file.file_path}: a deletion vector whose entry lacks its position")
             vector = DeleteFile(file.file_path, _format(file), referenced, part)
             self.vectors.setdefault(referenced, []).append((entry.sequence, vector))
             return
-        one = DeleteFile(file.file_path, _format(file), referenced)
+        delete_file = DeleteFile(file.file_path, _format(file), referenced)
         of = (
             self.by_partition.setdefault(key, [])
             if referenced is None
             else self.by_path.setdefault(referenced, [])
         )
-        of.append((entry.sequence, one))
+        of.append((entry.sequence, delete_file))
 
     def of(self, entry: _Entry) -> tuple[tuple[DeleteFile, ...], tuple[DeleteFile, ...]]:
         """The deletes by position and by equality that apply to a data file."""
         path, key = entry.file.file_path, (entry.spec, *entry.partition)
         equal = [*self.everywhere, *self.equality.get(key, ())]
-        equality = tuple(one for number, one in equal if number > entry.sequence)
+        equality = tuple(delete_file for number, delete_file in equal if number > entry.sequence)
         vectors = _since(self.vectors.get(path, ()), entry)
         if len(vectors) > 1:
             raise unsupported(f"{path}: {len(vectors)} deletion vectors in one snapshot")
@@ -230,16 +239,16 @@ class _Deletes:
 
 
 def _since(deletes: Iterable[tuple[int, DeleteFile]], entry: _Entry) -> tuple[DeleteFile, ...]:
-    return tuple(one for number, one in deletes if number >= entry.sequence)
+    return tuple(delete_file for number, delete_file in deletes if number >= entry.sequence)
 
 
 def _extra(file: DataFile, field_id: int) -> Any:
-    """What an entry has under a field's id, None where it has not."""
+    """The value of an entry under a field id; None if it has none."""
     at = _PLACES.get(field_id)
     return None if at is None or at >= len(file) else file[at]
 
 
 def _only_path(file: DataFile) -> str | None:
-    """The one data file that positions are for, by the range of its paths."""
+    """The data file of position deletes if their path column has a single value by its bounds."""
     low, high = (file.lower_bounds or {}).get(_FILE_PATH), (file.upper_bounds or {}).get(_FILE_PATH)
     return low.decode() if low is not None and low == high else None

@@ -1,4 +1,4 @@
-"""Rows that are deleted by their numbers: files of positions, and deletion vectors."""
+"""Position deletes: rows that are deleted by number, in delete files and deletion vectors."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _COOKIE, _COOKIE_WITHOUT_RUNS = 12347, 12346
 _NO_OFFSETS = 4
 """A bitmap with runs has no offsets if it has fewer containers."""
 _DENSE = 4096
-"""The values from which on a container is 65,536 bits."""
+"""A container with more values is stored as 65,536 bits."""
 
 
 class Positions:
-    """Numbers of the rows of one file that are deleted."""
+    """The numbers of the deleted rows of one file."""
 
     def __init__(self, parts: Iterable[pa.Array | pa.ChunkedArray]) -> None:
-        """Made from arrays of int64 in any order, possibly with duplicates."""
+        """`parts`: arrays of int64 in any order, possibly with duplicates."""
         chunks = [chunk for part in parts for chunk in _chunks(part)]
         whole = pa.chunked_array(chunks, pa.int64()).combine_chunks()
         ordered = whole.take(pc.array_sort_indices(whole)) if len(whole) else whole
@@ -39,17 +39,17 @@ class Positions:
         return len(self._numbers)
 
     def kept(self, batch: pa.RecordBatch, numbers: pa.Array) -> pa.RecordBatch:
-        """The rows of a batch that are left; `numbers`: those of its rows in the file, ascending."""
+        """The rows of a batch that are not deleted; `numbers`: their row numbers in the file, ascending."""
         if not len(numbers):
             return batch
         start = bisect.bisect_left(self._numbers, numbers[0].as_py())
         stop = bisect.bisect_right(self._numbers, numbers[-1].as_py(), start)
         if start == stop:
             return batch
-        here = pa.Array.from_buffers(
+        deleted = pa.Array.from_buffers(
             pa.int64(), stop - start, [None, pa.py_buffer(self._numbers[start:stop])]
         )
-        return batch.filter(pc.invert(pc.is_in(numbers, value_set=here)))
+        return batch.filter(pc.invert(pc.is_in(numbers, value_set=deleted)))
 
 
 def _chunks(part: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
@@ -70,9 +70,9 @@ def vector(blob: bytes, path: str, offset: int) -> pa.ChunkedArray:
     if magic != _MAGIC:
         raise damaged(f"expected the magic {_MAGIC.hex()}, found {magic.hex()}", 4)
     body = blob[4:-4]
-    stored, found = struct.unpack(">I", blob[-4:])[0], zlib.crc32(body)
-    if stored != found:
-        raise damaged(f"expected the CRC-32 {stored:08x}, found {found:08x}", len(blob) - 4)
+    stored, actual = struct.unpack(">I", blob[-4:])[0], zlib.crc32(body)
+    if stored != actual:
+        raise damaged(f"expected the CRC-32 {stored:08x}, found {actual:08x}", len(blob) - 4)
     try:
         return pa.chunked_array(list(_Bitmaps(body, 4).numbers()), pa.int64())
     except (struct.error, ValueError, MemoryError) as reason:
@@ -86,9 +86,9 @@ class _Bitmaps:
         self._data, self._at = data, at
 
     def _take(self, form: str) -> tuple[int, ...]:
-        found = struct.unpack_from(f"<{form}", self._data, self._at)
+        values = struct.unpack_from(f"<{form}", self._data, self._at)
         self._at += struct.calcsize(f"<{form}")
-        return found
+        return values
 
     def _bytes(self, size: int) -> pa.Buffer:
         if len(self._data) - self._at < size:
@@ -104,10 +104,10 @@ class _Bitmaps:
             for high, low in self._containers():
                 yield pc.add(low.cast(pa.int64()), key << 32 | high << 16)
         if self._at != len(self._data):
-            raise ValueError(f"{len(self._data) - self._at} bytes behind the last bitmap")
+            raise ValueError(f"{len(self._data) - self._at} bytes after the last bitmap")
 
     def _containers(self) -> Iterator[tuple[int, pa.Array]]:
-        """The upper 16 bits of each, and the lower ones of its numbers."""
+        """For each container the upper 16 bits, and an array of the lower bits of its numbers."""
         (cookie,) = self._take("I")
         runs = b""
         if cookie & 0xFFFF == _COOKIE:

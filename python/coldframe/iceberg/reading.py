@@ -1,7 +1,7 @@
-"""Files of a table as batches of its columns, whatever they called them.
+"""Reads files of a table as batches of the table's columns.
 
-Rust matches columns by their ids, fills in what a file lacks, and widens. It opens the formats of ours;
-Parquet is opened by pyarrow, and its batches take the same way.
+Rust opens coldframe's formats, matches columns by id, fills in missing columns, and widens values. pyarrow
+opens Parquet; Rust then adapts its batches in the same way.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from coldframe.literals import OnError
 from coldframe.sources import Known
 from coldframe.store_file import RangedFile
 
-__all__ = ["OurFiles", "OurPart", "Reading", "Rows", "Scan", "is_ours", "one_value", "rows_of"]
+__all__ = ["OurFiles", "OurPart", "Reading", "Rows", "Scan", "is_ours", "rows_of", "single"]
 
 _PARQUET = "parquet"
 _PARQUET_ID = b"PARQUET:field_id"
@@ -47,7 +47,7 @@ class Reading:
     """Whether a column counts nanoseconds."""
 
     def arguments(self, format: str) -> OpenArguments:
-        """Those of `open` for files of a format."""
+        """The arguments of `open` for files of a format."""
         return OpenArguments(
             format,
             self.storage_options,
@@ -72,29 +72,29 @@ class Scan:
 
 
 class Rows(Protocol):
-    """Rows of files, or of a part of one, in their order."""
+    """The rows of files or of a part of one, in file order."""
 
     def batches(self, scan: Scan, damage: Damage) -> Iterator[pa.RecordBatch]:
-        """Batches of the columns that are asked for; one of them may be `NUMBERS`.
+        """Batches of the requested columns, which may include `NUMBERS`.
 
-        What was lost is added to `damage` at the end.
+        Adds the losses to `damage` at the end.
         """
 
 
 def _numbered(format: str) -> dict[str, str]:
-    """The option that has the rows of a file of ours numbered."""
+    """The option that adds row numbers to a file of one of coldframe's formats."""
     about = formats().get(format, {}).get("capabilities", {})
     option = about.get("row_numbers_option")
     return {} if option is None else {option: NUMBERS}
 
 
 def is_ours(format: str) -> bool:
-    """Whether coldframe reads files of a format by itself."""
+    """Whether the format is one of coldframe's."""
     return format in formats()
 
 
 class OurFiles:
-    """Files of a format of ours."""
+    """Files of one of coldframe's formats."""
 
     def __init__(self, files: Sequence[Located], format: str, columns: pa.Schema, reading: Reading) -> None:
         self.arguments = reading.arguments(format)
@@ -121,12 +121,12 @@ class OurFiles:
         return self._raw.splits(split_bytes)
 
     def plan(self, split_bytes: int) -> list[RawSplit]:
-        """The same by the sizes of the files, which are cut when they are read."""
+        """As `splits`, but by file size, without opening files: readers cut them."""
         return self._raw.plan(split_bytes)
 
 
 class OurPart:
-    """A part of a file of ours."""
+    """A split of a file of one of coldframe's formats."""
 
     def __init__(self, raw: RawSplit) -> None:
         self._raw = raw
@@ -153,7 +153,7 @@ def _batches(rows: RawTableRows, scan: Scan, damage: Damage) -> Iterator[pa.Reco
 
 
 def rows_of(file: Located, format: str, columns: pa.Schema, reading: Reading) -> Rows:
-    """One file, whose rows come in their order if nothing is filtered."""
+    """The rows of one file; without a filter, in file order."""
     if is_ours(format):
         return OurFiles([file], format, columns, reading)
     if format == _PARQUET:
@@ -166,7 +166,7 @@ def _raw(
 ) -> RawDataset:
     none = pa.RecordBatch.from_pylist([{}])
     sources: list[object] = [
-        (reading.files.readable(one.location), [], _known(one), one.defaults or none) for one in files
+        (reading.files.readable(file.location), [], _known(file), file.defaults or none) for file in files
     ]
     return RawDataset(arguments.raw, sources, partitioned=False, schema=columns, ids=ID)
 
@@ -176,13 +176,13 @@ def _known(file: Located) -> Known | None:
 
 
 class _ParquetFile:
-    """A file that pyarrow reads: all of it."""
+    """A Parquet file, which pyarrow reads as a whole."""
 
     def __init__(self, file: Located, columns: pa.Schema, reading: Reading) -> None:
         self._given = (file, columns, reading)
 
     def batches(self, scan: Scan, damage: Damage) -> Iterator[pa.RecordBatch]:
-        """All of its rows; there is no passing over damage."""
+        """All of its rows. Damage is not tolerated."""
         return _parquet(*self._given, scan)
 
 
@@ -194,12 +194,14 @@ def _parquet(file: Located, columns: pa.Schema, reading: Reading, scan: Scan) ->
     opened = _Watched(reading.files.store(file.location))
     try:
         with pq.ParquetFile(opened) as parquet:
-            schema = pa.schema([with_other(one, _id_of_table) for one in parquet.schema_arrow])
-            has_ids = any(_id(one) is not None for one in schema)
+            schema = pa.schema(
+                [with_other(arrow_field, _id_of_table) for arrow_field in parquet.schema_arrow]
+            )
+            has_ids = any(_id(arrow_field) is not None for arrow_field in schema)
             if not has_ids and not reading.has_mapping:
                 what = "a Parquet file without field ids in a table without a name mapping"
                 raise unsupported(f"{file.location}: {what}")
-            names = [one.name for one in schema if not has_ids or _id(one) in wanted]
+            names = [arrow_field.name for arrow_field in schema if not has_ids or _id(arrow_field) in wanted]
             first = 0
             for batch in parquet.iter_batches(scan.batch_size, columns=names, use_threads=scan.use_threads):
                 own = pa.schema([schema.field(name) for name in batch.schema.names])
@@ -214,7 +216,7 @@ def _parquet(file: Located, columns: pa.Schema, reading: Reading, scan: Scan) ->
 
 
 def _with_numbers(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
-    """A batch with the numbers of its rows, of which the first has this one."""
+    """A batch with a column of row numbers that starts at `first`."""
     counted = array("q", range(first, first + batch.num_rows))
     numbers = pa.Array.from_buffers(pa.int64(), len(counted), [None, pa.py_buffer(counted)])
     fields = [*batch.schema, pa.field(NUMBERS, pa.int64())]
@@ -222,7 +224,7 @@ def _with_numbers(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
 
 
 class _Watched(RangedFile):
-    """Knows whether reading it failed: pyarrow's errors about the bytes are of the same class."""
+    """Records whether a read failed: pyarrow's errors about the content have the same class."""
 
     failed = False
 
@@ -235,18 +237,18 @@ class _Watched(RangedFile):
 
 
 def _id(field: pa.Field) -> bytes | None:
-    found: bytes | None = (field.metadata or {}).get(ID.encode())
-    return found
+    field_id: bytes | None = (field.metadata or {}).get(ID.encode())
+    return field_id
 
 
 def _id_of_table(metadata: Metadata) -> Metadata:
-    """The id of a Parquet field, under the key that those of the table have."""
-    found = metadata.get(_PARQUET_ID)
-    return {} if found is None else {ID.encode(): found}
+    """The id of a Parquet field, under the key of the table's fields."""
+    field_id = metadata.get(_PARQUET_ID)
+    return {} if field_id is None else {ID.encode(): field_id}
 
 
-def one_value(value: Any, kind: pa.DataType) -> pa.Array:
-    """A value as PyIceberg has it, as an array of one."""
+def single(value: Any, kind: pa.DataType) -> pa.Array:
+    """A value of PyIceberg as an array of length 1."""
     if isinstance(value, int) and not isinstance(value, bool):
         if pa.types.is_date32(kind):
             return pa.array([value], pa.int32()).view(kind)

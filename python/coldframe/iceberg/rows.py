@@ -1,13 +1,14 @@
-"""The rows of planned files, as a table's columns.
+"""The rows of planned files, with the table's columns.
 
-runs of files without deletes    read side by side
-a file with deletes              its rows come with their numbers, and with the columns that deletes compare
-Parquet                          read whole and in its order, and filtered here; else readers filter
+runs of files without deletes    read in parallel
+a file with deletes              read with row numbers and the columns that deletes compare
+Parquet                          read whole and in order, then filtered here
 """
 
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,35 +24,38 @@ from coldframe.iceberg.columns import NUMBERS, POSITION, public, with_metadata
 from coldframe.iceberg.deletes import Deletes
 from coldframe.iceberg.files import Located, ReadyFile
 from coldframe.iceberg.reading import OurFiles, OurPart, Reading, Rows, Scan, is_ours, rows_of
+from coldframe.logs import watched
 
 __all__ = ["TableRows", "is_direct"]
+
+_log = logging.getLogger(__name__)
 
 Run = Sequence[ReadyFile]
 
 
 @dataclass(frozen=True)
 class TableRows:
-    """Reads the files of one snapshot. It travels with splits."""
+    """Reads the files of one snapshot. Splits carry it to other processes."""
 
     columns: pa.Schema
-    """The table's columns as the readers take them."""
+    """The table's columns with metadata for the readers."""
     reading: Reading
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The same without what only the readers need."""
+        """The table's columns without metadata for the readers."""
         return public(self.columns)
 
     @cached_property
     def known(self) -> pa.Schema:
-        """The same with the metadata columns (`_file`, `_pos`), which a read has to name."""
+        """As `schema`, with the metadata columns (`_file`, `_pos`), which a read must name."""
         return public(with_metadata(self.columns))
 
     def runs(self, files: Sequence[ReadyFile]) -> Iterator[Run]:
-        """The files in their order: neighbours that are read together, and those that are read alone."""
+        """The files in order, as runs: neighbours that are read together, or one file."""
         numbered = enumerate(files)
         for _, run in itertools.groupby(
-            numbered, lambda one: one[1].planned.format if is_direct(one[1]) else str(one[0])
+            numbered, lambda pair: pair[1].planned.format if is_direct(pair[1]) else str(pair[0])
         ):
             yield [file for _, file in run]
 
@@ -62,7 +66,7 @@ class TableRows:
     def count(self, run: Run, bound: Bound, deletes: Deletes) -> int:
         """The number of rows that pass."""
         if bound.test is None and run[0].planned.is_whole:
-            return sum(one.planned.rows for one in run)
+            return sum(file.planned.rows for file in run)
         if is_direct(run[0]) and bound.exact:
             return self.ours(run).count(bound.predicate)
         none = pa.schema([])
@@ -78,7 +82,9 @@ class TableRows:
         else:
             place = Located(first.planned.path, first.defaults)
             rows = rows_of(place, first.planned.format, self._columns_of(first), self.reading)
-        yield from self._passing(rows, first, wanted, bound, scan, deletes, damage)
+        batches = self._passing(rows, first, wanted, bound, scan, deletes, damage)
+        what = "reading %s, %d files", first.planned.path, len(run)
+        yield from watched(_log, logging.INFO, *what, batches=batches)
 
     def of_part(
         self,
@@ -89,13 +95,15 @@ class TableRows:
         scan: Scan,
         damage: Damage,
     ) -> Iterator[pa.RecordBatch]:
-        """The same of a part of a file of ours."""
-        yield from self._passing(OurPart(part), file, wanted, bound, scan, self.deletes(), damage)
+        """As `of`, for a split of a file of one of coldframe's formats."""
+        batches = self._passing(OurPart(part), file, wanted, bound, scan, self.deletes(), damage)
+        what = "reading a split of %s, %d to %d", file.planned.path, *part.cut[1:3]
+        yield from watched(_log, logging.INFO, *what, batches=batches)
 
     def ours(self, run: Run, *, sized: bool = False) -> OurFiles:
-        """Files of a format of ours whose deletes compare the same columns.
+        """Files of one of coldframe's formats whose deletes compare the same columns.
 
-        `sized`: they have the sizes that the metadata states, which opening them checks.
+        `sized`: use the sizes in the metadata, which opening the files verifies.
         """
         located = [
             Located(file.planned.path, file.defaults, file.planned.bytes if sized else None) for file in run
@@ -128,15 +136,15 @@ class TableRows:
         limit = scan.limit if pushed and planned.is_whole else None
         own = replace(scan, names=needed, predicate=bound.predicate if ours else None, limit=limit)
         if planned.is_whole:
-            found = rows.batches(own, damage)
+            read = rows.batches(own, damage)
         else:
-            found = self._left(rows, file, own, deletes, damage)
+            read = self._remaining(rows, file, own, deletes, damage)
         if not ours and scan.on_error != "raise":
-            found = self._to_the_damage(found, file, damage)
-        batches = (_as(whole, batch) for batch in found)
+            read = self._recording_damage(read, file, damage)
+        batches = (_as(whole, batch) for batch in read)
         yield from batches if test is None else filtered(batches, test, wanted, None)
 
-    def _left(
+    def _remaining(
         self, rows: Rows, file: ReadyFile, scan: Scan, deletes: Deletes, damage: Damage
     ) -> Iterator[pa.RecordBatch]:
         """The rows of a file that are not deleted; none if its deletes cannot be read."""
@@ -149,7 +157,7 @@ class TableRows:
             return
         yield from deleted.applied(rows.batches(scan, damage))
 
-    def _to_the_damage(
+    def _recording_damage(
         self, batches: Iterator[pa.RecordBatch], file: ReadyFile, damage: Damage
     ) -> Iterator[pa.RecordBatch]:
         try:
@@ -158,7 +166,7 @@ class TableRows:
             damage.append(self._rest(file, reason))
 
     def _rest(self, file: ReadyFile, reason: ColdframeError) -> dict[str, Any]:
-        """The record of a file of which nothing more is read."""
+        """The damage record of a file whose remaining rows are lost."""
         return {
             "path": self.reading.files.readable(file.planned.path),
             "offset": getattr(reason, "offset", None) or 0,
@@ -170,12 +178,12 @@ class TableRows:
 
 
 def is_direct(file: ReadyFile) -> bool:
-    """Whether nothing but its rows matters: they may be counted by its reader, and read beside others'."""
+    """Whether the file has no deletes and is of coldframe's formats: its reader can count and share scans."""
     return file.planned.is_whole and is_ours(file.planned.format)
 
 
 def _as(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The columns of a schema, which come first in the batch."""
+    """The first columns of the batch, in the types of a schema."""
     if len(schema) == 0:
         return row_count_batch(batch.num_rows, schema)
     columns = [batch.column(at).cast(field.type) for at, field in enumerate(schema)]

@@ -1,7 +1,7 @@
-"""Splits of an Iceberg table: parts of its data files, with what their rows need. They need no PyIceberg.
+"""Splits of an Iceberg table: parts of its data files. This module does not need PyIceberg.
 
-a file of ours    cut by its stripes; its rows come with their numbers, if these are deleted
-Parquet           one split
+ORC, ..    divided by stripes; read with row numbers if rows are deleted
+Parquet    one split
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from coldframe.file import File, Split
 from coldframe.filters import Bound, Filter, bind, both, parse
 from coldframe.iceberg.columns import number_of
 from coldframe.iceberg.files import ReadyFile
-from coldframe.iceberg.reading import Scan, is_ours, one_value
+from coldframe.iceberg.reading import Scan, is_ours, single
 from coldframe.iceberg.rows import TableRows
 from coldframe.literals import OnError
 
@@ -29,8 +29,8 @@ __all__ = ["IcebergSplit", "Packed", "splits_of"]
 class IcebergSplit(Split):
     """A part of a data file of an Iceberg table.
 
-    It knows which rows are deleted and what the file's columns are in the table: another process reads its
-    rows without the table's metadata.
+    It carries the deletes and the mapping of columns, so that another process reads its rows without the
+    table's metadata.
     """
 
     __slots__ = ("_filter", "_ready", "_rows")
@@ -41,7 +41,7 @@ class IcebergSplit(Split):
 
     @classmethod
     def made(cls, raw: RawSplit, rows: TableRows, file: ReadyFile, filter: Filter | None) -> IcebergSplit:
-        """`filter`: that of the table itself."""
+        """`filter`: the filter of the table."""
         split = cls.__new__(cls)
         split._raw, split._source = raw, None
         split._arguments = rows.reading.arguments(file.planned.format)
@@ -55,18 +55,18 @@ class IcebergSplit(Split):
 
     @property
     def partition(self) -> Mapping[str, Any]:
-        """The values of the columns that its file is partitioned by directly, without a transform."""
+        """The values of the identity partitions of its file."""
         known = self._ready.planned.partition
         fields = [field for field in self._rows.columns if number_of(field) in known]
-        return {field.name: one_value(known[number_of(field)], field.type)[0].as_py() for field in fields}
+        return {field.name: single(known[number_of(field)], field.type)[0].as_py() for field in fields}
 
     def expand(self) -> list[Split]:
-        """The splits that a share is cut into, for which its file is opened."""
+        """The splits of a share, for which its file is opened."""
         return [self.made(raw, self._rows, self._ready, self._filter) for raw in self._raw.expand()]
 
     def open(self) -> File:
-        """Unsupported: the file's rows are not the table's."""
-        raise unsupported("opening the file of an Iceberg table's split: coldframe.open opens it by its path")
+        """Unsupported: the rows of the file are not those of the table."""
+        raise unsupported("opening the file of an Iceberg table's split: use coldframe.open with its path")
 
     open_for_this = open
 
@@ -104,7 +104,7 @@ class IcebergSplit(Split):
         return rows.of([file], wanted, bound, scan, rows.deletes(), damage)
 
     def stated(self) -> list[list[dict[str, Any]]]:
-        """Empty: the file's statistics are not those of the table's columns."""
+        """Empty: the statistics of the file are not those of the table's columns."""
         return []
 
     def __eq__(self, other: object) -> bool:
@@ -124,17 +124,17 @@ def _again(plain: tuple[Any, ...], rows: TableRows, file: ReadyFile, filter: Fil
 
 @dataclass(frozen=True)
 class Packed:
-    """Splits of one table, packed together so that what they have in common is stored once."""
+    """Splits of one table, packed so that their common parts are stored once."""
 
     plan: bytes
-    """As Rust has them."""
+    """The splits as bytes of a plan in Rust."""
     rows: TableRows
     files: Sequence[ReadyFile]
     filter: Filter | None
 
     @classmethod
     def of(cls, splits: Sequence[IcebergSplit]) -> Packed:
-        """Packs them."""
+        """Packs splits."""
         first = splits[0]
         plan = plan_to_bytes([split.raw for split in splits])
         return cls(plan, first._rows, [split._ready for split in splits], first._filter)
@@ -142,14 +142,14 @@ class Packed:
     def splits(self) -> list[IcebergSplit]:
         """The splits again."""
         raw = plan_from_bytes(self.plan, storage_options=self.rows.reading.storage_options)
-        of = zip(raw, self.files, strict=True)
-        return [IcebergSplit.made(one, self.rows, file, self.filter) for one, file in of]
+        pairs = zip(raw, self.files, strict=True)
+        return [IcebergSplit.made(raw_split, self.rows, file, self.filter) for raw_split, file in pairs]
 
 
 def splits_of(
     files: Sequence[ReadyFile], rows: TableRows, split_bytes: int, filter: Filter | None, *, opened: bool
 ) -> Iterator[IcebergSplit]:
-    """The splits of planned files. `opened`: files are opened and cut now, otherwise when they are read."""
+    """The splits of planned files. `opened`: opens and divides files now; otherwise readers do."""
     for file in files:
         for raw in _parts(file, rows, split_bytes, opened=opened):
             yield IcebergSplit.made(raw, rows, file, filter)
@@ -162,5 +162,5 @@ def _parts(file: ReadyFile, rows: TableRows, split_bytes: int, *, opened: bool) 
         path = rows.reading.files.readable(planned.path)
         cut = (0, 0, planned.bytes)
         return [RawSplit(arguments.raw, path, cut, rows=planned.rows, known=(planned.bytes, None, None))]
-    most = max(split_bytes, 1)
-    return rows.ours([file]).splits(most) if opened else rows.ours([file], sized=True).plan(most)
+    size = max(split_bytes, 1)
+    return rows.ours([file]).splits(size) if opened else rows.ours([file], sized=True).plan(size)

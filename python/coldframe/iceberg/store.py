@@ -1,4 +1,4 @@
-"""The files of an Iceberg table where they are now."""
+"""Opens the files of an Iceberg table at their current location."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["TableFiles"]
 
 
 class TableFiles:
-    """Reads a table's files. It travels with splits."""
+    """Opens a table's files. Splits carry it to other processes."""
 
     def __init__(self, locations: Locations, storage_options: Mapping[str, Any] | None) -> None:
         self._locations, self._options = locations, storage_options
@@ -28,5 +28,5 @@ class TableFiles:
         return RangedFile(self.store(location))
 
     def store(self, location: str) -> Store:
-        """A file of the table, as a store's root."""
+        """A store whose root is a file of the table."""
         return open_store(self.readable(location), self._options)

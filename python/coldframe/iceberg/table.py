@@ -1,8 +1,9 @@
-"""An Iceberg table as it stands: its metadata, a snapshot of it, and that snapshot's columns."""
+"""An Iceberg table: its metadata, a snapshot, and the columns of that snapshot."""
 
 from __future__ import annotations
 
 import datetime as dt
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,19 +22,22 @@ from coldframe.iceberg.inputs import Inputs
 from coldframe.iceberg.places import FOLDER, directory_of
 from coldframe.iceberg.store import TableFiles
 from coldframe.iceberg.types import Names, columns_of
+from coldframe.logs import step
 
 __all__ = ["Address", "IcebergTable"]
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Address:
-    """Which table, at which snapshot, and where its files are."""
+    """A table, a snapshot of it, and where its files are."""
 
     metadata: str
     """The path or URL of a metadata file."""
     snapshot_id: int | None = None
     as_of: int | None = None
-    """Milliseconds since 1970: the snapshot that was the current one then."""
+    """Milliseconds since 1970: selects the snapshot that was current at that time."""
     location: tuple[tuple[str, str], ...] = ()
     """Prefixes of locations and their replacements."""
 
@@ -45,7 +49,8 @@ class IcebergTable:
         self.address = address
         metadata = Inputs(TableFiles(Locations(), storage_options)).new_input(address.metadata)
         try:
-            self.metadata = FromInputFile.table_metadata(metadata)
+            with step(_log, logging.INFO, "reading the metadata %s", address.metadata):
+                self.metadata = FromInputFile.table_metadata(metadata)
         except (ColdframeError, OSError):
             raise
         except (ValidationError, ValueError) as reason:
@@ -55,13 +60,13 @@ class IcebergTable:
         self.files = TableFiles(Locations({**self._moved(), **dict(address.location)}), storage_options)
 
     def _moved(self) -> dict[str, str]:
-        """Where a copied table's files are, by where they were when its metadata was written."""
-        written = [one.manifest_list for one in self.metadata.snapshots if one.manifest_list]
+        """Maps the locations in the metadata of a copied table to the current ones."""
+        written = [snapshot.manifest_list for snapshot in self.metadata.snapshots if snapshot.manifest_list]
         if not written:
             return {}
-        # Names are literal: a URL of a file would be decoded.
-        here = Locations().readable(self.address.metadata)
-        before, now = written[-1].rpartition("/")[0], here.rpartition("/")[0]
+        # Locations take names literally; parsing a file URL would decode them.
+        metadata_path = Locations().readable(self.address.metadata)
+        before, now = written[-1].rpartition("/")[0], metadata_path.rpartition("/")[0]
         location = self.metadata.location.rstrip("/")
         if before == f"{location}/{FOLDER}" and now.endswith(f"/{FOLDER}"):
             return {location: now.removesuffix(f"/{FOLDER}")}
@@ -69,40 +74,42 @@ class IcebergTable:
 
     @cached_property
     def snapshot(self) -> Snapshot | None:
-        """The snapshot; None of a table that never had rows."""
+        """The snapshot; None if the table never had rows."""
         if (number := self.address.snapshot_id) is not None:
-            found = self.metadata.snapshot_by_id(number)
-            if found is None:
-                known = ", ".join(str(one.snapshot_id) for one in self.metadata.snapshots[-5:])
+            snapshot = self.metadata.snapshot_by_id(number)
+            if snapshot is None:
+                known = ", ".join(str(recent.snapshot_id) for recent in self.metadata.snapshots[-5:])
                 raise NotFoundError(f"{self.name}: no snapshot {number}; the last ones are {known or 'none'}")
-            return found
+            return snapshot
         if (time := self.address.as_of) is None:
             return self.metadata.current_snapshot()
         before = [entry for entry in self.metadata.snapshot_log if entry.timestamp_ms <= time]
         if not before:
-            raise NotFoundError(f"{self.name}: it has no snapshot at {instant(time)} or before")
-        found = self.metadata.snapshot_by_id(before[-1].snapshot_id)
-        if found is None:
-            raise NotFoundError(f"{self.name}: its snapshot of {instant(time)} has expired")
-        return found
+            raise NotFoundError(f"{self.name}: it has no snapshot of {instant(time)} or earlier")
+        snapshot = self.metadata.snapshot_by_id(before[-1].snapshot_id)
+        if snapshot is None:
+            raise NotFoundError(f"{self.name}: the snapshot of {instant(time)} has expired")
+        return snapshot
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """Its name in errors."""
         return directory_of(self.address.metadata)
 
     @cached_property
     def schema(self) -> Schema:
-        """Its columns. A snapshot that was asked for has those of its time."""
+        """Its columns. An explicitly selected snapshot has the columns of its time."""
         if self.address.snapshot_id is None and self.address.as_of is None:
             return self.metadata.schema()
         number = None if self.snapshot is None else self.snapshot.schema_id
-        return next((one for one in self.metadata.schemas if one.schema_id == number), self.metadata.schema())
+        return next(
+            (schema for schema in self.metadata.schemas if schema.schema_id == number), self.metadata.schema()
+        )
 
     @property
     def schemas(self) -> list[Schema]:
-        """All schemas that it had: its own first, then from the newest on."""
-        return [self.schema, *sorted(self.metadata.schemas, key=lambda one: -one.schema_id)]
+        """All schemas of the table: that of the snapshot first, then from the newest to the oldest."""
+        return [self.schema, *sorted(self.metadata.schemas, key=lambda schema: -schema.schema_id)]
 
     @cached_property
     def names(self) -> Names:
@@ -111,7 +118,7 @@ class IcebergTable:
 
     @cached_property
     def columns(self) -> pa.Schema:
-        """Its columns as the readers take them."""
+        """Its columns with metadata for the readers."""
         return columns_of(self.schema.fields, self.names)
 
     @property

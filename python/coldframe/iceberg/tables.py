@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import importlib.util
+import logging
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,15 @@ from coldframe.arguments import Keys
 from coldframe.errors import NotFoundError, unsupported
 from coldframe.filters import Filter
 from coldframe.iceberg.places import metadata_file
-from coldframe.sources import shown, through
+from coldframe.logs import step
+from coldframe.sources import shown, with_filesystem
 
 if TYPE_CHECKING:
     from coldframe.iceberg.dataset import IcebergDataset
 
 __all__ = ["iceberg_table"]
+
+_log = logging.getLogger(__name__)
 
 
 def iceberg_table(
@@ -41,13 +45,14 @@ def iceberg_table(
         catalog: the name of a catalog in PyIceberg's configuration, its properties, or a catalog object.
         snapshot_id: the number of a snapshot; None for the current one.
         as_of: a datetime, or milliseconds since 1970: reads the snapshot that was current at this time.
-        filter: selects the rows of the table. This filter and those of its methods prune manifests and files.
-        location: for files that were copied, prefixes of locations and their replacements:
-            `{"hdfs://old/": "/mnt/copy/"}`. Not needed for files below the table's own location, which are
-            always looked for in its directory.
+        filter: selects the rows of the table. This filter and the filters of its methods prune manifests
+            and files.
+        location: for copied files, prefixes of locations and their replacements:
+            `{"hdfs://old/": "/mnt/copy/"}`. Not needed for files below the table's location, which are always
+            looked for in its directory.
 
-    The other arguments are those of `open`. Columns are matched by their ids: those that were renamed, moved,
-    widened, dropped or added are read as Iceberg reads them.
+    The other arguments are those of `open`. Columns are matched by id, so that renamed, moved, widened,
+    dropped and added columns are read as Iceberg reads them.
     """
     if importlib.util.find_spec("pyiceberg") is None:
         raise unsupported("an Iceberg table without the package pyiceberg; pip install 'coldframe[iceberg]'")
@@ -55,16 +60,16 @@ def iceberg_table(
     from coldframe.iceberg.table import Address
 
     if snapshot_id is not None and as_of is not None:
-        raise ValueError("snapshot_id and as_of: a snapshot is given by one of them")
-    storage_options = through(storage_options, filesystem)
+        raise ValueError("snapshot_id and as_of: give only one of them")
+    storage_options = with_filesystem(storage_options, filesystem)
     place = os.fsdecode(table)
     if catalog is not None:
         metadata = _in_catalog(catalog, place)
     else:
-        found = metadata_file(place, storage_options)
-        if found is None:
+        newest = metadata_file(place, storage_options)
+        if newest is None:
             raise NotFoundError(f"{shown(place)}: not the directory or metadata file of an Iceberg table")
-        metadata = found
+        metadata = newest
     address = Address(metadata, snapshot_id, _milliseconds(as_of), tuple((location or {}).items()))
     return IcebergDataset(address, storage_options, verify_checksums, keys, options, filter)
 
@@ -74,11 +79,14 @@ def _in_catalog(catalog: Any, name: str) -> str:
     from pyiceberg.exceptions import NoSuchTableError
 
     if isinstance(catalog, str):
-        catalog = load_catalog(catalog)
+        with step(_log, logging.INFO, "loading the catalog %s", catalog):
+            catalog = load_catalog(catalog)
     elif isinstance(catalog, Mapping):
-        catalog = load_catalog(**{"name": "catalog", **catalog})
+        with step(_log, logging.INFO, "loading a catalog at %s", catalog.get("uri")):
+            catalog = load_catalog(**{"name": "catalog", **catalog})
     try:
-        return str(catalog.load_table(name).metadata_location)
+        with step(_log, logging.INFO, "catalog %s: load_table %s", catalog.name, name):
+            return str(catalog.load_table(name).metadata_location)
     except NoSuchTableError as missing:
         raise NotFoundError(f"{name}: no such table in the catalog {catalog.name}") from missing
 

@@ -1,4 +1,4 @@
-"""Iceberg's columns as Arrow's, with their ids (see `columns`)."""
+"""Converts Iceberg's columns to Arrow, with their ids (see `columns`)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _LATER = {
     "timestamptz_ns": pa.timestamp("ns", "UTC"),
     "unknown": pa.null(),
 }
-"""Types that came after the rest, by their names."""
+"""Types of newer versions, by name."""
 
 
 class Names:
@@ -62,7 +62,7 @@ class Names:
         self._known: dict[int, list[str]] | None = None if mapping is None else dict(_mapped(mapping.root))
 
     def of(self, field: NestedField) -> list[str]:
-        """The names that a field may have there."""
+        """The names that a field may have in such a file."""
         return [field.name] if self._known is None else self._known.get(field.field_id, [])
 
 
@@ -74,12 +74,12 @@ def _mapped(fields: Iterable[Any]) -> Iterable[tuple[int, list[str]]]:
 
 
 def columns_of(fields: Iterable[NestedField], names: Names) -> pa.Schema:
-    """The Arrow columns of Iceberg's."""
+    """The Arrow columns for Iceberg's."""
     return pa.schema([field_of(field, names) for field in fields])
 
 
 def field_of(field: NestedField, names: Names, called: str | None = None) -> pa.Field:
-    """The Arrow field of one of Iceberg's; `called`: its name, if it is to have another."""
+    """The Arrow field for a field of Iceberg; `called`: another name for it."""
     metadata = marked(field.field_id, names.of(field))
     return pa.field(called or field.name, _type(field.field_type, names, field.name), metadata=metadata)
 
@@ -96,7 +96,7 @@ def _type(kind: Any, names: Names, column: str) -> pa.DataType:
         return pa.decimal128(kind.precision, kind.scale)
     if isinstance(kind, FixedType):
         return pa.binary(len(kind))
-    found = _PLAIN.get(type(kind), _LATER.get(str(kind)))
-    if found is None:
+    plain = _PLAIN.get(type(kind), _LATER.get(str(kind)))
+    if plain is None:
         raise unsupported(f"column {column} of Iceberg's type {kind}")
-    return found
+    return plain

@@ -1,12 +1,12 @@
-"""A file's bytes as a page: what is where, its size, the file's metadata, and what is damaged.
+"""A file's bytes as a page: the position and size of each part, the metadata, and the damage.
 
     from coldframe.layout import page
 
     Path("events.html").write_text(page(cf.open("events.orc")), encoding="utf-8")
 
-The page loads nothing from elsewhere. Its overview is drawn without scripts; with them, one can zoom from the
-file to a block and its bytes. Its size is bounded, whatever the file's: parts that are too small or too many
-are shown together, and damage is always shown.
+The page loads nothing else. Its overview needs no scripts; with scripts, one can zoom from the file to a
+block and its bytes. The page's size is limited: parts that are too small or too many are combined, and damage
+is always shown.
 """
 
 from __future__ import annotations

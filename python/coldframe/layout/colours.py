@@ -24,7 +24,7 @@ _PALETTE = [
 _OTHERS = "#9aa5b1"
 _LIGHT, _DARK = "#ffffff", "#1a2027"
 _SHARE = 0.5
-"""How much of its colour something has that is made of parts: its parts stand out."""
+"""The share of its colour in a node with parts, so that the parts are more visible."""
 
 Channels = tuple[int, int, int]
 
@@ -41,7 +41,7 @@ class Colours:
         self._numbers = {kind: at for at, kind in enumerate(largest[: len(_PALETTE)])}
 
     def number(self, spot: Spot) -> int:
-        """A node's index in `values`: that of its own kind, or of the kind that fills most of it."""
+        """A node's index in `values`: that of its kind or, with parts, of the kind that fills most of it."""
         if not spot.children:
             return self._numbers.get(spot.kind, len(_PALETTE))
         known = self._of_groups.get(id(spot))
@@ -95,9 +95,9 @@ def _channels(colour: str) -> Channels:
     return red, green, blue
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(colour: str, other: str) -> float:
     """The contrast of two colours as WCAG 2 defines it, from 1 to 21."""
-    lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+    lighter, darker = sorted((_luminance(colour), _luminance(other)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 
 

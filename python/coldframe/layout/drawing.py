@@ -1,4 +1,4 @@
-"""Pictures of a layout: the whole file as lines of bytes (SVG), and what is in what (HTML, for its text)."""
+"""Pictures of a layout: the whole file as lines of bytes (SVG), and the nesting of its parts (HTML)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LEVELS = 4
 _NARROW = 1.0
 """Narrower parts of the picture are drawn together with their neighbours."""
 _NAMED = 3.0
-"""Per cent of the width from which on a part has its name in it."""
+"""Minimum width of a part with a visible name, in per cent."""
 
 
 def strip(root: Spot, colours: Colours) -> str:
@@ -34,11 +34,11 @@ def strip(root: Spot, colours: Colours) -> str:
         if not spot.damage:
             continue
         share = [(at - root.offset) / total for at in (spot.offset, spot.end)]
-        said = escape("; ".join(place.reason for place in spot.damage))
+        reasons = escape("; ".join(place.reason for place in spot.damage))
         for x, y, width in _lines(*share):
             shapes.append(
                 f'<rect class="broken" x="{x:.1f}" y="{y}" width="{max(width, 3):.1f}" height="{_ROW}">'
-                f"<title>{escape(spot.name)}: {said}</title></rect>"
+                f"<title>{escape(spot.name)}: {reasons}</title></rect>"
             )
     pattern = (
         '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" '
@@ -48,12 +48,12 @@ def strip(root: Spot, colours: Colours) -> str:
         f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="The bytes of the file by what they are" '
         f'preserveAspectRatio="none" height="{height}" data-rows="{_ROWS}" data-row="{_ROW}" '
         f'data-gap="{_GAP}">'
-        f'{pattern}{"".join(shapes)}<g id="here"></g></svg>'
+        f'{pattern}{"".join(shapes)}<g id="position"></g></svg>'
     )
 
 
 def _lines(start: float, stop: float) -> Iterator[tuple[float, int, float]]:
-    """Where a stretch of the file, as shares of it, lies on the lines: x, y, width."""
+    """The position of a range, given as shares of the file, on the lines: x, y, width."""
     first, last = start * _ROWS, stop * _ROWS
     row = int(first)
     while row < last and row < _ROWS:
@@ -64,7 +64,7 @@ def _lines(start: float, stop: float) -> Iterator[tuple[float, int, float]]:
 
 
 def _runs(root: Spot, colours: Colours) -> Iterator[tuple[int, int, str, str]]:
-    """Stretches of one colour: start, end, colour, title. None is narrower than can be seen."""
+    """Ranges of one colour: start, end, colour, title. All are wide enough to be visible."""
     least = root.length * _NARROW / (WIDTH * _ROWS)
     at = root.offset
     pending: dict[str, float] = {}
@@ -79,15 +79,15 @@ def _runs(root: Spot, colours: Colours) -> Iterator[tuple[int, int, str, str]]:
         pending[colour] = pending.get(colour, 0) + length
         name = name or spot.name
         if end - at >= least:
-            most = max(pending, key=lambda key: pending[key])
-            yield at, end, most, f"<title>from {escape(name)} to {escape(spot.name)}</title>"
+            main = max(pending, key=lambda key: pending[key])
+            yield at, end, main, f"<title>from {escape(name)} to {escape(spot.name)}</title>"
             at, pending, name = end, {}, ""
     if pending:
         yield at, root.end, max(pending, key=lambda key: pending[key]), ""
 
 
 def icicle(root: Spot, colours: Colours) -> str:
-    """The levels of the tree below each other, as the page is before its script zooms."""
+    """The levels of the tree below each other, before the script zooms."""
     tiles: list[str] = []
     level, depth = [root], 0
     while level and depth < _LEVELS:
@@ -108,7 +108,7 @@ def _level(spots: list[Spot], root: Spot, depth: int, colours: Colours) -> Itera
         kinds = ["tile", f"c{colours.number(spot)}"]
         kinds += ["group"] if spot.children else []
         kinds += ["broken"] if spot.damage else ["hurt"] if spot.hurt else []
-        # Paths begin alike and end apart: of those the beginning is cut.
+        # Paths differ at their ends, so their beginning is cut.
         path = ' class="path"' if "/" in spot.label else ""
         name = f'<span{path}><bdi dir="ltr">{escape(spot.label)}</bdi></span>' if width > _NAMED else ""
         yield (
@@ -118,8 +118,8 @@ def _level(spots: list[Spot], root: Spot, depth: int, colours: Colours) -> Itera
 
 
 def _title(spot: Spot) -> str:
-    said = [spot.label, f"{size_text(spot.length)} from byte {spot.offset - spot.base:,}"]
-    said += [
+    lines = [spot.label, f"{size_text(spot.length)} from byte {spot.offset - spot.base:,}"]
+    lines += [
         f"{key}: {value}"[:160] for key, value in spot.detail.items() if isinstance(value, (str, int, float))
     ]
-    return escape("\n".join(said))
+    return escape("\n".join(lines))

@@ -2,9 +2,9 @@
 
     inspect()  a million nodes  ──▶  groups of neighbours  ──▶  the largest and the damaged  ──▶  20,000 nodes
 
-A node with very many parts gets levels of groups in between, so that each step of a zoom is to be seen. Then
-nodes are opened, the largest first and the damaged before all others, until there are enough: a node that
-stays shut says how many parts it has.
+A node with very many parts gets intermediate levels of groups, so that each step of a zoom is visible. Then
+nodes are opened, damaged ones first, then the largest, until there are enough. A closed node states its
+number of parts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["MAX_NODES", "Place", "Spot", "kind_of", "leaves", "shrunk"]
 MAX_NODES = 20_000
 _FANOUT = 200
 
-# Parts without meaning of their own: they count as what they belong to.
+# Parts without a meaning of their own: they count as the kind of their parent.
 _FRAMING = frozenset(
     {
         *("header", "data", "checksum", "checksums", "payload", "message", "magic", "length", "fields"),
@@ -33,7 +33,7 @@ Tree = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Place:
-    """A damaged place. Its offset counts like those of the tree."""
+    """A damaged place. Its offset is relative to the tree's beginning."""
 
     offset: int
     length: int
@@ -48,26 +48,26 @@ class Spot:
     offset: int
     length: int
     kind: str
-    """What it is counted as: the column that it belongs to, or what sort of structure it is."""
+    """The category in which it is counted: its column, or its type of structure."""
     detail: dict[str, Any] = field(default_factory=dict)
     children: list[Spot] = field(default_factory=list)
     parts: int = 0
-    """How many nodes are below it in the whole tree, if they are not all drawn."""
+    """The number of nodes below it in the whole tree, unless all are drawn."""
     damage: list[Place] = field(default_factory=list)
-    """The damage in this part itself."""
+    """The damage of this node itself."""
     hurt: bool = False
-    """Whether it, or something in it, is broken."""
+    """Whether it or one of its parts is damaged."""
     column: str | None = None
     file: str | None = None
-    """The local file that it is in, where the whole is a directory."""
+    """Its local file, if the root is a directory."""
     within: Spot | None = None
-    """The node of the file that it is in, or is, where the whole has several."""
+    """The node of its file (possibly itself), if the root has several files."""
     inner: bool = False
-    """Whether it is a part of something."""
+    """Whether it has a parent."""
 
     @property
     def label(self) -> str:
-        """Its label: its name, and its column's name unless included."""
+        """Its name, and its column's name unless included."""
         if not self.column or self.column in self.name or "path" not in self.detail:
             return self.name
         return self.column if self.name.startswith("column") else f"{self.column} {self.name}"
@@ -79,11 +79,11 @@ class Spot:
 
     @property
     def base(self) -> int:
-        """The offset of its file in the whole: people count offsets from there."""
+        """The offset of its file in the tree: people count offsets from there."""
         return 0 if self.within is None else self.within.offset
 
     def walk(self) -> Iterator[Spot]:
-        """It and everything drawn below it."""
+        """The node and all drawn nodes below it."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -99,20 +99,20 @@ def kind_of(name: str) -> str:
 
 def damage_of(node: Tree) -> str | None:
     """The damage that a node of the layout states."""
-    said = node["detail"].get("damaged")
-    if said is not None:
-        return str(said)
-    places = node["detail"].get("damaged_places")  # of parts that are not listed apart
+    reason = node["detail"].get("damaged")
+    if reason is not None:
+        return str(reason)
+    places = node["detail"].get("damaged_places")  # of parts without nodes
     return f"damaged in {places} places" if places else None
 
 
-def shrunk(tree: Tree, damage: Sequence[Place] = (), most: int = MAX_NODES) -> Spot:
-    """The tree with at most about `most` nodes."""
+def shrunk(tree: Tree, damage: Sequence[Place] = (), limit: int = MAX_NODES) -> Spot:
+    """The tree with about `limit` nodes at most."""
     marks = sorted(damage, key=lambda place: place.offset)
     root = _shut(tree, None, marks)
     waiting = [(not root.hurt, -root.length, 0, root, tree)]
     nodes, order = 1, 1
-    while waiting and nodes < most:
+    while waiting and nodes < limit:
         _, _, _, spot, node = heapq.heappop(waiting)
         children = node["children"]
         if not children:
@@ -138,10 +138,10 @@ def _shut(node: Tree, parent: Spot | None, marks: Sequence[Place]) -> Spot:
     spot.file = node.get("file") or (parent.file if parent is not None else None)
     spot.within = spot if node.get("is_file") else parent.within if parent is not None else None
     if spot.within is spot and node["children"]:
-        spot.kind = "file"  # the bytes of it that no part of it has
+        spot.kind = "file"  # for bytes outside of its parts
     path = spot.detail.get("path")
     spot.column = path if isinstance(path, str) else parent.column if parent is not None else None
-    if spot.column:  # the rows as a whole have a path without a name: they count as what they are
+    if spot.column:  # empty for the root column, which keeps its kind
         spot.kind = spot.column
     spot.parts, broken = _weighed(node)
     own = damage_of(node)
@@ -151,7 +151,7 @@ def _shut(node: Tree, parent: Spot | None, marks: Sequence[Place]) -> Spot:
 
 
 def _weighed(node: Tree) -> tuple[int, bool]:
-    """How many nodes are below it, and whether one of them, or it, is broken. Kept: each is asked once."""
+    """The number of nodes below a node, and whether it or one of them is damaged. Cached in the node."""
     known = node.get("_weighed")
     if known is not None:
         return known  # type: ignore[no-any-return]

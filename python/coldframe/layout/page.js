@@ -1,5 +1,5 @@
 "use strict";
-// Zooms into the layout. The page is whole without it: what it replaces is the picture of the first levels.
+// Zooms into the layout. The page is complete without it; it replaces the picture of the first levels.
 (() => {
   const { texts, details, tree } = JSON.parse(document.getElementById("data").textContent);
   const [NAME, OFFSET, LENGTH, COLOUR, DETAIL, DAMAGE, PARTS, SAMPLE, CHILDREN, FILE] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
@@ -35,8 +35,8 @@
     for (let at = node; at; at = parents.get(at)) all.unshift(at);
     return all;
   };
-  // The node of the file that a node is in, where the page is of several files.
-  const fileOf = (node) => path(node).findLast((one) => one[FILE]);
+  // The node of a node's file, if the page has several files.
+  const fileOf = (node) => path(node).findLast((item) => item[FILE]);
 
   function draw() {
     const width = Math.max(320, figure.clientWidth);
@@ -80,19 +80,19 @@
     element.setAttribute("aria-label", `${name}, ${size(node[LENGTH])}${node[DAMAGE] === -1 ? "" : ", damaged"}`);
     if (node[CHILDREN].length) element.setAttribute("aria-expanded", depth + 1 < LEVELS);
     if (across > NAMED) {
-      // Paths begin alike and end apart: of those the beginning is cut.
+      // Paths differ at their ends, so their beginning is cut.
       const label = made("span", { className: name.includes("/") ? "path" : "" });
       label.append(made("bdi", { dir: "ltr" }, name));
       element.append(label);
     }
-    element.onmouseenter = () => tell(node);
-    element.onmouseleave = () => tell(chosen);
+    element.onmouseenter = () => showDetails(node);
+    element.onmouseleave = () => showDetails(chosen);
     element.onclick = () => go(node, true);
     tiles.set(node, element);
     return element;
   }
 
-  // Marks a node as the chosen one, here and on the strip; one tile is in the order of tabs.
+  // Marks a node as chosen, in the picture and on the strip. Only its tile is in the tab order.
   function choose(node, focus) {
     for (const element of [tiles.get(chosen), tiles.get(node)]) {
       if (!element) continue;
@@ -103,19 +103,19 @@
     }
     chosen = node;
     if (focus) tiles.get(node)?.focus();
-    tell(node);
+    showDetails(node);
     mark(node);
   }
 
   function go(node, focus = false) {
     chosen = node;
-    // A leaf fills no picture: its parent stays, and what is known of it is told.
+    // A leaf has no picture: its parent stays, and its details are shown.
     view = node[CHILDREN].length ? node : parents.get(node) || node;
     draw();
     choose(node, focus);
   }
 
-  // To a neighbour: where it is not drawn, the picture follows.
+  // Moves to a neighbour; the picture follows if it is not drawn.
   function move(node) {
     if (!node) return;
     if (tiles.has(node)) { choose(node, true); return; }
@@ -127,7 +127,7 @@
 
   figure.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
-    const row = levels.find((one) => one.includes(chosen)) || [];
+    const row = levels.find((level) => level.includes(chosen)) || [];
     const at = row.indexOf(chosen);
     const below = () => chosen[CHILDREN].find((child) => tiles.has(child)) || chosen[CHILDREN][0];
     const steps = {
@@ -143,20 +143,20 @@
     }
   });
 
-  // The strip has the whole file on lines of equal length.
+  // The strip shows the whole file on lines of equal length.
   function mark(node) {
-    const here = document.getElementById("here");
+    const position = document.getElementById("position");
     const [rows, height, gap] = ["rows", "row", "gap"].map((name) => Number(strip.dataset[name]));
     const width = strip.viewBox.baseVal.width, share = rows / Math.max(1, tree[LENGTH]);
     const first = (node[OFFSET] - tree[OFFSET]) * share, last = first + node[LENGTH] * share;
-    here.replaceChildren();
+    position.replaceChildren();
     if (node === tree) return;
     for (let row = Math.floor(first); row < Math.min(rows, Math.max(last, first + 0.001)); row += 1) {
       const from = Math.max(first, row), to = Math.min(last, row + 1);
       const rect = document.createElementNS(strip.namespaceURI, "rect");
       const place = { x: (from - row) * width, y: row * (height + gap), width: Math.max(2, (to - from) * width), height };
       for (const [key, value] of Object.entries(place)) rect.setAttribute(key, value);
-      here.append(rect);
+      position.append(rect);
     }
   }
   strip.onclick = (event) => {
@@ -166,22 +166,22 @@
     go(smallest(tree[OFFSET] + (line + (event.clientX - box.left) / box.width) / rows * tree[LENGTH]));
   };
 
-  function tell(node) {
-    const facts = made("dl");
-    const say = (name, value) => {
-      const said = made("dd", {}, value);
-      facts.append(made("dt", {}, name), said);
-      return said;
+  function showDetails(node) {
+    const list = made("dl");
+    const add = (name, value) => {
+      const entry = made("dd", {}, value);
+      list.append(made("dt", {}, name), entry);
+      return entry;
     };
     const file = fileOf(node), base = file ? file[OFFSET] : 0;
-    if (file && file !== node) say("file", texts[file[NAME]]);
-    say("bytes", `${number(node[OFFSET] - base)} – ${number(node[OFFSET] - base + node[LENGTH])}`);
-    say("size", `${size(node[LENGTH])} (${(100 * node[LENGTH] / Math.max(1, tree[LENGTH])).toFixed(2)} %)`);
-    for (const [key, value] of Object.entries(node[DETAIL] < 0 ? {} : details[node[DETAIL]])) say(key.replaceAll("_", " "), value);
-    if (node[DAMAGE] >= 0) say("damaged", texts[node[DAMAGE]]).className = "broken";
-    if (node[PARTS]) say("parts", `${number(node[PARTS])}, too small for this page`);
+    if (file && file !== node) add("file", texts[file[NAME]]);
+    add("bytes", `${number(node[OFFSET] - base)} – ${number(node[OFFSET] - base + node[LENGTH])}`);
+    add("size", `${size(node[LENGTH])} (${(100 * node[LENGTH] / Math.max(1, tree[LENGTH])).toFixed(2)} %)`);
+    for (const [key, value] of Object.entries(node[DETAIL] < 0 ? {} : details[node[DETAIL]])) add(key.replaceAll("_", " "), value);
+    if (node[DAMAGE] >= 0) add("damaged", texts[node[DAMAGE]]).className = "broken";
+    if (node[PARTS]) add("parts", `${number(node[PARTS])}, too small for this page`);
     const left = made("div");
-    left.append(made("h3", {}, texts[node[NAME]]), facts);
+    left.append(made("h3", {}, texts[node[NAME]]), list);
     panel.replaceChildren(left);
     if (node[SAMPLE]) {
       const right = made("pre", { innerHTML: hex(node, base), tabIndex: 0, role: "region" });
@@ -197,37 +197,37 @@
     const lines = [];
     for (let at = 0; at < raw.length; at += 16) {
       const bytes = Array.from(raw.slice(at, at + 16), (c) => c.charCodeAt(0));
-      const words = bytes.map((b) => b.toString(16).padStart(2, "0")).join(" ").padEnd(47);
+      const hex = bytes.map((b) => b.toString(16).padStart(2, "0")).join(" ").padEnd(47);
       const text = bytes.map((b) => (b >= 32 && b < 127 ? String.fromCharCode(b) : "·")).join("");
-      lines.push(`<b>${(node[OFFSET] - base + at).toString(16).padStart(8, "0")}</b>  ${words}  <b>${escaped(text)}</b>`);
+      lines.push(`<b>${(node[OFFSET] - base + at).toString(16).padStart(8, "0")}</b>  ${hex}  <b>${escaped(text)}</b>`);
     }
     if (raw.length < node[LENGTH]) lines.push(`<b>… ${size(node[LENGTH] - raw.length)} more</b>`);
     return lines.join("\n");
   }
 
-  // The smallest node drawn that has all these bytes.
+  // The smallest drawn node that has all these bytes.
   function smallest(offset, length = 1) {
-    let found = tree;
-    for (let next = found; next;) {
-      found = next;
-      if (found[OFFSET] === offset && found[LENGTH] === length) break;
-      next = found[CHILDREN].find((child) => child[OFFSET] <= offset && offset + length <= child[OFFSET] + child[LENGTH]);
+    let node = tree;
+    for (let next = node; next;) {
+      node = next;
+      if (node[OFFSET] === offset && node[LENGTH] === length) break;
+      next = node[CHILDREN].find((child) => child[OFFSET] <= offset && offset + length <= child[OFFSET] + child[LENGTH]);
     }
-    return found;
+    return node;
   }
 
-  // #offset, #offset+length and, of a page of several files, #file:offset: what is there.
+  // The node at #offset, #offset+length or, on a page with several files, #file:offset.
   function wanted(hash) {
-    const said = /^#(?:(.*):)?(\d+)(?:\+(\d+))?$/.exec(hash);
-    if (!said) return null;
+    const match = /^#(?:(.*):)?(\d+)(?:\+(\d+))?$/.exec(hash);
+    if (!match) return null;
     let base = 0;
-    if (said[1] !== undefined) {
-      const name = decodeURIComponent(said[1]);
+    if (match[1] !== undefined) {
+      const name = decodeURIComponent(match[1]);
       const file = [...parents.keys()].find((node) => node[FILE] && name.endsWith(texts[node[NAME]]));
       if (!file) return null;
       base = file[OFFSET];
     }
-    return smallest(base + Number(said[2]), said[3] === undefined ? 1 : Number(said[3]));
+    return smallest(base + Number(match[2]), match[3] === undefined ? 1 : Number(match[3]));
   }
   function open(hash, focus) {
     const node = wanted(hash);

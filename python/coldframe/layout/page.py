@@ -1,4 +1,4 @@
-"""The page itself: a picture that needs no script, tables, and the data that its script zooms into."""
+"""The page: pictures that need no script, tables, and the data for the script's zoom."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["page"]
 
 MAX_DAMAGE = 1000
 _SAMPLE = 512
-"""Bytes of a node that the page has: where it begins."""
+"""Maximum number of bytes that the page includes from the beginning of a node."""
 _SAMPLES = 2 << 20
-"""And of all nodes together."""
+"""Maximum number of included bytes of all nodes together."""
 _TOP = 40
 """Rows of a table on the page."""
 
@@ -34,9 +34,9 @@ def page(source: File | Dataset, *, verify: bool = False) -> str:
     """The layout of a file, of a directory that is a table, or of the files of a Dataset, as one HTML page.
 
     Args:
-        source: what to draw.
-        verify: decode everything, and mark what is damaged too; without, only damage that the layout itself
-            shows is marked.
+        source: the file or Dataset to draw.
+        verify: decode everything and mark all damage; otherwise, only damage that the layout itself shows is
+            marked.
     """
     layout = layout_of(source, verify=verify)
     root = shrunk(layout.tree, layout.damage[:MAX_DAMAGE])
@@ -87,15 +87,15 @@ def page(source: File | Dataset, *, verify: bool = False) -> str:
 
 
 def _figures(layout: Layout) -> str:
-    facts = [
+    figures = [
         ("format", layout.format),
         ("size", size_text(layout.tree["length"])),
         ("rows", "not stated" if layout.rows is None else f"{layout.rows:,}"),
         ("columns", f"{len(layout.columns):,}"),
-        *layout.facts,
+        *layout.properties,
     ]
     cells = "".join(
-        f"<div><b>{escape(str(value))}</b><span>{escape(name)}</span></div>" for name, value in facts
+        f"<div><b>{escape(str(value))}</b><span>{escape(name)}</span></div>" for name, value in figures
     )
     return f'<div class="figures">{cells}</div>'
 
@@ -113,7 +113,7 @@ def _damage(root: Spot, layout: Layout) -> str:
 
 
 def _damage_row(spot: Spot, place: Place, has_files: bool) -> str:
-    """Where it is in its file, as `verify` says it, and a link to the part that it is in."""
+    """A row with the damage's position in its file, as in `verify`, and a link to the damaged part."""
     file = "" if spot.within is None else spot.within.name
     cells = [f"<td>{escape(file)}</td>"] if has_files else []
     cells += [f"<td class=n>{place.offset - spot.base:,}</td><td class=n>{place.length:,}</td>"]
@@ -154,15 +154,15 @@ def _columns(root: Spot, layout: Layout) -> str:
 
 
 def _units(root: Spot) -> str:
-    """The parts of the file by name, for those who cannot use the picture."""
+    """The parts of the file as a table, for readers who cannot use the picture."""
     parts = root.children
-    are_files = all(spot.within is spot for spot in parts)  # which all begin at their own byte 0
-    say = any(_said(spot) for spot in parts)
-    headers = [*(_OFFSETS[1:] if are_files else _OFFSETS), "what", *(["it says"] if say else [])]
+    are_files = all(spot.within is spot for spot in parts)  # all begin at byte 0
+    has_details = any(_details(spot) for spot in parts)
+    headers = [*(_OFFSETS[1:] if are_files else _OFFSETS), "what", *(["details"] if has_details else [])]
     rows = [
         ("" if are_files else f"<td class=n>{spot.offset - spot.base:,}</td>")
         + f"<td class=n>{spot.length:,}</td><td>{escape(spot.name)}</td>"
-        + (f"<td>{escape(_said(spot))}</td>" if say else "")
+        + (f"<td>{escape(_details(spot))}</td>" if has_details else "")
         for spot in parts
     ]
     return _table("Parts", headers, rows, "more")
@@ -179,9 +179,9 @@ def _table(
     kind: str = "",
     folded: bool = False,
 ) -> str:
-    """A section with a table of the first rows. The others are only counted, or `folded`.
+    """A section with a table of the first rows. Further rows are only counted or, if `folded`, collapsed.
 
-    Headers of numbers begin with #.
+    Headers of numeric columns begin with #.
     """
     heads = "".join(
         f"<th class=n scope=col>{escape(name[1:])}</th>"
@@ -207,7 +207,7 @@ def _table(
     return f'<section class="{kind}"><h2>{escape(title)}</h2>{table(rows[:_TOP], title)}{more}</section>'
 
 
-def _said(spot: Spot) -> str:
+def _details(spot: Spot) -> str:
     return ", ".join(
         f"{key} {cell_text(value)}"[:120]
         for key, value in list(spot.detail.items())[:6]
@@ -219,8 +219,8 @@ def _data(root: Spot, colours: Colours, held: Bytes) -> str:
     """The tree as JSON: texts once, nodes as short lists.
 
     node: [name, offset, length, colour, detail, damage, parts not drawn, sample, children]; name, detail and
-    damage are places in `texts` and `details`, -1 for none. The node of a file in a directory has one more
-    entry: offsets in it count from its own.
+    damage are indexes of `texts` and `details`, -1 for none (damage: -2 if only a part is damaged). The node
+    of a file in a directory has one more entry: offsets in it count from its own.
     """
     texts: dict[str, int] = {}
     details: dict[str, int] = {}
@@ -230,12 +230,12 @@ def _data(root: Spot, colours: Colours, held: Bytes) -> str:
         return texts.setdefault(value, len(texts))
 
     def detail(spot: Spot) -> int:
-        said = {k: _short(v) for k, v in spot.detail.items() if v is not None}
+        item = {k: _short(v) for k, v in spot.detail.items() if v is not None}
         if spot.column:
-            said.setdefault("path", spot.column)
-        if not said:
+            item.setdefault("path", spot.column)
+        if not item:
             return -1
-        return details.setdefault(json.dumps(said, ensure_ascii=False), len(details))
+        return details.setdefault(json.dumps(item, ensure_ascii=False), len(details))
 
     def node(spot: Spot) -> list[Any]:
         nonlocal left
@@ -264,10 +264,10 @@ def _data(root: Spot, colours: Colours, held: Bytes) -> str:
     tree = node(root)
     whole = {
         "texts": list(texts),
-        "details": [json.loads(said) for said in details],
+        "details": [json.loads(item) for item in details],
         "tree": tree,
     }
-    # A page may not end in the middle of its data.
+    # "</" in the data could end the script element.
     return json.dumps(whole, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
 
 

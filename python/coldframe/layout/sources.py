@@ -1,4 +1,4 @@
-"""What a page is drawn from: the tree of one file, or of the files of a directory, and their bytes."""
+"""The data of a page: the tree of one file, or of the files of a directory, and their bytes."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from coldframe.scanning import Dataset
 __all__ = ["Bytes", "Layout", "layout_of"]
 
 _WHOLE_FILES = 1000
-"""Files of a directory whose inside is drawn; the others are drawn as they lie there."""
+"""Maximum number of files of a directory whose parts are drawn; further files are drawn as a whole."""
 
-# What a file says of itself in one word, where it says so.
-_FACTS = ("codec", "compression", "version", "writer", "writer_version", "encoding", "dialect")
+# Metadata of a file with short values.
+_PROPERTY_NAMES = ("codec", "compression", "version", "writer", "writer_version", "encoding", "dialect")
 
 
 @dataclass
 class Layout:
-    """Everything that the page tells."""
+    """Everything that the page shows."""
 
     name: str
     where: str
@@ -35,16 +35,16 @@ class Layout:
     columns: list[str]
     tree: dict[str, Any]
     bytes: Bytes
-    facts: list[tuple[str, str]] = field(default_factory=list)
+    properties: list[tuple[str, str]] = field(default_factory=list)
     column_sizes: dict[str, int] = field(default_factory=dict)
     damage: list[Place] = field(default_factory=list)
     verified: bool = False
     checked: list[str] = field(default_factory=list)
-    """What that compared, in the words of each kind of file."""
+    """What `verify` checked, for each kind of file."""
 
 
 class Bytes:
-    """The bytes behind a layout, where they lie in local files."""
+    """The bytes of a layout, if they are in local files."""
 
     def __init__(self, root: str | None, starts: Mapping[str, int]) -> None:
         self._root = root
@@ -52,14 +52,14 @@ class Bytes:
         self._open: dict[str, Any] = {}
 
     def read(self, file: str | None, offset: int, length: int) -> bytes:
-        """Bytes of the layout; none where they are not to be had."""
+        """Bytes of the layout; empty if they are not available."""
         path = file if file is not None else self._root
         if path is None:
             return b""
         try:
             handle = self._open.get(path)
             if handle is None:
-                for other in self._open.values():  # files come one after the other
+                for other in self._open.values():  # files are read in sequence
                     other.close()
                 handle = open(path, "rb")  # noqa: SIM115
                 self._open = {path: handle}
@@ -107,7 +107,7 @@ def _of_file(file: File, verify: bool) -> Layout:
         list(file.schema.names),
         tree,
         Bytes(path, starts),
-        _facts(file.metadata),
+        _properties(file.metadata),
         verified=verify,
     )
     layout.column_sizes = _column_sizes(tree, layout.columns)
@@ -119,7 +119,7 @@ def _of_file(file: File, verify: bool) -> Layout:
 
 
 def _of_files(dataset: Dataset, verify: bool) -> Layout:
-    """The files one behind the other, in the order in which they are read."""
+    """The files in a row, in reading order."""
     root = os.path.commonpath([os.path.dirname(path) or "." for path in dataset.files])
     children: list[dict[str, Any]] = []
     starts: dict[str, int] = {}
@@ -147,7 +147,7 @@ def _of_files(dataset: Dataset, verify: bool) -> Layout:
         at += node["length"]
     layout.format = ", ".join(sorted(formats)) or "unknown"
     layout.tree = {"name": layout.name, "offset": 0, "length": at, "detail": {}, "children": children}
-    layout.facts = [("files", f"{len(children):,}")]
+    layout.properties = [("files", f"{len(children):,}")]
     layout.column_sizes = _column_sizes(layout.tree, layout.columns)
     layout.verified = verify
     return layout
@@ -181,7 +181,7 @@ def _move(node: dict[str, Any], by: int) -> None:
 
 
 def _files_of(tree: dict[str, Any], levels: int = 2) -> Iterator[dict[str, Any]]:
-    """What may be files of a table, named by their paths: its parts, or those of its regions or groups."""
+    """Nodes that may be files of a table, named by their paths: parts of the tree, or of its groups."""
     for child in tree["children"]:
         yield child
         if "/" not in child["name"] and levels > 1:
@@ -189,22 +189,22 @@ def _files_of(tree: dict[str, Any], levels: int = 2) -> Iterator[dict[str, Any]]
 
 
 def _name_files(tree: dict[str, Any], folder: str) -> dict[str, int]:
-    """Says of the parts of a directory which files they are. Paths count from it, or from what it lies in."""
+    """Sets the files of a directory's parts. Their names are relative to the directory or one above it."""
     starts: dict[str, int] = {}
     parts = list(_files_of(tree))
     while True:
-        found = [(child, os.path.join(folder, child["name"])) for child in parts]
-        if any(os.path.isfile(path) for _, path in found) or folder == os.path.dirname(folder):
+        files = [(child, os.path.join(folder, child["name"])) for child in parts]
+        if any(os.path.isfile(path) for _, path in files) or folder == os.path.dirname(folder):
             break
         folder = os.path.dirname(folder)
-    for child, path in found:
+    for child, path in files:
         if os.path.isfile(path):
             child["file"], starts[path] = path, child["offset"]
     return starts
 
 
 def _start_of(lost: Mapping[str, Any], known: Mapping[str, int]) -> int:
-    """Where the file begins that damage is in; what it is in says which, if there are several."""
+    """The offset of the file with the damage; of several files, the one that the damage's structure names."""
     named = [name for name in known if name in lost["structure"]]
     return known[max(named, key=len)] if named else 0
 
@@ -218,12 +218,12 @@ def _local(path: str) -> str | None:
     return local if local is not None and os.path.exists(local) else None
 
 
-def _facts(metadata: Any) -> list[tuple[str, str]]:
+def _properties(metadata: Any) -> list[tuple[str, str]]:
     if not isinstance(metadata, Mapping):
         return []
     return [
         (name.replace("_", " "), str(metadata[name]))
-        for name in _FACTS
+        for name in _PROPERTY_NAMES
         if isinstance(metadata.get(name), (str, int))
     ]
 
@@ -237,7 +237,7 @@ def _column_sizes(tree: dict[str, Any], names: list[str]) -> dict[str, int]:
 
 
 def _with_statistics(tree: dict[str, Any], file: File) -> None:
-    """Puts the statistics that a file has of a unit's columns where the unit's columns are."""
+    """Adds the statistics of each unit's columns to the nodes of these columns."""
     known = file.statistics()
     units = known.get("stripes") if isinstance(known, Mapping) else None
     if not isinstance(units, list):
@@ -249,12 +249,12 @@ def _with_statistics(tree: dict[str, Any], file: File) -> None:
             continue
         by_path = _by_path(columns)
         for part in node["children"]:
-            said = by_path.get(part["detail"].get("path"))
-            if said is not None:
+            values = by_path.get(part["detail"].get("path"))
+            if values is not None:
                 part["detail"].update(
                     {
                         key: value
-                        for key, value in said.items()
+                        for key, value in values.items()
                         if key not in part["detail"] and key != "column"
                     }
                 )
@@ -262,5 +262,9 @@ def _with_statistics(tree: dict[str, Any], file: File) -> None:
 
 def _by_path(columns: Any) -> dict[Any, Mapping[str, Any]]:
     if isinstance(columns, Mapping):
-        return {path: said for path, said in columns.items() if isinstance(said, Mapping)}
-    return {said.get("path") or said.get("column"): said for said in columns if isinstance(said, Mapping)}
+        return {path: values for path, values in columns.items() if isinstance(values, Mapping)}
+    return {
+        values.get("path") or values.get("column"): values
+        for values in columns
+        if isinstance(values, Mapping)
+    }

@@ -1,23 +1,24 @@
-"""Migration of whole directory trees: found, converted, verified row by row, reported.
+"""Migrates whole directory trees: finds tables, converts them, verifies every row, and reports.
 
     from coldframe.pipeline import migrate
 
     report = migrate(spark, "/warehouse", "/lake", to="parquet", on_error="quarantine")
     report.exit_code, report.rows, report.verified
 
-A file of the source goes through these rooms, from the top to the bottom:
+A file of the source goes through these packages, from top to bottom:
 
-    source/    what the source contains: listing, tables.toml, a metastore's definitions
-    plan/      what has to be done: comparison with the state, columns, splits, groups
-    work/      tasks that convert and verify in any process; committing their results
-    state/     what is remembered between runs: the journal, and lists too long for memory
-    target/    what is written: a directory or store, Parquet and ORC files, Delta and Iceberg tables
-    report/    what people see: the verdict, pages, progress, the list of what is safe to delete
+    source/    the contents of the source: listing, tables.toml, a metastore's definitions
+    plan/      the work to do: comparison with the state, columns, splits, groups
+    work/      tasks that convert and verify in any process; commits of their outcomes
+    state/     what is kept between runs: the journal; lists that are too long for memory
+    sink/      the target: a directory or store, Parquet and ORC files, Delta and Iceberg tables
+    report/    output for people: the verdict, pages, progress, the list of what is safe to delete
 
-`records` defines what passes between them. `scheduling` runs the tasks, on Spark's executors or in threads.
+`records` defines the data that passes between them. `scheduling` runs the tasks, on Spark's executors or in
+threads.
 
-`coldframe migrate` on the command line does the same with its own Spark session, and this package's
-`__main__` is a script for `spark-submit`.
+`coldframe migrate` on the command line does the same with its own Spark session. This package's `__main__` is
+a script for `spark-submit`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from coldframe._coldframe import NotFoundError
-from coldframe.arguments import renamed
 from coldframe.hive.addresses import is_metastore
 from coldframe.pipeline.file_access import StorageOptions, root_of
 from coldframe.pipeline.options import Options
@@ -37,9 +37,9 @@ from coldframe.pipeline.plan.reconcile import compare
 from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.audit import Audit
 from coldframe.pipeline.report.files import write_definitions, write_report
-from coldframe.pipeline.report.last_look import look_again, tell_partial, write_safe_list
+from coldframe.pipeline.report.last_look import look_again, report_partial, write_safe_list
 from coldframe.pipeline.report.left_out import look_for_left_out
-from coldframe.pipeline.report.metastore import hold, hold_preview
+from coldframe.pipeline.report.metastore import compare_preview, compare_run
 from coldframe.pipeline.report.model import Report
 from coldframe.pipeline.report.preview import Preview, new_preview
 from coldframe.pipeline.report.progress import NoProgress, Progress
@@ -106,21 +106,19 @@ def migrate(
     progress: Progress | None = None,
     source_storage_options: StorageOptions = None,
     target_storage_options: StorageOptions = None,
-    timestamps: str | None = None,
-    compression: str | None = None,
 ) -> Report:
     """Converts every table below `src` into a table below `dst`, verified, and reports.
 
     Args:
         spark: the session whose executors do the work (they must see both directories), or a function that
-            starts one: it is called when there is work, and again if its JVM has died. `InProcess()` works
+            starts a session: called when there is work, and again if the JVM has died. `InProcess()` works
             without Spark.
         src: the root of the source, a path or a URL that can be listed; or
             `thrift://host:9083/[database[.table]]`, the tables that a Hive metastore defines; or a file with
             such definitions, that is, a dump of a metastore's database or a script of CREATE TABLE. Nothing
             in the source is changed.
-        dst: an empty or new directory, or that of an earlier run, which is then continued: a path, or a URL
-            of HDFS, S3, Google or Azure.
+        dst: an empty or new directory, or the target of an earlier run, which is then continued: a path, or a
+            URL of HDFS, S3, Google or Azure.
         to: `"parquet"`, `"iceberg"`, `"delta"` or `"orc"`.
         files: the format of an Iceberg table's files: `"parquet"` or `"orc"`.
         tables: a tables.toml, or its entries; None takes `src/tables.toml` if it exists. For tables of a
@@ -136,7 +134,7 @@ def migrate(
         dropped: names, paths or patterns of tables that `"remove"` may remove entirely. If `src` is empty,
             only these are removed.
         on_foreign_changes: what happens to a Delta or Iceberg table that others have written to. `"refuse"`
-            leaves it as it is; `"append"` adds what is new.
+            leaves it unchanged; `"append"` adds new files.
         leave_behind: parts of a directory of HBase or Kudu that may be missing from the target although the
             directory is listed as safe to delete: `"tables"`, `"snapshots"`, `"older-versions"`, .., or a
             single one: `"tables=ns:old"`.
@@ -171,7 +169,6 @@ def migrate(
         progress: is notified of each finished file.
         source_storage_options, target_storage_options: credentials and settings for the stores of `src` and
             `dst`, if these are URLs: see docs/stores.md. They go to the tasks and nowhere else.
-        timestamps, compression: former names of `timestamp_unit` and `codec`; deprecated.
     """
     options = Options(
         to=to,
@@ -184,10 +181,10 @@ def migrate(
         leave_behind=tuple(leave_behind),
         allow_loss=tuple(allow_loss),
         untyped=untyped,
-        timestamp_unit=renamed("timestamps", timestamps, "timestamp_unit", timestamp_unit),
+        timestamp_unit=timestamp_unit,
         split_bytes=split_bytes,
         target_file_bytes=target_file_bytes,
-        compression=renamed("compression", compression, "codec", codec),
+        compression=codec,
         verify=verify,
         fresh=fresh,
         metastore=metastore,
@@ -215,27 +212,27 @@ def migrate_with(
     tables: _Tables = None,
     progress: Progress | None = None,
 ) -> Report:
-    """As `migrate`, with its keyword arguments as one object."""
+    """As `migrate`, with its keyword arguments as an `Options` object."""
     started = time.time()
     target = _target_of(options)
-    _demand_names(src, dst, options)
+    _check_switch(src, dst, options)
     if options.others == "spark":
         check_spark(spark)
     scheduler = spark if isinstance(spark, InProcess) else SparkScheduler(spark)
     survey = _survey(src, dst, tables, options, scheduler)
-    source, goal, inventory, found = survey.source, survey.goal, survey.inventory, survey.tables
+    source, goal, inventory, source_tables = survey.source, survey.goal, survey.inventory, survey.tables
     destination = open_destination(goal, options.target_storage_options)
-    _demand_catalog(target, options, destination)
+    _check_catalog(target, options, destination)
     report = Report(source, goal, target.name, options.on_error, [], on_vanished=options.on_vanished)
-    # Delta and Iceberg know which files are a table's; of plain directories all are.
+    # Delta and Iceberg list a table's files, so replaced files may stay; in a plain directory all count.
     with Journal(destination, keep_replaced=target.register is not None) as journal:
         # The list describes the earlier state of the target; until this run ends, nothing is safe to delete.
         destination.delete(safe_list.SAFE)
         if options.fresh:
             journal.begin_fresh()
-        name_tables(found, journal.state, inventory)
-        report.tell_unmatched(unmatched(inventory, found, journal.state))
-        works = compare(inventory, found, journal, options, target)
+        name_tables(source_tables, journal.state, inventory)
+        report.add_unmatched(unmatched(inventory, source_tables, journal.state))
+        works = compare(inventory, source_tables, journal, options, target)
         report.add_source(inventory, [work.report for work in works])
         run = Run(scheduler, journal, target, options, progress or NoProgress())
         run.begin(works)
@@ -245,14 +242,14 @@ def migrate_with(
         definitions = {} if survey.defined is None else survey.defined.definitions
         register(works, journal, target, options, source, definitions)
         look_again(works, journal, target, options)
-        tell_partial(works, options.timestamp_unit)
+        report_partial(works, options.timestamp_unit)
         if survey.registered is not None:
-            report.metastore = hold(survey.registered, works, inventory, options)
+            report.metastore = compare_run(survey.registered, works, inventory, options)
         if options.switch:
             switch_names(works, journal, definitions)
         report.timeline = run.timeline.to_json()
         left_out = look_for_left_out(works, options)
-        report.left_out = [one for found in left_out.values() for one in found]
+        report.left_out = [item for items in left_out.values() for item in items]
         report.safe_to_delete = write_safe_list(works, destination, source, left_out, options, survey.places)
         report.started, report.seconds = started, round(time.time() - started, 3)
         journal.end()
@@ -282,33 +279,35 @@ def dry_run(
     tables: _Tables = None,
     progress: Progress | None = None,
 ) -> Preview:
-    """Says what a run would do and what it would refuse: lists the source and opens what would be converted.
+    """Previews a run: lists the source, opens the files to convert, and reports what would be refused.
 
-    Nothing is written, and no Spark is started. `progress` is notified of each file that was opened.
+    Writes nothing and starts no Spark. `progress` is notified of each opened file.
     """
     options, progress = options or Options(), progress or NoProgress()
     target = _target_of(options)
     survey = _survey(src, dst, tables, options)
-    goal, inventory, found = survey.goal, survey.inventory, survey.tables
+    goal, inventory, source_tables = survey.goal, survey.inventory, survey.tables
     destination = open_destination(goal, options.target_storage_options)
-    _demand_catalog(target, options, destination)
+    _check_catalog(target, options, destination)
     journal = Journal(destination)
     journal.state, _ = read_state(destination)
     if options.fresh:
         journal.state.begin_fresh()
-    name_tables(found, journal.state, inventory)
-    works = compare(inventory, found, journal, options, target)
+    name_tables(source_tables, journal.state, inventory)
+    works = compare(inventory, source_tables, journal, options, target)
     preview = new_preview(works, inventory, goal, target.name)
     progress.start(
         sum(bool(work.work) for work in works),
         sum(len(work.work) for work in works),
-        sum(due.file.share for work in works for due in work.work),
+        sum(pending.file.share for work in works for pending in work.work),
     )
     plan_tables(works, journal.state, target, options, fail=preview.refuse, progress=progress)
     preview.describe(works, options, journal.done)
-    preview.unmatched = unmatched(inventory, found, journal.state)
+    preview.unmatched = unmatched(inventory, source_tables, journal.state)
     if survey.registered is not None:
-        preview.metastore = hold_preview(survey.registered, found, inventory, options, preview.findings)
+        preview.metastore = compare_preview(
+            survey.registered, source_tables, inventory, options, preview.findings
+        )
     return preview
 
 
@@ -355,7 +354,7 @@ def _defined(src: str | os.PathLike[str], options: Options) -> DefinedSource | N
             raise ValueError("tables, locations and others are for a metastore: thrift://host:9083")
         return None
     if options.metastore is not None:
-        raise ValueError("metastore: the source is one already, and the run is compared with it")
+        raise ValueError("metastore: the source is a metastore itself, and the run is compared with that")
     by_spark = options.others == "spark"
     return read_defined(os.fsdecode(src), options.tables, options.locations, others_by_spark=by_spark)
 
@@ -367,20 +366,20 @@ def _survey(
     options: Options,
     scheduler: Scheduler | None = None,
 ) -> Survey:
-    """What the source contains, and what a metastore says about it, before anything is done."""
+    """The contents of the source and its definitions in a metastore, before anything is done."""
     defined = _defined(src, options)
     if defined is not None:
         goal = root_of(dst)
         check_apart(defined, goal)
-        inventory, found, told = look_at_defined(defined, options, scheduler)
-        lay_out(found, inventory, tables, options)
-        return Survey(defined.uri, goal, inventory, found, registered_of(defined, told), defined)
+        inventory, source_tables, findings = look_at_defined(defined, options, scheduler)
+        lay_out(source_tables, inventory, tables, options)
+        return Survey(defined.uri, goal, inventory, source_tables, registered_of(defined, findings), defined)
     source, goal = roots_of(src, dst)
     registered = None
     if options.metastore is not None:
         registered = read_registered(options.metastore, source, options.selection)
-    inventory, found = look(source, tables, options, scheduler)
-    return Survey(source, goal, inventory, found, registered)
+    inventory, source_tables = look(source, tables, options, scheduler)
+    return Survey(source, goal, inventory, source_tables, registered)
 
 
 def unswitch(dst: str | os.PathLike[str], *, storage_options: StorageOptions = None) -> list[str]:
@@ -397,16 +396,16 @@ def unswitch(dst: str | os.PathLike[str], *, storage_options: StorageOptions = N
         return unswitch_names(journal)
 
 
-def _demand_names(src: str | os.PathLike[str], dst: str | os.PathLike[str], options: Options) -> None:
+def _check_switch(src: str | os.PathLike[str], dst: str | os.PathLike[str], options: Options) -> None:
     """Raises if tables of the metastore are still switched."""
     if not is_metastore(src):
         if options.switch:
-            raise ValueError("switch: the source is to be a metastore, thrift://host:9083")
+            raise ValueError("switch: the source must be a metastore, thrift://host:9083")
         return
     state, _ = read_state(open_destination(root_of(dst), options.target_storage_options))
     check_unswitched(state)
 
 
-def _demand_catalog(target: Target, options: Options, destination: Destination) -> None:
+def _check_catalog(target: Target, options: Options, destination: Destination) -> None:
     if options.catalog is not None and target.check_catalog is not None:
         target.check_catalog(options.catalog, destination)

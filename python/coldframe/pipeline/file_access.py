@@ -1,4 +1,4 @@
-"""Files by path or URL: everything that tasks do with a written file, wherever it is stored.
+"""Access to files by path or URL, for tasks: local files, or files of a store.
 
 Local files are passed to pyarrow by path; files of a store are read by ranges.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from coldframe._coldframe import NotFoundError, local_path
-from coldframe.sources import is_remote, one_scheme, open_store, scheme_of
+from coldframe.sources import canonical_scheme, is_remote, open_store, scheme_of
 from coldframe.store_file import RangedFile
 
 StorageOptions = Mapping[str, Any] | None
@@ -21,7 +21,7 @@ PIECE = 16 << 20
 
 
 def reading(path: str, storage_options: StorageOptions = None) -> Any:
-    """What pyarrow reads a file from."""
+    """A file in a form that pyarrow can read."""
     return RangedFile(open_store(path, storage_options)) if is_remote(path) else path
 
 
@@ -63,23 +63,23 @@ def discard(path: str, storage_options: StorageOptions = None) -> None:
 def below(path: str, storage_options: StorageOptions = None) -> Iterator[str]:
     """The files of a folder, by paths relative to it; for a file `""`."""
     store = open_store(path, storage_options)
-    found = store.stat()
-    if found is None:
+    entry = store.stat()
+    if entry is None:
         raise FileNotFoundError(path)
-    if not found.is_folder:
+    if not entry.is_folder:
         yield ""
         return
-    for some in store.list("", recursive=True):
-        for one in some:
-            yield one.path
+    for entries in store.list("", recursive=True):
+        for file in entries:
+            yield file.path
 
 
 def exists(path: str, storage_options: StorageOptions = None) -> bool:
     """Whether the file exists."""
     if not is_remote(path):
         return os.path.isfile(path)
-    found = open_store(path, storage_options).stat()
-    return found is not None and not found.is_folder
+    entry = open_store(path, storage_options).stat()
+    return entry is not None and not entry.is_folder
 
 
 def root_of(given: str | os.PathLike[str]) -> str:
@@ -92,9 +92,9 @@ def root_of(given: str | os.PathLike[str]) -> str:
     return text if bare.endswith(":") else bare
 
 
-def with_one_name(root: str) -> str:
-    """A root in canonical form, so that two names of one place are equal."""
+def canonical_root(root: str) -> str:
+    """A root in canonical form, so that all names of a place are equal."""
     scheme = scheme_of(root)
     if scheme is None:
         return root
-    return f"{one_scheme(scheme)}{root[len(scheme) :]}"
+    return f"{canonical_scheme(scheme)}{root[len(scheme) :]}"

@@ -27,12 +27,12 @@ LEAVABLE = {
 LOSSES: Mapping[str, str] = {
     "digits-below-microseconds": "digits below a microsecond were cut",
     "malformed-text": "text that is not UTF-8 has U+FFFD",
-    "masked-columns": "encrypted columns have no key, and are as their mask left them",
-    "partition-columns": "a file's column has the name of a partition, and was left out",
+    "masked-columns": "encrypted columns without a key were read as masked values",
+    "partition-columns": "a file's column with the name of a partition key was left out",
 }
-"""Changes of values that can be told, and allowed by name (`--allow-loss`)."""
+"""Changes of values that are counted, and that `--allow-loss` allows by name."""
 NOT_SHOWN = "not-shown-by-spark"
-"""What the bytes of a source say beyond what Spark, where it has read it, shows of them: see `--others`."""
+"""Content of a source that Spark did not show when it read the source: see `--others`."""
 _REGISTERED = ("iceberg", "parquet", "delta")
 _CHOICES = {
     "on_error": ("raise", "skip", "quarantine"),
@@ -53,14 +53,14 @@ class Options:
     on_error: str = "raise"
     on_vanished: str = "fail"
     most_vanished: float = 0.5
-    """The largest share of a table's bytes that may be gone for `on_vanished` to take it out."""
+    """The largest share of a table's bytes that `on_vanished` may remove."""
     dropped: tuple[str, ...] = ()
-    """Names or paths of tables, or patterns of them, that may be gone altogether."""
+    """Names, paths or patterns of tables that may be removed entirely."""
     on_foreign_changes: str = "refuse"
     leave_behind: tuple[str, ...] = ()
-    """Parts of directories that may be missing from the target when these are listed: see `left_out`."""
+    """Parts that may be missing from the target although their directory is listed: see `left_out`."""
     allow_loss: tuple[str, ...] = ()
-    """Changes of values that need not keep a source off the list: see `LOSSES`."""
+    """Changes of values with which a source may still be listed: see `LOSSES`."""
     untyped: bool = False
     timestamp_unit: str = "us"
     split_bytes: int = 128 << 20
@@ -69,25 +69,25 @@ class Options:
     verify: bool = True
     fresh: bool = False
     metastore: str | None = None
-    """The Hive metastore that the source is held against."""
+    """The Hive metastore with which the source is compared."""
     tables: tuple[str, ...] = ()
-    """Where the source is a metastore: patterns `database.table` of the tables to migrate."""
+    """For a metastore as the source: patterns `database.table` of the tables to migrate."""
     locations: Mapping[str, str] = field(default_factory=dict)
-    """Where the source is a metastore: prefixes of locations and their replacements."""
+    """For a metastore as the source: prefixes of locations and their replacements."""
     others: str = "list"
-    """Where the source is a metastore: whether partitions of formats that are not ours are only listed, or
-    converted by Spark."""
+    """For a metastore as the source: whether partitions in foreign formats are only listed, or converted by
+    Spark."""
     catalog: str | None = None
-    """Where the tables are registered: of Iceberg, a name in PyIceberg's configuration; of Parquet and Delta,
+    """The catalog that registers the tables. Iceberg: a name in PyIceberg's configuration; Parquet and Delta:
     `thrift://host:9083[/database]`."""
     namespace: str | None = None
-    """The namespace there, for all tables."""
+    """The namespace of all tables in the catalog."""
     rename: Mapping[str, str] = field(default_factory=dict)
-    """Tables that get other names there, `table` or `namespace.table`."""
+    """New names of tables in the catalog: `table` or `namespace.table`."""
     suffix: str = ""
     """The suffix of all other names in the catalog."""
     switch: bool = False
-    """Whether verified tables get the names of those that they were made of."""
+    """Whether verified tables take over the names of their source tables."""
     selection: Selection = field(default_factory=Selection)
     source_storage_options: StorageOptions = field(default=None, repr=False)
     target_storage_options: StorageOptions = field(default=None, repr=False)
@@ -97,8 +97,8 @@ class Options:
             given = getattr(self, name)
             if given not in choices:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}, not {given!r}")
-        _demand_names("leave_behind", (name.partition("=")[0] for name in self.leave_behind), LEAVABLE)
-        _demand_names("allow_loss", self.allow_loss, (*LOSSES, NOT_SHOWN))
+        _check_names("leave_behind", (name.partition("=")[0] for name in self.leave_behind), LEAVABLE)
+        _check_names("allow_loss", self.allow_loss, (*LOSSES, NOT_SHOWN))
         if self.split_bytes < 1:
             raise ValueError("split_bytes must be at least 1")
         if not 0 <= self.most_vanished <= 1:
@@ -111,13 +111,13 @@ class Options:
             expected = "a name in PyIceberg's configuration" if self.to == "iceberg" else "thrift://host:9083"
             raise ValueError(f"catalog of {self.to} tables: expected {expected}, found {self.catalog}")
         if self.switch and (self.catalog is None or not is_metastore(self.catalog)):
-            raise ValueError("switch: name a Hive metastore as the catalog, the one that the source is in")
+            raise ValueError("switch: the catalog must be the Hive metastore of the source")
         if self.catalog is not None and self.to not in _REGISTERED:
             raise ValueError(f"catalog: {self.to} tables cannot be registered in one")
         if any(name.lower() == "webhdfs" for name in self.source_storage_options or ()):
             raise ValueError(
-                "storage option `webhdfs` reads what can be seen of files that are being written: nobody"
-                " knows what is still to come, so a migration takes none of them; close them first"
+                "storage option `webhdfs` reads files that are still being written up to their current"
+                " length, and a migration would miss the rest; close these files first"
                 " (`hdfs debug recoverLease`)"
             )
 
@@ -126,7 +126,7 @@ class Options:
         return kind in self.leave_behind or f"{kind}={of}" in self.leave_behind
 
 
-def _demand_names(option: str, given: Iterable[str], known: Iterable[str]) -> None:
+def _check_names(option: str, given: Iterable[str], known: Iterable[str]) -> None:
     for name in given:
         if name not in known:
             raise ValueError(f"{option}: expected {', '.join(known)}, found {name!r}")

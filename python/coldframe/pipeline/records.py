@@ -1,14 +1,14 @@
-"""What travels from room to room: frozen, and each with one form in JSON.
+"""The data that passes between packages: immutable records, each with one JSON form.
 
-    SourceFile   what lies in the source                                     source/
-    PlannedFile  what it says of itself, and the splits that it is read by   plan/
-    Task         one split, to be converted and verified anywhere            work/ (its class is there)
-    Outcome      what came back of a task: files that are staged, or why not
+    SourceFile   a file or directory of the source                           source/
+    PlannedFile  its metadata, and the splits in which it is read            plan/
+    Task         one split, to be converted and verified anywhere            work/ (defined there)
+    Outcome      the result of a task: staged files, or a failure
     StagedFile   a file of the target that no reader sees yet
     Committed    a source whose files have their final names                 state/
 
-Outcomes come back from executors by `dumps` and `loads`. What the journal has of `Outcome` and `Committed` is
-the same form: docs/migration-state.md describes it, and what earlier versions wrote is read.
+Executors return outcomes by `dumps` and `loads`. The journal stores `Outcome` and `Committed` in the same
+form, which docs/migration-state.md describes.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from coldframe.pipeline.file_access import StorageOptions
 Json: TypeAlias = dict[str, object]
 """A record in JSON. Read it by its `from_json`."""
 Recorded = Sequence[tuple[int, bytes]]
-"""What was read to open something, for opening it again."""
+"""Data that was read when a source was opened, for opening it again: pairs of offset and bytes."""
 PartitionValues: TypeAlias = Mapping[str, object]
-"""The values that all rows of a file have, by terms such as `days(ts)`, as `stored_value` gives them."""
+"""The common values of a file's rows, by terms such as `days(ts)`, in the form of `stored_value`."""
 Cause = Literal["failed", "changed", "damaged"]
-"""Why a source was not converted. Damaged: its own bytes are wrong, and nobody changed them meanwhile; only
-such a one may be quarantined. Failed: all else, from a full disk to values that have no form in the table.
+"""Why a source was not converted. Damaged: its bytes are wrong, and did not change meanwhile; only such a
+source may be quarantined. Failed: anything else, from a full disk to values that the table cannot hold.
 """
 
 
@@ -55,7 +55,7 @@ class ColumnCheck(TypedDict, total=False):
 
     nulls: int
     nans: int
-    """Of columns of floats. Absent where an early version wrote the journal."""
+    """Columns of floats only."""
     min: str | None
     max: str | None
     checksum: str
@@ -73,7 +73,7 @@ class Checks(TypedDict, total=False):
 
 
 _PARTITIONED = frozenset(name for name, about in formats().items() if not about["capabilities"]["tables"])
-"""Formats of which a directory may be a partition; one of the others holds tables."""
+"""Formats whose directories may be partitions; directories of other formats hold tables."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,9 @@ class SourceFile:
     storage_options: StorageOptions = field(default=None, repr=False, compare=False)
     """Credentials and settings of its store. They hold secrets and are never in JSON."""
     tables: int = 1
-    """How many tables a directory holds, of which this is one."""
+    """The number of tables in the directory, including this one."""
     reading: int = 0
-    """Which of its table's readings applies to it: see `Table.readings`."""
+    """The number of its reading: see `Table.readings`."""
 
     @property
     def share(self) -> int:
@@ -104,13 +104,13 @@ class SourceFile:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The names of the directories between the source's root and the file, and that of a partition."""
+        """The names of the directories between the source's root and the file; includes a partition's own."""
         names = self.relative.split("/")
         return tuple(names if self.is_partition else names[:-1])
 
     @property
     def is_partition(self) -> bool:
-        """Whether it is a directory that is a partition as a whole, as one of a transactional table."""
+        """Whether it is a directory that is a whole partition, as in a transactional table."""
         return self.is_folder and self.format in _PARTITIONED and is_partition(self.relative.split("/")[-1])
 
     @property
@@ -141,7 +141,7 @@ _OF_FILE = tuple(name for name in SourceFile.__dataclass_fields__ if name != "st
 
 
 MAX_HIDDEN = 1000
-"""How many skipped names are kept; of further ones only the number is."""
+"""How many skipped names are kept; further ones are only counted."""
 
 
 @dataclass
@@ -168,16 +168,16 @@ class Listing:
         self.hidden_names += names[: MAX_HIDDEN - len(self.hidden_names)]
 
     def drained(self) -> Listing:
-        """All of it; nothing is left here."""
-        found = Listing(**vars(self))
+        """A copy of the contents; empties this object."""
+        listing = Listing(**vars(self))
         self.files, self.folders, self.unread, self.left_out = [], [], [], []
         self.hidden, self.hidden_names = 0, []
-        return found
+        return listing
 
     def to_json(self) -> Json:
         """Leaves out storage options, which hold secrets."""
         files = [[getattr(file, name) for name in _OF_FILE] for file in self.files]
-        unread = [[one.relative, one.reason] for one in self.unread]
+        unread = [[place.relative, place.reason] for place in self.unread]
         return {**vars(self), "files": files, "unread": unread}
 
     @staticmethod
@@ -209,10 +209,10 @@ class Failure:
 
     def to_json(self) -> Json:
         """The form in outcomes."""
-        said: Json = {"error": self.error}
+        record: Json = {"error": self.error}
         if self.cause != "failed":
-            said[self.cause] = True
-        return said
+            record[self.cause] = True
+        return record
 
     @staticmethod
     def from_json(json: Mapping[str, Any]) -> Failure | None:
@@ -248,7 +248,7 @@ class PlannedFile:
     rows: int | None = None
     """The number of rows that the file states."""
     known: tuple[Any, ...] | None = None
-    """What the store said about it; compared when it is opened again."""
+    """The store's identity of it; compared when it is opened again."""
     masked: bool = False
     """Whether encrypted columns are read with masked values, since there is no key."""
 
@@ -273,7 +273,8 @@ class OpenedFile:
     def to_json(self) -> Json:
         """Bytes that travel with a split are encoded as base64."""
         parts = [
-            [*one[:4], [[at, base64.b64encode(some).decode()] for at, some in one[4]]] for one in self.parts
+            [*part[:4], [[at, base64.b64encode(some).decode()] for at, some in part[4]]]
+            for part in self.parts
         ]
         failure = None if self.failure is None else self.failure.to_json()
         return {**vars(self), "parts": parts, "failure": failure}
@@ -310,8 +311,8 @@ class Opened:
 # ---- of the work
 
 
-def _without_partition(said: Mapping[str, object]) -> Json:
-    return {key: value for key, value in said.items() if key != "partition"}
+def _without_partition(record: Mapping[str, object]) -> Json:
+    return {key: value for key, value in record.items() if key != "partition"}
 
 
 def stored_value(value: object) -> object:
@@ -351,10 +352,10 @@ class StagedFile:
     """The partition values, if the table is partitioned by values in its files."""
 
     def to_json(self) -> Json:
-        """The form in outcomes; sharing is mentioned only if something is shared, partitions if there are."""
-        unsaid = () if self.of else ("first", "of", "name")
-        said = {key: value for key, value in vars(self).items() if key not in unsaid}
-        return said if self.partition else _without_partition(said)
+        """The form in outcomes; has keys for sharing and partitions only if needed."""
+        omitted = () if self.of else ("first", "of", "name")
+        record = {key: value for key, value in vars(self).items() if key not in omitted}
+        return record if self.partition else _without_partition(record)
 
     @staticmethod
     def from_json(json: Mapping[str, Any]) -> StagedFile:
@@ -374,7 +375,7 @@ class Outcome:
     damage: tuple[Damage, ...] = ()
     verified: bool = False
     passed_over: Mapping[str, int] = field(default_factory=dict)
-    """What could have been read besides these rows but was not requested, by kind."""
+    """Counts of content that was readable but not requested, by kind."""
     losses: Mapping[str, int] = field(default_factory=dict)
     """How many values were changed, by kind of change."""
     digest: str | None = None
@@ -389,11 +390,11 @@ class Outcome:
 
     def to_json(self) -> Json:
         """The form in transit and in the journal."""
-        said: Json = {key: value for key, value in vars(self).items() if key not in ("digest", "failure")}
-        said |= {"files": [file.to_json() for file in self.files], "damage": list(self.damage)}
+        record: Json = {key: value for key, value in vars(self).items() if key not in ("digest", "failure")}
+        record |= {"files": [file.to_json() for file in self.files], "damage": list(self.damage)}
         if self.digest is not None:
-            said["digest"] = self.digest
-        return {**said, **({} if self.failure is None else self.failure.to_json())}
+            record["digest"] = self.digest
+        return {**record, **({} if self.failure is None else self.failure.to_json())}
 
     @staticmethod
     def from_json(json: Mapping[str, Any]) -> Outcome:
@@ -402,13 +403,13 @@ class Outcome:
             str(json["key"]),
             int(json["number"]),
             tuple(StagedFile.from_json(file) for file in json["files"]),
-            json.get("rows", 0),
-            tuple(json.get("damage", ())),
-            json.get("verified", False),
-            json.get("passed_over", {}),
-            json.get("losses", {}),
+            json["rows"],
+            tuple(json["damage"]),
+            json["verified"],
+            json["passed_over"],
+            json["losses"],
             json.get("digest"),
-            json.get("seconds", 0.0),
+            json["seconds"],
             Failure.from_json(json),
         )
 
@@ -448,7 +449,7 @@ class Part:
     partition: PartitionValues = field(default_factory=dict)
 
     def to_json(self) -> Json:
-        """The form in the journal; a partition is mentioned only if there is one."""
+        """The form in the journal; has the key `partition` only if there is one."""
         return dict(vars(self)) if self.partition else _without_partition(vars(self))
 
     @property
@@ -459,39 +460,40 @@ class Part:
 
 @dataclass(frozen=True)
 class Details:
-    """Details of a converted source; None or empty where early versions did not record them."""
+    """Details of a converted source."""
 
-    identity: str | None = None
-    digest: str | None = None
-    """The source's digest when it was converted: see `identity`."""
-    passed_over: Mapping[str, int] | None = None
+    identity: str = ""
+    digest: str = ""
+    """The source's digest when it was converted: see `identity`. Empty if it could not be taken."""
+    passed_over: Mapping[str, int] = field(default_factory=dict)
     losses: Mapping[str, int] = field(default_factory=dict)
     bytes: int = 0
-    """Of the source."""
+    """Bytes of the source."""
     rows: int = 0
     damage: tuple[Damage, ...] = ()
     verified: bool = False
     seconds: float = 0.0
     """The total time of its tasks."""
     schema: str = ""
-    """The names of the columns that it had; `written`: of those that it was written with."""
+    """The name of its columns in the source."""
     written: str = ""
+    """The name of its columns in the target."""
     quarantine: str | None = None
-    """Where a copy of it lies, relative to the target's root."""
+    """The path of its copy, relative to the target's root."""
     by_spark: bool = False
-    """Whether Spark has read it, and not coldframe."""
+    """Whether Spark has read it instead of coldframe."""
 
     def to_json(self) -> Json:
         """The form in the journal."""
-        unsaid = () if self.by_spark else ("by_spark",)
-        said = {key: value for key, value in vars(self).items() if value is not None and key not in unsaid}
-        return {**said, "damage": list(self.damage)}
+        omitted = () if self.by_spark else ("by_spark",)
+        record = {key: value for key, value in vars(self).items() if value is not None and key not in omitted}
+        return {**record, "damage": list(self.damage)}
 
     @staticmethod
     def from_json(json: Mapping[str, Any]) -> Details:
         """The reverse of `to_json`. Ignores fields of later versions."""
         known = {key: value for key, value in json.items() if key in Details.__dataclass_fields__}
-        return Details(**{**known, "damage": tuple(known.get("damage", ()))})
+        return Details(**{**known, "damage": tuple(known["damage"])})
 
 
 @dataclass(frozen=True)
@@ -505,7 +507,7 @@ class Committed:
     replaces: tuple[str, ...] = ()
     details: Details = field(default_factory=Details)
     generation: int = 0
-    """How often `--fresh` was used on the target before."""
+    """How often `--fresh` was used on the target."""
 
     @property
     def shared_file(self) -> str:

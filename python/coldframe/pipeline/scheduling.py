@@ -34,17 +34,17 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 JOBS_PER_CORE = 2
-"""Jobs under way for each core: while one is handed out, another one works."""
+"""Running jobs for each core: while one is handed out, another one works."""
 MAX_JOBS = 256
 """Threads of the driver that wait for jobs."""
 BUNDLE_WORKS = 256
 BUNDLE_BYTES = 16 << 20
-"""Of sources: larger ones are jobs of their own."""
+"""Source bytes in a bundle: larger sources are jobs by themselves."""
 ATTEMPTS = 2
 RESTARTS = 5
-"""JVMs started in a row without a job that came back from one."""
+"""Consecutive JVMs that may die without finishing a job."""
 LOOK_SECONDS = 5.0
-"""How often it is asked how many cores there are."""
+"""Interval between queries for the number of cores."""
 WORK_SCHEMA = "work binary"
 OUTCOME_SCHEMA = "outcome string"
 
@@ -53,8 +53,8 @@ class Work(Protocol[R_co]):
     """Work that can run anywhere. It is pickled.
 
     Work that consists of many pieces has `apart`, which returns two halves, so that the piece that kills
-    workers can be found. What is work for a whole session has `run_in`, which is called instead of `run`, in
-    the driver; it raises only where the session is lost.
+    workers can be found. Work for a whole session has `run_in`, which the driver calls instead of `run`; it
+    raises only if the session is lost.
     """
 
     @property
@@ -113,7 +113,7 @@ class InProcess:
 
 
 SIDE_BY_SIDE = 256
-"""Requests to a store that are under way at once: one takes it ten milliseconds, and us nothing."""
+"""Concurrent requests to a store: each takes about ten milliseconds of waiting and almost no work."""
 
 
 def in_threads(calls: Iterable[Callable[[], R]], count: int) -> Iterator[R]:
@@ -129,13 +129,13 @@ def in_threads(calls: Iterable[Callable[[], R]], count: int) -> Iterator[R]:
 
 
 class Threads:
-    """Runs several at once in threads of this process: for work that waits for disks and stores."""
+    """Runs work in several threads of this process: for work that waits for disks and stores."""
 
     def __init__(self, count: int) -> None:
         self._count = count
 
     def run(self, works: Iterator[Work[R]]) -> Iterator[R]:
-        """Outcomes in the order of the work, of which only a part runs at a time."""
+        """Outcomes in the order of the work; only a part of it runs at a time."""
         return in_threads((work.run for work in works), self._count)
 
 
@@ -205,12 +205,12 @@ class SparkScheduler:
             if self._spark is not None and is_alive(self._spark):
                 return self._spark
             if self._start is None:
-                raise ColdframeError("Spark's JVM has ended; start the run again, it goes on where it was")
+                raise ColdframeError("Spark's JVM has ended; start the run again to resume it")
             if self._spark is not None:
                 self._restarts += 1
                 if self._restarts > RESTARTS:
                     raise ColdframeError(
-                        f"Spark's JVM has ended {self._restarts} times; the run can be resumed"
+                        f"Spark's JVM has ended {self._restarts} times; start the run again to resume it"
                     )
                 forget(self._spark)
                 self._spark = None
@@ -222,7 +222,7 @@ class SparkScheduler:
         try:
             outcomes = _run_job(spark, bundle.works)
         except Exception as error:
-            # Work reports its own errors, so this is a dead worker, or Spark itself.
+            # Work reports its own errors, so this is an error of a dead worker, or of Spark.
             first = (str(error) or type(error).__name__).splitlines()[0][:500]
             return _Answer(failure=first, jvm_gone=not is_alive(spark))
         self._restarts = 0
@@ -230,7 +230,7 @@ class SparkScheduler:
 
 
 def _once_more(bundle: _Bundle, answer: _Answer) -> Iterator[_Bundle]:
-    """The bundles to repeat of a failed one. A dead JVM is not the work's fault."""
+    """The bundles that repeat a failed one. A dead JVM does not count as an attempt."""
     if answer.jvm_gone:
         yield bundle
         return
@@ -257,7 +257,7 @@ def _apart(work: Any) -> Sequence[Any]:
 
 
 def _bundles(works: Iterator[Any]) -> Iterator[_Bundle]:
-    """Groups small pieces. The first ones stay alone, so that a few files use all cores."""
+    """Groups small pieces. Bundles begin small, so that a few files use all cores."""
     given = 0
     bundle: list[Any] = []
     size = 0

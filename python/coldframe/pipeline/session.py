@@ -1,4 +1,4 @@
-"""A quiet Spark on this machine, for the command line."""
+"""A Spark session for the command line, without console output."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ _IN_PROCESS = re.compile(r"in-process(?:\[(\*|[1-9]\d{0,3})\])?\Z")
 
 
 def in_process(master: str | None) -> tuple[int | None, str | None]:
-    """How many threads of this process do the work (None if Spark does), and the reason if not requested."""
+    """The number of threads of this process that do the work (None: Spark does), and the reason if that was
+    not requested.
+    """
     if master is not None and master.startswith("in-process"):
-        found = _IN_PROCESS.match(master)
-        if found is None:
+        match = _IN_PROCESS.match(master)
+        if match is None:
             raise ValueError(f"--master {master}: in-process, or in-process[N] for N threads")
-        number = found.group(1)
+        number = match.group(1)
         return processors() if number in (None, "*") else int(number), None
     if master is not None or _under_submit():
         return None, None
@@ -74,7 +76,7 @@ def start_session(master: str | None = None, *, conf: dict[str, str] | None = No
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
-        # The pipeline itself repeats a task that did not come back.
+        # The pipeline itself repeats failed tasks.
         "spark.task.maxFailures": "1",
         **(conf or {}),
     }
@@ -92,7 +94,7 @@ def start_session(master: str | None = None, *, conf: dict[str, str] | None = No
 
 @contextlib.contextmanager
 def _light_jvm(is_ours: bool) -> Iterator[None]:
-    """Our own JVM only schedules: its quick compiler suffices, and starts in half the time."""
+    """Starts our own JVM, which only schedules, with the quick compiler: that takes half the time."""
     given = os.environ.get("SPARK_SUBMIT_OPTS")
     if not is_ours or "PYSPARK_GATEWAY_PORT" in os.environ:
         yield
@@ -117,10 +119,10 @@ def _quiet_start() -> Iterator[None]:
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         yield
         return
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as output:
         sys.stderr.flush()
         kept = os.dup(2)
-        os.dup2(said.fileno(), 2)
+        os.dup2(output.fileno(), 2)
         started = False
         try:
             yield
@@ -129,8 +131,8 @@ def _quiet_start() -> Iterator[None]:
             os.dup2(kept, 2)
             os.close(kept)
             if not started:
-                said.seek(0)
-                sys.stderr.write(said.read().decode(errors="replace"))
+                output.seek(0)
+                sys.stderr.write(output.read().decode(errors="replace"))
 
 
 def parallelism(spark: SparkSession) -> int:
@@ -155,12 +157,12 @@ def has_hive(spark: SparkSession) -> bool:
 
 
 def with_hive(master: str | None) -> dict[str, str]:
-    """The settings of a session of ours that reads tables as Hive does."""
-    found = {"spark.sql.catalogImplementation": "hive"}
+    """The settings of our own session for reading tables as Hive does."""
+    settings = {"spark.sql.catalogImplementation": "hive"}
     if master is None or master.startswith("local"):
-        # Hive's timestamps are the wall clock of Java.
-        found["spark.driver.extraJavaOptions"] = "-Duser.timezone=UTC"
-    return found
+        # Hive's classes return timestamps in Java's time zone.
+        settings["spark.driver.extraJavaOptions"] = "-Duser.timezone=UTC"
+    return settings
 
 
 def stop(spark: SparkSession) -> None:

@@ -5,8 +5,8 @@
 
 If this package is installed, Spark itself finds the formats `coldframe` (which detects the format) and
 `coldframe_orc`, `_rcfile`, `_hfile`, `_cfile` and `_redfile`; `register(spark)` registers them by hand. Spark
-tells a Python source neither the columns nor the conditions of a query, so both are options; `read` takes
-them as arguments.
+does not pass the columns and conditions of a query to a Python source, so both are options; `read` takes them
+as arguments.
 
 With the connector's jar on the class path (`session().getOrCreate()`, or `jar()` in `spark.jars`), the format
 `coldframe` is the JVM's: Spark pushes columns, filters, limits and counts down by itself. `coldframe_python`
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["jar", "read", "register", "session"]
 
 OLDEST_PYSPARK = (4, 1)
-"""Of the data source. The pipeline runs from 3.3 on."""
+"""The oldest PySpark for the data source. The pipeline needs 3.3."""
 
 
 _HIDDEN = r"^(?i:keys|storage_options)(\.|$)"
@@ -40,10 +40,9 @@ _HIDING = "spark.sql.redaction.options.regex"
 def register(spark: SparkSession) -> None:
     """Registers the formats in a session that did not discover them.
 
-    Also makes Spark hide the options `keys` and `storage_options` wherever it shows options: in plans, in its
-    UI, in its event log.
+    Also makes Spark hide the options `keys` and `storage_options` in plans, in its UI and in its event log.
     """
-    _demand_data_sources()
+    _check_data_sources()
     from coldframe.spark.source import SOURCES
 
     in_jvm = is_loaded(spark)
@@ -59,18 +58,18 @@ def _hide_secrets(spark: SparkSession) -> None:
         spark.conf.set(_HIDING, f"{hidden}|{_HIDDEN}" if hidden else _HIDDEN)
 
 
-def _demand_data_sources() -> None:
+def _check_data_sources() -> None:
     """Raises if PySpark is older than Python data sources that return Arrow."""
     import pyspark
 
     from coldframe.errors import unsupported
 
-    found = tuple(int(part) for part in pyspark.__version__.split(".")[:2] if part.isdigit())
-    if found < OLDEST_PYSPARK:
+    installed = tuple(int(part) for part in pyspark.__version__.split(".")[:2] if part.isdigit())
+    if installed < OLDEST_PYSPARK:
         wanted = ".".join(map(str, OLDEST_PYSPARK))
         raise unsupported(
             f"the Python data source in PySpark {pyspark.__version__}: it needs {wanted} or later. "
-            "The connector for the JVM (`coldframe.spark.session()`) and `coldframe migrate` run on this one"
+            "The connector for the JVM (`coldframe.spark.session()`) and `coldframe migrate` run on it"
         )
 
 
@@ -96,7 +95,7 @@ def read(
     # The connector for the JVM reads files; an Iceberg table is planned and read by Python.
     is_table = metadata_of_scan(path, options.get("format"), options.get("storage_options")) is not None
     if is_loaded(spark) and not is_table:
-        _hide_secrets(spark)  # the JVM's needs no registration, nor a PySpark that has Python data sources
+        _hide_secrets(spark)  # the JVM's connector needs no registration, and works with older PySparks
     else:
         register(spark)
     reader = spark.read.format("coldframe_python" if is_table else "coldframe")

@@ -32,38 +32,38 @@ def session(
     """A builder of sessions in which `format("coldframe")` is the JVM's, and coldframe.`/path` a table.
 
     Args:
-        builder: one to go on with; jars and extensions that it has stay.
-        hive_tables: also tables of a Hive metastore are read by the connector: those of RCFiles, where it
-            gives the rows that Spark's own reader gives, and transactional ones, of which Spark finds none.
-            Those of ORC files need the setting `spark.coldframe.hive.orc`, too.
+        builder: a builder to extend; its jars and extensions stay.
+        hive_tables: the connector also reads tables of a Hive metastore: RCFile tables, with the same rows
+            as Spark's reader, and transactional tables, which Spark cannot read. ORC tables also need the
+            setting `spark.coldframe.hive.orc`.
     """
     from pyspark.sql import SparkSession
 
-    going_on = SparkSession.builder if builder is None else builder
-    going_on = _also(going_on, "spark.jars", jar()).config(CATALOG, CATALOG_CLASS)
-    return _also(going_on, "spark.sql.extensions", EXTENSIONS) if hive_tables else going_on
+    extended = SparkSession.builder if builder is None else builder
+    extended = _with_list_item(extended, "spark.jars", jar()).config(CATALOG, CATALOG_CLASS)
+    return _with_list_item(extended, "spark.sql.extensions", EXTENSIONS) if hive_tables else extended
 
 
-def _also(builder: SparkSession.Builder, setting: str, one: str) -> SparkSession.Builder:
-    """The builder with one more in a list with commas."""
+def _with_list_item(builder: SparkSession.Builder, setting: str, value: str) -> SparkSession.Builder:
+    """The builder with `value` added to a setting that is a list with commas."""
     known = str(getattr(builder, "_options", {}).get(setting, ""))
-    all_of_them = [each for each in known.split(",") if each]
-    if one not in all_of_them:
-        all_of_them.append(one)
-    return builder.config(setting, ",".join(all_of_them))
+    values = [each for each in known.split(",") if each]
+    if value not in values:
+        values.append(value)
+    return builder.config(setting, ",".join(values))
 
 
 def is_loaded(spark: SparkSession) -> bool:
     """Whether the jar is on the class path of a session's driver.
 
-    Raises if it is of another version than this package.
+    Raises if its version differs from that of this package.
     """
-    found = loaded_version(spark)
-    if found is not None and found != __version__:
+    loaded = loaded_version(spark)
+    if loaded is not None and loaded != __version__:
         raise UnsupportedError(
-            f"coldframe {__version__} with the connector's jar of version {found}: take both from one build"
+            f"coldframe {__version__} with the connector's jar of version {loaded}: take both from one build"
         )
-    return found is not None
+    return loaded is not None
 
 
 def loaded_version(spark: SparkSession) -> str | None:
@@ -86,7 +86,7 @@ def _version_in_jvm(spark: SparkSession) -> str | None:
 
 
 def _version_in_server(spark: SparkSession) -> str | None:
-    """Asks by a query, which is all that a client of Spark Connect can ask by."""
+    """Runs a query, the only way for a client of Spark Connect."""
     try:
         asked = spark.sql(f"select java_method('{SOURCE}', 'version')")
         asked.schema  # noqa: B018 - the server looks for the class, and starts no job

@@ -1,4 +1,4 @@
-"""What DROPMALFORMED left out, as JSON lines in a directory: `spark.read.json(...)` reads them as a table."""
+"""Records what DROPMALFORMED left out as JSON lines in a directory, which `spark.read.json(...)` reads."""
 
 from __future__ import annotations
 
@@ -19,18 +19,23 @@ def record_damage(
     *,
     storage_options: Mapping[str, str] | None = None,
 ) -> None:
-    """Writes the damage of one split. The file's name is the split's, so a repeated task replaces what it
-    wrote.
+    """Writes the damage of one split. The split determines the file's name, so a repeated task replaces its
+    own file.
     """
     identity = f"{split.path}\0{split.part}\0{split.start}\0{split.stop}"
-    facts = {"path": split.path, "format": split.format, "split_start": split.start, "split_stop": split.stop}
-    _replace(directory, identity, [{**facts, **lost} for lost in damage], storage_options)
+    fields = {
+        "path": split.path,
+        "format": split.format,
+        "split_start": split.start,
+        "split_stop": split.stop,
+    }
+    _replace(directory, identity, [{**fields, **lost} for lost in damage], storage_options)
 
 
 def record_unreadable(
     directory: str, lost: dict[str, Any], storage_options: Mapping[str, str] | None = None
 ) -> None:
-    """Writes that a file could not be opened, and so has no split."""
+    """Records a file that could not be opened, and so has no split."""
     _replace(directory, str(lost["path"]), [lost], storage_options)
 
 
@@ -43,7 +48,7 @@ def _replace(
     store = open_store(directory, storage_options)
     name = f"damage-{hashlib.sha256(identity.encode()).hexdigest()[:24]}.jsonl"
     if not records:
-        # An earlier run may have found some, before the file was replaced by a whole one.
+        # An earlier run may have recorded damage before somebody replaced the file.
         with contextlib.suppress(NotFoundError):
             store.delete(name)
         return

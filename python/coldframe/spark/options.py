@@ -1,4 +1,4 @@
-"""The options of the Spark formats, as `coldframe::load` in Rust reads them for the JVM's connector, too."""
+"""The options of the Spark formats. `coldframe::load` in Rust parses them, also for the JVM's connector."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from coldframe.errors import SchemaError
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What a `load()` asks for."""
+    """The options of a `load()`."""
 
     paths: list[str]
     format: str | None
@@ -29,7 +29,7 @@ class ReadOptions:
     batch_rows: int
     verify_checksums: bool
     unify: bool
-    """The columns of all files, for which planning opens each; else those of the first."""
+    """Whether to unify the columns of all files, which opens each; else the first file decides."""
     storage_options: Mapping[str, str] = field(repr=False)
     keys: Mapping[str, bytes] = field(repr=False)
     options: Mapping[str, Any]
@@ -37,13 +37,13 @@ class ReadOptions:
     """Arguments of `coldframe.iceberg_table`."""
 
     def with_schema(self, schema: pa.Schema) -> ReadOptions:
-        """The same with the types of files that do not know their own."""
+        """The same options with the types of files that do not store them."""
         return replace(self, options={**self.options, "schema": schema})
 
 
 @dataclass(frozen=True)
 class WriteOptions:
-    """What a `save()` asks for."""
+    """The options of a `save()`."""
 
     path: str
     format: str
@@ -78,10 +78,10 @@ def _moment(text: str) -> int | dt.datetime:
 
 
 def _prefixes(text: str) -> dict[str, str]:
-    found = json.loads(text)
-    if not isinstance(found, dict):
+    prefixes = json.loads(text)
+    if not isinstance(prefixes, dict):
         raise ValueError(f"expected a JSON object of prefixes and their replacements, found {text!r}")
-    return {str(old): str(new) for old, new in found.items()}
+    return {str(old): str(new) for old, new in prefixes.items()}
 
 
 _OF_ICEBERG: Mapping[str, Callable[[str], Any]] = {
@@ -89,7 +89,7 @@ _OF_ICEBERG: Mapping[str, Callable[[str], Any]] = {
     "as_of": _moment,
     "location": _prefixes,
 }
-"""Options of Iceberg tables, and how their text is read."""
+"""The options of Iceberg tables and the parsers of their text."""
 
 
 def write_options(given: Mapping[str, str], format: str | None) -> WriteOptions:

@@ -1,7 +1,8 @@
-"""Reading: splits planned beside the driver by the listing of files, cut and read by Spark's tasks."""
+"""Reads files in Spark: the driver plans splits from the listing, tasks divide and read them."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,49 +26,54 @@ from coldframe.spark.damage import record_damage, record_unreadable
 from coldframe.spark.options import ReadOptions
 from coldframe.spark.types import arrow_schema_for
 
+_log = logging.getLogger(__name__)
+
 
 @dataclass
 class PlanPartition(InputPartition):
-    """What one task reads: splits as the bytes of a plan."""
+    """The splits of one task, as the bytes of a plan."""
 
     plan: bytes
 
     def splits(self, storage_options: Mapping[str, str]) -> Sequence[Split]:
         """Its splits."""
         raw = plan_from_bytes(self.plan, storage_options=storage_options)
-        return [Split.of(one, None) for one in raw]
+        return [Split.of(raw_split, None) for raw_split in raw]
 
 
 @dataclass
 class TablePartition(InputPartition):
-    """What one task reads of an Iceberg table."""
+    """The splits of an Iceberg table for one task."""
 
     packed: Packed
 
     def splits(self, storage_options: Mapping[str, str]) -> Sequence[Split]:
-        """Its splits, which have their storage options with them."""
+        """Its splits, which carry their storage options."""
         return self.packed.splits()
 
 
 class ColdframeReader(DataSourceReader):
     """Reads the columns of a Spark schema. Must not define `pushFilters` (see `source`)."""
 
-    def __init__(self, options: ReadOptions, schema: StructType, found: Sequence[Any] | None = None) -> None:
+    def __init__(
+        self, options: ReadOptions, schema: StructType, sources: Sequence[Any] | None = None
+    ) -> None:
         self.options = options
         self.schema = schema
-        self._found = found
+        self._sources = sources
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Shares of all files, the small ones packed together. A list, since Spark takes nothing else.
+        """Shares of all files, with small files packed together. Returns a list, since Spark requires one.
 
-        One file is opened for the columns; the others are known by their listing.
+        Opens one file for the columns, and plans the others from the listing.
         """
         options = self.options
-        dataset = open_dataset(options, self._found)
-        self._found = None  # what follows travels to every task
+        dataset = open_dataset(options, self._sources)
+        self._sources = None  # Spark pickles this object for every task
         resolve(self.schema.fieldNames(), dataset.schema.names)
         splits = dataset.planned(options.split_bytes, filter=options.filter)
         groups = pack(splits, options.split_bytes)
+        _log.info("planned %d tasks of %d splits", len(groups), len(splits))
         return [_partition(group) for group in groups]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -81,7 +87,7 @@ class ColdframeReader(DataSourceReader):
                 yield from self._read_split(split, target)
 
     def _cut(self, planned: Split) -> list[Split]:
-        """The splits of a share; none of a file that cannot be opened, if that may be passed over."""
+        """The splits of a share; none if the file cannot be opened and damage is tolerated."""
         options = self.options
         try:
             return planned.expand()
@@ -111,15 +117,14 @@ class ColdframeReader(DataSourceReader):
             yield conform_batch(batch, target)
 
 
-def open_dataset(options: ReadOptions, found: Sequence[Any] | None = None) -> Dataset:
-    """The files of a `load()` as one dataset, of which one file is open; `found` are those that were found
-    before.
+def open_dataset(options: ReadOptions, sources: Sequence[Any] | None = None) -> Dataset:
+    """The files of a `load()` as one dataset, with one file open. `sources`: files of an earlier discovery.
 
-    With DROPMALFORMED that is the first that can be opened; the others show themselves when they are read.
+    With DROPMALFORMED, the first file that can be opened is open; errors of others appear when they are read.
     """
-    if (table := _table(options, found)) is not None:
+    if (table := _table(options, sources)) is not None:
         return table
-    # Spark knows no nanoseconds, which do not reach the years 1 and 9999 that tables are full of.
+    # Spark has no nanoseconds; microseconds also cover the years 1 and 9999, which are frequent in tables.
     arguments = OpenArguments(
         options.format,
         options.storage_options,
@@ -128,7 +133,7 @@ def open_dataset(options: ReadOptions, found: Sequence[Any] | None = None) -> Da
         options.options,
         microseconds=True,
     )
-    dataset = Dataset(found or list(options.paths), arguments, unify=options.unify)
+    dataset = Dataset(sources or list(options.paths), arguments, unify=options.unify)
     if options.on_error == "raise":
         dataset.open_file(0)
         return dataset
@@ -139,16 +144,18 @@ def open_dataset(options: ReadOptions, found: Sequence[Any] | None = None) -> Da
     return dataset
 
 
-def _table(options: ReadOptions, found: Sequence[Any] | None) -> Dataset | None:
-    """The Iceberg table that a `load()` asks for, if it is one."""
-    if found is not None:
-        return found[0] if found and isinstance(found[0], Dataset) else None
+def _table(options: ReadOptions, sources: Sequence[Any] | None) -> Dataset | None:
+    """The Iceberg table of a `load()`; None if it is not one."""
+    if sources is not None:
+        return sources[0] if sources and isinstance(sources[0], Dataset) else None
     place = options.paths[0] if len(options.paths) == 1 else None
     metadata = metadata_of_scan(place, options.format, options.storage_options)
     if metadata is None:
         if options.of_table:
             named = ", ".join(options.of_table)
-            raise SchemaError(f"options of an Iceberg table ({named}): {options.paths} is none")
+            raise SchemaError(
+                f"options of an Iceberg table ({named}): {options.paths} is not an Iceberg table"
+            )
         return None
     return iceberg_table(
         metadata,
@@ -168,32 +175,30 @@ def _partition(splits: Sequence[Split]) -> InputPartition:
 
 
 def _unopened(split: Split, error: Exception) -> dict[str, Any]:
-    """The record of a file that cannot be opened: all of it is lost."""
+    """The damage record of a file that cannot be opened."""
     size = split.size or 0
     structure = getattr(error, "structure", None) or "file"
     whole = {"offset": 0, "length": size, "rows_lost": None, "structure": structure}
     return {"path": split.path, **whole, "reason": str(error)}
 
 
-def resolve(wanted: Sequence[str], found: Sequence[str]) -> list[str]:
-    """The names as the files write them. Spark does not distinguish case, so neither does this where it need
-    not.
-    """
-    exact = set(found)
+def resolve(wanted: Sequence[str], known_names: Sequence[str]) -> list[str]:
+    """The names as the files write them. Ignores case, as Spark does, if no name matches exactly."""
+    exact = set(known_names)
     folded: dict[str, list[str]] = {}
-    for name in found:
+    for name in known_names:
         folded.setdefault(name.lower(), []).append(name)
     names: list[str] = []
     for name in wanted:
         alike = [name] if name in exact else folded.get(name.lower(), [])
         if len(alike) != 1:
             problem = "not found" if not alike else f"ambiguous among {alike}"
-            raise SchemaError(f"column {name!r} {problem}; the files have {list(found)}")
+            raise SchemaError(f"column {name!r} {problem}; the files have {list(known_names)}")
         names.append(alike[0])
     return names
 
 
 def pack(splits: Sequence[Split], target_bytes: int) -> list[Sequence[Split]]:
-    """Consecutive splits together until they make up `target_bytes`."""
+    """Packs consecutive splits until they reach `target_bytes`."""
     sizes = [target_bytes if split.raw.weight is None else split.raw.weight for split in splits]
     return [splits[start:stop] for start, stop in pack_sizes(sizes, target_bytes)]

@@ -30,7 +30,7 @@ class ColdframeSource(DataSource):
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         self.inferred = False
-        self.found: list[Any] | None = None
+        self.sources: list[Any] | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -40,11 +40,10 @@ class ColdframeSource(DataSource):
     def schema(self) -> StructType:
         """The columns of the files and of the partition directories, or those in the option `columns`."""
         options = read_options(self.options, self.format_name)
-        # Kept when Spark pickles this object, so that reader() can tell a user's schema from this one, and
-        # nothing is listed twice.
+        # Spark pickles both: reader() then recognises a user's schema, and lists nothing twice.
         self.inferred = True
         dataset = open_dataset(options)
-        self.found = dataset.found
+        self.sources = dataset.found
         schema = dataset.schema
         if options.columns is not None:
             names = resolve(options.columns, schema.names)
@@ -55,13 +54,13 @@ class ColdframeSource(DataSource):
         """A reader of the columns in `schema`."""
         if not self.options:
             raise UnsupportedError(
-                "a table of the catalog by the Python source: Spark does not tell it the table's options. "
-                "The connector for the JVM reads it; a temporary view can be read by both"
+                "a catalog table with the Python source: Spark does not pass the table's options to it. "
+                "Use the connector for the JVM, or a temporary view"
             )
         options = read_options(self.options, self.format_name)
         if not self.inferred:
             options = self._typed_by_user(options, schema)
-        return ColdframeReader(options, schema, self.found)
+        return ColdframeReader(options, schema, self.sources)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A writer of one file per Spark partition."""
@@ -70,17 +69,17 @@ class ColdframeSource(DataSource):
         )
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """Streams are the connector's for the JVM."""
+        """Unsupported: only the connector for the JVM reads streams."""
         raise UnsupportedError(
-            "readStream by the Python source: the connector for the JVM has it (coldframe.spark.session())"
+            "readStream with the Python source: use the connector for the JVM (coldframe.spark.session())"
         )
 
     def _typed_by_user(self, options: ReadOptions, schema: StructType) -> ReadOptions:
-        """RCFiles have no types. Without the option `schema`, `.schema()` names the file's columns."""
+        """RCFiles have no types: without the option `schema`, `.schema()` defines the columns of the file."""
         if "schema" in options.options:
             return options
         dataset = open_dataset(options)
-        self.found = dataset.found
+        self.sources = dataset.found
         about = formats().get(dataset.format, {})
         if not about.get("capabilities", {}).get("needs_schema") or _only_renames(schema, dataset.schema):
             return options
@@ -94,14 +93,14 @@ def _as_in_hive(field: pa.Field) -> pa.Field:
     return field.with_type(pa.timestamp("us")) if pa.types.is_timestamp(field.type) else field
 
 
-def _only_renames(schema: StructType, found: pa.Schema) -> bool:
+def _only_renames(schema: StructType, file_schema: pa.Schema) -> bool:
     """Whether all names in `schema` are among those of files read without types (`_c0`, `_c1` ...)."""
-    known = {name.lower() for name in found.names}
+    known = {name.lower() for name in file_schema.names}
     return all(name.lower() in known for name in schema.fieldNames())
 
 
 class PythonSource(ColdframeSource):
-    """`coldframe_python`: this one, also where `coldframe` is the JVM's."""
+    """`coldframe_python`: always the Python source, even if `coldframe` is the JVM's."""
 
     @classmethod
     def name(cls) -> str:

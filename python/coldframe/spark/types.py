@@ -1,9 +1,9 @@
-"""Arrow as the files give it, made into exactly the Arrow that Spark demands.
+"""Converts the Arrow of files to the Arrow that Spark requires.
 
 Spark compares the schema of a Python source's batches with its own, field by field: `large_string`,
-dictionaries, unsigned integers, nanoseconds, a nullable flag too many are each an error. `plain_type` says
-which Arrow type stands for a type in Spark (and in the lakehouse formats that Spark reads); the compiled
-`conform_batch` turns batches into these, losing nothing but digits below a microsecond.
+dictionaries, unsigned integers, nanoseconds and a wrong nullable flag are errors. `plain_type` returns the
+Arrow type for a type in Spark (and in the lakehouse formats that Spark reads); `conform_batch` in Rust
+converts batches to these types, and loses only digits below a microsecond.
 """
 
 from __future__ import annotations
@@ -19,15 +19,13 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 
-def plain_type(found: pa.DataType, *, timestamp_unit: str = "us") -> pa.DataType:
-    """The Arrow type that Spark has for `found`."""
-    return _coldframe.plain_type(found, timestamp_unit)
+def plain_type(data_type: pa.DataType, *, timestamp_unit: str = "us") -> pa.DataType:
+    """The Arrow type of Spark's type for `data_type`."""
+    return _coldframe.plain_type(data_type, timestamp_unit)
 
 
 def plain_field(field: pa.Field, *, timestamp_unit: str = "us") -> pa.Field:
-    """The field in its plain type, and nullable: what a damaged or a foreign file claims of nulls is no
-    promise.
-    """
+    """The field in its plain type, nullable: damaged and foreign files may be wrong about nulls."""
     return pa.field(field.name, plain_type(field.type, timestamp_unit=timestamp_unit), nullable=True)
 
 
@@ -36,7 +34,7 @@ def plain_schema(schema: pa.Schema, *, timestamp_unit: str = "us") -> pa.Schema:
     return _coldframe.plain_schema(schema, timestamp_unit)
 
 
-def to_spark_type(found: pa.DataType) -> DataType:
+def to_spark_type(data_type: pa.DataType) -> DataType:
     """Spark's type for a plain Arrow type."""
     from pyspark.sql import types as s
 
@@ -57,23 +55,23 @@ def to_spark_type(found: pa.DataType) -> DataType:
         pa.timestamp("us", tz="UTC"): s.TimestampType(),
         pa.duration("us"): s.DayTimeIntervalType(),
     }
-    known = exact.get(found)
+    known = exact.get(data_type)
     if known is not None:
         return known
-    anything: Any = found
-    if t.is_decimal(found):
-        return s.DecimalType(anything.precision, anything.scale)
-    if t.is_time(found):
+    nested: Any = data_type
+    if t.is_decimal(data_type):
+        return s.DecimalType(nested.precision, nested.scale)
+    if t.is_time(data_type):
         if not hasattr(s, "TimeType"):
             raise UnsupportedError("a time of day needs Spark 4.1 or later")
         return s.TimeType()
-    if t.is_map(found):
-        return s.MapType(to_spark_type(anything.key_type), to_spark_type(anything.item_type))
-    if t.is_list(found):
-        return s.ArrayType(to_spark_type(anything.value_type))
-    if t.is_struct(found):
-        return s.StructType([s.StructField(f.name, to_spark_type(f.type)) for f in anything.fields])
-    raise UnsupportedError(f"Spark has no type for Arrow's {found}")
+    if t.is_map(data_type):
+        return s.MapType(to_spark_type(nested.key_type), to_spark_type(nested.item_type))
+    if t.is_list(data_type):
+        return s.ArrayType(to_spark_type(nested.value_type))
+    if t.is_struct(data_type):
+        return s.StructType([s.StructField(f.name, to_spark_type(f.type)) for f in nested.fields])
+    raise UnsupportedError(f"Spark has no type for Arrow's {data_type}")
 
 
 def to_spark_schema(schema: pa.Schema) -> StructType:
@@ -84,7 +82,7 @@ def to_spark_schema(schema: pa.Schema) -> StructType:
 
 
 def arrow_schema_for(schema: StructType) -> pa.Schema:
-    """The Arrow schema that Spark will compare our batches with."""
+    """The Arrow schema that Spark compares batches with."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     return to_arrow_schema(schema, timezone="UTC")

@@ -1,9 +1,9 @@
-"""Files inside UDFs: what `mapInArrow` hands out, and files that stay open for look-ups.
+"""Reads files inside UDFs: batches for `mapInArrow`, and files that stay open for look-ups.
 
     paths.mapInArrow(decode, udfs.columns_of(example))
                      └── for each path: yield from udfs.batches(path)
 
-Spark compares the batches of a UDF with the declared columns, type by type, so both are made here.
+Spark compares the types of a UDF's batches with the declared columns, so this module makes both.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def batches(
 
 
 def columns_of(source: object, columns: Sequence[str] | None = None, **options: Any) -> StructType:
-    """The columns that `batches` gives of a file like this one, for the second argument of `mapInArrow`."""
+    """The columns that `batches` returns for such a file: the second argument of `mapInArrow`."""
     schema = _open(source, options).schema
     if columns is not None:
         schema = pa.schema([schema.field(name) for name in columns])
@@ -72,9 +72,8 @@ def columns_of(source: object, columns: Sequence[str] | None = None, **options: 
 def opened(path: str | os.PathLike[str], **options: Any) -> File:
     """The file (or HBase or Kudu directory) at a path, opened once in each Python worker.
 
-    The worker, which Spark uses for many tasks, keeps the last 16 of them, with what was read of them for
-    look-ups. A file that is replaced meanwhile may be answered from its old content: give new content a new
-    name.
+    A worker runs many tasks, and keeps the last 16 files open with their cached blocks. If a file is
+    replaced, answers may come from its old content: give new content a new name.
 
     Args:
         path: a path or URL.
@@ -84,7 +83,7 @@ def opened(path: str | os.PathLike[str], **options: Any) -> File:
     file = _OPEN.pop(key, None)
     if file is None or file.closed:
         file = _open(path, options)
-    _OPEN[key] = file  # behind those that were used before
+    _OPEN[key] = file  # the most recently used file is last
     while len(_OPEN) > KEPT_OPEN:
         del _OPEN[next(iter(_OPEN))]
     return file
@@ -95,7 +94,7 @@ _OPEN: dict[tuple[str, str], File] = {}
 
 def _open(source: object, given: dict[str, Any]) -> File:
     options = dict(given)
-    # Spark knows no nanoseconds, which do not reach the years 1 and 9999 that tables are full of.
+    # Spark has no nanoseconds; microseconds also cover the years 1 and 9999, which are frequent in tables.
     arguments = OpenArguments(
         options.pop("format", None),
         options.pop("storage_options", None),
@@ -108,7 +107,7 @@ def _open(source: object, given: dict[str, Any]) -> File:
 
 
 def _content(source: object) -> object:
-    """Bytes of a column are the content of a file, never a path."""
+    """The source; bytes of a column are the content of a file, never a path."""
     if isinstance(source, pa.Scalar):
         return source.as_buffer()
     return memoryview(source) if isinstance(source, bytes | bytearray) else source

@@ -53,7 +53,7 @@ class ColdframeWriter(DataSourceArrowWriter):
 
     @property
     def staging(self) -> str:
-        """Where the tasks write; readers ignore names that begin with `_`."""
+        """The folder of the tasks' files; readers ignore names that begin with `_`."""
         return f"_coldframe-{self.job}"
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -89,9 +89,9 @@ class ColdframeWriter(DataSourceArrowWriter):
         _forget(store, self.staging)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Runs once, when a task has failed for good.
+        """Runs once, when a task has finally failed.
 
-        Others may still be writing: under a new name, the folder is out of their reach while it is deleted.
+        Other tasks may still be writing, so the folder is renamed before it is deleted.
         """
         store, dead = self.store, f"{self.staging}-aborted"
         with contextlib.suppress(ColdframeError, OSError):
@@ -101,13 +101,13 @@ class ColdframeWriter(DataSourceArrowWriter):
 
 
 def _forget(store: Store, folder: str) -> None:
-    """Deletes a folder of ours; what is left of it is left out by readers."""
+    """Deletes a staging folder, and ignores errors: readers skip its remains."""
     with contextlib.suppress(ColdframeError, OSError):
         store.delete(folder, recursive=True)
 
 
 class _Counted:
-    """Batches of one schema, counted as they pass."""
+    """Batches of one schema, with a count of their rows."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
         self.rows = 0
@@ -131,7 +131,7 @@ class _Counted:
 
     def _checked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         self.rows += batch.num_rows
-        # Spark labels instants with the session's zone: the same instants, another label.
+        # Spark labels timestamps with the zone of the session; only the label differs.
         columns = [
             column.view(field.type) if pa.types.is_timestamp(field.type) else column
             for column, field in zip(batch.columns, self._schema, strict=True)
@@ -140,6 +140,6 @@ class _Counted:
 
 
 def _data_files(store: Store) -> list[str]:
-    """The files at a path and in its partitions; what begins with `_` or `.` is not data."""
-    found = [one.path for some in store.list(recursive=True) for one in some]
-    return [path for path in found if not any(part[0] in "_." for part in path.split("/"))]
+    """The data files at a path and in its partitions, without names that begin with `_` or `.`."""
+    paths = [entry.path for page in store.list(recursive=True) for entry in page]
+    return [path for path in paths if not any(part[0] in "_." for part in path.split("/"))]

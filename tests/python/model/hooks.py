@@ -86,7 +86,7 @@ def striking(at: int, strike: Callable[[], None]) -> Iterator[Clock]:
         put(committing, "BATCH", 3)
         for module in (convert, merging):
             put(module, "check_unchanged", clock.around(convert.check_unchanged))
-            put(module, "tell_change", clock.around(convert.tell_change))
+            put(module, "check_change", clock.around(convert.check_change))
         with contextlib.suppress(ImportError):
             import deltalake
             import deltalake.transaction as made

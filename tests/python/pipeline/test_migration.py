@@ -212,12 +212,9 @@ def test_a_corrected_schema_is_not_mixed_with_the_wrong_one(estate: Estate) -> N
     assert table["right"].to_pylist() == ["x", "y"]
 
 
-def test_the_codec_is_called_so_here_too(estate: Estate) -> None:
+def test_codec_is_an_option_of_migrate(estate: Estate) -> None:
     estate.orc("t/1", {"a": [1]})
     assert estate.migrate(codec="gzip").exit_code == 0
-    estate.orc("t/2", {"a": [2]})
-    with pytest.warns(DeprecationWarning, match="compression has been renamed to codec"):
-        assert estate.migrate(compression="gzip").exit_code == 0
     codecs = {pq.ParquetFile(path).metadata.row_group(0).column(0).compression for path in estate.files("t")}
     assert codecs == {"GZIP"}
 

@@ -53,9 +53,9 @@ def test_many_folders_and_files_are_looked_into_by_those_who_do_the_work(
     (estate.source / "t/p=1/0").symlink_to("nowhere")
     (estate.source / "t/p=1/empty").touch()
     alone = estate.migrate()
-    monkeypatch.setattr(inventory, "FOLDERS_HERE", 0)
+    monkeypatch.setattr(inventory, "DRIVER_FOLDERS", 0)
     monkeypatch.setattr(inventory, "FOLDERS_A_TASK", 2)
-    monkeypatch.setattr(plan_files, "FILES_HERE", 0)
+    monkeypatch.setattr(plan_files, "DRIVER_FILES", 0)
     travelling = Travelling()
     report = migrate(travelling, estate.source, estate.target.with_name("other"))
     # The root; t and u; the four partitions. The files of each table. Those of a partition become one.
@@ -77,12 +77,12 @@ def test_a_folder_that_no_worker_came_back_from_is_told(estate: Estate) -> None:
             for work in works:
                 yield work.given_up("the worker process failed")
 
-    monkey.setattr(inventory, "FOLDERS_HERE", 0)
+    monkey.setattr(inventory, "DRIVER_FOLDERS", 0)
     report = migrate(Deadly(), estate.source, estate.target)
     monkey.undo()
     assert report.exit_code == 1
     assert [one.reason for one in report.unread] == ["the worker process failed"]
-    monkey.setattr(plan_files, "FILES_HERE", 0)
+    monkey.setattr(plan_files, "DRIVER_FILES", 0)
     report = migrate(Deadly(), estate.source, estate.target)
     monkey.undo()
     assert [file.error for file in report.failures] == ["the worker process failed"]

@@ -181,7 +181,7 @@ def test_a_jvm_that_always_dies_ends_the_run(cluster: Cluster) -> None:
         raise RuntimeError("the JVM has gone")
 
     cluster.job = job
-    with pytest.raises(ColdframeError, match="the run can be resumed"):
+    with pytest.raises(ColdframeError, match="start the run again to resume it"):
         list(cluster.run(singles(3)))
 
 

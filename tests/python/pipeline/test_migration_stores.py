@@ -173,7 +173,7 @@ def test_others_look_into_many_files(
     source.store.put("t/p=a%2F1/text", b"of no format")
     look = functools.partial(take_listed, source.url, [], Selection(), source.options)
     here, elsewhere = look(), Elsewhere()
-    monkeypatch.setattr(store_listing, "FILES_HERE", 3)
+    monkeypatch.setattr(store_listing, "DRIVER_FILES", 3)
     monkeypatch.setattr(store_listing, "FILES_A_TASK", 2)
     there = look(scheduler=elsewhere)
     assert elsewhere.looked == [2, 2, 1]
@@ -260,7 +260,7 @@ def test_of_two_drivers_the_later_one_goes_on(s3: S3, tmp_path: Path) -> None:
     first = Journal(StoreDestination(root, s3.options))
     first.__enter__()
     with Journal(StoreDestination(root, s3.options)) as second:
-        second.keep_table(KnownTable("t", "t", "parquet", "us"))
+        second.keep_table(KnownTable("t", "t", "parquet", "us", "t", "orc"))
         with pytest.raises(cf.ColdframeError, match="another driver"):
             first.end()
         second.end()
@@ -269,9 +269,9 @@ def test_of_two_drivers_the_later_one_goes_on(s3: S3, tmp_path: Path) -> None:
 def test_a_store_that_overwrites_is_refused(s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = Place(str(tmp_path / "src"), None)
     source.orc("t/0", {"a": [1]})
-    with pytest.raises(cf.UnsupportedError, match=r"memory://.*only where there is none"):
+    with pytest.raises(cf.UnsupportedError, match=r"memory://.*no conditional put"):
         migrate(InProcess(), source.url, f"memory://{tmp_path.name}")
-    with pytest.raises(cf.UnsupportedError, match="only where there is none"):
+    with pytest.raises(cf.UnsupportedError, match="no conditional put"):
         migrate(InProcess(), source.url, "https://127.0.0.1:1/x")
 
 

@@ -78,8 +78,8 @@ impl LogReader {
         }
         let magic = reader.take(4)?.unwrap_or_default();
         if magic != MAGIC {
-            let found = magic.escape_ascii();
-            return Err(Error::corrupt(format!("expected \"PWAL\", found \"{found}\"")).at(0));
+            let text = magic.escape_ascii();
+            return Err(Error::corrupt(format!("expected \"PWAL\", found \"{text}\"")).at(0));
         }
         let header = reader.message::<LogHeader>()?.unwrap_or_default();
         let compressed = [header.has_compression, header.has_tag_compression, header.has_value_compression];
@@ -165,7 +165,7 @@ impl LogReader {
             return Err(Error::corrupt(message).at(begin).within("edit"));
         }
         // If a server died, nothing follows its last write.
-        if let Some(next) = self.edit_behind(begin)? {
+        if let Some(next) = self.edit_after(begin)? {
             let message = format!(
                 "the log is cut short: expected an edit that ends before {}, found a longer one, and another edit at {next}",
                 self.end
@@ -182,7 +182,7 @@ impl LogReader {
     }
 
     /// The start of a whole edit after the one at `begin`. If there is one, a length before it is damaged.
-    fn edit_behind(&mut self, begin: u64) -> Result<Option<u64>> {
+    fn edit_after(&mut self, begin: u64) -> Result<Option<u64>> {
         let (mut at, mut tried) = (begin.saturating_add(1), 0);
         while at < self.end && tried < MAX_TRIED {
             self.at = at;
@@ -212,7 +212,7 @@ impl LogReader {
         Ok(None)
     }
 
-    /// The same; `None` also if the edit extends beyond the end.
+    /// Reads an edit; `None` if it extends beyond the end of the edits.
     fn whole_edit(&mut self) -> Result<Option<(LogKey, Edit)>> {
         let begin = self.at;
         let Some(key) = self.message::<LogKey>().within(|| "edit")? else { return Ok(None) };

@@ -28,11 +28,11 @@ const MAGIC: &[u8] = b"PBUF";
 /// The version of store file lists.
 const LIST_VERSION: u64 = 1;
 
-/// The bytes of the message; fails for the format before messages.
+/// The bytes of the message. Older formats, without the magic, are an error.
 fn message_of(bytes: &[u8]) -> Result<&[u8]> {
     bytes.strip_prefix(MAGIC).ok_or_else(|| {
-        let found = bytes.get(..bytes.len().min(8)).unwrap_or_default().escape_ascii();
-        Error::corrupt(format!("expected \"PBUF\", found \"{found}\"")).at(0)
+        let start = bytes.get(..bytes.len().min(8)).unwrap_or_default().escape_ascii();
+        Error::corrupt(format!("expected \"PBUF\", found \"{start}\"")).at(0)
     })
 }
 
@@ -46,8 +46,8 @@ fn decode<M: Message + Default + Shaped>(bytes: &[u8], limits: &Limits) -> Resul
 /// Parses a table's descriptor; `expected` is the length in the file's name, if there is one.
 pub(crate) fn table_schema(bytes: &[u8], expected: Option<u64>, limits: &Limits) -> Result<TableSchema> {
     if let Some(expected) = expected.filter(|n| *n != bytes.len() as u64) {
-        let found = bytes.len();
-        return Err(Error::corrupt(format!("expected {expected} bytes by the file's name, found {found}")));
+        let actual = bytes.len();
+        return Err(Error::corrupt(format!("expected {expected} bytes by the file's name, found {actual}")));
     }
     decode(message_of(bytes)?, limits)
 }
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reference_is_cut_nowhere() {
+    fn truncated_references_are_errors() {
         let key = [&[0, 2][..], b"ab", &[0], &[0x7f; 8], &[255]].concat();
         let message = Reference { split_key: key, range: Some(1) };
         let bytes = [MAGIC, &message.encode_to_vec()].concat();
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_descriptor_may_say_its_length() {
+    fn the_name_of_a_descriptor_may_contain_its_length() {
         let limits = Limits::default();
         assert!(table_schema(b"PBUF", Some(4), &limits).is_ok());
         assert!(table_schema(b"PBUF", Some(5), &limits).is_err());

@@ -5,7 +5,7 @@
 //! | [`proto`] | HBase's messages, field by field |
 //! | [`messages`] | files of one message: descriptors, region infos, references, file lists, snapshots |
 //! | [`names`] | names of tables and of store files |
-//! | [`policy`] | how long a family keeps which cells |
+//! | [`policy`] | the retention settings of families |
 //! | [`log`] | write-ahead logs, edit by edit |
 
 pub(crate) mod log;

@@ -4,7 +4,7 @@
 //! HFILE                      32 hex digits; HFILE_SeqId_14_ if it was bulk loaded; a MOB file: digits, "_", region
 //! HFILE.PARENT               half of HFILE in the region PARENT of the same table
 //! [NS=]TABLE=REGION-HFILE            a link to a file, without bytes of its own
-//! [NS=]TABLE=REGION-HFILE.PARENT     half of the file that the link of that name in PARENT leads to
+//! [NS=]TABLE=REGION-HFILE.PARENT     half of the target of the link with this name in PARENT
 //! ```
 //!
 //! HBase: `StoreFileInfo`, `HFileLink`.
@@ -20,16 +20,16 @@ const DEFAULT: &str = "default";
 
 /// A table's name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct TableName {
+pub(crate) struct TableName {
     /// Its namespace.
-    pub namespace: String,
+    pub(crate) namespace: String,
     /// Its name in the namespace.
-    pub name: String,
+    pub(crate) name: String,
 }
 
 impl TableName {
     /// `namespace:name`, or a name in the namespace `default`.
-    pub fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let (namespace, name) = text.split_once(':').unwrap_or((DEFAULT, text));
         Self { namespace: namespace.to_owned(), name: name.to_owned() }
     }
@@ -38,7 +38,7 @@ impl TableName {
     pub(crate) fn of(message: &proto::TableName) -> Result<Self> {
         let text = |bytes: &[u8]| match std::str::from_utf8(bytes) {
             // A name that is not a single path component could lead out of the root directory.
-            Ok(text) if is_one_name(text) => Ok(text.to_owned()),
+            Ok(text) if is_path_component(text) => Ok(text.to_owned()),
             _ => Err(Error::corrupt(format!("expected a table's name, found \"{}\"", bytes.escape_ascii()))),
         };
         Ok(Self { namespace: text(&message.namespace)?, name: text(&message.qualifier)? })
@@ -49,8 +49,8 @@ impl TableName {
         self.namespace == "hbase" && self.name == "meta"
     }
 
-    /// Whether it belongs to HBase itself.
-    pub(crate) fn is_of_hbase(&self) -> bool {
+    /// Whether it is one of HBase's own tables.
+    pub(crate) fn is_system(&self) -> bool {
         self.namespace == "hbase"
     }
 
@@ -59,7 +59,7 @@ impl TableName {
         if self.namespace == DEFAULT { self.name.clone() } else { self.to_string() }
     }
 
-    /// Its name for people.
+    /// Its name as users see it.
     pub(crate) fn shown(&self) -> String {
         match self.namespace.as_str() {
             DEFAULT => self.name.clone(),
@@ -80,7 +80,7 @@ impl fmt::Display for TableName {
 }
 
 /// Whether a text is a single path component.
-pub(crate) fn is_one_name(text: &str) -> bool {
+pub(crate) fn is_path_component(text: &str) -> bool {
     !text.is_empty() && text != "." && text != ".." && !text.contains(['/', '\0'])
 }
 
@@ -143,12 +143,12 @@ impl StoreName {
 fn link(name: &str, family: &str) -> Option<FileAt> {
     let (table, rest) = name.rsplit_once('=')?;
     let (region, file) = rest.split_once('-')?;
-    if !is_region(region) || !is_file(file) || !is_one_name(table) {
+    if !is_region(region) || !is_file(file) || !is_path_component(table) {
         return None;
     }
     let (namespace, name) = table.split_once('=').unwrap_or((DEFAULT, table));
     let table = TableName { namespace: namespace.to_owned(), name: name.to_owned() };
-    (is_one_name(namespace) && is_one_name(name)).then(|| FileAt {
+    (is_path_component(namespace) && is_path_component(name)).then(|| FileAt {
         table,
         region: region.to_owned(),
         family: family.to_owned(),
@@ -160,9 +160,9 @@ fn link(name: &str, family: &str) -> Option<FileAt> {
 pub(crate) fn is_file(name: &str) -> bool {
     let digits = name.bytes().take_while(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b)).count();
     let rest = name.get(digits..).unwrap_or_default();
-    let behind =
+    let has_suffix =
         rest.strip_prefix('_').is_some_and(|r| r.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'));
-    digits > 0 && (rest.is_empty() || behind)
+    digits > 0 && (rest.is_empty() || has_suffix)
 }
 
 /// The sequence id in the name of a bulk loaded file.

@@ -1,9 +1,9 @@
-//! How long a family keeps which cells, according to its descriptor.
+//! The retention settings of families, from their descriptors.
 
 use coldframe_core::{Error, Result};
 use coldframe_hfile::Policy;
 
-use super::names::is_one_name;
+use super::names::is_path_component;
 use super::proto::{BytesPair, ColumnFamilySchema, TableSchema, TextPair};
 
 /// The `TTL`, in seconds, of families that keep their cells forever.
@@ -54,18 +54,18 @@ pub(crate) fn attributes(pairs: &[BytesPair]) -> impl Iterator<Item = (String, S
 }
 
 fn attribute<'a>(pairs: &'a [BytesPair], name: &str) -> Option<&'a [u8]> {
-    let found = pairs.iter().find(|pair| pair.first == name.as_bytes());
-    found.map(|pair| pair.second.as_slice())
+    let pair = pairs.iter().find(|pair| pair.first == name.as_bytes());
+    pair.map(|pair| pair.second.as_slice())
 }
 
 fn setting<'a>(pairs: &'a [TextPair], name: &str) -> Option<&'a [u8]> {
-    let found = pairs.iter().find(|pair| pair.name == name.as_bytes());
-    found.map(|pair| pair.value.as_slice())
+    let pair = pairs.iter().find(|pair| pair.name == name.as_bytes());
+    pair.map(|pair| pair.value.as_slice())
 }
 
 impl Family {
     fn of(family: &ColumnFamilySchema, table: &TableSchema) -> Result<Self> {
-        let name = std::str::from_utf8(&family.name).ok().filter(|name| is_one_name(name));
+        let name = std::str::from_utf8(&family.name).ok().filter(|name| is_path_component(name));
         let name = name.ok_or_else(|| {
             Error::corrupt(format!("expected a family's name, found \"{}\"", family.name.escape_ascii()))
         })?;
@@ -87,10 +87,11 @@ impl Family {
         })
     }
 
-    /// What a scan sees of it: at most `asked` versions, with timestamps in `time_range`, at the time `now`.
-    pub(crate) fn policy(&self, asked: u32, time_range: Option<(i64, i64)>, now: i64) -> Policy {
+    /// The retention policy of a scan at the time `now`, of at most `requested` versions with timestamps in
+    /// `time_range`.
+    pub(crate) fn policy(&self, requested: u32, time_range: Option<(i64, i64)>, now: i64) -> Policy {
         Policy {
-            versions: self.versions.min(asked),
+            versions: self.versions.min(requested),
             kept: self.versions,
             min_versions: self.min_versions,
             oldest: self.ttl.map_or(i64::MIN, |ttl| now.saturating_sub(ttl.saturating_mul(1000))),
@@ -100,7 +101,7 @@ impl Family {
     }
 }
 
-/// An attribute that is a number; `FOREVER` is a very large one.
+/// A numeric attribute; `FOREVER` is [`FOR_EVER`].
 fn number(value: Option<&[u8]>, family: &str, key: &str) -> Result<Option<i64>> {
     let Some(value) = value else { return Ok(None) };
     let text = std::str::from_utf8(value).unwrap_or_default().trim();
@@ -108,25 +109,25 @@ fn number(value: Option<&[u8]>, family: &str, key: &str) -> Result<Option<i64>> 
         return Ok(Some(FOR_EVER));
     }
     let wrong = || {
-        let found = value.escape_ascii();
-        Error::corrupt(format!("family {family:?}: expected a number as {key}, found \"{found}\""))
+        let text = value.escape_ascii();
+        Error::corrupt(format!("family {family:?}: expected a number as {key}, found \"{text}\""))
     };
     text.parse().map(Some).map_err(|_| wrong())
 }
 
-/// `hbase.store.file-tracker.impl`, from the nearest place that sets it.
+/// `hbase.store.file-tracker.impl`, from the most specific descriptor that sets it.
 fn tracker(family: &ColumnFamilySchema, table: &TableSchema) -> Result<Tracker> {
-    let said = |key: &str| {
+    let value_of = |key: &str| {
         setting(&family.configuration, key)
             .or_else(|| attribute(&family.attributes, key))
             .or_else(|| setting(&table.configuration, key))
             .or_else(|| attribute(&table.attributes, key))
             .map(|value| value.to_ascii_uppercase())
     };
-    let mut chosen = said("hbase.store.file-tracker.impl");
+    let mut chosen = value_of("hbase.store.file-tracker.impl");
     if chosen.as_deref() == Some(b"MIGRATION") {
         // During a migration from one tracker to another, the source is still the valid one.
-        chosen = said("hbase.store.file-tracker.migration.src.impl");
+        chosen = value_of("hbase.store.file-tracker.migration.src.impl");
     }
     match chosen.as_deref() {
         None | Some(b"DEFAULT") => Ok(Tracker::Folder),
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_family_keeps() {
+    fn the_retention_of_a_family() {
         let f = family(vec![pair("VERSIONS", "3"), pair("TTL", "86400"), pair("MIN_VERSIONS", "1")]).unwrap();
         let policy = f.policy(5, None, 100_000_000);
         assert_eq!((policy.versions, policy.min_versions, policy.oldest), (3, 1, 13_600_000));
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_tracker_counts() {
+    fn the_most_specific_tracker_wins() {
         let table = TableSchema {
             attributes: vec![pair("hbase.store.file-tracker.impl", "FILE")],
             ..TableSchema::default()

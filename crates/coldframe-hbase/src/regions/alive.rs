@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The folders of parents remain until nothing refers to them and HBase has cleaned them up. A region that replaces others always has
-//! the greater id, so a region that one with a greater id overlaps is dead.
+//! the greater id, so a region is dead if one with a greater id overlaps it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use coldframe_core::{Error, Result};
 
 use crate::layout::names::TableName;
 use crate::layout::proto::{FamilyFiles, RegionInfo};
-use crate::regions::found::FilesOfFamilies;
+use crate::regions::unopened::FilesOfFamilies;
 
 /// The folder in which a clone keeps its MOB files: not a region.
 const MOB: &[u8] = b".mob";
@@ -75,7 +75,7 @@ impl Region {
         !before(self.upper(), &other.start) && !before(other.upper(), &self.start)
     }
 
-    /// Its rows, for people.
+    /// Its name and rows, for messages.
     pub(crate) fn describe(&self) -> String {
         let Self { encoded, start, end, .. } = self;
         format!("region {encoded} [\"{}\", \"{}\")", start.escape_ascii(), end.escape_ascii())
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_took_the_place_of_others_are_alive() {
+    fn newer_regions_replace_older_ones() {
         let all = vec![
             region("parent", 1, "", ""),
             region("left", 2, "", "m"),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_covered_is_a_set() {
+    fn adjacent_ranges_become_one() {
         let mut covered = Covered::default();
         covered.add(b"d", Some(b"f"));
         covered.add(b"a", Some(b"b"));

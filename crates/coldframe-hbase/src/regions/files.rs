@@ -20,7 +20,7 @@ use crate::layout::names::{FileAt, StoreName, TableName, bulk_sequence_id, is_fi
 use crate::layout::policy::{Family, Tracker};
 use crate::layout::proto::FileList;
 use crate::regions::alive::Region;
-use crate::regions::found::{FileLocation, FilesOfFamilies, FoundFile};
+use crate::regions::unopened::{FileLocation, FilesOfFamilies, UnopenedFile};
 use crate::root::{Root, join, name_of};
 
 /// The newest sequence id in a file.
@@ -83,9 +83,9 @@ impl StoreFile {
     }
 }
 
-/// A part of a family that cannot be read: the rows that it may have had cells of.
+/// A damaged file of a family, and the rows that it may have had cells of.
 #[derive(Clone, Debug)]
-pub(crate) struct LostFile {
+pub(crate) struct DamagedFile {
     /// The index of the family.
     pub(crate) family: usize,
     /// The first row.
@@ -94,8 +94,8 @@ pub(crate) struct LostFile {
     pub(crate) upper: Option<Vec<u8>>,
     /// Why.
     pub(crate) fault: Fault,
-    /// Whether all cells are there nevertheless, because only an index or a trailer was damaged.
-    pub(crate) whole: bool,
+    /// Whether all cells can be read, because only an index or a trailer is damaged.
+    pub(crate) cells_intact: bool,
 }
 
 /// What the regions of a table share.
@@ -115,11 +115,8 @@ pub(crate) struct OpenRegion {
     /// The store files of all families.
     pub(crate) files: Vec<StoreFile>,
     /// What is missing or cannot be read.
-    pub(crate) lost: Vec<LostFile>,
+    pub(crate) damaged: Vec<DamagedFile>,
 }
-
-/// A value, or the error by which it is lost.
-type OrLost<T> = std::result::Result<T, Error>;
 
 impl Shared {
     /// Opens the files of a region. Damaged and missing ones are recorded, not raised.
@@ -134,38 +131,38 @@ impl Shared {
     fn open_family(&self, region: &Region, place: usize, open: &mut OpenRegion) -> Result<()> {
         let Some(family) = self.families.get(place) else { return Ok(()) };
         let within = |e: Error| e.within(format!("family {}", family.name)).within(region.describe());
-        let mut tell = |e: Error, half: Option<&(Vec<u8>, bool)>, whole: bool| -> Result<()> {
+        let mut record = |e: Error, half: Option<&(Vec<u8>, bool)>, cells_intact: bool| -> Result<()> {
             let e = within(e);
             if !Fault::is(&e) {
                 return Err(e);
             }
             let (lower, upper) = rows_of(region, half);
             let at = e.offset().unwrap_or(0);
-            let fault = Fault::from_error(&e, at..at, whole.then_some(0));
-            open.lost.push(LostFile { family: place, lower, upper, fault, whole });
+            let fault = Fault::from_error(&e, at..at, cells_intact.then_some(0));
+            open.damaged.push(DamagedFile { family: place, lower, upper, fault, cells_intact });
             Ok(())
         };
-        let found = match self.found(region, place) {
-            Ok(found) => found,
-            Err(e) => return tell(e, None, false),
+        let unopened = match self.unopened(region, place) {
+            Ok(unopened) => unopened,
+            Err(e) => return record(e, None, false),
         };
-        let mut files = Vec::with_capacity(found.len());
-        for found in found {
-            let found = match found {
-                Ok(found) => found,
+        let mut files = Vec::with_capacity(unopened.len());
+        for entry in unopened {
+            let entry = match entry {
+                Ok(entry) => entry,
                 Err(e) => {
-                    tell(e, None, false)?;
+                    record(e, None, false)?;
                     continue;
                 }
             };
-            match self.open_file(region, place, &found) {
+            match self.open_file(region, place, &entry) {
                 Ok((file, damage)) => {
                     if let Some(e) = damage {
-                        tell(file.named(e), found.half.as_ref(), true)?;
+                        record(file.named(e), entry.half.as_ref(), true)?;
                     }
                     files.push(file);
                 }
-                Err(e) => tell(e.within(format!("store file {}", found.name)), found.half.as_ref(), false)?,
+                Err(e) => record(e.within(format!("store file {}", entry.name)), entry.half.as_ref(), false)?,
             }
         }
         let mut replaced = BTreeSet::new();
@@ -173,8 +170,8 @@ impl Shared {
             let Some(names) = file.raw().info().get(COMPACTED) else { continue };
             match messages::compacted(names, &self.options.limits) {
                 Ok(names) => replaced.extend(names.names),
-                // It is unknown which files it replaced; together with them it may show deleted cells.
-                Err(e) => tell(file.named(e.within("compaction event")), None, false)?,
+                // The files that it replaced are unknown. Read together with it, they may show deleted cells.
+                Err(e) => record(file.named(e.within("compaction event")), None, false)?,
             }
         }
         files.retain(|file| !replaced.contains(file.name.as_bytes()));
@@ -189,12 +186,12 @@ impl Shared {
         Ok(())
     }
 
-    /// The files of a region, unopened; `None` if something that leads to them is damaged.
+    /// The unopened files of a region; `None` if a list of them, a reference or a link is damaged.
     pub(crate) fn find(&self, region: &Region) -> Result<Option<FilesOfFamilies>> {
         let mut all = Vec::with_capacity(self.families.len());
         for place in 0..self.families.len() {
-            let found = self.found(region, place).and_then(|found| found.into_iter().collect());
-            match found {
+            let files = self.unopened(region, place).and_then(|files| files.into_iter().collect());
+            match files {
                 Ok(files) => all.push(files),
                 Err(e) if Fault::is(&e) => return Ok(None),
                 Err(e) => return Err(e),
@@ -215,7 +212,7 @@ impl Shared {
         Ok(files.map(|e| (e.path.clone(), e.len)).collect())
     }
 
-    /// The regions of whose files a region has halves, by the names of its files.
+    /// The parents of a region: it has halves of their files, whose names end in the parent's name.
     pub(crate) fn parents(&self, region: &str) -> Result<BTreeSet<String>> {
         let mut parents = BTreeSet::new();
         for family in &self.families {
@@ -241,8 +238,8 @@ impl Shared {
         Ok(self.root.list(&edits)?.iter().any(|e| !e.is_folder && e.len > 0))
     }
 
-    /// The files of a family by name.
-    fn found(&self, region: &Region, place: usize) -> Result<Vec<OrLost<FoundFile>>> {
+    /// The unopened files of a family.
+    fn unopened(&self, region: &Region, place: usize) -> Result<Vec<Result<UnopenedFile>>> {
         if let Some(known) = &region.known {
             return Ok(known.get(place).into_iter().flatten().cloned().map(Ok).collect());
         }
@@ -255,46 +252,46 @@ impl Shared {
             Tracker::List => self.listed(&folder)?.into_iter().map(|name| (name, None)).collect(),
             Tracker::Folder => {
                 let listed = self.root.list(&folder)?;
-                // HBase ignores files that have lost all their bytes; here that counts as damage.
+                // HBase ignores empty files. Here they count as damage.
                 let files = listed.iter().filter(|e| !e.is_folder);
                 files.map(|e| (name_of(e).to_owned(), Some(e.len))).collect()
             }
         };
         let all = names.into_iter().filter_map(|(name, len)| {
             let parsed = StoreName::parse(&name, &self.table, &family.name)?;
-            Some(self.found_one(&folder, name, parsed, len))
+            Some(self.locate(&folder, name, parsed, len))
         });
         let mut all: Vec<_> = all.collect();
         if self.with_logs {
             let own = |(path, len): (String, u64)| {
                 let name = path.rsplit('/').next().unwrap_or_default().to_owned();
-                Ok(FoundFile { name, place: FileLocation::Own(path), half: None, len: Some(len) })
+                Ok(UnopenedFile { name, place: FileLocation::Own(path), half: None, len: Some(len) })
             };
             all.extend(self.recovered(region, family)?.into_iter().map(own));
         }
         Ok(all)
     }
 
-    fn found_one(
+    fn locate(
         &self,
         folder: &str,
         name: String,
         parsed: StoreName,
         len: Option<u64>,
-    ) -> OrLost<FoundFile> {
+    ) -> Result<UnopenedFile> {
         let path = join(folder, &name);
         Ok(match parsed {
-            StoreName::Own => FoundFile { name, place: FileLocation::Own(path), half: None, len },
+            StoreName::Own => UnopenedFile { name, place: FileLocation::Own(path), half: None, len },
             // The entry's length is that of the link itself.
             StoreName::Link(at) => {
-                FoundFile { name, place: FileLocation::Elsewhere(at), half: None, len: None }
+                UnopenedFile { name, place: FileLocation::Elsewhere(at), half: None, len: None }
             }
             StoreName::Half(at) => {
                 let bytes = self.root.read(&path, &self.options.limits).map_err(Error::of_named_file)?;
                 let reference = messages::reference(&bytes, &self.options.limits);
                 let half = reference.and_then(|r| r.half().map(|(row, top)| (row.to_vec(), top)));
                 let half = half.within(|| format!("reference {path}"))?;
-                FoundFile { name, place: FileLocation::Elsewhere(at), half: Some(half), len: None }
+                UnopenedFile { name, place: FileLocation::Elsewhere(at), half: Some(half), len: None }
             }
         })
     }
@@ -305,7 +302,7 @@ impl Shared {
         region: &Region,
         listed: &[crate::layout::proto::FamilyFiles],
         family: &Family,
-    ) -> Vec<OrLost<FoundFile>> {
+    ) -> Vec<Result<UnopenedFile>> {
         let files = listed.iter().filter(|f| f.name == family.name.as_bytes()).flat_map(|f| &f.files);
         let all = files.map(|file| {
             let name = String::from_utf8_lossy(&file.name).into_owned();
@@ -326,7 +323,7 @@ impl Shared {
             let half = file.reference.as_ref().map(|r| r.half().map(|(row, top)| (row.to_vec(), top)));
             let half = half.transpose().within(|| "snapshot manifest")?;
             let len = file.size.filter(|_| half.is_none());
-            Ok(FoundFile { name, place: FileLocation::Elsewhere(place), half, len })
+            Ok(UnopenedFile { name, place: FileLocation::Elsewhere(place), half, len })
         });
         all.collect()
     }
@@ -357,37 +354,37 @@ impl Shared {
         Ok(Vec::new())
     }
 
-    /// Opens a store file; returns with it damage that costs no cells.
+    /// Opens a store file. Also returns damage that costs no cells.
     fn open_file(
         &self,
         region: &Region,
         family: usize,
-        found: &FoundFile,
+        entry: &UnopenedFile,
     ) -> Result<(StoreFile, Option<Error>)> {
-        let (path, source): (String, Arc<dyn ReadAt>) = match &found.place {
+        let (path, source): (String, Arc<dyn ReadAt>) = match &entry.place {
             FileLocation::Own(path) => (path.clone(), self.root.open(path).map_err(Error::of_named_file)?),
             FileLocation::Elsewhere(at) => self.root.open_store_file(at)?,
         };
-        let target = match &found.place {
-            FileLocation::Own(_) => &found.name,
+        let target = match &entry.place {
+            FileLocation::Own(_) => &entry.name,
             FileLocation::Elsewhere(at) => &at.file,
         };
         let mut hfile = HFile::new(source, self.options.clone())?;
         let damage = hfile.raw().check().err();
         if let Some(e) = &damage {
-            // Without its file info, its age is unknown; without all its blocks, the rows of a lost one are.
+            // Without the file info the age of the file is unknown; without all blocks, the rows of a lost one.
             hfile = hfile.restored().map_err(|_| Error::corrupt(e.reason()).within(e.structure()))?;
         }
         let bulk = bulk_sequence_id(target);
         let info = hfile.raw().info();
-        // The upper half counts as newer, in case both come together again.
-        let top = i64::from(found.half.as_ref().is_some_and(|(_, top)| *top));
+        // The upper half counts as newer, in case a merge joins both again.
+        let top = i64::from(entry.half.as_ref().is_some_and(|(_, top)| *top));
         let sequence_id = bulk.or(info.integer(MAX_SEQ_ID)).unwrap_or(0).saturating_add(top);
         let keeps = info.get(KEEPS_SEQUENCE_IDS).is_some_and(|v| v.first().is_some_and(|b| *b != 0));
         let loaded = bulk.is_some() || info.get(BULK_TIME).is_some();
-        let (lower, upper) = rows_of(region, found.half.as_ref());
+        let (lower, upper) = rows_of(region, entry.half.as_ref());
         let file = StoreFile {
-            name: found.name.clone(),
+            name: entry.name.clone(),
             path,
             family,
             of_cells: (loaded && !keeps).then_some(sequence_id),

@@ -15,7 +15,7 @@ use crate::wal::edits;
 pub(crate) struct Piece {
     /// Its location.
     pub(crate) block: BlockRef,
-    /// A lower bound of its rows, which may not be one of them.
+    /// A lower bound of its rows; not always a row of the block.
     pub(crate) first: Vec<u8>,
     /// An upper bound of its rows, included; `None` for the last block.
     pub(crate) last: Option<Vec<u8>>,
@@ -72,7 +72,7 @@ impl Feed {
         len
     }
 
-    /// Takes no blocks from `row` on.
+    /// Takes no more blocks.
     pub(crate) fn end(&mut self) {
         self.ahead = None;
     }
@@ -84,7 +84,7 @@ impl Feed {
         }
     }
 
-    /// The blocks of a unit that ends before `end`. Those that may have later rows also stay for the next unit.
+    /// The blocks of a unit that ends before `end`. Blocks that may have later rows also stay for the next unit.
     pub(crate) fn cut(&mut self, order: RowOrder, end: Option<&[u8]>) -> Vec<Piece> {
         let all: Vec<Piece> = self.pieces.drain(..).collect();
         if let Some(end) = end {
@@ -129,7 +129,7 @@ impl Cells {
     }
 
     /// Cells of a store file from a look-up.
-    pub(crate) fn found(file: &StoreFile, cells: Bytes) -> Self {
+    pub(crate) fn from_look_up(file: &StoreFile, cells: Bytes) -> Self {
         let (family, rank, id) = (file.family, file.rank, file.of_cells);
         Self::Held(Origin { family, rank, id, layout: edits::LAYOUT }, Some(cells))
     }

@@ -10,8 +10,8 @@
 //! one file's cells precede the rows of all others (always if files do not overlap, and mostly within a row), they are taken as a
 //! [`Run`](super::merge_heap::Run), without comparisons.
 //!
-//! An unreadable block costs its cells. The cells that other files have of its rows may be outdated or deleted, so they are dropped as
-//! well, unless everything stored is requested.
+//! An unreadable block costs its cells. Cells of the same rows in other files may be outdated or deleted, so they are dropped too,
+//! unless everything stored is requested.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,19 +20,19 @@ use bytes::Bytes;
 use coldframe_core::{BatchIter, Damage, DamageLog, DecodeUnit, Error, Fault, OnError, PassedOver, Result};
 use coldframe_hfile::{Cell, Columns, Passed, Room, RowOrder};
 
+use super::damaged_rows::{self, DamagedRows};
 use super::feed::{Blocks, Cells, Origin, Piece};
-use super::lost::{self, LostRows};
 use super::merge_heap::{Ended, MergeHeap};
 use super::mob::{self, MobFiles};
 use super::pivot::Wide;
-use super::sight::{Sight, Together, VisibilityRules};
+use super::visibility::{BatchedColumns, Visibility, VisibilityRules};
 use crate::columns::wide::WideTable;
 use crate::layout::policy::Family;
 
-/// What the units of a scan share.
+/// The state that the units of a scan share.
 #[derive(Debug)]
 pub(crate) struct Scanning {
-    pub(crate) asked: VisibilityRules,
+    pub(crate) rules: VisibilityRules,
     pub(crate) families: Arc<[Family]>,
     pub(crate) mob: Arc<MobFiles>,
     pub(crate) order: RowOrder,
@@ -48,7 +48,7 @@ pub(crate) struct Scanning {
 
 impl Scanning {
     /// Records damage; under `raise`, returns it as an error.
-    pub(crate) fn lose(
+    pub(crate) fn record_damage(
         &self,
         e: Error,
         bytes: std::ops::Range<u64>,
@@ -75,7 +75,7 @@ pub(crate) struct DecodeRows {
     pub(crate) upper: Option<Vec<u8>>,
     /// Whether this unit records damage of blocks that begin before it.
     pub(crate) first: bool,
-    pub(crate) lost: Vec<LostRows>,
+    pub(crate) damaged: Vec<DamagedRows>,
     /// For some families, the cells that only logs have.
     pub(crate) edits: Vec<(usize, Bytes)>,
 }
@@ -91,17 +91,17 @@ impl DecodeUnit for DecodeRows {
         }
         blocks.extend(self.edits.into_iter().map(|(family, cells)| Cells::edits(family, cells)));
         let owned = Owned { lower: self.lower, first: self.first };
-        Ok(Box::new(Merge::new(self.scanning, blocks, self.lost, owned)?))
+        Ok(Box::new(Merge::new(self.scanning, blocks, self.damaged, owned)?))
     }
 }
 
-/// The visible ones of some cells in memory.
-pub(crate) fn of_held(scanning: Arc<Scanning>, cells: Vec<Cells>) -> Result<BatchIter> {
+/// Filters cells in memory by visibility.
+pub(crate) fn visible_cells(scanning: Arc<Scanning>, cells: Vec<Cells>) -> Result<BatchIter> {
     let owned = Owned { lower: Vec::new(), first: true };
     Ok(Box::new(Merge::new(scanning, cells, Vec::new(), owned)?))
 }
 
-/// Decides which damage to record: a block in several units is recorded by the one in which it begins.
+/// Decides which damage a unit records: the unit in which a block begins records its damage.
 #[derive(Debug)]
 struct Owned {
     lower: Vec<u8>,
@@ -182,11 +182,11 @@ impl Sink {
         }
     }
 
-    /// Prepares for a cell; `is_lost` tells whether anything of a row is lost.
+    /// Prepares for a cell; `is_damaged` is true for rows with lost cells.
     #[inline]
-    fn begin(&mut self, cell: &Cell<'_>, is_lost: impl Fn(&[u8]) -> bool) -> Result<()> {
+    fn begin(&mut self, cell: &Cell<'_>, is_damaged: impl Fn(&[u8]) -> bool) -> Result<()> {
         match self {
-            Self::Wide(wide) if wide.is_next_row(cell) => wide.begin(cell, is_lost(cell.row)),
+            Self::Wide(wide) if wide.is_next_row(cell) => wide.begin(cell, is_damaged(cell.row)),
             _ => Ok(()),
         }
     }
@@ -208,7 +208,7 @@ impl Sink {
         }
     }
 
-    /// Takes the cells that wait.
+    /// Takes the waiting cells.
     fn take_waiting(&mut self, waiting: &mut Vec<Cell<'_>>) -> Result<()> {
         match self {
             Self::Cells(columns) => columns.append_waiting(waiting),
@@ -232,22 +232,22 @@ impl Sink {
     /// Takes a cell whose value is lost.
     fn without_value(&mut self, cell: &Cell<'_>) -> Result<()> {
         if let Self::Wide(wide) = self {
-            wide.tear();
+            wide.mark_incomplete();
             wide.take(cell, None)?;
         }
         Ok(())
     }
 
     /// Notes a lost block: the current row may continue in it.
-    fn lose(&mut self, piece: &Piece, order: RowOrder) {
+    fn enter_lost_block(&mut self, piece: &Piece, order: RowOrder) {
         if let Self::Wide(wide) = self
             && wide.row().is_some_and(|row| order.compare(row, &piece.first).is_ge())
         {
-            wide.tear();
+            wide.mark_incomplete();
         }
     }
 
-    /// The rows since the last batch; `more` tells whether others may follow.
+    /// The rows since the last batch; `more` means that others may follow.
     fn finish(&mut self, more: bool) -> Result<RecordBatch> {
         match self {
             Self::Cells(columns) if more => columns.finish(),
@@ -261,9 +261,9 @@ struct Merge {
     scanning: Arc<Scanning>,
     blocks: Vec<Cells>,
     current: Vec<Current>,
-    sight: Sight,
+    visibility: Visibility,
     columns: Sink,
-    lost: Vec<LostRows>,
+    damaged: Vec<DamagedRows>,
     owned: Owned,
     state: State,
     /// Whether a batch was returned.
@@ -271,78 +271,84 @@ struct Merge {
 }
 
 impl Merge {
-    fn new(scanning: Arc<Scanning>, blocks: Vec<Cells>, lost: Vec<LostRows>, owned: Owned) -> Result<Self> {
+    fn new(
+        scanning: Arc<Scanning>,
+        blocks: Vec<Cells>,
+        damaged: Vec<DamagedRows>,
+        owned: Owned,
+    ) -> Result<Self> {
         let columns = Sink::new(&scanning)?;
-        let sight = Sight::new(scanning.asked.clone());
+        let visibility = Visibility::new(scanning.rules.clone());
         let current = vec![Current::default(); blocks.len()];
         let (state, handed_out) = (State::Begin, false);
-        Ok(Self { blocks, current, sight, columns, lost, owned, scanning, state, handed_out })
+        Ok(Self { blocks, current, visibility, columns, damaged, owned, scanning, state, handed_out })
     }
 
     /// Merges the current blocks until one is used up or a batch is full.
     fn run(&mut self) -> Result<Stop> {
-        let Self { blocks, current, sight, columns, scanning, lost, .. } = self;
+        let Self { blocks, current, visibility, columns, scanning, damaged, .. } = self;
         let order = scanning.order;
         // The blocks are kept alive here while the offsets in them change.
         let cells: Vec<Bytes> = current.iter().map(|c| c.cells.clone()).collect();
         let origins: Vec<Origin> = blocks.iter().map(|blocks| blocks.origin().clone()).collect();
-        let mut heads = match MergeHeap::new(order, &origins, &cells, current.iter().map(|c| c.at)) {
-            Ok(heads) => heads,
+        let mut heap = match MergeHeap::new(order, &origins, &cells, current.iter().map(|c| c.at)) {
+            Ok(heap) => heap,
             Err(ended) => return Ok(ended.into()),
         };
-        let hides = scanning.asked.hides();
-        let looks_for_lost = lost.iter().any(|l| hides || l.whole);
-        let follows = sight.follows() && !looks_for_lost;
+        let hides = scanning.rules.hides();
+        let checks_damage = damaged.iter().any(|l| hides || l.whole_file);
+        let follows = visibility.can_follow() && !checks_damage;
         let mut before = None;
         let mut waiting = Vec::new();
         let stop = loop {
-            let Some(top) = heads.top() else { break Stop::End };
+            let Some(top) = heap.top() else { break Stop::End };
             if columns.is_full(&top.cell) {
                 break Stop::Full;
             }
             let (file, mut end, mut next) = (top.file, top.end, None);
-            if let Some(run) = heads.run().filter(|_| follows && top.cell.tags.is_empty()) {
+            if let Some(run) = heap.run().filter(|_| follows && top.cell.tags.is_empty()) {
                 columns.enter(run.block, &mut waiting)?;
                 (end, next) = match columns {
                     Sink::Cells(columns) => {
-                        let mut together = Together { columns: columns.as_mut(), waiting: &mut waiting };
-                        sight.follow(&run, &mut together, &mut before)?
+                        let mut batched = BatchedColumns { columns: columns.as_mut(), waiting: &mut waiting };
+                        visibility.follow(&run, &mut batched, &mut before)?
                     }
-                    Sink::Wide(wide) => sight.follow(&run, wide.as_mut(), &mut before)?,
+                    Sink::Wide(wide) => visibility.follow(&run, wide.as_mut(), &mut before)?,
                 };
             } else {
-                let Some(family) = heads.origin(top).map(|origin| origin.family) else { break Stop::End };
-                let may_be_lost = |l: &LostRows| (hides || l.whole) && l.family == family;
+                let Some(family) = heap.origin(top).map(|origin| origin.family) else { break Stop::End };
+                let may_hide = |l: &DamagedRows| (hides || l.whole_file) && l.family == family;
                 let hidden =
-                    looks_for_lost && lost.iter().any(|l| may_be_lost(l) && l.holds(top.cell.row, order));
-                let seen = if hidden { Ok(false) } else { sight.admits(&top.cell, family, &mut before) };
-                let seen = match seen {
+                    checks_damage && damaged.iter().any(|l| may_hide(l) && l.holds(top.cell.row, order));
+                let visible =
+                    if hidden { Ok(false) } else { visibility.admits(&top.cell, family, &mut before) };
+                let visible = match visible {
                     // Tags are parsed here for the first time.
                     Err(e) if Fault::is(&e) => break Stop::Broken(file, e),
-                    seen => seen?,
+                    visible => visible?,
                 };
-                if seen {
+                if visible {
                     if let Some(block) = cells.get(file) {
                         columns.enter(block, &mut waiting)?;
                     }
-                    columns.begin(&top.cell, |row| lost.iter().any(|l| l.holds(row, order)))?;
+                    columns.begin(&top.cell, |row| damaged.iter().any(|l| l.holds(row, order)))?;
                     if let Some(e) = take(scanning, columns, &mut waiting, &top.cell, family)? {
                         set_place(current, file, end);
-                        heads.drop_top();
+                        heap.drop_top();
                         break Stop::NoValue(file, e);
                     }
                 }
             }
-            if let Err(ended) = heads.go_on(end, next) {
+            if let Err(ended) = heap.go_on(end, next) {
                 set_place(current, file, end);
                 break ended.into();
             }
         };
         columns.take_waiting(&mut waiting)?;
-        for (file, at) in heads.places() {
+        for (file, at) in heap.places() {
             set_place(current, file, at);
         }
-        sight.settle(before.as_ref());
+        visibility.settle(before.as_ref());
         Ok(stop)
     }
 
@@ -360,45 +366,45 @@ impl Merge {
                     }
                     break;
                 }
-                Err(bad) => self.lose_block(file, bad.piece, bad.error)?,
+                Err(bad) => self.record_lost_block(file, bad.piece, bad.error)?,
             }
         }
         Ok(())
     }
 
     /// Gives up the rest of a file's current block.
-    fn give_up(&mut self, file: usize, e: Error) -> Result<()> {
+    fn skip_block(&mut self, file: usize, e: Error) -> Result<()> {
         let piece = self.current.get_mut(file).and_then(|current| current.piece.take());
         let Some(piece) = piece else { return Err(e) };
         // All its rows count as lost. Those before the unreadable cell were returned already, and none of them comes
         // again.
         let e = e.at(piece.block.offset).within("data block");
-        self.lose_block(file, piece, e)?;
+        self.record_lost_block(file, piece, e)?;
         self.load(file)
     }
 
     /// Records a lost block, or fails. Other files' cells of its rows may be outdated.
-    fn lose_block(&mut self, file: usize, piece: Piece, e: Error) -> Result<()> {
+    fn record_lost_block(&mut self, file: usize, piece: Piece, e: Error) -> Result<()> {
         let Some(blocks) = self.blocks.get(file) else { return Err(e) };
         let (Some(from), family) = (blocks.file(), blocks.origin().family) else { return Err(e) };
         let order = self.scanning.order;
         let begins = piece.first.as_slice().max(from.lower.as_slice());
         let own = self.owned.first || order.compare(begins, &self.owned.lower).is_ge();
         let range = from.raw().range_of(piece.block);
-        self.scanning.lose(from.named(e.at(range.start)), range, None, own)?;
-        self.columns.lose(&piece, order);
-        lost::lose(&mut self.lost, family, piece, order);
+        self.scanning.record_damage(from.named(e.at(range.start)), range, None, own)?;
+        self.columns.enter_lost_block(&piece, order);
+        damaged_rows::add_block(&mut self.damaged, family, piece, order);
         Ok(())
     }
 
     /// Records that the value of the last cell is lost, or fails.
-    fn lose_value(&mut self, file: usize, e: Error) -> Result<()> {
+    fn record_lost_value(&mut self, file: usize, e: Error) -> Result<()> {
         let (Some(blocks), Some(current)) = (self.blocks.get(file), self.current.get(file)) else {
             return Err(e);
         };
         let at = current.piece.as_ref().map_or(0, |piece| piece.block.offset);
         let path = blocks.file().map_or("", |from| from.path.as_str());
-        self.scanning.lose(e.within(format!("store file {path}")), at..at, Some(1), true)?;
+        self.scanning.record_damage(e.within(format!("store file {path}")), at..at, Some(1), true)?;
         // The cell may have been the last of its block.
         if current.at >= current.cells.len() { self.load(file) } else { Ok(()) }
     }
@@ -414,8 +420,8 @@ impl Merge {
             match self.run()? {
                 Stop::Full => return self.finish(true).map(Some),
                 Stop::UsedUp(file) => self.load(file)?,
-                Stop::Broken(file, e) => self.give_up(file, e)?,
-                Stop::NoValue(file, e) => self.lose_value(file, e)?,
+                Stop::Broken(file, e) => self.skip_block(file, e)?,
+                Stop::NoValue(file, e) => self.record_lost_value(file, e)?,
                 Stop::End => self.state = State::Done,
             }
         }
@@ -423,8 +429,8 @@ impl Merge {
     }
 
     /// Counts the cells skipped since the last batch.
-    fn tell_passed(&mut self) {
-        let Passed { versions, times } = self.sight.take_passed();
+    fn report_passed(&mut self) {
+        let Passed { versions, times } = self.visibility.take_passed();
         let columns = match &mut self.columns {
             Sink::Cells(_) => 0,
             Sink::Wide(wide) => wide.take_passed(),
@@ -487,7 +493,7 @@ impl Iterator for Merge {
         if !matches!(batch, Some(Ok(_))) {
             self.state = State::Done;
         }
-        self.tell_passed();
+        self.report_passed();
         batch
     }
 }

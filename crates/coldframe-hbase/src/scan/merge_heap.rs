@@ -6,7 +6,7 @@
 //! file 2   block | d0 | ..                            └─▶ its file's next cell, c0, is inserted again
 //! ```
 //!
-//! MergeHeap are large: they stay in place, and their indexes are sorted.
+//! Heads are large, so they stay in place and only their indexes are sorted.
 
 use std::cmp::Ordering;
 
@@ -69,11 +69,11 @@ impl<'a> MergeHeap<'a> {
                 heads.push(Head { cell, file, start: at, end });
             }
         }
-        let mut all = Self { order, origins, blocks, sorted: (0..heads.len()).collect(), heads };
-        let mut sorted = std::mem::take(&mut all.sorted);
-        sorted.sort_by(|a, b| all.compare(*a, *b));
-        all.sorted = sorted;
-        Ok(all)
+        let mut heap = Self { order, origins, blocks, sorted: (0..heads.len()).collect(), heads };
+        let mut sorted = std::mem::take(&mut heap.sorted);
+        sorted.sort_by(|a, b| heap.compare(*a, *b));
+        heap.sorted = sorted;
+        Ok(heap)
     }
 
     fn compare(&self, a: usize, b: usize) -> Ordering {
@@ -106,7 +106,8 @@ impl<'a> MergeHeap<'a> {
         Some(Run { cell, end, block, origin, order: self.order, bound })
     }
 
-    /// Continues with the first head's file, from offset `end` of its block; `next` is the cell there and its end, if it was read.
+    /// Continues with the first head's file, from offset `end` of its block; `next` is the cell there and its end, if
+    /// it was read.
     pub(super) fn go_on(
         &mut self,
         end: usize,
@@ -122,16 +123,16 @@ impl<'a> MergeHeap<'a> {
             return Err(Ended::UsedUp(top.file));
         }
         match next.map_or_else(|| read(block, origin, end), Ok) {
-            Ok((cell, behind)) => (top.cell, top.start, top.end) = (cell, end, behind),
+            Ok((cell, next_end)) => (top.cell, top.start, top.end) = (cell, end, next_end),
             Err(e) => {
                 self.sorted.remove(0);
                 return Err(Ended::Broken(top.file, e));
             }
         }
-        let behind = self.sorted.get(1..).unwrap_or_default();
+        let others = self.sorted.get(1..).unwrap_or_default();
         let passes = |other: &usize| self.compare(*other, place).is_lt();
-        if behind.first().is_some_and(passes) {
-            let passed = 1 + behind.get(1..).unwrap_or_default().partition_point(passes);
+        if others.first().is_some_and(passes) {
+            let passed = 1 + others.get(1..).unwrap_or_default().partition_point(passes);
             if let Some(passed) = self.sorted.get_mut(..=passed) {
                 passed.rotate_left(1);
             }

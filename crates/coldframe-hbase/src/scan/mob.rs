@@ -15,7 +15,7 @@ use coldframe_core::{Error, ErrorContext, Result};
 use coldframe_hfile::kinds::PUT;
 use coldframe_hfile::{Cell, HFile, Tags};
 
-use crate::layout::names::{FileAt, TableName, is_one_name};
+use crate::layout::names::{FileAt, TableName, is_path_component};
 use crate::regions::files::Shared;
 use crate::root::name_of;
 
@@ -35,7 +35,7 @@ pub(crate) struct MobFiles {
     regions: Mutex<HashMap<TableName, Vec<String>>>,
 }
 
-/// Whether the value of a cell is in a MOB file; and the table that wrote it, if stated.
+/// For a cell whose value is in a MOB file, the table that wrote the file, if a tag names it. `None` for other cells.
 pub(crate) fn reference<'a>(cell: &Cell<'a>) -> Result<Option<Option<&'a [u8]>>> {
     if cell.tags.is_empty() || cell.kind != PUT {
         return Ok(None);
@@ -60,21 +60,21 @@ impl MobFiles {
     /// The value of a cell of a family, from its MOB file.
     pub(crate) fn value(&self, cell: &Cell<'_>, table: Option<&[u8]>, family: &str) -> Result<Bytes> {
         let name = cell.value.get(4..).and_then(|name| std::str::from_utf8(name).ok());
-        let name = name.filter(|name| is_one_name(name)).ok_or_else(|| {
-            let found = cell.value.escape_ascii();
-            Error::corrupt(format!("expected a length and the name of a MOB file, found \"{found}\""))
+        let name = name.filter(|name| is_path_component(name)).ok_or_else(|| {
+            let text = cell.value.escape_ascii();
+            Error::corrupt(format!("expected a length and the name of a MOB file, found \"{text}\""))
         })?;
         let file = self.file(table, family, name)?;
-        let mut found = None;
+        let mut value = None;
         let look = file.find(cell.row, |other| {
             let same = other.qualifier == cell.qualifier && other.timestamp == cell.timestamp;
-            if found.is_none() && same && other.kind == PUT && other.family == cell.family {
-                found = Some(Bytes::copy_from_slice(other.value));
+            if value.is_none() && same && other.kind == PUT && other.family == cell.family {
+                value = Some(Bytes::copy_from_slice(other.value));
             }
             Ok(())
         });
         look.within(|| format!("MOB file {name}"))?;
-        found.ok_or_else(|| {
+        value.ok_or_else(|| {
             let (row, column) = (cell.row.escape_ascii(), cell.qualifier.escape_ascii());
             let message = format!("expected a cell of row \"{row}\", column \"{column}\", found none");
             Error::corrupt(message).within(format!("MOB file {name}"))
@@ -82,15 +82,15 @@ impl MobFiles {
     }
 
     fn file(&self, table: Option<&[u8]>, family: &str, name: &str) -> Result<Arc<HFile>> {
-        let said = table.and_then(|t| std::str::from_utf8(t).ok()).map(TableName::parse);
+        let named = table.and_then(|t| std::str::from_utf8(t).ok()).map(TableName::parse);
         let own = &self.shared.table;
-        let mut tables = vec![said.as_ref().unwrap_or(own)];
-        if said.as_ref().is_some_and(|said| said != own) {
+        let mut tables = vec![named.as_ref().unwrap_or(own)];
+        if named.as_ref().is_some_and(|named| named != own) {
             tables.push(own);
         }
         let mut missing = None;
         for table in tables {
-            if ![&table.namespace, &table.name].into_iter().all(|name| is_one_name(name)) {
+            if ![&table.namespace, &table.name].into_iter().all(|name| is_path_component(name)) {
                 continue;
             }
             let key = (table.clone(), family.to_owned(), name.to_owned());
@@ -128,15 +128,15 @@ impl MobFiles {
         if let Some(known) = self.regions.lock().unwrap_or_else(PoisonError::into_inner).get(table) {
             return Ok(known.clone());
         }
-        let mut found: Vec<String> = Vec::new();
+        let mut regions: Vec<String> = Vec::new();
         for prefix in ["mobdir", "archive"] {
             let listed = self.shared.root.list(&format!("{prefix}/{}", table.folder()))?;
-            found.extend(listed.iter().filter(|e| e.is_folder).map(|e| name_of(e).to_owned()));
+            regions.extend(listed.iter().filter(|e| e.is_folder).map(|e| name_of(e).to_owned()));
         }
-        found.sort_unstable();
-        found.dedup();
+        regions.sort_unstable();
+        regions.dedup();
         let mut known = self.regions.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(table.clone(), found.clone());
-        Ok(found)
+        known.insert(table.clone(), regions.clone());
+        Ok(regions)
     }
 }

@@ -1,12 +1,12 @@
-//! Families with `NEW_VERSION_BEHAVIOR`: what was written later counts, whatever its timestamp.
+//! Families with `NEW_VERSION_BEHAVIOR`: the later write wins, whatever its timestamp.
 //!
 //! ```text
 //! sequence ids    1 put   2 put   3 DeleteColumn   4 put          the marker hides 1 and 2, not 4
 //!                 └─ segment up to 3 ────────────┘ └─ segment up to the end
 //! ```
 //!
-//! A marker hides only cells with smaller sequence ids. And a put is gone for good if, when any later marker was written, the family
-//! already had as many newer puts of the column as it keeps. Markers divide the puts of a column into segments by sequence id, and
+//! A marker hides only cells with smaller sequence ids. A put is also gone if, when a later marker was written, the column already
+//! had as many newer puts as the family keeps. Markers divide the puts of a column into segments by sequence id, and
 //! each segment counts the puts that existed before its end. HBase: `NewVersionBehaviorTracker`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,7 +66,7 @@ impl NewVersions {
     pub(crate) fn admits(&mut self, cell: &Cell<'_>, kept: u32, policy: &Policy) -> Result<bool> {
         self.enter(cell);
         if cell.kind != PUT {
-            if policy.heeds(cell.timestamp) {
+            if policy.applies_marker(cell.timestamp) {
                 self.mark(cell)?;
                 self.last = Some((cell.timestamp, cell.kind, cell.sequence_id));
             }
@@ -75,16 +75,16 @@ impl NewVersions {
         if self.is_hidden(cell, kept) {
             return Ok(false);
         }
-        if !policy.is_asked(cell.timestamp) {
+        if !policy.includes_time(cell.timestamp) {
             self.passed.times += 1;
             return Ok(false);
         }
         self.seen = self.seen.saturating_add(1);
         let young = cell.timestamp >= policy.oldest || self.seen <= policy.min_versions;
         // The family's limit is applied above; this is the request's.
-        let asked = self.seen <= policy.versions;
-        self.passed.versions += u64::from(young && !asked);
-        Ok(young && asked)
+        let requested = self.seen <= policy.versions;
+        self.passed.versions += u64::from(young && !requested);
+        Ok(young && requested)
     }
 
     /// The number of skipped cells since the last call.
@@ -129,7 +129,7 @@ impl NewVersions {
         Ok(())
     }
 
-    /// Whether a put is hidden. It counts as an existing one in any case.
+    /// Whether a put is hidden. Either way, it counts as an existing put.
     fn is_hidden(&mut self, cell: &Cell<'_>, kept: u32) -> bool {
         let id = cell.sequence_id;
         let kept = usize::try_from(kept).unwrap_or(usize::MAX);

@@ -67,7 +67,7 @@ impl Collected {
 struct PivotColumn {
     family: Vec<u8>,
     qualifier: Vec<u8>,
-    /// Its index among the requested columns; `None` only keeps its cells out of `rest`.
+    /// Its index among the requested columns. `None` if it was not requested; its cells still stay out of `rest`.
     place: Option<usize>,
     values: Collected,
     set: bool,
@@ -89,7 +89,7 @@ impl Keys {
         of.key.iter().map(part).collect::<Result<_>>().map(Self::Parts)
     }
 
-    /// Appends a row key. If it is not one of the table's, appends nulls for the unknown parts and returns the reason.
+    /// Appends a row key. If it is invalid, appends nulls for the unknown parts and returns the reason.
     fn append(&mut self, table: &WideTable, row: &[u8]) -> Result<()> {
         let (all, of) = match (self, &table.phoenix) {
             (Self::Parts(all), Some(of)) => (all, of),
@@ -100,7 +100,7 @@ impl Keys {
             _ => return Ok(()),
         };
         let (mut next, mut wrong) = (0, None);
-        let found = phoenix::parts(of, row, |value| {
+        let parsed = phoenix::parts(of, row, |value| {
             if let Some((_, values)) = all.get_mut(next)
                 && !values.append(value)
             {
@@ -113,7 +113,7 @@ impl Keys {
             Ok(())
         });
         all.iter_mut().skip(next).for_each(|(_, values)| values.append_null());
-        found.and(wrong.map_or(Ok(()), Err))
+        parsed.and(wrong.map_or(Ok(()), Err))
     }
 }
 
@@ -131,7 +131,7 @@ pub(crate) struct Wide {
     row: Vec<u8>,
     open: bool,
     /// Whether the row's cells may be outdated because newer ones are lost.
-    torn: bool,
+    incomplete: bool,
     /// The first column to which the row's next cell may belong.
     at: usize,
     rows: usize,
@@ -171,7 +171,7 @@ impl Wide {
             columns,
             row: Vec::new(),
             open: false,
-            torn: false,
+            incomplete: false,
             at: 0,
             rows: 0,
             left_out: Vec::new(),
@@ -199,17 +199,17 @@ impl Wide {
     }
 
     /// Begins the row of a cell.
-    pub(crate) fn begin(&mut self, cell: &Cell<'_>, torn: bool) -> Result<()> {
+    pub(crate) fn begin(&mut self, cell: &Cell<'_>, incomplete: bool) -> Result<()> {
         self.end_row()?;
         self.row.clear();
         self.row.extend_from_slice(cell.row);
-        (self.open, self.torn, self.at) = (true, torn && self.on_error == OnError::Skip, 0);
+        (self.open, self.incomplete, self.at) = (true, incomplete && self.on_error == OnError::Skip, 0);
         Ok(())
     }
 
     /// Notes that cells of the current row are lost.
-    pub(crate) fn tear(&mut self) {
-        self.torn |= self.on_error == OnError::Skip;
+    pub(crate) fn mark_incomplete(&mut self) {
+        self.incomplete |= self.on_error == OnError::Skip;
     }
 
     /// The current row.
@@ -224,8 +224,8 @@ impl Wide {
             self.at += 1;
         }
         let size = value.map_or(0, <[u8]>::len);
-        let found = self.columns.get_mut(self.at);
-        if let Some(column) = found.filter(|c| (c.family.as_slice(), c.qualifier.as_slice()) == key) {
+        let column = self.columns.get_mut(self.at);
+        if let Some(column) = column.filter(|c| (c.family.as_slice(), c.qualifier.as_slice()) == key) {
             let (Some(_), false) = (column.place, column.set) else { return Ok(()) };
             column.set = value.is_some_and(|value| column.values.append(value));
             self.bytes = self.bytes.saturating_add(size);
@@ -282,7 +282,7 @@ impl Wide {
         if let Some((_, rest)) = &mut self.rest {
             rest.append(true).map_err(arrow_error)?;
         }
-        if std::mem::take(&mut self.torn) {
+        if std::mem::take(&mut self.incomplete) {
             self.left_out.push(self.rows);
         }
         self.bytes = self.bytes.saturating_add(self.row.len());

@@ -1,7 +1,7 @@
 //! Plans one split: a range of rows of a region, in units of rows, with the blocks of all files that may have them.
 //!
 //! ```text
-//! file 0   |--a--|--f--|--m--|--s--|       a unit takes blocks in order of their starts until there are bytes enough, and
+//! file 0   |--a--|--f--|--m--|--s--|       a unit takes blocks in order of their starts until it has enough bytes, and
 //! file 1   |--b------|--k------|--r--|     ends before the row of the next block
 //! unit       a .. k          )
 //! ```
@@ -12,11 +12,11 @@ use arrow_array::RecordBatch;
 use coldframe_core::format::Fetch;
 use coldframe_core::{OnError, PassedOver, Plan, Result, Unit};
 
+use super::damaged_rows::{self, DamagedRows};
 use super::feed::{Feed, Piece};
-use super::lost::{self, LostRows};
 use super::merge::{DecodeRows, Scanning};
 use crate::regions::alive::Region;
-use crate::regions::files::{LostFile, Shared, StoreFile};
+use crate::regions::files::{DamagedFile, Shared, StoreFile};
 use crate::wal::edits::{Edits, Logs};
 
 /// Bytes on disk after which a unit ends at the next row boundary.
@@ -31,7 +31,7 @@ pub(crate) struct Rows {
     pub(crate) first: bool,
 }
 
-/// What the regions of a table are read from.
+/// The files and logs from which regions are read.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     pub(crate) shared: Arc<Shared>,
@@ -49,7 +49,7 @@ pub(crate) struct RegionPlan {
     rows: Rows,
     edits: Vec<Edits>,
     feeds: Option<Vec<Feed>>,
-    lost: Vec<LostRows>,
+    damaged: Vec<DamagedRows>,
     done: bool,
 }
 
@@ -62,8 +62,8 @@ impl RegionPlan {
         families: Vec<bool>,
         rows: Rows,
     ) -> Self {
-        let (edits, lost) = (Vec::new(), Vec::new());
-        Self { table, region, scanning, families, rows, edits, feeds: None, lost, done: false }
+        let (edits, damaged) = (Vec::new(), Vec::new());
+        Self { table, region, scanning, families, rows, edits, feeds: None, damaged, done: false }
     }
 
     fn reads(&self, family: usize) -> bool {
@@ -73,16 +73,16 @@ impl RegionPlan {
     /// Whether this plan records damage that begins at a row.
     fn owns(&self, row: &[u8]) -> bool {
         let order = self.scanning.order;
-        let behind = self.rows.upper.as_ref().is_some_and(|upper| order.compare(row, upper).is_ge());
-        !behind && (self.rows.first || order.compare(row, &self.rows.lower).is_ge())
+        let after = self.rows.upper.as_ref().is_some_and(|upper| order.compare(row, upper).is_ge());
+        !after && (self.rows.first || order.compare(row, &self.rows.lower).is_ge())
     }
 
     /// Opens the files.
     fn start(&mut self) -> Result<Vec<Feed>> {
         let mut open = self.table.shared.open(&self.region)?;
-        for lost in std::mem::take(&mut open.lost) {
-            if self.reads(lost.family) {
-                self.lose_file(lost)?;
+        for file in std::mem::take(&mut open.damaged) {
+            if self.reads(file.family) {
+                self.record_damaged_file(file)?;
             }
         }
         if let Some(logs) = &self.table.logs {
@@ -99,7 +99,7 @@ impl RegionPlan {
         }
         let mut feeds = Vec::with_capacity(open.files.len());
         for file in open.files.into_iter().filter(|f| self.reads(f.family)) {
-            if self.is_beside(&file) {
+            if self.is_outside(&file) {
                 continue;
             }
             feeds.push(Feed::new(Arc::new(file), &self.rows.lower));
@@ -108,25 +108,25 @@ impl RegionPlan {
     }
 
     /// Whether no row of a file is requested.
-    fn is_beside(&self, file: &StoreFile) -> bool {
+    fn is_outside(&self, file: &StoreFile) -> bool {
         let order = self.scanning.order;
-        let behind = self.rows.upper.as_ref().is_some_and(|upper| order.compare(&file.lower, upper).is_ge());
+        let after = self.rows.upper.as_ref().is_some_and(|upper| order.compare(&file.lower, upper).is_ge());
         let before = file.upper.as_ref().is_some_and(|upper| order.compare(upper, &self.rows.lower).is_le());
-        behind || before
+        after || before
     }
 
-    fn lose_file(&mut self, lost: LostFile) -> Result<()> {
+    fn record_damaged_file(&mut self, file: DamagedFile) -> Result<()> {
         if self.scanning.on_error == OnError::Raise {
-            return Err(lost.fault.to_error());
+            return Err(file.fault.to_error());
         }
-        if self.owns(&lost.lower) {
-            self.scanning.damage.push(lost.fault.damage);
+        if self.owns(&file.lower) {
+            self.scanning.damage.push(file.fault.damage);
         }
-        if lost.whole {
+        if file.cells_intact {
             return Ok(());
         }
-        let LostFile { family, lower, upper, .. } = lost;
-        self.lost.push(LostRows { family, lower, upper, through: false, whole: true });
+        let DamagedFile { family, lower, upper, .. } = file;
+        self.damaged.push(DamagedRows { family, lower, upper, through: false, whole_file: true });
         Ok(())
     }
 
@@ -154,22 +154,22 @@ impl RegionPlan {
         }
     }
 
-    /// Records the rows of unreadable parts of the indexes, and of blocks that are not fetched, as lost.
-    fn lose_broken(&mut self, feeds: &mut [Feed]) -> Result<()> {
+    /// Records damage: the rows of unreadable parts of indexes, and of blocks above the size limit.
+    fn record_unreadable_blocks(&mut self, feeds: &mut [Feed]) -> Result<()> {
         for feed in feeds {
             for (piece, e) in std::mem::take(&mut feed.too_long) {
                 let e = feed.file.named(e).within(self.region.describe());
                 let own = self.owns(piece.first.as_slice().max(&feed.file.lower));
-                self.scanning.lose(e, feed.file.raw().range_of(piece.block), None, own)?;
-                lost::lose(&mut self.lost, feed.file.family, piece, self.scanning.order);
+                self.scanning.record_damage(e, feed.file.raw().range_of(piece.block), None, own)?;
+                damaged_rows::add_block(&mut self.damaged, feed.file.family, piece, self.scanning.order);
             }
             let Some((row, e)) = feed.broken.take() else { continue };
             let e = feed.file.named(e).within(self.region.describe());
             let at = e.offset().unwrap_or(0);
             let own = self.owns(&row);
-            self.scanning.lose(e, at..at, None, own)?;
+            self.scanning.record_damage(e, at..at, None, own)?;
             let (family, upper) = (feed.file.family, feed.file.upper.clone());
-            self.lost.push(LostRows { family, lower: row, upper, through: false, whole: false });
+            self.damaged.push(DamagedRows { family, lower: row, upper, through: false, whole_file: false });
         }
         Ok(())
     }
@@ -197,9 +197,9 @@ impl RegionPlan {
         let structure = format!("{}: rows from \"{}\"", self.region.describe(), lower.escape_ascii());
         let scanning = self.scanning.clone();
         // Rows are requested in order.
-        self.lost.retain(|lost| !lost.ends_before(&lower, order));
-        let lost = self.lost.clone();
-        let decode = DecodeRows { scanning, files, lower, upper, first, lost, edits };
+        self.damaged.retain(|rows| !rows.ends_before(&lower, order));
+        let damaged = self.damaged.clone();
+        let decode = DecodeRows { scanning, files, lower, upper, first, damaged, edits };
         Some(Unit { fetch, bytes: 0..0, rows: None, structure, decode: Box::new(decode) })
     }
 }
@@ -226,7 +226,7 @@ impl Plan for RegionPlan {
                 None => self.start()?,
             };
             let upper = self.fill(&mut feeds);
-            self.lose_broken(&mut feeds)?;
+            self.record_unreadable_blocks(&mut feeds)?;
             self.done = feeds.iter().all(|f| f.next_row().is_none()) && upper == self.rows.upper;
             let unit = self.unit(&mut feeds, upper);
             self.feeds = Some(feeds);

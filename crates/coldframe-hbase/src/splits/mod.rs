@@ -4,11 +4,11 @@
 //! region, its largest file's root index   | b | k | r |        range 0..4 is the region, 0..2 the rows before k, 2..3 those before r
 //! ```
 //!
-//! A split consists of plain numbers, which refer to the rows in the root index of the largest file. With the numbers alone, those rows
-//! are looked up there again; the data that travels with a split (`packed`) includes them.
+//! A split has two numbers: positions in the root index of the region's largest file. A reader with the numbers alone reads that index
+//! again to get the rows; the data that travels with a split (`packed`) includes them.
 
 pub(crate) mod packed;
-mod side_by_side;
+mod parallel;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use coldframe_core::{Result, Split};
 use coldframe_hfile::{IndexCursor, RawFile};
 
-use self::side_by_side::of_each;
+use self::parallel::map_each;
 use crate::open::OpenTable;
 use crate::regions::alive::Region;
 use crate::regions::files::Shared;
@@ -26,17 +26,17 @@ use crate::scan::plan::Rows;
 const WHOLE: u64 = u64::MAX;
 
 /// Splits of about `target` bytes.
-pub(crate) fn of_regions(found: &OpenTable, target: u64) -> Result<Vec<Split>> {
-    let mut splits = Vec::with_capacity(found.regions.len());
+pub(crate) fn of_regions(table: &OpenTable, target: u64) -> Result<Vec<Split>> {
+    let mut splits = Vec::with_capacity(table.regions.len());
     let cuts_of = |region: &Arc<Region>| {
-        if is_small(&found.shared, region, target)? {
+        if is_small(&table.shared, region, target)? {
             return Ok((0, 0));
         }
-        cuts(&found.shared, region).map(|(rows, bytes)| (rows.len() as u64, bytes))
+        cuts(&table.shared, region).map(|(rows, bytes)| (rows.len() as u64, bytes))
     };
     let of_regions = match target {
-        u64::MAX => vec![(0, 0); found.regions.len()],
-        _ => of_each(&found.regions, cuts_of)?,
+        u64::MAX => vec![(0, 0); table.regions.len()],
+        _ => map_each(&table.regions, cuts_of)?,
     };
     for (part, (rows, bytes)) in of_regions.into_iter().enumerate() {
         let Ok(part) = u32::try_from(part) else { break };
@@ -113,7 +113,7 @@ pub(crate) fn rows(shared: &Shared, region: &Region, range: &Range<u64>) -> Resu
     Ok(rows_between(region, range, &cuts))
 }
 
-/// The same, given the rows at which the region is split.
+/// Like [`rows`], given the rows at which the region is split.
 pub(crate) fn rows_between(region: &Region, range: &Range<u64>, cuts: &[Vec<u8>]) -> Rows {
     let (lower, upper) = (region.start.clone(), region.upper().map(<[u8]>::to_vec));
     if is_whole(range) {
@@ -122,7 +122,7 @@ pub(crate) fn rows_between(region: &Region, range: &Range<u64>, cuts: &[Vec<u8>]
     let at = |place: u64| usize::try_from(place).ok().and_then(|i| cuts.get(i.checked_sub(1)?)).cloned();
     let beyond = |place: u64| place > cuts.len() as u64;
     if beyond(range.start) {
-        // Nothing follows the last one.
+        // A range after the last cut has no rows.
         let end = upper.clone().unwrap_or_default();
         return Rows { lower: end.clone(), upper: Some(end), first: false };
     }

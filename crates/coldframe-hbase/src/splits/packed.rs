@@ -16,14 +16,14 @@ use prost::Message;
 
 use crate::layout::names::{FileAt, TableName};
 use crate::layout::proto::TableSchema;
-use crate::open::{OpenTable, SnapshotFacts, tables};
+use crate::open::{OpenTable, SnapshotInfo, tables};
 use crate::options::Options;
 use crate::regions::alive::Region;
-use crate::regions::found::{FileLocation, FilesOfFamilies, FoundFile};
+use crate::regions::unopened::{FileLocation, FilesOfFamilies, UnopenedFile};
 use crate::root::{Opened, Root};
 use crate::scan::plan::Rows;
 use crate::splits;
-use crate::splits::side_by_side::of_each;
+use crate::splits::parallel::map_each;
 use crate::wal::edits::{KnownLogs, Logs};
 use crate::wal::index::{self, Index, PackedFault, PackedLogs};
 
@@ -33,10 +33,10 @@ const LOGS: u64 = 1;
 
 /// The only split of a table that was opened from travelled data.
 #[derive(Debug)]
-pub(crate) struct Only {
+pub(crate) struct OnlySplit {
     pub(crate) part: u32,
     pub(crate) range: Range<u64>,
-    /// `None` if the split stands for a missing part.
+    /// `None` in the split of a missing part.
     pub(crate) rows: Option<Rows>,
 }
 
@@ -64,8 +64,8 @@ pub(crate) fn shared(
     Ok(all.iter().map(|(table, packed)| (table.to_string(), piece(packed))).collect())
 }
 
-/// What the splits of one region share.
-struct OfRegion {
+/// The data that the splits of one region share.
+struct RegionData {
     files: Option<FilesOfFamilies>,
     own: Option<PackedLogs>,
     servers: Option<PackedLogs>,
@@ -74,60 +74,61 @@ struct OfRegion {
 }
 
 /// The travelling data of each split.
-pub(crate) fn recorded(found: &OpenTable, splits: &[Split]) -> Result<Vec<Vec<Piece>>> {
+pub(crate) fn recorded(table: &OpenTable, splits: &[Split]) -> Result<Vec<Vec<Piece>>> {
     let place = |split: &Split| usize::try_from(split.part).unwrap_or(usize::MAX);
-    let parts: BTreeSet<usize> = splits.iter().map(place).filter(|i| *i < found.regions.len()).collect();
+    let parts: BTreeSet<usize> = splits.iter().map(place).filter(|i| *i < table.regions.len()).collect();
     let parts: Vec<usize> = parts.into_iter().collect();
     let cut: BTreeSet<usize> = splits.iter().filter(|s| !splits::is_whole(&s.range)).map(place).collect();
-    let source = found.source();
+    let source = table.source();
     let servers = source.logs.as_ref().map(|logs| logs.index()).transpose()?;
-    let of_regions = of_each(&parts, |part| {
-        let region = found.regions.get(*part).ok_or_else(|| Error::invalid("a part that is none"))?;
-        Ok(OfRegion {
-            files: found.shared.find(region)?,
+    let of_regions = map_each(&parts, |part| {
+        let region =
+            table.regions.get(*part).ok_or_else(|| Error::invalid("a part that the table does not have"))?;
+        Ok(RegionData {
+            files: table.shared.find(region)?,
             own: source.logs.as_ref().map(|logs| logs.own(region)).transpose()?.map(|own| own.pack(None)),
             servers: servers.as_ref().map(|index| index.pack(Some(&region.encoded))),
-            cuts: if cut.contains(part) { splits::cuts(&found.shared, region)?.0 } else { Vec::new() },
+            cuts: if cut.contains(part) { splits::cuts(&table.shared, region)?.0 } else { Vec::new() },
         })
     })?;
-    let of_parts: BTreeMap<usize, OfRegion> = parts.into_iter().zip(of_regions).collect();
+    let of_parts: BTreeMap<usize, RegionData> = parts.into_iter().zip(of_regions).collect();
     let lacks = source.logs.as_ref().map(|logs| logs.are_lacking()).transpose()?;
-    let common = PackedSplit::of(found, lacks);
+    let common = PackedSplit::of(table, lacks);
     splits
         .iter()
         .map(|split| {
             let mut packed = common.clone();
             (packed.part, packed.start, packed.end) = (split.part, split.range.start, split.range.end);
-            match (found.regions.get(place(split)), of_parts.get(&place(split))) {
+            match (table.regions.get(place(split)), of_parts.get(&place(split))) {
                 (Some(region), Some(of)) => packed.take_region(region, of, &split.range),
-                _ => packed.take_missing(found, place(split))?,
+                _ => packed.take_missing(table, place(split))?,
             }
             Ok(vec![(SPLIT, Bytes::from(packed.encode_to_vec()))])
         })
         .collect()
 }
 
-/// Opens a table from travelled data; `None` if there is none of ours.
+/// Opens a table from travelled data; `None` if it has no piece of this format.
 pub(crate) fn open(
     folder: &Arc<dyn Folder>,
     options: &OpenOptions,
     recorded: &[Piece],
-) -> Result<Option<(OpenTable, Option<Only>)>> {
+) -> Result<Option<(OpenTable, Option<OnlySplit>)>> {
     if let Some(bytes) = piece(recorded, SPLIT) {
-        let (found, only) = decoded::<PackedSplit>(bytes)?.open(folder, options)?;
-        return Ok(Some((found, Some(only))));
+        let (table, only) = decoded::<PackedSplit>(bytes)?.open(folder, options)?;
+        return Ok(Some((table, Some(only))));
     }
     let Some(bytes) = piece(recorded, LOGS) else { return Ok(None) };
-    let mut found = OpenTable::open(folder, options)?;
-    if found.snapshot.is_none() {
-        let servers = Index::unpack(&found.shared.root, decoded(bytes)?)?;
+    let mut table = OpenTable::open(folder, options)?;
+    if table.snapshot.is_none() {
+        let servers = Index::unpack(&table.shared.root, decoded(bytes)?)?;
         let known = KnownLogs { servers, ..KnownLogs::default() };
-        found.logs = Some(Arc::new(Logs::known(found.shared.clone(), known)));
+        table.logs = Some(Arc::new(Logs::known(table.shared.clone(), known)));
     }
-    Ok(Some((found, None)))
+    Ok(Some((table, None)))
 }
 
-/// A split, with everything known of it.
+/// A split and all data that its reader needs.
 #[derive(Clone, PartialEq, prost::Message)]
 struct PackedSplit {
     #[prost(string, tag = "1")]
@@ -150,7 +151,7 @@ struct PackedSplit {
     start: u64,
     #[prost(uint64, tag = "9")]
     end: u64,
-    /// Absent if the split stands for a missing part.
+    /// Absent in the split of a missing part.
     #[prost(message, optional, tag = "10")]
     region: Option<PackedRegion>,
     #[prost(message, optional, tag = "11")]
@@ -159,11 +160,11 @@ struct PackedSplit {
     own: Option<PackedLogs>,
     #[prost(bool, optional, tag = "13")]
     lacks_logs: Option<bool>,
-    /// The first thing that the table lacks, or the missing part that the split stands for.
+    /// The missing part of this split, or the first one of the table.
     #[prost(message, optional, tag = "14")]
     missing: Option<PackedFault>,
     #[prost(uint64, tag = "15")]
-    passed_regions: u64,
+    skipped_regions: u64,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -210,7 +211,7 @@ struct PackedFile {
 }
 
 impl PackedFile {
-    fn of(family: usize, file: &FoundFile) -> Self {
+    fn of(family: usize, file: &UnopenedFile) -> Self {
         let (path, elsewhere) = match &file.place {
             FileLocation::Own(path) => (Some(path.clone()), Vec::new()),
             FileLocation::Elsewhere(FileAt { table, region, family, file }) => {
@@ -227,7 +228,7 @@ impl PackedFile {
         }
     }
 
-    fn into_file(self) -> Result<FoundFile> {
+    fn into_file(self) -> Result<UnopenedFile> {
         let Self { name, path, elsewhere, half, top, .. } = self;
         let place = match (path, <[String; 4]>::try_from(elsewhere)) {
             (Some(path), _) => FileLocation::Own(path),
@@ -235,32 +236,32 @@ impl PackedFile {
                 FileLocation::Elsewhere(FileAt { table: TableName::parse(&table), region, family, file })
             }
             (None, Err(_)) => {
-                return Err(Error::invalid(format!("a split of HBase without the place of {name}")));
+                return Err(Error::invalid(format!("an HBase split without the location of {name}")));
             }
         };
-        Ok(FoundFile { name, place, half: half.map(|row| (row, top)), len: None })
+        Ok(UnopenedFile { name, place, half: half.map(|row| (row, top)), len: None })
     }
 }
 
 impl PackedSplit {
-    /// What all splits of a table have in common.
-    fn of(found: &OpenTable, lacks_logs: Option<bool>) -> Self {
-        let (levels, alone) = found.shared.root.place();
+    /// The data common to all splits of a table.
+    fn of(table: &OpenTable, lacks_logs: Option<bool>) -> Self {
+        let (levels, alone) = table.shared.root.place();
         Self {
-            table: found.shared.table.to_string(),
-            schema: found.schema.clone(),
+            table: table.shared.table.to_string(),
+            schema: table.schema.clone(),
             levels: u32::try_from(levels).unwrap_or(0),
             alone,
-            snapshot: found.snapshot.as_ref().map(|s| s.name.clone()),
-            now: found.options.now,
+            snapshot: table.snapshot.as_ref().map(|s| s.name.clone()),
+            now: table.options.now,
             lacks_logs,
-            missing: found.missing.first().map(|damage| PackedFault::of(&Fault::from(damage.clone()))),
-            passed_regions: found.passed_regions,
+            missing: table.missing.first().map(|damage| PackedFault::of(&Fault::from(damage.clone()))),
+            skipped_regions: table.skipped_regions,
             ..Self::default()
         }
     }
 
-    fn take_region(&mut self, region: &Region, of: &OfRegion, range: &Range<u64>) {
+    fn take_region(&mut self, region: &Region, of: &RegionData, range: &Range<u64>) {
         let Rows { lower, upper, first } = splits::rows_between(region, range, &of.cuts);
         let by_family = of.files.iter().flatten().enumerate();
         self.region = Some(PackedRegion {
@@ -277,40 +278,41 @@ impl PackedSplit {
         (self.servers, self.own) = (of.servers.clone(), of.own.clone());
     }
 
-    /// Fills in a split after those of the regions, which stands for a missing part.
-    fn take_missing(&mut self, found: &OpenTable, part: usize) -> Result<()> {
-        let missing = part.checked_sub(found.regions.len()).and_then(|i| found.missing.get(i));
-        let missing = missing.ok_or_else(|| Error::invalid(format!("part {part} of a table without it")))?;
+    /// Fills in the split of a missing part. Such splits follow those of the regions.
+    fn take_missing(&mut self, table: &OpenTable, part: usize) -> Result<()> {
+        let missing = part.checked_sub(table.regions.len()).and_then(|i| table.missing.get(i));
+        let missing =
+            missing.ok_or_else(|| Error::invalid(format!("part {part}, which the table does not have")))?;
         self.missing = Some(PackedFault::of(&Fault::from(missing.clone())));
         Ok(())
     }
 
-    fn open(self, folder: &Arc<dyn Folder>, options: &OpenOptions) -> Result<(OpenTable, Only)> {
+    fn open(self, folder: &Arc<dyn Folder>, options: &OpenOptions) -> Result<(OpenTable, OnlySplit)> {
         let options = Options { now: self.now, ..Options::new(options)? };
-        let root = Root::found(folder, usize::try_from(self.levels).unwrap_or(0), self.alone)?;
-        let mut found = OpenTable::new(root, TableName::parse(&self.table), self.schema, options)?;
-        found.snapshot = self.snapshot.map(|name| SnapshotFacts { name, created: None });
-        found.passed_regions = self.passed_regions;
-        found.missing = self.missing.map(|fault| fault.into_fault().damage).into_iter().collect();
-        found.logs = None;
+        let root = Root::reopen(folder, usize::try_from(self.levels).unwrap_or(0), self.alone)?;
+        let mut table = OpenTable::new(root, TableName::parse(&self.table), self.schema, options)?;
+        table.snapshot = self.snapshot.map(|name| SnapshotInfo { name, created: None });
+        table.skipped_regions = self.skipped_regions;
+        table.missing = self.missing.map(|fault| fault.into_fault().damage).into_iter().collect();
+        table.logs = None;
         let mut rows = None;
         if let Some(packed) = self.region {
             let encoded = packed.encoded.clone();
-            let (region, of) = packed.into_region(found.shared.families.len())?;
-            found.regions = vec![Arc::new(region)];
+            let (region, of) = packed.into_region(table.shared.families.len())?;
+            table.regions = vec![Arc::new(region)];
             rows = Some(of);
             if let Some(servers) = self.servers {
-                let root = &found.shared.root;
+                let root = &table.shared.root;
                 let own = self.own.map(|own| Index::unpack(root, own)).transpose()?;
                 let known = KnownLogs {
                     servers: Index::unpack(root, servers)?,
                     own: own.map(|own| (encoded, own)),
                     lacks: self.lacks_logs,
                 };
-                found.logs = Some(Arc::new(Logs::known(found.shared.clone(), known)));
+                table.logs = Some(Arc::new(Logs::known(table.shared.clone(), known)));
             }
         }
-        Ok((found, Only { part: self.part, range: self.start..self.end, rows }))
+        Ok((table, OnlySplit { part: self.part, range: self.start..self.end, rows }))
     }
 }
 
@@ -320,7 +322,7 @@ impl PackedRegion {
         let mut known: FilesOfFamilies = vec![Vec::new(); families];
         for file in files {
             let family = usize::try_from(file.family).ok().and_then(|i| known.get_mut(i));
-            let family = family.ok_or_else(|| Error::invalid("a split of HBase with a family too many"))?;
+            let family = family.ok_or_else(|| Error::invalid("an HBase split with an unknown family"))?;
             family.push(file.into_file()?);
         }
         let known = is_known.then(|| Arc::new(known));

@@ -52,7 +52,7 @@ impl Edits {
     }
 }
 
-/// The logs of a root directory, as far as they concern one table.
+/// The logs of a root directory, for one table.
 #[derive(Debug)]
 pub(crate) struct Logs {
     shared: Arc<Shared>,
@@ -96,9 +96,9 @@ impl Logs {
         Ok(logs.filter(|log| log.path.ends_with(".meta") == of_meta).map(|log| (log.path, log.len)).collect())
     }
 
-    /// If the folder of all logs is missing, why a region would need one: it was opened and flushed, and not closed
-    /// since, so edits after the last flush are unknown. That is no damage: a copy of a table of a running server looks
-    /// like this.
+    /// If the folder of all logs is missing, why a region needs them: it was opened and flushed, and not closed since,
+    /// so edits after the last flush may be missing. This is not damage: a copy of a running server's table looks like
+    /// this.
     pub(crate) fn missing(&self, region: &Region, open: &OpenRegion) -> Result<Option<String>> {
         if !self.are_lacking()? {
             return Ok(None);
@@ -125,7 +125,7 @@ impl Logs {
         Ok(*self.lacks.get_or_init(|| lacks))
     }
 
-    /// The same for the first of some regions that needs the logs.
+    /// Like [`missing`](Self::missing), for the first of some regions that needs the logs.
     pub(crate) fn first_missing(&self, regions: &[Arc<Region>]) -> Result<Option<String>> {
         if !self.are_lacking()? {
             return Ok(None);
@@ -218,7 +218,7 @@ impl Logs {
         Ok(cells)
     }
 
-    /// The unflushed edits of an open region. Damaged logs are raised, or recorded with what they lack.
+    /// The unflushed edits of an open region. A damaged log is an error, or is recorded.
     pub(crate) fn edits(
         &self,
         region: &Region,
@@ -233,34 +233,36 @@ impl Logs {
             return Err(first.to_error());
         }
         // Cells before the first unreadable one count, as in a log that is cut off.
-        let mut lose = |e: Error, bytes: Range<u64>| -> Result<()> {
+        let mut record = |e: Error, bytes: Range<u64>| -> Result<()> {
             if on_error == OnError::Raise || !Fault::is(&e) {
                 return Err(e);
             }
             faults.push(Fault::from_error(&e, bytes, None));
             Ok(())
         };
-        let mut found: Vec<Collected> = self.shared.families.iter().map(|_| Collected::default()).collect();
+        let mut by_family: Vec<Collected> =
+            self.shared.families.iter().map(|_| Collected::default()).collect();
         for index in [&servers, &own] {
             for (path, source, edit) in index.of_region(&region.encoded) {
                 let read = each_cell(source, edit, |cell| {
                     let family = self.shared.families.iter().position(|f| f.name.as_bytes() == cell.family);
-                    let Some((place, collected)) = family.and_then(|i| Some((i, found.get_mut(i)?))) else {
+                    let Some((place, collected)) = family.and_then(|i| Some((i, by_family.get_mut(i)?)))
+                    else {
                         return Ok(());
                     };
                     if edit.sequence_id > flushed(open, place) { collected.take(cell) } else { Ok(()) }
                 });
                 if let Err(e) = read {
-                    lose(in_log(e, path), edit.at..edit.at.saturating_add(edit.len))?;
+                    record(in_log(e, path), edit.at..edit.at.saturating_add(edit.len))?;
                 }
             }
         }
         let limits = &self.shared.options.limits;
         let mut edits = Vec::new();
-        for (family, collected) in found.into_iter().enumerate() {
+        for (family, collected) in by_family.into_iter().enumerate() {
             match collected.sorted(family, order, limits) {
                 Ok(sorted) => edits.extend(sorted),
-                Err(e) => lose(e.within("write-ahead logs").within(region.describe()), 0..0)?,
+                Err(e) => record(e.within("write-ahead logs").within(region.describe()), 0..0)?,
             }
         }
         Ok((edits, faults.into_iter().map(|fault| fault.damage).collect()))
@@ -295,7 +297,7 @@ impl Collected {
         self.plain.cell(cell)
     }
 
-    /// Sorts the cells; of equal ones the later one is newer.
+    /// Sorts the cells; of equal cells, the later one is newer.
     fn sorted(self, family: usize, order: RowOrder, limits: &Limits) -> Result<Option<Edits>> {
         if self.starts.is_empty() {
             return Ok(None);

@@ -23,7 +23,7 @@ pub(crate) struct Index {
     by_region: BTreeMap<String, Vec<(usize, Edit)>>,
     /// Logs that cannot be read to the end.
     pub(crate) faults: Vec<Fault>,
-    /// Logs that end within an edit that no client was told was written: their paths, and where it begins.
+    /// Logs that end within an edit, which was not acknowledged to a client: the path, and where the edit begins.
     pub(crate) cut: Vec<(String, u64)>,
 }
 
@@ -102,7 +102,7 @@ impl Index {
     pub(crate) fn pack(&self, region: Option<&str>) -> PackedLogs {
         let mut files = PackedFiles::default();
         let regions = match region {
-            Some(one) => self.by_region.get_key_value(one).into_iter().collect::<Vec<_>>(),
+            Some(name) => self.by_region.get_key_value(name).into_iter().collect::<Vec<_>>(),
             None => self.by_region.iter().collect(),
         };
         let regions = regions.into_iter().map(|(name, edits)| {

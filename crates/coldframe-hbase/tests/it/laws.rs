@@ -28,15 +28,15 @@ fn options(more: &[(&str, Value)]) -> OpenOptions {
     OpenOptions { extra: all.collect::<BTreeMap<_, _>>(), ..OpenOptions::default() }
 }
 
-/// Damages up to `most` files of the directory for which `of` holds, in `damages` ways each.
-fn obey(options: &OpenOptions, of: impl Fn(&str) -> bool, most: usize, damages: usize) {
-    each(options, of, most, |subject| subject.damages(damages).obey());
+/// Damages up to `max_files` files of the directory for which `of` holds, in `damages` ways each.
+fn obey(options: &OpenOptions, of: impl Fn(&str) -> bool, max_files: usize, damages: usize) {
+    each(options, of, max_files, |subject| subject.damages(damages).obey());
 }
 
-fn each(options: &OpenOptions, of: impl Fn(&str) -> bool, most: usize, obey: impl Fn(Subject)) {
+fn each(options: &OpenOptions, of: impl Fn(&str) -> bool, max_files: usize, obey: impl Fn(Subject)) {
     let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));
     let paths: Vec<String> = folder.files.keys().filter(|p| of(p)).cloned().collect();
-    let step = paths.len().div_ceil(most).max(1);
+    let step = paths.len().div_ceil(max_files).max(1);
     assert!(!paths.is_empty());
     for path in paths.into_iter().step_by(step) {
         let bytes = folder.files.get(&path).unwrap().clone();
@@ -60,12 +60,12 @@ fn store_files() {
 }
 
 #[test]
-fn store_files_under_what_logs_hold() {
+fn store_files_with_unflushed_edits() {
     obey(&options(&[("view", Value::from("versions"))]), is_store_file, 4, 15);
 }
 
 #[test]
-fn store_files_as_stored() {
+fn store_files_in_the_raw_view() {
     let keyed = ("dictionary", Value::Bool(true));
     let raw = [("view", Value::from("raw")), ("wal", Value::Bool(false)), keyed];
     obey(&options(&raw), is_store_file, 4, 15);
@@ -79,7 +79,7 @@ fn store_files_of_a_wide_table() {
 }
 
 #[test]
-fn what_is_said_of_regions() {
+fn region_descriptions() {
     obey(&options(&[("wal", Value::Bool(false))]), |path| path.ends_with(".regioninfo"), 2, 30);
 }
 
@@ -102,9 +102,9 @@ fn logs() {
     each(&options(&[]), is_log, 2, |subject| silent(subject).damages(200).obey());
 }
 
-/// An unsupported log costs what only it has, if that is tolerated.
+/// A tolerant read of an unsupported log loses the edits that only this log has.
 #[test]
-fn a_compressed_log_is_refused_or_passed_over() {
+fn a_compressed_log_is_an_error_or_skipped() {
     let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));
     let (path, log) = folder.files.iter().find(|(path, _)| is_log(path)).unwrap();
     // `has_compression` is the header's first field.
@@ -191,7 +191,7 @@ fn tagged(rows: &BinaryArray) -> Bytes {
 
 /// Tags are parsed when a cell is judged: invalid ones cost the block, not everything read with it.
 #[test]
-fn tags_that_are_none_cost_a_block() {
+fn invalid_tags_cost_a_block() {
     let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));
     let path = folder.files.keys().find(|path| is_store_file(path)).unwrap();
     let stored = Source::file("stored", Arc::new(folder.files[path].clone()));
@@ -222,9 +222,9 @@ fn tags_that_are_none_cost_a_block() {
     assert_eq!((count(&left), damage.len()), (keys.len() - 1, 1), "{damage:?}");
 }
 
-/// A block length in an index is not trusted beyond a limit: that costs the block, like other damage.
+/// A block length above the limit costs the block, like other damage.
 #[test]
-fn blocks_that_are_too_long_are_lost() {
+fn blocks_above_the_size_limit_are_lost() {
     let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));
     let mut options = options(&[("wal", Value::Bool(false))]);
     let open = |options: &OpenOptions| HBaseFormat.open(&folder.source(), options).unwrap();

@@ -34,7 +34,7 @@ fn text(batches: &[RecordBatch]) -> Vec<String> {
 }
 
 #[test]
-fn the_same_rows() {
+fn views_and_dictionaries_have_the_same_rows() {
     for view in ["latest", "versions", "raw"] {
         let view = ("view", Value::from(view));
         let (plain, keyed) =
@@ -86,7 +86,7 @@ fn filters_and_look_ups_with_dictionaries() {
 }
 
 #[test]
-fn a_wide_table_has_none() {
+fn wide_tables_reject_dictionaries() {
     let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));
     let extra = [("view", Value::from("pivot")), ("dictionary", Value::Bool(true))];
     let extra = extra.map(|(name, value)| (name.to_owned(), value)).into();

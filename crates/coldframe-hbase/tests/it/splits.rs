@@ -16,9 +16,9 @@ use coldframe_hbase::HBaseFormat;
 use coldframe_testing::fixture;
 use coldframe_testing::folder::MemoryFolder;
 
-/// What was requested of a folder: files opened, bytes read of each, folders listed.
+/// The requests to a folder: files opened, bytes read of each, folders listed.
 #[derive(Debug, Default)]
-struct Asked {
+struct Requests {
     read: BTreeMap<String, u64>,
     listed: Vec<String>,
 }
@@ -26,12 +26,12 @@ struct Asked {
 #[derive(Clone, Debug)]
 struct Watched {
     folder: MemoryFolder,
-    asked: Arc<Mutex<Asked>>,
+    requests: Arc<Mutex<Requests>>,
 }
 
 impl Watched {
     fn new(folder: &MemoryFolder) -> Self {
-        Self { folder: folder.clone(), asked: Arc::default() }
+        Self { folder: folder.clone(), requests: Arc::default() }
     }
 
     fn source(&self) -> Source {
@@ -41,14 +41,14 @@ impl Watched {
 
 impl Folder for Watched {
     fn list(&self, path: &str) -> Result<Vec<Entry>> {
-        self.asked.lock().unwrap().listed.push(path.to_owned());
+        self.requests.lock().unwrap().listed.push(path.to_owned());
         self.folder.list(path)
     }
 
     fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
         let file = self.folder.open(path)?;
-        self.asked.lock().unwrap().read.entry(path.to_owned()).or_default();
-        Ok(Arc::new(WatchedFile { file, path: path.to_owned(), asked: self.asked.clone() }))
+        self.requests.lock().unwrap().read.entry(path.to_owned()).or_default();
+        Ok(Arc::new(WatchedFile { file, path: path.to_owned(), requests: self.requests.clone() }))
     }
 }
 
@@ -56,7 +56,7 @@ impl Folder for Watched {
 struct WatchedFile {
     file: Arc<dyn ReadAt>,
     path: String,
-    asked: Arc<Mutex<Asked>>,
+    requests: Arc<Mutex<Requests>>,
 }
 
 impl ReadAt for WatchedFile {
@@ -66,7 +66,7 @@ impl ReadAt for WatchedFile {
 
     fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let bytes: u64 = ranges.iter().map(|range| range.end - range.start).sum();
-        *self.asked.lock().unwrap().read.entry(self.path.clone()).or_default() += bytes;
+        *self.requests.lock().unwrap().read.entry(self.path.clone()).or_default() += bytes;
         self.file.read_ranges(ranges)
     }
 }
@@ -102,11 +102,11 @@ fn assert_travels(folder: &MemoryFolder, options: &OpenOptions, on_error: OnErro
         let mut all = Vec::new();
         for (split, recorded) in splits.iter().zip(&recorded) {
             let alone = HBaseFormat.open_recorded(&folder.source(), options, recorded).unwrap();
-            let (found, lost) = rows(alone.as_ref(), split, on_error);
+            let (actual, lost) = rows(alone.as_ref(), split, on_error);
             let (expected, expected_lost) = rows(whole.as_ref(), split, on_error);
-            assert_eq!(together(whole.as_ref(), &found), together(whole.as_ref(), &expected));
+            assert_eq!(together(whole.as_ref(), &actual), together(whole.as_ref(), &expected));
             assert_eq!(lost, expected_lost);
-            all.extend(found);
+            all.extend(actual);
             // It cannot be used as the whole table.
             assert!(
                 alone.splits(1).is_err() && alone.metadata().is_err() && alone.verify_structure().is_err()
@@ -125,7 +125,7 @@ fn assert_travels(folder: &MemoryFolder, options: &OpenOptions, on_error: OnErro
 }
 
 #[test]
-fn a_split_that_travels_has_its_rows() {
+fn recorded_splits_have_the_same_rows() {
     let columns = Value::map([("f:note", Value::from("string"))]);
     for more in [
         vec![],
@@ -139,7 +139,7 @@ fn a_split_that_travels_has_its_rows() {
 }
 
 #[test]
-fn what_is_missing_and_what_is_damaged_travels_too() {
+fn recorded_splits_keep_missing_parts_and_damage() {
     let mut folder = orders();
     let regions: Vec<String> = folder.files.keys().filter(|p| p.ends_with("/.regioninfo")).cloned().collect();
     // A region whose description is lost comes after the others.
@@ -155,12 +155,12 @@ fn what_is_missing_and_what_is_damaged_travels_too() {
     for (split, recorded) in splits.iter().zip(whole.recorded(&splits).unwrap()) {
         let alone = HBaseFormat.open_recorded(&folder.source(), &options(&[]), &recorded).unwrap();
         let plain = ScanReader::try_new(alone.as_ref(), &Scan::default(), split, DamageLog::default());
-        assert!(plain.is_err(), "a plain read of what is not whole fails");
+        assert!(plain.is_err(), "a strict read of an incomplete table fails");
     }
 }
 
 #[test]
-fn whoever_reads_a_split_looks_for_nothing() {
+fn reading_a_recorded_split_lists_no_folder() {
     let folder = orders();
     let whole = HBaseFormat.open(&folder.source(), &options(&[])).unwrap();
     let splits = whole.splits(1 << 40).unwrap();
@@ -170,17 +170,17 @@ fn whoever_reads_a_split_looks_for_nothing() {
         let watched = Watched::new(&folder);
         let alone = HBaseFormat.open_recorded(&watched.source(), &options(&[]), recorded).unwrap();
         rows(alone.as_ref(), split, OnError::Raise);
-        let asked = watched.asked.lock().unwrap();
-        assert_eq!(asked.listed, Vec::<String>::new());
-        let mut regions: Vec<&str> = asked
+        let requests = watched.requests.lock().unwrap();
+        assert_eq!(requests.listed, Vec::<String>::new());
+        let mut regions: Vec<&str> = requests
             .read
             .keys()
             .filter(|p| p.starts_with("data/"))
             .filter_map(|p| p.split('/').nth(3))
             .collect();
         regions.dedup();
-        assert_eq!(regions.len(), 1, "{:?}", asked.read);
-        assert!(asked.read.keys().all(|path| !path.contains("/.")), "{:?}", asked.read);
+        assert_eq!(regions.len(), 1, "{:?}", requests.read);
+        assert!(requests.read.keys().all(|path| !path.contains("/.")), "{:?}", requests.read);
     }
 }
 
@@ -192,7 +192,7 @@ fn logs_are_read_once_for_all_tables() {
     let watched = Watched::new(&folder);
     let shared = HBaseFormat.shared(&watched.source(), &options(&[])).unwrap();
     assert_eq!(shared.keys().collect::<Vec<_>>(), ["shop:orders"]);
-    let read = watched.asked.lock().unwrap().read[&log];
+    let read = watched.requests.lock().unwrap().read[&log];
     assert!((length..length + 4096).contains(&read), "{read} of {length}");
 
     let plain = HBaseFormat.open(&folder.source(), &options(&[])).unwrap();
@@ -200,11 +200,15 @@ fn logs_are_read_once_for_all_tables() {
     let table = HBaseFormat.open_recorded(&watched.source(), &options(&[]), &shared["shop:orders"]).unwrap();
     let splits = table.splits(1 << 40).unwrap();
     table.recorded(&splits).unwrap();
-    assert_eq!(watched.asked.lock().unwrap().read.get(&log), Some(&0), "it is known where the edits are");
+    assert_eq!(
+        watched.requests.lock().unwrap().read.get(&log),
+        Some(&0),
+        "the locations of the edits are known"
+    );
     for split in &splits {
-        let found = rows(table.as_ref(), split, OnError::Raise).0;
+        let actual = rows(table.as_ref(), split, OnError::Raise).0;
         let expected = rows(plain.as_ref(), split, OnError::Raise).0;
-        assert_eq!(together(plain.as_ref(), &found), together(plain.as_ref(), &expected));
+        assert_eq!(together(plain.as_ref(), &actual), together(plain.as_ref(), &expected));
     }
     // Only the requested data is read.
     assert!(
@@ -218,6 +222,10 @@ fn small_regions_are_planned_without_their_files() {
     let watched = Watched::new(&folder);
     let table = HBaseFormat.open(&watched.source(), &options(&[])).unwrap();
     table.splits(1 << 40).unwrap();
-    let asked = watched.asked.lock().unwrap();
-    assert!(asked.read.keys().all(|path| !path.contains("/f/") && !path.contains("/g/")), "{:?}", asked.read);
+    let requests = watched.requests.lock().unwrap();
+    assert!(
+        requests.read.keys().all(|path| !path.contains("/f/") && !path.contains("/g/")),
+        "{:?}",
+        requests.read
+    );
 }

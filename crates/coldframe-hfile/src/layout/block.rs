@@ -7,7 +7,7 @@
 //! 33 | data: encrypted( compressed( content ) ) | a checksum u32 for each chunk of header and data |
 //!
 //! block, version 1
-//!  0 | compressed( magic 8 | content ) |    its size is the distance to the next one
+//!  0 | compressed( magic 8 | content ) |    its size is the distance to the next block
 //! ```
 //!
 //! All integers are big-endian. The on-disk size without header includes the checksums, the on-disk size of header and data does not;
@@ -183,9 +183,9 @@ impl Header {
         })
     }
 
-    /// Whether [`Self::parse`] would accept `bytes` as the header of a block of at most `most` bytes. It gives no
+    /// Whether [`Self::parse`] would accept `bytes` as the header of a block of at most `max_len` bytes. It gives no
     /// reason and is cheap, for searches that try many offsets.
-    pub(crate) fn fits(bytes: &[u8], with_checksums: bool, limits: &Limits, most: u64) -> bool {
+    pub(crate) fn fits(bytes: &[u8], with_checksums: bool, limits: &Limits, max_len: u64) -> bool {
         let int = |at: usize| {
             let four = bytes.get(at..).and_then(|b| b.first_chunk::<4>());
             four.and_then(|four| u64::try_from(i32::from_be_bytes(*four)).ok())
@@ -193,7 +193,7 @@ impl Header {
         let known = bytes.first_chunk::<MAGIC_LEN>().and_then(BlockType::from_magic).is_some();
         let (Some(on_disk), Some(raw), true) = (int(8), int(12), known) else { return false };
         let header_len = if with_checksums { HEADER_LEN } else { SHORT_HEADER_LEN };
-        if raw > limits.max_block_bytes || on_disk + header_len as u64 > most || bytes.len() < header_len {
+        if raw > limits.max_block_bytes || on_disk + header_len as u64 > max_len || bytes.len() < header_len {
             return false;
         }
         if !with_checksums {
@@ -222,7 +222,7 @@ impl Header {
         }
         covered
             .get(self.header_len..)
-            .ok_or_else(|| Error::corrupt("expected a block after its header").at(offset))
+            .ok_or_else(|| Error::corrupt("expected data after the header of the block").at(offset))
     }
 }
 
@@ -254,12 +254,12 @@ fn size(c: &mut Cursor<'_>, what: &str) -> Result<usize> {
 /// The offset of the next magic in `bytes`, starting at `from`.
 pub(crate) fn find_magic(bytes: &[u8], from: usize) -> Option<usize> {
     let rest = bytes.get(from..)?;
-    // The magics begin with five different letters, and most bytes are none of these.
+    // All magics begin with one of these five letters. Most bytes are none of them.
     let mut at = 0;
-    while let Some(found) =
+    while let Some(next) =
         rest.get(at..).and_then(|r| r.iter().position(|b| matches!(b, b'D' | b'I' | b'B' | b'M' | b'F')))
     {
-        at += found;
+        at += next;
         let magic = rest.get(at..).and_then(|r| r.first_chunk::<MAGIC_LEN>())?;
         if BlockType::from_magic(magic).is_some() {
             return Some(from + at);

@@ -14,7 +14,7 @@ use coldframe_encoding::{Error, Result};
 /// The length of a key without row, family and qualifier.
 pub(crate) const KEY_OVERHEAD: usize = 2 + 1 + 8 + 1;
 
-/// Which parts follow a value.
+/// The optional parts after a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct CellLayout {
     /// Tags.
@@ -95,7 +95,7 @@ pub trait CellSink {
         false
     }
 
-    /// Whether it keeps blocks in memory, to which its values then point.
+    /// Whether it keeps blocks in memory, so that its values point into them.
     fn keeps_blocks(&self) -> bool {
         false
     }
@@ -146,14 +146,14 @@ impl CellLayout {
         self.parse(block, at).ok_or_else(|| self.explain(block, at))
     }
 
-    /// The same, returning the offsets of its parts.
+    /// Like [`Self::cell`], but returns the offsets of the parts.
     #[inline]
     pub fn read(self, block: &[u8], at: usize) -> Result<(CellRef, usize)> {
         let (cell, end) = self.cell(block, at)?;
         CellRef::of(&cell, at).map(|cell| (cell, end)).ok_or_else(|| self.explain(block, at))
     }
 
-    /// Passes the cells of a block to `sink`: all, or until it is done.
+    /// Passes the cells of a block to `sink` until it is done.
     #[inline]
     pub fn each(self, block: &[u8], sink: &mut impl CellSink) -> Result<()> {
         let mut at = 0;
@@ -297,7 +297,7 @@ impl CellRef {
         part(block, self.value as usize + self.value_len as usize + 2, self.tags_len.into())
     }
 
-    /// All of it.
+    /// The cell.
     #[inline]
     pub fn cell<'a>(&self, block: &'a [u8]) -> Cell<'a> {
         Cell {

@@ -100,7 +100,7 @@ impl fmt::Debug for DataKey {
 
 impl DataKey {
     /// The candidates for the data key: the trailer's wrapped key, unwrapped with each master key. A wrong master key
-    /// gives noise, which shows when the file info is read.
+    /// yields noise, which the file info reveals.
     pub fn candidates(wrapped: &[u8], masters: &BTreeMap<String, Vec<u8>>) -> Result<Vec<Self>> {
         let corrupt = |e: &dyn fmt::Display| Error::corrupt(format!("wrapped key: {e}")).within("trailer");
         let wrapped = WrappedKey::decode_length_delimited(wrapped).map_err(|e| corrupt(&e))?;
@@ -115,17 +115,17 @@ impl DataKey {
         let iv = <[u8; BLOCK]>::try_from(iv)
             .map_err(|iv| corrupt(&format!("expected an IV of 16 bytes, found {}", iv.len())))?;
         let length = usize::try_from(wrapped.length).unwrap_or(usize::MAX);
-        let mut found = Vec::with_capacity(masters.len());
+        let mut candidates = Vec::with_capacity(masters.len());
         for (alias, master) in masters {
             let mut key = wrapped.data.clone();
             let cipher = AesCtr::new(master, &iv);
             cipher.within(|| format!("master key `{alias}`"))?.apply(&mut key);
             key.truncate(length);
-            // A result whose length no key has is dropped.
+            // Fails if no AES key has this length.
             AesCtr::new(&key, &iv).map_err(|e| corrupt(&e.reason()))?;
-            found.push(Self(key));
+            candidates.push(Self(key));
         }
-        Ok(found)
+        Ok(candidates)
     }
 
     /// Decrypts a block's data and appends it to `out`.

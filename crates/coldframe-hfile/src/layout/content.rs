@@ -25,7 +25,7 @@ pub struct Cells {
 pub(crate) struct OpenBlock<'a> {
     block_type: BlockType,
     offset: u64,
-    /// The content, if it does not lie in `scratch`.
+    /// The content, unless it is in `scratch`.
     stored: Option<Bytes>,
     scratch: &'a mut Vec<u8>,
     context: &'a BlockContext,
@@ -33,7 +33,7 @@ pub(crate) struct OpenBlock<'a> {
 }
 
 impl OpenBlock<'_> {
-    /// Passes the cells to `sink`: all, or until it is done. If it fails, the cells already passed on must be discarded.
+    /// Passes the cells to `sink` until it is done. On failure, the caller must discard the cells that `sink` has.
     pub(crate) fn each_cell(&mut self, sink: &mut impl CellSink) -> Result<()> {
         if sink.keeps_blocks() {
             let content = self.stored.get_or_insert_with(|| Bytes::from(std::mem::take(self.scratch)));
@@ -58,7 +58,7 @@ pub struct BlockReader {
     decoder: Decoder,
     decrypted: Vec<u8>,
     content: Vec<u8>,
-    /// The size in plain form of the last block that was encoded: the next one's is usually similar.
+    /// The plain size of the last encoded block: the next block usually has a similar size.
     plain_len: usize,
 }
 
@@ -113,7 +113,7 @@ impl BlockReader {
         Ok(Cells { bytes: Bytes::from(plain.bytes), encoding: Some(encoding) })
     }
 
-    /// Passes the cells of a data block to `sink`. If it fails, the cells already passed on must be discarded.
+    /// Passes the cells of a data block to `sink`. On failure, the caller must discard the cells that `sink` has.
     pub fn each_cell(
         &mut self,
         block: &Bytes,
@@ -124,7 +124,7 @@ impl BlockReader {
         self.with_block(block, offset, raw, |open| open.each_cell(sink))
     }
 
-    /// Runs `task` with a data block whose content is at hand: it may go through the cells more than once.
+    /// Runs `task` with a decompressed data block: `task` may go through the cells more than once.
     pub(crate) fn with_block<T>(
         &mut self,
         block: &Bytes,
@@ -134,8 +134,8 @@ impl BlockReader {
     ) -> Result<T> {
         let mut scratch = std::mem::take(&mut self.content);
         scratch.clear();
-        let found = self.content_into(block, offset, raw, &mut scratch);
-        let result = found.and_then(|(block_type, stored)| {
+        let content = self.content_into(block, offset, raw, &mut scratch);
+        let result = content.and_then(|(block_type, stored)| {
             let (context, decoder) = (self.context.as_ref(), &mut self.decoder);
             task(&mut OpenBlock { block_type, offset, stored, scratch: &mut scratch, context, decoder })
         });
@@ -157,8 +157,8 @@ impl BlockReader {
         let context = &self.context;
         let header = Header::parse(block, offset, context.with_checksums, &context.limits)?;
         if header.block_len() != block.len() as u64 {
-            let (expected, found) = (block.len(), header.block_len());
-            let message = format!("expected a block of {expected} bytes, found one of {found}");
+            let (expected, actual) = (block.len(), header.block_len());
+            let message = format!("expected a block of {expected} bytes, found one of {actual}");
             return Err(Error::corrupt(message).at(offset).within(header.block_type.name()));
         }
         let stored = header.data(block, offset, context.verify)?;
@@ -181,9 +181,9 @@ impl BlockReader {
         };
         let name = header.block_type.name();
         let content = content.at(data_at).within(|| name)?;
-        let found = content.as_ref().map_or(out.len(), Bytes::len);
-        if found != header.raw {
-            let message = format!("expected {} bytes of content, found {found}", header.raw);
+        let actual = content.as_ref().map_or(out.len(), Bytes::len);
+        if actual != header.raw {
+            let message = format!("expected {} bytes of content, found {actual}", header.raw);
             return Err(Error::corrupt(message).at(data_at).within(name));
         }
         Ok((header.block_type, content))

@@ -18,9 +18,9 @@ pub struct BlockContext {
     pub key: Option<DataKey>,
     /// Whether checksums are verified.
     pub verify: bool,
-    /// The length of the file. It bounds how much memory metadata may take.
+    /// The length of the file. It bounds the memory of metadata.
     pub(crate) file_len: u64,
-    /// Bounds.
+    /// The limits on memory.
     pub limits: Limits,
     /// Which parts follow the values of cells.
     pub layout: CellLayout,

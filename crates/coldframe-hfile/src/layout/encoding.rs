@@ -1,4 +1,4 @@
-//! Data block encodings. Each is decoded cell by cell, from the block and the previous key; no other state is kept.
+//! Data block encodings. Each decoder needs only the block and the previous key.
 //!
 //! ```text
 //! content of an encoded data block | encoding u16 | encoded cells |
@@ -30,9 +30,9 @@ use tags::TagDictionary;
 pub enum Encoding {
     /// Shared prefixes of keys are omitted.
     Prefix,
-    /// Parts of keys that equal the previous ones are omitted; timestamps are differences.
+    /// Parts of keys that equal the previous key's are omitted; timestamps are differences.
     Diff,
-    /// The same, byte by byte.
+    /// Like DIFF, byte by byte.
     FastDiff,
     /// Plain cells followed by an index of rows.
     RowIndexV1,
@@ -152,7 +152,7 @@ impl<S: CellSink> Out<'_, S> {
         }
     }
 
-    /// Reads what follows a value and passes the cell on.
+    /// Reads the parts after a value, and passes the cell on.
     #[inline(always)]
     fn end(&mut self, src: &mut Cursor<'_>, key: Key<'_>, value: &[u8]) -> Result<()> {
         let mut tags: &[u8] = &[];
@@ -199,7 +199,7 @@ impl CellSink for Plain {
         let lengths =
             (u32::try_from(key_len), u32::try_from(cell.value.len()), u16::try_from(cell.tags.len()));
         let (Ok(row), Ok(family), (Ok(key), Ok(value), Ok(tags))) = (row, family, lengths) else {
-            return Err(Error::corrupt("expected a cell whose parts have the lengths of a plain one"));
+            return Err(Error::corrupt("expected parts of a cell that fit the lengths of the plain form"));
         };
         let out = &mut self.bytes;
         let [k0, k1, k2, k3] = key.to_be_bytes();
@@ -249,7 +249,7 @@ pub(crate) fn put(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Appends `N` to twice as many bytes: the first `N`, then the last `N`.
+/// Appends `N` to `2 * N` bytes: the first `N`, then the last `N`, which may overlap.
 #[inline(always)]
 fn put_twice<const N: usize>(out: &mut Vec<u8>, bytes: &[u8]) {
     if let (Some(first), Some(last)) = (bytes.first_chunk::<N>(), bytes.last_chunk::<N>()) {

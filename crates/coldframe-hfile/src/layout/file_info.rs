@@ -1,4 +1,4 @@
-//! The file info: a sorted map of bytes to bytes, in which some keys belong to the format.
+//! The file info: a sorted map of bytes to bytes. The format defines some of the keys.
 //!
 //! ```text
 //! protobuf  | "PBUF" | FileInfoProto, length-delimited |                        version 2.2 on
@@ -49,7 +49,7 @@ pub const HUDI_SCHEMA: &[u8] = b"schema";
 /// Hudi: the smallest key.
 pub const HUDI_MIN_KEY: &[u8] = b"minRecordKey";
 
-/// A message after its length, which is checked during decoding.
+/// The message without its length prefix, which decoding checks.
 fn delimited(message: &[u8]) -> &[u8] {
     let length = message.iter().position(|b| *b < 0x80).map_or(message.len(), |last| last + 1);
     message.get(length..).unwrap_or_default()
@@ -73,7 +73,7 @@ impl FileInfo {
         }
     }
 
-    /// Parses the form of old files; bytes after it are ignored.
+    /// Parses the form of old files; ignores bytes after it.
     pub(crate) fn parse_writable(c: &mut Cursor<'_>, limits: &Limits) -> Result<Self> {
         let at = c.offset();
         let entries = c.i32_be()?;

@@ -7,7 +7,7 @@
 //! other entry   | offset i64 | size on disk i32 | key |
 //! ```
 //!
-//! A key is that of the block's first cell, or one between it and the previous cell. Hudi's own writer stores only the length and the
+//! A key is that of the block's first cell, or a key between it and the previous cell. Hudi's own writer stores only the length and the
 //! bytes of the row. Leaf blocks follow the data blocks that they list. HBase: `HFileBlockIndex`.
 
 use std::ops::Range;
@@ -21,7 +21,7 @@ use crate::layout::cell::row_of;
 use crate::layout::key_prefixes::KeyPrefixes;
 use crate::layout::order::RowOrder;
 
-/// The length of the part after the root entries of a multi-level index.
+/// The length of the middle key, after the root entries of a multi-level index.
 const MIDDLE_LEN: usize = 16;
 
 /// The length of the smallest entry.
@@ -49,17 +49,17 @@ pub(crate) struct IndexBlock {
     bytes: Bytes,
     entries: Vec<(BlockRef, Range<usize>)>,
     /// Built at the first search.
-    heads: OnceLock<Option<KeyPrefixes>>,
+    prefixes: OnceLock<Option<KeyPrefixes>>,
 }
 
 impl IndexBlock {
-    /// Fails if an index of `raw` bytes could hold more entries than a file of `file_len` bytes justifies.
+    /// Fails if the entries of an index of `raw` bytes could exceed the memory limit of a file of `file_len` bytes.
     pub(crate) fn check_size(raw: usize, limits: &Limits, file_len: u64) -> Result<()> {
         let entries = raw as u64 / SMALLEST * size_of::<(BlockRef, Range<usize>)>() as u64;
         limits.decoded("an index block, decoded", entries.saturating_add(raw as u64), file_len)
     }
 
-    /// An index without keys, for blocks that were found by walking.
+    /// An index without keys, of blocks that a walk located.
     pub(crate) fn without_keys(blocks: Vec<BlockRef>) -> Self {
         Self {
             bytes: Bytes::new(),
@@ -77,10 +77,10 @@ impl IndexBlock {
             bytes.extend_from_slice(&key);
             entries.push((block, start..bytes.len()));
         }
-        Self { bytes: Bytes::from(bytes), entries, heads: OnceLock::new() }
+        Self { bytes: Bytes::from(bytes), entries, prefixes: OnceLock::new() }
     }
 
-    /// Parses `count` root entries; `deep` if there are levels below. `offset` is that of the block, for errors.
+    /// Parses `count` root entries; `deep` if there are levels below. `offset` is the block's offset, for errors.
     pub(crate) fn parse_root(bytes: Bytes, count: u32, deep: bool, offset: u64) -> Result<Self> {
         let corrupt = |e: Error| Error::corrupt(e.reason()).at(offset);
         let mut c = Cursor::new(&bytes, 0);
@@ -95,7 +95,7 @@ impl IndexBlock {
             c.skip(MIDDLE_LEN).map_err(corrupt)?;
         }
         c.finish().map_err(corrupt)?;
-        Ok(Self { bytes, entries, heads: OnceLock::new() })
+        Ok(Self { bytes, entries, prefixes: OnceLock::new() })
     }
 
     /// Parses a block below the root.
@@ -129,7 +129,7 @@ impl IndexBlock {
             let block = block_ref(&mut c)?;
             entries.push((block, base + end - c.remaining()..base + end));
         }
-        Ok(Self { bytes, entries, heads: OnceLock::new() })
+        Ok(Self { bytes, entries, prefixes: OnceLock::new() })
     }
 
     /// The number of entries.
@@ -162,17 +162,17 @@ impl IndexBlock {
         self.entries.get(i).and_then(|(_, key)| self.bytes.get(key.clone())).unwrap_or_default()
     }
 
-    /// The row in the key of entry `i`; a key without that structure is taken as a row.
+    /// The row in the key of entry `i`. A key that does not have the form of a cell's key is a row itself.
     pub(crate) fn row(&self, i: usize) -> &[u8] {
         let key = self.key(i);
         row_of(key).unwrap_or(key)
     }
 
-    /// The entry of the last block whose row is before `row`; else the first one.
+    /// The last entry whose row is before `row`, or else the first entry.
     pub(crate) fn last_before_row(&self, order: RowOrder, row: &[u8]) -> usize {
-        let heads = self.heads.get_or_init(|| KeyPrefixes::new((0..self.len()).map(|i| self.row(i))));
-        match heads {
-            Some(heads) if order == RowOrder::Bytes => heads.lower_bound(0, row, |i| self.row(i)),
+        let prefixes = self.prefixes.get_or_init(|| KeyPrefixes::new((0..self.len()).map(|i| self.row(i))));
+        match prefixes {
+            Some(prefixes) if order == RowOrder::Bytes => prefixes.lower_bound(0, row, |i| self.row(i)),
             _ => {
                 let row_of_key = |range: &Range<usize>| {
                     let key = self.bytes.get(range.clone()).unwrap_or_default();
@@ -184,8 +184,7 @@ impl IndexBlock {
         .saturating_sub(1)
     }
 
-    /// The entry of the last block that may hold the first cell for which `before` is false: the last one whose key is
-    /// `before`.
+    /// The last entry for whose key `before` holds, or else the first entry.
     pub(crate) fn last_before(&self, mut before: impl FnMut(&[u8]) -> bool) -> usize {
         let key = |range: &Range<usize>| self.bytes.get(range.clone()).unwrap_or_default();
         self.entries.partition_point(|(_, range)| before(key(range))).saturating_sub(1)

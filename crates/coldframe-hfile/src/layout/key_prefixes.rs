@@ -1,22 +1,22 @@
 //! Binary search over sorted rows, using numbers that are adjacent in memory.
 //!
 //! ```text
-//! rows   record-000017, record-000018, record-000042 ..
-//! common record-0000
-//! heads  "17", "18", "42" ..: the eight bytes after the common prefix, as numbers with the same order
+//! rows     record-000017, record-000018, record-000042 ..
+//! common   record-0000
+//! prefixes "17", "18", "42" ..: the eight bytes after the common part, as numbers with the same order
 //! ```
 //!
-//! A step of a search over the rows themselves touches one or two cache lines. A step over heads touches fewer, and the first steps
-//! use only every sixteenth head.
+//! A search step over the rows themselves touches one or two cache lines. A step over prefixes touches fewer, and the first steps
+//! use only every sixteenth prefix.
 
-/// The distinguishing bytes of a block's rows.
+/// For each row, the first eight bytes after the part that all rows share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyPrefixes {
-    /// The prefix that all rows share, as far as it fits here: a pointer would cost one more cache line.
+    /// The bytes that all rows begin with, as far as they fit: a pointer would cost one more cache line.
     common: [u8; ROOM],
     common_len: usize,
-    heads: Vec<u64>,
-    /// Every [`STEP`]th head, starting with the first.
+    prefixes: Vec<u64>,
+    /// Every [`STEP`]th prefix, starting with the first.
     samples: Vec<u64>,
 }
 
@@ -24,26 +24,27 @@ const ROOM: usize = 40;
 const STEP: usize = 16;
 
 impl KeyPrefixes {
-    /// The heads of rows in byte order; `None` if the rows are not sorted so.
+    /// The prefixes of rows; `None` if the rows are not in byte order.
     pub(crate) fn new<'r>(rows: impl DoubleEndedIterator<Item = &'r [u8]> + Clone) -> Option<Self> {
         let (first, last) = (rows.clone().next()?, rows.clone().next_back()?);
         let common_len = first.iter().zip(last).take(ROOM).take_while(|(a, b)| a == b).count();
-        let prefix = first.get(..common_len)?;
+        let shared = first.get(..common_len)?;
         let mut common = [0; ROOM];
-        common.get_mut(..common_len)?.copy_from_slice(prefix);
-        let heads: Vec<u64> = rows.map(|row| row.strip_prefix(prefix).map(head_of)).collect::<Option<_>>()?;
-        let samples = heads.iter().step_by(STEP).copied().collect();
-        heads.is_sorted().then_some(Self { common, common_len, heads, samples })
+        common.get_mut(..common_len)?.copy_from_slice(shared);
+        let prefixes: Vec<u64> =
+            rows.map(|row| row.strip_prefix(shared).map(prefix_of)).collect::<Option<_>>()?;
+        let samples = prefixes.iter().step_by(STEP).copied().collect();
+        prefixes.is_sorted().then_some(Self { common, common_len, prefixes, samples })
     }
 
-    /// The first head, starting at `from`, that is not below `wanted`.
+    /// The index of the first prefix, starting at `from`, that is not below `wanted`.
     #[inline]
     fn first_of(&self, from: usize, wanted: u64) -> usize {
-        // The first head that is not below `wanted` is in the group that ends with the first such sample.
-        let end = self.samples.partition_point(|head| *head < wanted).saturating_mul(STEP);
+        // That prefix is in the group that ends with the first sample not below `wanted`.
+        let end = self.samples.partition_point(|prefix| *prefix < wanted).saturating_mul(STEP);
         let start = end.saturating_sub(STEP).max(from);
-        let end = end.min(self.heads.len()).max(start);
-        start + self.heads.get(start..end).unwrap_or_default().partition_point(|head| *head < wanted)
+        let end = end.min(self.prefixes.len()).max(start);
+        start + self.prefixes.get(start..end).unwrap_or_default().partition_point(|prefix| *prefix < wanted)
     }
 
     /// The first row, starting at `from`, that is not before `row`; `at` returns rows.
@@ -51,12 +52,13 @@ impl KeyPrefixes {
     pub(crate) fn lower_bound<'r>(&self, from: usize, row: &[u8], at: impl Fn(usize) -> &'r [u8]) -> usize {
         let common = self.common.get(..self.common_len).unwrap_or_default();
         let Some(rest) = row.strip_prefix(common) else {
-            return if row < common { from } else { self.heads.len() };
+            return if row < common { from } else { self.prefixes.len() };
         };
-        let wanted = head_of(rest);
+        let wanted = prefix_of(rest);
         let first = self.first_of(from, wanted);
-        // Rows with equal heads are compared in full.
-        let same = self.heads.get(first..).unwrap_or_default().iter().take_while(|h| **h == wanted).count();
+        // Rows with equal prefixes are compared in full.
+        let same =
+            self.prefixes.get(first..).unwrap_or_default().iter().take_while(|h| **h == wanted).count();
         let (mut low, mut high) = (first, first + same);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -72,15 +74,15 @@ impl KeyPrefixes {
 
 /// The first eight bytes, zero-padded, as a number with the same order.
 #[inline]
-fn head_of(bytes: &[u8]) -> u64 {
+fn prefix_of(bytes: &[u8]) -> u64 {
     match bytes.first_chunk() {
-        Some(head) => u64::from_be_bytes(*head),
+        Some(prefix) => u64::from_be_bytes(*prefix),
         None => {
-            let mut head = [0; 8];
-            for (to, from) in head.iter_mut().zip(bytes) {
+            let mut prefix = [0; 8];
+            for (to, from) in prefix.iter_mut().zip(bytes) {
                 *to = *from;
             }
-            u64::from_be_bytes(head)
+            u64::from_be_bytes(prefix)
         }
     }
 }
@@ -90,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_search_by_heads_ends_where_one_by_rows_does() {
+    fn a_search_by_prefixes_equals_a_search_by_rows() {
         let rows: [&[u8]; 12] = [
             b"row-",
             b"row-\0",
@@ -110,12 +112,12 @@ mod tests {
             wanted.extend([row.to_vec(), [row, b"\0"].concat(), [row, b"z"].concat()]);
             wanted.push(row[..row.len() - 1].to_vec());
         }
-        let heads = KeyPrefixes::new(rows.into_iter()).unwrap();
-        assert_eq!(&heads.common[..heads.common_len], b"row-");
+        let prefixes = KeyPrefixes::new(rows.into_iter()).unwrap();
+        assert_eq!(&prefixes.common[..prefixes.common_len], b"row-");
         for row in &wanted {
             for from in 0..=rows.len() {
                 let expected = from + rows[from..].partition_point(|r| *r < row.as_slice());
-                assert_eq!(heads.lower_bound(from, row, |i| rows[i]), expected, "{row:?} {from}");
+                assert_eq!(prefixes.lower_bound(from, row, |i| rows[i]), expected, "{row:?} {from}");
             }
         }
         // Many rows, some of them equal, with a common prefix longer than fits.
@@ -123,11 +125,11 @@ mod tests {
             (0..500).map(|i| format!("{}{:04}", "x".repeat(38), i / 3 * 2).into_bytes()).collect();
         let long: Vec<Vec<u8>> = many.iter().map(|row| [&[b'y'; 50], row.as_slice()].concat()).collect();
         for rows in [many, long] {
-            let heads = KeyPrefixes::new(rows.iter().map(Vec::as_slice)).unwrap();
+            let prefixes = KeyPrefixes::new(rows.iter().map(Vec::as_slice)).unwrap();
             for wanted in rows.iter().flat_map(|row| [row.clone(), [row.as_slice(), b"!"].concat()]) {
                 for from in [0, 1, 15, 16, 17, 250, 499, 500] {
                     let expected = from + rows[from..].partition_point(|r| *r < wanted);
-                    assert_eq!(heads.lower_bound(from, &wanted, |i| rows[i].as_slice()), expected);
+                    assert_eq!(prefixes.lower_bound(from, &wanted, |i| rows[i].as_slice()), expected);
                 }
             }
         }

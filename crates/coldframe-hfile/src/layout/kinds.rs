@@ -1,4 +1,4 @@
-//! The types of cells: those of `KeyValue.Type`.
+//! The types of cells, as in HBase's `KeyValue.Type`.
 
 /// A value.
 pub const PUT: u8 = 4;

@@ -10,6 +10,7 @@ use std::cmp::Ordering;
 
 /// An order of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum RowOrder {
     /// By unsigned bytes.
     #[default]
@@ -57,7 +58,7 @@ fn bytes(a: &[u8], b: &[u8]) -> Ordering {
     }
 }
 
-/// Compares two strings of the same length, `N` to twice as many bytes: their first `N`, then their last `N`.
+/// Compares two strings of the same length, `N` to `2 * N` bytes: their first `N`, then their last `N`.
 #[inline(always)]
 fn ends<const N: usize>(a: &[u8], b: &[u8]) -> Ordering {
     a.first_chunk::<N>().cmp(&b.first_chunk()).then_with(|| a.last_chunk::<N>().cmp(&b.last_chunk()))
@@ -69,7 +70,7 @@ fn meta(a: &[u8], b: &[u8]) -> Ordering {
     compare_parts(a, b, first, |a, b| compare_parts(a, b, last, <[u8]>::cmp))
 }
 
-/// Compares the parts before the delimiter that `find` finds, then whether there is one, then the parts after it.
+/// Compares the parts before the delimiter that `find` returns, then whether there is one, then the parts after it.
 fn compare_parts(
     a: &[u8],
     b: &[u8],
@@ -80,8 +81,8 @@ fn compare_parts(
     let (a_at, b_at) = (split(a), split(b));
     let front = |row: &'_ [u8], at: Option<(usize, usize)>| at.map_or(row.len(), |(at, _)| at);
     let (a_front, b_front) = (front(a, a_at), front(b, b_at));
-    let heads = a.get(..a_front).cmp(&b.get(..b_front));
-    heads.then(a_at.is_some().cmp(&b_at.is_some())).then_with(|| match (a_at, b_at) {
+    let fronts = a.get(..a_front).cmp(&b.get(..b_front));
+    fronts.then(a_at.is_some().cmp(&b_at.is_some())).then_with(|| match (a_at, b_at) {
         (Some((i, _)), Some((j, _))) => {
             behind(a.get(i + 1..).unwrap_or_default(), b.get(j + 1..).unwrap_or_default())
         }
@@ -94,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_ordered_by_bytes_whatever_their_lengths() {
+    fn rows_of_all_lengths_are_ordered_by_bytes() {
         for len in 0..70_usize {
             let row: Vec<u8> = (0..70).map(|i| 100 + i % 9).take(len).collect();
             assert_eq!(RowOrder::Bytes.compare(&row, &row.clone()), Ordering::Equal);

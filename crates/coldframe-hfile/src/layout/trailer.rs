@@ -24,6 +24,7 @@ pub(crate) const MAX_LEN: u64 = 4096;
 
 /// A trailer of any version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Trailer {
     /// 1, 2 or 3.
     pub major: u32,
@@ -75,7 +76,7 @@ pub(crate) fn version_of(tail: &[u8]) -> Option<(u32, u32)> {
     Some((version & 0x00ff_ffff, version >> 24))
 }
 
-/// Whether bytes from the end of a file end with a trailer, as far as they reach back.
+/// Whether `tail`, the last bytes of a file, ends with a trailer.
 pub(crate) fn probe(tail: &[u8]) -> bool {
     let Some((major, _)) = version_of(tail) else { return false };
     let start = len_of(major).and_then(|n| tail.len().checked_sub(usize::try_from(n).ok()?));
@@ -143,8 +144,8 @@ impl Trailer {
     }
 }
 
-/// An offset; all ones stands for none.
-fn place(offset: u64) -> Option<u64> {
+/// An offset; all ones means none.
+fn offset_or_none(offset: u64) -> Option<u64> {
     Some(offset).filter(|o| *o != u64::MAX)
 }
 
@@ -180,8 +181,8 @@ fn fixed_v2(c: &mut Cursor<'_>) -> Result<Trailer> {
         entry_count: c.u64_be()?,
         codec: c.u32_be()?,
         index_levels: count(c, "index levels")?,
-        first_data_block: place(c.u64_be()?),
-        last_data_block: place(c.u64_be()?),
+        first_data_block: offset_or_none(c.u64_be()?),
+        last_data_block: offset_or_none(c.u64_be()?),
         ..Trailer::default()
     };
     let at = c.offset();
@@ -209,8 +210,8 @@ fn protobuf(c: &mut Cursor<'_>) -> Result<Trailer> {
         meta_index_count: message.meta_index_count.unwrap_or(0),
         entry_count: message.entry_count.unwrap_or(0),
         index_levels: message.num_data_index_levels.unwrap_or(0),
-        first_data_block: message.first_data_block_offset.and_then(place),
-        last_data_block: message.last_data_block_offset.and_then(place),
+        first_data_block: message.first_data_block_offset.and_then(offset_or_none),
+        last_data_block: message.last_data_block_offset.and_then(offset_or_none),
         comparator: message.comparator_class_name.unwrap_or_default(),
         codec: message.compression_codec.unwrap_or(2),
         encryption_key: message.encryption_key,

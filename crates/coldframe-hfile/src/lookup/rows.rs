@@ -1,7 +1,7 @@
 //! The cells of a range of rows, in either direction.
 //!
 //! Backwards, the last row comes first, but the cells of each row stay in file order. So a row is returned only after
-//! its first block was read.
+//! the block with its first cells was read.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -23,8 +23,8 @@ use crate::prune::cursor::IndexCursor;
 use crate::scan::columns::Columns;
 use crate::scan::visible::{Policy, Visibility};
 
-/// Most bytes of blocks that are read together. A scan begins with one block and doubles.
-const RUN_BYTES: u64 = 4 << 20;
+/// Maximum bytes of blocks that are read together. A scan begins with one block and doubles.
+const MAX_RUN_BYTES: u64 = 4 << 20;
 
 /// Selects cells.
 #[derive(Clone, Debug, Default)]
@@ -37,17 +37,17 @@ pub struct RowQuery {
     pub prefix: Option<Vec<u8>>,
     /// Whether the last row comes first.
     pub reverse: bool,
-    /// `family` or `family:qualifier`; empty is all.
+    /// `family` or `family:qualifier`; if empty, all columns.
     pub columns: Vec<String>,
     /// The range of timestamps, with its end excluded.
     pub time_range: Option<(i64, i64)>,
-    /// At most this many of the newest visible versions of each column; `None` is all cells as stored.
+    /// Only this many of the newest visible versions of each column; `None`: all cells as stored.
     pub max_versions: Option<u32>,
-    /// Most rows of a batch.
+    /// Maximum rows of a batch.
     pub batch_rows: usize,
 }
 
-/// A block in plain form, and the selected ones of its cells.
+/// A block in plain form, and its selected cells.
 type BlockCells = (Bytes, Vec<CellRef>);
 
 /// A scan of rows.
@@ -57,7 +57,7 @@ pub struct RowScan {
     reader: BlockReader,
     columns: Columns,
     filter: Filter,
-    way: Direction,
+    direction: Direction,
     /// Blocks that were read but not parsed yet.
     read: VecDeque<(BlockRef, Bytes)>,
     run: u64,
@@ -163,7 +163,7 @@ impl Filter {
     }
 }
 
-/// The smallest string after all those that begin with `prefix`; `None` if there is none.
+/// The smallest string greater than all strings that begin with `prefix`, if there is one.
 pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|b| *b < 0xff)?;
     let mut end = prefix.get(..=last)?.to_vec();
@@ -189,7 +189,7 @@ impl RowScan {
         if let Some(start) = &filter.start {
             cursor.seek(start)?;
         }
-        let way = if query.reverse {
+        let direction = if query.reverse {
             let mut blocks = Vec::new();
             while let Some(block) = next_block(&mut cursor, &filter, blocks.is_empty())? {
                 blocks.push(block);
@@ -202,7 +202,7 @@ impl RowScan {
             reader: raw.block_reader(),
             columns: Columns::new(schema.clone(), query.batch_rows)?,
             filter,
-            way,
+            direction,
             read: VecDeque::new(),
             run: 0,
             ready: VecDeque::new(),
@@ -254,14 +254,14 @@ impl RowScan {
         let behind = range.end < cells.len();
         cells.truncate(range.end);
         cells.drain(..range.start);
-        if matches!(self.way, Direction::Forward(_)) {
+        if matches!(self.direction, Direction::Forward(_)) {
             self.done = behind && self.filter.stop.is_some();
             return self.hand_out(VecDeque::from([(plain, cells)]));
         }
         self.take_rows(&plain, cells)
     }
 
-    /// Takes the rows of a block, last first. The first of them may have begun in an earlier block.
+    /// Takes the rows of a block, last first. The block's first row may begin in an earlier block.
     fn take_rows(&mut self, plain: &Bytes, mut cells: Vec<CellRef>) -> Result<()> {
         while let Some(row) = cells.last().map(|c| c.row(plain)) {
             let first = cells.iter().rposition(|c| c.row(plain) != row).map_or(0, |i| i + 1);
@@ -276,7 +276,7 @@ impl RowScan {
         Ok(())
     }
 
-    /// Filters cells in file order, and adds them to those to return.
+    /// Filters cells in file order, and queues them for return.
     fn hand_out(&mut self, parts: VecDeque<BlockCells>) -> Result<()> {
         for (block, mut cells) in parts {
             self.filter.retain(&block, &mut cells)?;
@@ -295,7 +295,7 @@ impl RowScan {
         let mut blocks = Vec::new();
         let mut bytes = 0;
         while blocks.is_empty() || bytes < self.run {
-            let next = match &mut self.way {
+            let next = match &mut self.direction {
                 Direction::Forward(cursor) => {
                     next_block(cursor, &self.filter, blocks.is_empty() && self.run == 0)?
                 }
@@ -307,7 +307,7 @@ impl RowScan {
             bytes += range.end - range.start;
             blocks.push(block);
         }
-        self.run = (bytes * 2).min(RUN_BYTES);
+        self.run = (bytes * 2).min(MAX_RUN_BYTES);
         let ranges: Vec<Range<u64>> = blocks.iter().map(|b| self.file.range_of(*b)).collect();
         self.read.extend(blocks.into_iter().zip(read_coalesced(self.file.source.as_ref(), &ranges)?));
         Ok(self.read.pop_front())

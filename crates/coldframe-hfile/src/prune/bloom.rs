@@ -1,7 +1,7 @@
 //! Bloom filters: a meta block that is read on opening, and the bits in chunks between the data blocks.
 //!
 //! ```text
-//! meta block  | version i32 = 3 | bytes of all chunks i64 | hashes i32 | hash function i32 | keys i64 | room for keys i64 |
+//! meta block  | version i32 = 3 | bytes of all chunks i64 | hashes i32 | hash function i32 | keys i64 | maximum of keys i64 |
 //!             | chunks i32 | comparator class: VInt length, text | root entry for each chunk |
 //! chunk       | bits, low first in each byte |
 //! bit i       | abs((h1 + i * h2) % bits), h1 = hash(key, 0), h2 = hash(key, h1), in 32 signed bits |
@@ -28,7 +28,7 @@ use crate::layout::file_info;
 use crate::layout::index::IndexBlock;
 use crate::open::RawFile;
 
-/// What a filter's keys consist of.
+/// The form of a filter's keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Keys {
     Row,
@@ -47,7 +47,7 @@ pub(crate) struct Bloom {
 
 type Hash = fn(&[u8], u32) -> u32;
 
-/// Where a filter's bits are.
+/// The location of a filter's bits.
 #[derive(Debug)]
 enum Bits {
     /// In chunks, indexed by the first key of each.
@@ -144,12 +144,12 @@ impl Bloom {
         }
     }
 
-    /// Whether the filter applies to a row without a qualifier.
-    pub(crate) fn tells_rows(&self) -> bool {
+    /// Whether the filter can exclude a whole row.
+    pub(crate) fn filters_rows(&self) -> bool {
         self.keys != Keys::RowCol
     }
 
-    /// The location of the chunk with a key's bits, if there is one.
+    /// The chunk with a key's bits, if there is one.
     fn chunk(
         &self,
         chunks: &IndexBlock,
@@ -165,7 +165,7 @@ impl Bloom {
         first.then(|| chunks.block(chunks.last_before(behind))).flatten()
     }
 
-    /// `false` only if the file certainly lacks the row or, for a filter of columns, the column in it.
+    /// `false` only if the file certainly lacks the row or, for a filter of columns, this column of the row.
     pub(crate) fn might_contain(
         &self,
         file: &RawFile,

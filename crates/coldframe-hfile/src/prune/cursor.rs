@@ -1,7 +1,7 @@
 //! Walks the index from data block to data block, reading levels below the root on demand.
 //!
-//! Writers store the blocks of each level in key order, just like data blocks. So if a block is not after the previous
-//! one of its level, the index contains a cycle.
+//! Writers store the blocks of each level in key order, just like data blocks. So if a block does not follow the previous
+//! block of its level, the index contains a cycle.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct IndexCursor {
     last: Option<u64>,
     /// For each level below the root, the blocks read so far.
     read: Vec<Walk>,
-    /// Leaf blocks before this offset are skipped, except the last of them: a leaf follows the blocks that it lists.
+    /// Leaf blocks before this offset are skipped, except the last: a leaf follows the blocks that it lists.
     from: u64,
 }
 
@@ -50,7 +50,7 @@ impl IndexCursor {
         Self { file, path, last: None, read: Vec::new(), from: 0 }
     }
 
-    /// Skips leaf blocks all of whose data blocks begin before `offset`, except the last such leaf.
+    /// Skips leaf blocks whose data blocks all begin before `offset`, except the last such leaf.
     pub(crate) fn skip_before(&mut self, offset: u64) {
         self.from = offset;
     }
@@ -90,7 +90,7 @@ impl IndexCursor {
         self.file.index_block(child).map(Some).within(|| "data index")
     }
 
-    /// The next data block. Blocks must be in file order, so that no index is endless.
+    /// The next data block. Fails if blocks are not in file order, so every index ends.
     pub fn next_entry(&mut self) -> Result<Option<Entry>> {
         let levels = self.levels();
         loop {
@@ -104,7 +104,7 @@ impl IndexCursor {
                 continue;
             };
             if depth < levels {
-                // The last of them lists the block that ends before `from`; what follows that block must be examined.
+                // The last such leaf lists the last block before `from`; the bytes after that block must be checked.
                 let is_before = |block: BlockRef| block.offset < self.from;
                 let passed = is_before(block) && index.block(*at + 1).is_some_and(is_before);
                 if depth + 1 == levels && passed {
@@ -129,7 +129,7 @@ impl IndexCursor {
         }
     }
 
-    /// The row in the key of the block that `next_entry` would return, if that needs no read.
+    /// The row of the entry that `next_entry` returns next, if it needs no read.
     pub(crate) fn peek_row(&self) -> Option<&[u8]> {
         if self.path.len() < self.levels() {
             return None;

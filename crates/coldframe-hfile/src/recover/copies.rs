@@ -1,4 +1,4 @@
-//! Detects blocks that occur in a file twice, as when a disk or a copying program wrote some sectors again.
+//! Detects blocks that occur in a file twice, because a disk or a copying program wrote some sectors again.
 //!
 //! ```text
 //! | data block 7 | data block 8 | data block 8 | data block 9 ..      an index would name it once
@@ -16,34 +16,34 @@ use coldframe_core::{ReadAt, Result};
 use crate::layout::block::Header;
 use crate::layout::index::BlockRef;
 
-/// What copies share and most other blocks do not: the previous block and the length.
+/// Properties that copies share and most other blocks do not: the previous block and the length.
 type CopyKey = (i64, u64);
 
 /// The blocks seen so far.
 #[derive(Default)]
 pub(crate) struct Copies {
-    /// The first block with each look, until its bytes have been hashed.
+    /// The first block of each key, until its bytes have been hashed.
     first: HashMap<CopyKey, Option<BlockRef>>,
-    /// Hashes of the bytes, for looks that several blocks have.
+    /// Hashes of the bytes, for keys that several blocks share.
     hashes: HashSet<(CopyKey, u64)>,
 }
 
 impl Copies {
     /// Whether a block has the same bytes as an earlier one.
     pub(crate) fn has(&mut self, source: &dyn ReadAt, block: BlockRef, header: &Header) -> Result<bool> {
-        let look = (header.previous, header.block_len());
-        match self.first.entry(look) {
+        let key = (header.previous, header.block_len());
+        match self.first.entry(key) {
             Entry::Vacant(free) => {
                 free.insert(Some(block));
                 return Ok(false);
             }
             Entry::Occupied(mut first) => {
                 if let Some(first) = first.get_mut().take() {
-                    self.hashes.insert((look, hash(source, first)?));
+                    self.hashes.insert((key, hash(source, first)?));
                 }
             }
         }
-        Ok(!self.hashes.insert((look, hash(source, block)?)))
+        Ok(!self.hashes.insert((key, hash(source, block)?)))
     }
 }
 

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! | data block | data block .. | index and meta blocks .. | root index | file info | .. trailer
-//! |<------ each block ends where the next one begins ------>|            |<-- what was lost is from here on
+//! |<------ each block ends where the next one begins ------>|            |<-- the damage begins here or later
 //! ```
 //!
-//! A table of many files must know which rows a file can have had, how new it is and which files it replaced. All of that is known if
-//! every byte before the root index belongs to a block, every block can be read, and the file info exists.
+//! A table of many files must know each file's range of rows, how new the file is and which files it replaced. All of that is known
+//! if every byte before the root index belongs to a block, every block can be read, and the file info exists.
 
 use coldframe_core::{Error, ErrorContext, Result};
 
@@ -25,7 +25,7 @@ const BEFORE_KEY: usize = 8;
 ///
 /// # Errors
 ///
-/// Why cells may be missing, or why it is unknown how new they are.
+/// Fails if cells may be missing, or if the file's age is unknown; the error names the reason.
 pub(crate) fn indexed(raw: &RawFile, options: &Options) -> Result<RawFile> {
     let lost = || raw.damage.as_ref().map_or_else(|| Error::corrupt("damage"), |d| d.to_error());
     // Without the file info it is unknown which files this one replaced.
@@ -50,7 +50,7 @@ pub(crate) fn indexed(raw: &RawFile, options: &Options) -> Result<RawFile> {
             Ok(cells.get(BEFORE_KEY..end).unwrap_or_default().to_vec())
         };
         let key = first().map_err(|e| Error::corrupt(e.reason()).at(block.offset)).within(|| "data block")?;
-        // A block that compresses well may begin with a key of megabytes.
+        // A block that compresses well may begin with a key of megabytes, so the keys are limited.
         held = held.saturating_add(key.len() as u64);
         raw.context.limits.decoded("the first keys of blocks", held, raw.source.len())?;
         last_row = row_of(&key).map(<[u8]>::to_vec);

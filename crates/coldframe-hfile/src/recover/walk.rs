@@ -10,12 +10,12 @@ use crate::layout::block::{BlockType, HEADER_LEN, Header, MAGIC_LEN, find_magic}
 
 /// How many bytes are read at a time.
 const WINDOW: u64 = 256 << 10;
-/// How many bytes are searched for a magic at a time: few, so that a short search does not read another window.
+/// How many bytes a search for a magic reads at a time: few, so that a short search does not read another window.
 const STRETCH: u64 = 4 << 10;
-/// After this many stretches of damage, one stretch extends to the next block with cells or file info.
+/// After this many damaged ranges, each further one extends to the next block with cells or file info.
 const MAX_DAMAGE: usize = 1024;
 
-/// An item that a walk finds.
+/// An item of a walk.
 #[derive(Debug)]
 pub(crate) enum Step {
     /// A block with a valid header.
@@ -42,9 +42,9 @@ pub(crate) struct BlockWalk {
     limits: Limits,
     at: u64,
     end: u64,
-    /// The number of damaged stretches so far.
+    /// The number of damaged ranges so far.
     damage: usize,
-    /// How many bytes may still be checksummed: no more than the range has, however much blocks overlap.
+    /// How many bytes may still be checksummed: in total as many as the range has, even if blocks overlap.
     spare: u64,
 }
 
@@ -97,8 +97,8 @@ impl BlockWalk {
         }
     }
 
-    /// If the block at `at` lost bytes, the offset of the next block and the error. That is so if no header is at its
-    /// stated end, its checksums do not match, and there is a header before its end.
+    /// If the block at `at` lost bytes, the offset of the next block and the error. A block lost bytes if no header
+    /// follows its stated end, its checksums do not match, and there is a header before its end.
     fn cut_short(&mut self, at: u64, header: &Header) -> Result<Option<(u64, Error)>> {
         let len = header.block_len();
         let end = at.saturating_add(len);
@@ -147,9 +147,9 @@ impl BlockWalk {
             let bytes = self.window.read_up_to(at, STRETCH.min(self.end - at))?;
             let last = at + bytes.len() as u64 >= self.end;
             let (mut next, mut cut) = (0, None);
-            while let Some(found) = find_magic(&bytes, next) {
-                let rest = bytes.get(found..).unwrap_or_default();
-                let place = at + found as u64;
+            while let Some(magic) = find_magic(&bytes, next) {
+                let rest = bytes.get(magic..).unwrap_or_default();
+                let place = at + magic as u64;
                 if rest.len() < HEADER_LEN && !last {
                     cut = Some(place);
                     break;
@@ -157,7 +157,7 @@ impl BlockWalk {
                 if Header::fits(rest, self.with_checksums, &self.limits, self.end - place) {
                     return Ok(place);
                 }
-                next = found + 1;
+                next = magic + 1;
             }
             if last {
                 break;

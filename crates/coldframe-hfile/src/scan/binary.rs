@@ -28,7 +28,7 @@ impl Binary {
         }
     }
 
-    /// Appends one string. Views point to it if it is in the current one of `blocks`.
+    /// Appends one string. A view points into the current block of `blocks` if the string is there.
     #[inline(always)]
     pub(crate) fn push(&mut self, value: &[u8], blocks: &Blocks) {
         match self {
@@ -37,7 +37,7 @@ impl Binary {
         }
     }
 
-    /// Not inlined: within the loop of a decoder, the code of views and dictionaries would take the registers from that of plain
+    /// Not inlined: in the loop of a decoder, the code of views and dictionaries would take registers from the code of plain
     /// columns.
     #[inline(never)]
     fn push_other(&mut self, value: &[u8], blocks: &Blocks) {
@@ -62,7 +62,7 @@ impl Binary {
         }
     }
 
-    /// Bytes of strings that it holds itself.
+    /// Bytes of strings in its own memory.
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Plain(strings) => strings.size(),
@@ -105,7 +105,7 @@ impl Binary {
         }
     }
 
-    /// Bytes of the strings that do not fit their views.
+    /// Bytes of the strings that are too long for a view.
     pub(crate) fn long(&self) -> usize {
         match self {
             Self::Views(views) => views.long(),

@@ -1,4 +1,4 @@
-//! Cells one by one, without copying and without Arrow: the input for merging many HFiles.
+//! Iterates over cells without copying and without Arrow: the input for merging many HFiles.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -25,9 +25,9 @@ pub struct CellReader {
     cells: Bytes,
     at: usize,
     block: u64,
-    /// The first and, if the index tells, the last row that the current block may hold.
+    /// The first row that the current block may hold and, if the index states it, the last.
     rows: (Vec<u8>, Option<Vec<u8>>),
-    /// If set, blocks that cannot have any of these rows are skipped.
+    /// If set, blocks that have none of these rows are skipped.
     only: Option<Arc<BTreeSet<Vec<u8>>>>,
 }
 
@@ -106,7 +106,7 @@ impl CellReader {
     }
 
     /// The next cell. After an error, [`Self::skip_block`] continues.
-    #[expect(clippy::should_implement_trait, reason = "what it returns borrows from the block")]
+    #[expect(clippy::should_implement_trait, reason = "the cell borrows from the block")]
     pub fn next(&mut self) -> Result<Option<Cell<'_>>> {
         if !self.fill()? {
             return Ok(None);
@@ -122,7 +122,7 @@ impl CellReader {
         self.at = self.cells.len();
     }
 
-    /// The first and, if known, the last row that the current block may hold. All rows if the last error concerned the
+    /// The first row that the current block may hold and, if known, the last. All rows if the last error concerned the
     /// index.
     pub fn rows_of_block(&self) -> (Vec<u8>, Option<Vec<u8>>) {
         self.rows.clone()

@@ -1,7 +1,7 @@
 //! Collects cells into Arrow columns, for both views.
 //!
-//! Each cell is appended to all columns before the next one, so a block passes through the caches once. A block with an
-//! error is removed again as a whole.
+//! Each cell is appended to all columns before the next cell, so a block passes through the caches once. A block with an
+//! error is removed as a whole.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use crate::scan::binary::Binary;
 use crate::scan::names::names_type;
 use crate::scan::strings::{MAX_BYTES, Strings, TagLists, not_text, tag_fields};
 
-/// Bytes after which a batch is returned, whatever its rows: few enough that the consumer finds it in the caches.
+/// Bytes after which a batch is returned, even if it has few rows: the consumer should find it in the caches.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Bytes of blocks after which a batch is returned: those of the next ones would be copied.
+/// Bytes of blocks after which a batch is returned: it would copy strings from further blocks.
 const MAX_BLOCK_BYTES: usize = MAX_KEPT / 2;
 
-/// Most cells that wait to be appended together: few enough that they are in the nearest cache.
+/// The maximum number of cells that are appended together: few enough for the nearest cache.
 const MAX_WAITING: usize = 64;
 
 /// The columns of a view, with families and qualifiers as dictionaries if asked for.
@@ -69,9 +69,9 @@ pub struct Columns {
     begun: usize,
     last: usize,
     batch_rows: usize,
-    /// Whether cells were pushed one by one, so that no room was reserved for a block of them.
+    /// Whether single cells were pushed, for which no room was reserved.
     singly: bool,
-    /// How many cells wait outside to be appended.
+    /// The number of cells that the caller still has to append.
     waiting: usize,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Parts {
     tags: Option<TagLists>,
     sequence_id: Option<Vec<i64>>,
     rows: usize,
-    /// The blocks that views lie in; none are entered unless there are views.
+    /// The blocks that views point into; empty without views.
     blocks: Blocks,
     has_views: bool,
 }
@@ -141,17 +141,17 @@ impl CellSink for Parts {
     }
 }
 
-/// Appends cells to some of the columns, and checks whether appending them to all would fail: which cells pass a filter must not
-/// decide whether their block counts as damaged.
+/// Appends cells to some of the columns, and checks whether appending them to all columns would fail: a block must count as damaged
+/// or not regardless of the cells that pass a filter.
 pub(crate) struct Checked<'a> {
     some: &'a mut Parts,
     all: &'a Parts,
-    /// Whether a key that `some` does not check is not text.
+    /// Whether a key is not text, if `some` does not check keys.
     is_not_text: bool,
 }
 
 impl<'a> Checked<'a> {
-    /// For the next block of `some` and `all`.
+    /// A sink for the next block of `some` and `all`.
     pub(crate) fn new(some: &'a mut Columns, all: &'a Columns) -> Self {
         Self { some: some.begin_block(), all: &all.parts, is_not_text: false }
     }
@@ -232,8 +232,8 @@ impl Parts {
         appended
     }
 
-    /// Appends cells to one column after the other, which is faster than cell after cell: the loop of a column keeps its state in
-    /// registers. If it fails, the columns may differ in length.
+    /// Appends cells column by column, which is faster than cell by cell: the loop of a column keeps its state in registers. If it
+    /// fails, the columns may differ in length.
     fn append_by_column(&mut self, cells: &[Cell<'_>]) -> Result<()> {
         let blocks = &self.blocks;
         if let Some(names) = &mut self.kind_name {
@@ -324,7 +324,7 @@ impl Parts {
         Room { rows: self.rows, strings: strings.collect() }
     }
 
-    /// Reserves this much room.
+    /// Reserves room for a batch of this size.
     fn reserve(&mut self, Room { rows, strings }: &Room) {
         let rows = *rows;
         let mut strings = strings.iter();
@@ -351,14 +351,14 @@ impl Parts {
             keys.check_text(row, "key")?;
         }
         if self.widest() > MAX_BYTES {
-            return Err(Error::unsupported("a block whose cells take more than 2 GiB in one column"));
+            return Err(Error::unsupported("a block with more than 2 GiB of cells in one column"));
         }
         Ok(())
     }
 
     fn finish(&mut self, field: &Field) -> Result<ArrayRef> {
-        let asked = |found: Option<ArrayRef>| {
-            found.ok_or_else(|| Error::schema(format!("HFile has no column `{}`", field.name())))
+        let required = |array: Option<ArrayRef>| {
+            array.ok_or_else(|| Error::schema(format!("HFile has no column `{}`", field.name())))
         };
         let blocks = &self.blocks;
         let binary = |column: &mut Option<Binary>| -> Result<Option<ArrayRef>> {
@@ -371,7 +371,7 @@ impl Parts {
         let numbers = |values: &mut Option<Vec<i64>>| {
             values.as_mut().map(|v| Arc::new(Int64Array::from(std::mem::take(v))) as ArrayRef)
         };
-        asked(match field.name().as_str() {
+        required(match field.name().as_str() {
             "row" => binary(&mut self.row)?,
             "key" => text(&mut self.key, "key")?,
             "family" => binary(&mut self.family)?,
@@ -422,7 +422,7 @@ impl Columns {
         self.last
     }
 
-    /// Removes what was appended since the block began.
+    /// Removes the rows of the current block.
     pub(crate) fn drop_block(&mut self) {
         self.parts.truncate(self.begun);
         self.last = 0;
@@ -440,7 +440,7 @@ impl Columns {
         checked.end_block()
     }
 
-    /// Appends as many of a block's cells as fit the batch, and returns how many. If none fit, the batch is full.
+    /// Appends the cells of a block that still fit the batch, and returns their number. If none fit, the batch is full.
     pub(crate) fn append(&mut self, block: &[u8], cells: &[CellRef]) -> Result<usize> {
         let most = self.batch_rows.saturating_sub(self.parts.rows).min(cells.len());
         for (taken, cell) in cells.iter().take(most).enumerate() {
@@ -461,8 +461,7 @@ impl Columns {
         self.parts.room()
     }
 
-    /// Reserves room for a batch of the size of another one with the same columns: growing step by step would copy the
-    /// columns at each step.
+    /// Reserves room for a batch of this size. Growing step by step would copy the columns at each step.
     pub fn reserve(&mut self, room: &Room) {
         self.parts.reserve(room);
     }
@@ -474,8 +473,8 @@ impl Columns {
         self.parts.cell(cell)
     }
 
-    /// Appends one cell together with the next ones: it is put into `waiting`, which is the same for all of them. Before anything
-    /// else is appended, and before the batch is finished, they are to be [appended](Self::append_waiting).
+    /// Appends one cell later, together with others: puts it into `waiting`, the caller's buffer. The caller must
+    /// [append](Self::append_waiting) the buffer before it appends anything else, and before it finishes the batch.
     #[inline(always)]
     pub fn push_later<'a>(&mut self, cell: &Cell<'a>, waiting: &mut Vec<Cell<'a>>) -> Result<()> {
         self.count_bytes(cell)?;
@@ -484,7 +483,7 @@ impl Columns {
         if self.waiting < MAX_WAITING { Ok(()) } else { self.append_waiting(waiting) }
     }
 
-    /// Appends the cells that wait.
+    /// Appends and clears the cells in `waiting`.
     pub fn append_waiting(&mut self, waiting: &mut Vec<Cell<'_>>) -> Result<()> {
         if waiting.is_empty() {
             return Ok(());
@@ -496,7 +495,7 @@ impl Columns {
         appended
     }
 
-    /// Whether values point into blocks, so that cells of two blocks must not wait together.
+    /// Whether values point into blocks, so that `waiting` must not mix cells of two blocks.
     pub fn has_views(&self) -> bool {
         self.parts.has_views
     }
@@ -512,7 +511,7 @@ impl Columns {
         Ok(())
     }
 
-    /// Notes that the next cells lie in `block`, to which views of their values then point. Other values are copied.
+    /// Notes that the next cells lie in `block`: views point into it. Other values are copied.
     #[inline]
     pub fn enter(&mut self, block: &Bytes) {
         if self.parts.has_views {
@@ -549,7 +548,7 @@ impl Columns {
         self.parts.rows + self.waiting == 0
     }
 
-    /// Most rows of a batch.
+    /// The maximum rows of a batch.
     pub(crate) fn batch_rows(&self) -> usize {
         self.batch_rows
     }

@@ -26,7 +26,7 @@ pub(crate) enum Piece {
     Data(BlockRef, Range<u64>),
     /// The bytes between two data blocks: leaf index blocks, bloom chunks.
     Between(Range<u64>),
-    /// Bytes given up before the next piece. The damage is already recorded.
+    /// Damaged bytes before the next piece, already recorded.
     Lost(Range<u64>),
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Blocks {
     pub(crate) cells: Vec<CellRef>,
     /// The offset of the current block.
     pub(crate) offset: u64,
-    /// Bytes given up since the last call of [`Self::take_lost`].
+    /// Damaged bytes since the last call of [`Self::take_lost`].
     lost: Option<Range<u64>>,
     /// Damage from this offset on is recorded by another split.
     foreign: u64,
@@ -85,12 +85,12 @@ impl Blocks {
         }
     }
 
-    /// What is decoded, as empty columns.
+    /// Empty columns for all fields to decode.
     fn all_columns(&self) -> Result<Columns> {
         self.columns(self.request.decode.clone())
     }
 
-    /// Empty columns for batches of some of it.
+    /// Empty columns for the fields of `schema`.
     pub(crate) fn columns(&self, schema: SchemaRef) -> Result<Columns> {
         Columns::new(schema, self.request.scan.batch_rows)
     }
@@ -116,8 +116,8 @@ impl Blocks {
         Ok(Some(plain))
     }
 
-    /// Appends the cells of the next data block that pass `test` to `columns`; `test` gets the columns `of_filter` of all its cells.
-    /// Returns the number of its cells, and of those that pass. A block that is damaged for [`Self::next_into`] is so here, too.
+    /// Appends the cells of the next data block that pass `test` to `columns`. `test` gets the columns `of_filter` of all cells.
+    /// Returns the number of cells, and of cells that pass. A block counts as damaged exactly if it does for [`Self::next_into`].
     pub(crate) fn next_passing(
         &mut self,
         of_filter: &mut Columns,
@@ -136,9 +136,9 @@ impl Blocks {
             }
             read
         });
-        let found = read?;
-        self.count(found.map_or(0, |(cells, _)| cells));
-        Ok(found)
+        let counts = read?;
+        self.count(counts.map_or(0, |(cells, _)| cells));
+        Ok(counts)
     }
 
     /// Appends the next data block to `columns`; `false` if there is none.
@@ -152,11 +152,11 @@ impl Blocks {
             }
             read
         });
-        let found = read?.is_some();
-        if found {
+        let appended = read?.is_some();
+        if appended {
             self.count(columns.last_rows());
         }
-        Ok(found)
+        Ok(appended)
     }
 
     fn count(&mut self, cells: usize) {
@@ -165,7 +165,7 @@ impl Blocks {
         }
     }
 
-    /// The bytes given up before the current block or the end, since the last call.
+    /// The damaged bytes before the current block or the end, since the last call.
     pub(crate) fn take_lost(&mut self) -> Option<Range<u64>> {
         self.lost.take()
     }
@@ -178,7 +178,7 @@ impl Blocks {
         self.lost = Some(start..range.end);
     }
 
-    /// Applies `read` to the next data block, skipping those that it cannot read.
+    /// Applies `read` to the next data block that it can read.
     fn next_with<T>(
         &mut self,
         mut read: impl FnMut(&mut BlockReader, &Bytes, BlockRef) -> Result<T>,
@@ -199,7 +199,7 @@ impl Blocks {
                 }
             };
             match result {
-                Ok(Some(found)) => return Ok(Some(found)),
+                Ok(Some(block)) => return Ok(Some(block)),
                 Ok(None) => {}
                 Err(e) if self.skips && e.is_damage() => {
                     if range.start < self.foreign {
@@ -220,8 +220,8 @@ impl Blocks {
         }
     }
 
-    /// Most bytes of a block in plain form.
-    fn most_bytes(&self) -> usize {
+    /// The maximum size of a block in plain form.
+    fn max_bytes(&self) -> usize {
         usize::try_from(self.reader.context().limits.max_block_bytes).unwrap_or(usize::MAX)
     }
 
@@ -254,7 +254,7 @@ impl Blocks {
     }
 }
 
-/// Goes through the cells of a block for the filter, and once more if some pass.
+/// Passes the cells of a block to the filter and, if some pass, decodes them once more.
 fn passing(
     open: &mut OpenBlock<'_>,
     offset: u64,
@@ -276,11 +276,12 @@ fn passing(
     Ok((passes.len(), passing))
 }
 
-/// Passes on the cells whose bit is set. They are few, so their values are copied, and no block is kept in memory for them.
+/// Passes on the cells whose bit is set. They are few, so their values are copied instead of keeping the block in memory.
 struct Chosen<'a, S> {
     places: BitIndexIterator<'a>,
-    /// The next of them, and how many cells came before.
+    /// The index of the next such cell.
     next: Option<usize>,
+    /// The number of cells so far.
     at: usize,
     sink: &'a mut S,
 }
@@ -309,18 +310,18 @@ impl<S: CellSink> CellSink for Chosen<'_, S> {
     }
 }
 
-/// The batches of a run. `fill` appends a block to the columns, all of it or some; `false` if there is none.
+/// The batches of a run. `fill` appends the next block, or a part of it, to the columns; `false` if there is none.
 pub(crate) struct Batches<F> {
     blocks: Blocks,
     columns: Columns,
     fill: F,
-    /// Rows to return next: a block may have more than a batch.
+    /// Rows of the next batch: a block may have more rows than a batch.
     ready: Option<RecordBatch>,
     done: bool,
 }
 
 impl<F: FnMut(&mut Blocks, &mut Columns) -> Result<bool>> Batches<F> {
-    /// Of `blocks`.
+    /// The batches of `blocks`.
     pub(crate) fn new(blocks: Blocks, fill: F) -> Result<Self> {
         Ok(Self { columns: blocks.all_columns()?, blocks, fill, ready: None, done: false })
     }
@@ -329,7 +330,7 @@ impl<F: FnMut(&mut Blocks, &mut Columns) -> Result<bool>> Batches<F> {
         if let Some(batch) = self.ready.take() {
             return Ok(Some(self.hand_out(batch)));
         }
-        let most = self.blocks.most_bytes();
+        let most = self.blocks.max_bytes();
         let mut first = self.columns.is_empty();
         while !self.columns.is_full_for(most) {
             if !(self.fill)(&mut self.blocks, &mut self.columns)? {
@@ -346,7 +347,7 @@ impl<F: FnMut(&mut Blocks, &mut Columns) -> Result<bool>> Batches<F> {
         Ok(Some(self.hand_out(batch)))
     }
 
-    /// Returns as many rows of `batch` as allowed; keeps the others.
+    /// Returns the first rows of `batch`, up to a batch's maximum; keeps the others.
     fn hand_out(&mut self, batch: RecordBatch) -> RecordBatch {
         let (most, rows) = (self.columns.batch_rows(), batch.num_rows());
         if rows <= most {

@@ -1,6 +1,6 @@
-//! Collects byte strings of which there are few different ones, such as families and qualifiers, as a dictionary.
+//! Collects byte strings with few different values, such as families and qualifiers, as a dictionary.
 //!
-//! Names mostly follow one another as they did in the row before. So each entry knows its last successor, and most strings are
+//! Names mostly occur in the same order in each row. So each entry stores its last successor, and most strings are
 //! compared with one entry.
 
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use coldframe_core::{Error, Result, arrow_error};
 use crate::scan::strings::Strings;
 use crate::scan::visible::is_same;
 
-/// The entries of a batch are kept for the next one if they are at most this many.
+/// If a batch has at most this many entries, the next batch reuses them.
 const MAX_KEPT: usize = 4096;
 
 /// The type of a column that [`Names`] collects.
@@ -22,7 +22,7 @@ pub(crate) fn names_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Binary))
 }
 
-/// Where an entry is, and which entry followed it last.
+/// The location of an entry, and the entry that followed it last.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     start: usize,
@@ -35,13 +35,13 @@ struct Entry {
 pub(crate) struct Names {
     keys: Vec<i32>,
     entries: Vec<Entry>,
-    /// The entries, one behind the other.
+    /// The concatenated entries.
     bytes: Vec<u8>,
     numbers: HashMap<Box<[u8]>, usize>,
     /// The entry of the last string.
     last: usize,
-    /// The entries as an array, if none was added since it was made.
-    made: Option<ArrayRef>,
+    /// The entries as an array, unless one was added since.
+    array_of_entries: Option<ArrayRef>,
 }
 
 impl Names {
@@ -79,7 +79,7 @@ impl Names {
         self.bytes.extend_from_slice(name);
         self.entries.push(Entry { start, end: self.bytes.len(), next: number });
         self.numbers.insert(name.into(), number);
-        self.made = None;
+        self.array_of_entries = None;
         number
     }
 
@@ -108,8 +108,8 @@ impl Names {
         if i32::try_from(self.bytes.len().max(self.entries.len())).is_err() {
             return Err(Error::unsupported("names of more than 2 GiB in one batch"));
         }
-        let made = match &self.made {
-            Some(made) => made.clone(),
+        let array_of_entries = match &self.array_of_entries {
+            Some(array_of_entries) => array_of_entries.clone(),
             None => {
                 let mut strings = Strings::new();
                 let entries = self.entries.iter().filter_map(|entry| self.bytes.get(entry.start..entry.end));
@@ -118,9 +118,9 @@ impl Names {
             }
         };
         let keys = Int32Array::from(std::mem::take(&mut self.keys));
-        let array = DictionaryArray::try_new(keys, made.clone()).map_err(arrow_error)?;
+        let array = DictionaryArray::try_new(keys, array_of_entries.clone()).map_err(arrow_error)?;
         match self.entries.len() <= MAX_KEPT {
-            true => self.made = Some(made),
+            true => self.array_of_entries = Some(array_of_entries),
             false => *self = Self::default(),
         }
         Ok(array)

@@ -1,12 +1,12 @@
 //! A wide table: one row per row key, with the newest visible value of each column, decoded as in
 //! [`values`](super::values).
 //!
-//! A row may continue from block to block and beyond a split. Rows are shared among splits like lines of text: a split
+//! A row may continue from block to block and beyond a split. Splits share rows like lines of text: a split
 //! leaves the first row of its first block to the previous split, and reads beyond its end through the first row of the
 //! next block.
 //!
-//! The newest cells of a row come first. If bytes are given up, the row before may continue in them and the row after
-//! may begin in them, so the remainders of both may be outdated or deleted. Both rows are dropped, each with a record.
+//! The newest cells of a row come first. If bytes are damaged, the row before may continue in them and the row after
+//! may begin in them, so the remaining cells of both may be outdated or deleted. Both rows are dropped, each with a record.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,7 +29,7 @@ use crate::scan::visible::{Policy, Visibility};
 /// The visible cells of a column: the newest one.
 const NEWEST: Policy = Policy::newest(1, None);
 
-/// The columns that the option names: the row key and these.
+/// The row key and the columns of the option `pivot`.
 pub(crate) fn schema_of(columns: &[(String, String)]) -> Result<SchemaRef> {
     let mut fields = vec![Field::new("row", DataType::Binary, true)];
     for (name, of) in columns {
@@ -56,7 +56,7 @@ struct PivotColumn {
     set: bool,
 }
 
-/// The state carried from unit to unit, with the incomplete row.
+/// The state that units pass on, with the incomplete row.
 #[derive(Debug)]
 struct State {
     schema: SchemaRef,
@@ -71,9 +71,9 @@ struct State {
     first: bool,
     /// Whether a cell after the split's end was taken.
     behind: bool,
-    /// The bytes given up inside the current row or directly before it.
+    /// The damaged bytes inside the current row or directly before it.
     torn: Option<Range<u64>>,
-    /// The bytes given up since the last cell.
+    /// The damaged bytes since the last cell.
     lost: Option<Range<u64>>,
     rows: usize,
     /// Rows that are dropped, by index.
@@ -132,7 +132,7 @@ impl State {
             self.row = Some(cell.row.to_vec());
             self.torn = self.lost.take();
         } else if self.foreign && offset >= self.split_end {
-            // A row of the previous split continues beyond this split, and so does that split.
+            // This row belongs to the previous split, which reads it beyond this split's end.
             self.ended = true;
         }
         self.lost = None;
@@ -167,7 +167,7 @@ impl State {
         Ok(())
     }
 
-    /// Notes bytes that were given up after the last cell.
+    /// Notes damaged bytes after the last cell.
     fn lose(&mut self, range: Range<u64>) {
         if self.row.is_some() {
             self.torn.get_or_insert_with(|| range.clone());
@@ -175,9 +175,9 @@ impl State {
         self.lost = Some(range);
     }
 
-    /// Drops the current row: its newest cells may have been given up.
+    /// Drops the current row: its newest cells may be lost.
     fn leave_out(&mut self, row: &[u8], torn: Range<u64>) {
-        let reason = "the remaining cells of the row may be older than cells in a lost block next to them";
+        let reason = "a lost block next to the row may have held newer cells of it";
         let structure = format!("row \"{}\"", row.escape_ascii());
         self.request.damage.push(Damage {
             bytes: torn,
@@ -227,7 +227,7 @@ impl State {
     }
 }
 
-/// Plans runs of blocks, and at the end whatever completes the last row.
+/// Plans runs of blocks, and a last unit that completes the last row.
 pub(crate) struct PivotPlan {
     blocks: BlockPlan,
     state: Arc<Mutex<State>>,
@@ -288,7 +288,7 @@ struct DecodePivot {
     state: Arc<Mutex<State>>,
     /// `None` completes the last row.
     blocks: Option<Blocks>,
-    /// Bytes given up after the last data block.
+    /// Damaged bytes after the last data block.
     lost: Option<Range<u64>>,
 }
 

@@ -1,4 +1,4 @@
-//! The runs of blocks of a split: by the index or, if it is damaged and damage is tolerated, by walking.
+//! Plans the runs of blocks of a split: by the index or, if it is damaged and damage is tolerated, by walking.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -25,27 +25,27 @@ const RUN_BYTES: u64 = 2 << 20;
 pub(crate) struct BlockPlan {
     file: Arc<RawFile>,
     request: PlanRequest,
-    way: BlockFinder,
+    finder: BlockFinder,
     split: Range<u64>,
     keys: KeyRange,
     /// The end of the last block returned; `None` if the bytes up to the next block are not checked.
     at: Option<u64>,
-    /// The last data block found.
+    /// The offset of the last data block.
     last: Option<u64>,
     /// A block read from the index but not returned yet.
     held: Option<BlockRef>,
     runs: u64,
-    /// A block at or after this offset ends its run. Damage there is recorded by another split.
+    /// A block at or after this offset ends its run. Another split records damage there.
     pause: u64,
-    /// Bytes given up since the last data block.
+    /// Damaged bytes since the last data block.
     lost: Option<Range<u64>>,
     /// Set for a scan of the whole file.
     tally: Option<Arc<Tally>>,
-    /// Who looks at the filter's columns first.
+    /// Decodes the filter's columns first, if that pays.
     scout: Option<Arc<Scout>>,
 }
 
-/// How blocks are found.
+/// How blocks are located.
 enum BlockFinder {
     Index(IndexCursor),
     Walk(BlockWalk),
@@ -63,7 +63,7 @@ impl BlockPlan {
         let skips = request.scan.on_error != OnError::Raise;
         match &file.damage {
             Some(damage) if !skips => return Err(damage.to_error()),
-            // With several splits, the first one records it.
+            // Of several splits, the first one records it.
             Some(damage) if split.start == 0 => request.damage.push(damage.clone()),
             _ => {}
         }
@@ -78,7 +78,7 @@ impl BlockPlan {
             at: None,
             last: None,
             held: None,
-            way: BlockFinder::Done,
+            finder: BlockFinder::Done,
             split,
             keys,
             runs: 0,
@@ -97,11 +97,11 @@ impl BlockPlan {
         } else if plan.split.start == 0 {
             plan.at = Some(plan.file.trailer.first_data_block.unwrap_or(0));
         }
-        plan.way = BlockFinder::Index(cursor);
+        plan.finder = BlockFinder::Index(cursor);
         Ok(plan)
     }
 
-    /// With the filter's columns looked at first.
+    /// Decodes the filter's columns of each block first.
     pub(crate) fn scouted(mut self) -> Result<Self> {
         self.scout = Scout::new(&self.request)?.map(Arc::new);
         Ok(self)
@@ -111,7 +111,7 @@ impl BlockPlan {
         self.request.scan.on_error != OnError::Raise
     }
 
-    /// The offset before which all data blocks end.
+    /// The end of the data blocks, or a later offset.
     fn data_end(&self) -> u64 {
         let trailer = &self.file.trailer;
         let end = match (self.file.damage.is_some(), trailer.major) {
@@ -122,7 +122,7 @@ impl BlockPlan {
         end.min(self.file.source.len())
     }
 
-    /// Records damage of the index and continues by walking; under `raise`, fails.
+    /// Records damage to the index and continues by walking; fails under `raise`.
     fn lose_index(&mut self, e: Error) -> Result<()> {
         if !self.skips() || !e.is_damage() || self.file.context.major == 1 {
             return Err(e);
@@ -137,7 +137,7 @@ impl BlockPlan {
         if self.at.is_none() {
             walk.align()?;
         }
-        self.way = BlockFinder::Walk(walk);
+        self.finder = BlockFinder::Walk(walk);
         Ok(())
     }
 
@@ -147,12 +147,12 @@ impl BlockPlan {
             return Ok(Some(block));
         }
         loop {
-            let found = match &mut self.way {
+            let next = match &mut self.finder {
                 BlockFinder::Done => return Ok(None),
                 BlockFinder::Index(_) => self.next_in_index(),
                 BlockFinder::Walk(_) => self.next_by_walking(),
             };
-            match found {
+            match next {
                 Ok(Some(block)) if block.offset < self.split.start => {
                     self.at = Some(self.file.range_of(block).end);
                 }
@@ -161,7 +161,7 @@ impl BlockPlan {
                     return Ok(Some(block));
                 }
                 Ok(_) => {
-                    self.way = BlockFinder::Done;
+                    self.finder = BlockFinder::Done;
                     return Ok(None);
                 }
                 Err(e) => self.lose_index(e)?,
@@ -170,9 +170,9 @@ impl BlockPlan {
     }
 
     fn next_in_index(&mut self) -> Result<Option<BlockRef>> {
-        let BlockFinder::Index(cursor) = &mut self.way else { return Ok(None) };
+        let BlockFinder::Index(cursor) = &mut self.finder else { return Ok(None) };
         let Some(entry) = cursor.next_entry()? else {
-            self.way = BlockFinder::Done;
+            self.finder = BlockFinder::Done;
             return self.check_end().map(|()| None);
         };
         if self.keys.upper.as_ref().is_some_and(|upper| entry.row() >= upper.as_slice()) {
@@ -191,12 +191,12 @@ impl BlockPlan {
         Ok(Some(entry.block))
     }
 
-    /// Checks that the index ends where the trailer states that data blocks end; without a trailer, that only blocks
-    /// follow.
+    /// Checks that the last block in the index is the trailer's last data block. Without a trailer, checks that only
+    /// blocks follow.
     fn check_end(&mut self) -> Result<()> {
         if let (Some(at), true) = (self.at, self.file.damage.is_some()) {
             let end = self.data_end();
-            // The last split reports it.
+            // The last split records the damage.
             let foreign = if self.split.end.min(self.pause) >= end { end } else { 0 };
             return self.cross(at..end, foreign);
         }
@@ -208,20 +208,20 @@ impl BlockPlan {
             return Ok(());
         }
         let place = |block: Option<u64>| block.map_or_else(|| "none".to_owned(), |at| at.to_string());
-        let (expected, found) = (place(trailer.last_data_block), place(self.last));
-        // Writers of empty files state 0 or nothing.
+        let (expected, actual) = (place(trailer.last_data_block), place(self.last));
+        // In empty files, writers store 0 or nothing.
         if self.last.is_none()
             && matches!(trailer.last_data_block, None | Some(0))
             && trailer.entry_count == 0
         {
             return Ok(());
         }
-        Err(Error::corrupt(format!("expected the last data block at {expected}, found {found}"))
+        Err(Error::corrupt(format!("expected the last data block at {expected}, found {actual}"))
             .within("data index"))
     }
 
     fn next_by_walking(&mut self) -> Result<Option<BlockRef>> {
-        let BlockFinder::Walk(walk) = &mut self.way else { return Ok(None) };
+        let BlockFinder::Walk(walk) = &mut self.finder else { return Ok(None) };
         while let Some(step) = walk.step()? {
             match step {
                 Step::Block(offset, header) if header.block_type.is_data() => {
@@ -249,12 +249,12 @@ impl BlockPlan {
         }
     }
 
-    /// The bytes given up after the last data block.
+    /// The damaged bytes after the last data block.
     pub(crate) fn take_lost(&mut self) -> Option<Range<u64>> {
         self.lost.take()
     }
 
-    /// Walks over the bytes between two data blocks if they are too many to fetch with a run.
+    /// Walks over the bytes between two data blocks that are too many to fetch with a run.
     fn cross(&mut self, range: Range<u64>, foreign: u64) -> Result<()> {
         let context = &self.file.context;
         if context.major == 1 {
@@ -292,7 +292,7 @@ impl BlockPlan {
                 if range.start - at <= RUN_BYTES {
                     pieces.push_back(Piece::Between(at..range.start));
                 } else {
-                    // Meta blocks may precede the first data block, and index blocks may lie between, but rarely this
+                    // Meta blocks may precede the first data block, and index blocks may lie in between, but rarely this
                     // many bytes.
                     self.cross(at..range.start, self.pause)?;
                     self.at = Some(range.start);
@@ -335,7 +335,7 @@ impl BlockPlan {
                 let blocks = Blocks::new(context, request, bytes.start, pieces, self.pause, tally);
                 return Ok(Some((bytes, blocks)));
             }
-            if matches!(self.way, BlockFinder::Done) && self.held.is_none() {
+            if matches!(self.finder, BlockFinder::Done) && self.held.is_none() {
                 return self.end().map(|()| None);
             }
         }
@@ -363,7 +363,7 @@ impl BlockPlan {
     }
 }
 
-/// Records bytes that are given up (unless another split does), and extends the range `lost` before the next block.
+/// Records damaged bytes (unless another split does), and extends the range `lost` before the next block.
 fn give_up(lost: &mut Option<Range<u64>>, request: &PlanRequest, foreign: u64, e: &Error, range: Range<u64>) {
     if range.start < foreign {
         request.damage.push(Damage::from_error(e, range.clone(), None));

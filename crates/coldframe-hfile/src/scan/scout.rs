@@ -1,13 +1,13 @@
-//! The filter's columns of a block first; of the others, the cells that pass.
+//! Decodes the filter's columns of a block first, then all columns of the cells that pass.
 //!
 //! ```text
 //! cells of a block    | c | c | c | c | c | c |     decompressed once
 //! filter's columns    | v | v | v | v | v | v |     decoded and compared
-//! passes                    x           x
-//! all columns             | v |       | v |         decoded once more, those that pass copied
+//! cells that pass           x           x
+//! all columns             | v |       | v |         decoded once more; passing cells are copied
 //! ```
 //!
-//! In most blocks no cell passes. In the others, decoding once more costs less than keeping the places of all cells would.
+//! In most blocks no cell passes. In the others, decoding once more costs less than keeping the offsets of all cells.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,21 +20,21 @@ use coldframe_core::{BatchIter, DecodeUnit, PlanRequest, Result, Scouting};
 use crate::scan::columns::Columns;
 use crate::scan::decode::{Batches, Blocks, DecodeRun};
 
-/// A scout looks at all of a cell's columns where more than one cell of so many passes.
-const FEW: usize = 4;
+/// If more than one in this many cells of a block passes, the scan decodes all columns at once from there on.
+const FUTILE_SHARE: usize = 4;
 
-/// What the scouts of all runs share.
+/// The state that all runs of a scan share.
 #[derive(Debug)]
 pub(crate) struct Scout {
     scouting: Scouting,
     /// The filter's columns.
     schema: SchemaRef,
-    /// Whether most cells of a block passed.
+    /// Whether so many cells of a block passed that decoding the filter's columns first does not pay.
     futile: AtomicBool,
 }
 
 impl Scout {
-    /// For a filtered scan; nothing where the filter takes all of its columns, or none.
+    /// The scout of a filtered scan; `None` if the filter reads all of the scan's columns, or none.
     pub(crate) fn new(request: &PlanRequest) -> Result<Option<Self>> {
         let Some(scouting) = Scouting::new(request) else { return Ok(None) };
         let Some(of_filter) = scouting.columns(&request.decode)? else { return Ok(None) };
@@ -43,13 +43,13 @@ impl Scout {
         Ok(Some(Self { scouting, schema, futile: AtomicBool::new(false) }))
     }
 
-    /// Whether it is worth it to look.
+    /// Whether decoding the filter's columns first pays.
     fn is_useful(&self) -> bool {
         !self.futile.load(Ordering::Relaxed)
     }
 }
 
-/// A run of blocks, of whose cells those that pass are decoded.
+/// A run of blocks. Only cells that pass the filter are decoded in full.
 pub(crate) struct ScoutRun {
     pub(crate) scout: Arc<Scout>,
     pub(crate) all: DecodeRun,
@@ -72,7 +72,7 @@ impl DecodeUnit for ScoutRun {
             let Some((cells, passing)) = blocks.next_passing(&mut of_filter, columns, test)? else {
                 return Ok(false);
             };
-            if passing > cells / FEW {
+            if passing > cells / FUTILE_SHARE {
                 scout.futile.store(true, Ordering::Relaxed);
             }
             Ok(true)

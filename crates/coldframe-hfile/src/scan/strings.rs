@@ -10,7 +10,7 @@ use coldframe_core::{Error, Result, arrow_error};
 use crate::layout::cell::Tags;
 use crate::layout::encoding::put;
 
-/// Most bytes that 32-bit offsets can address.
+/// The maximum that 32-bit offsets can address.
 pub(crate) const MAX_BYTES: usize = 0x7fff_ffff;
 
 /// Collects byte strings.
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_and_long_strings_are_appended_whole() {
+    fn strings_of_all_lengths_are_appended() {
         let all: Vec<u8> = (0..200).collect();
         let mut strings = Strings::new();
         for n in 0..all.len() {
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_are_taken_back() {
+    fn truncating_removes_tags() {
         let mut lists = TagLists::new();
         lists.push(b"\0\x02\x01x\0\x01\x02").unwrap();
         lists.push(b"").unwrap();

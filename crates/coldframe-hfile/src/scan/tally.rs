@@ -1,7 +1,7 @@
 //! Checks that the number of cells read equals the trailer's.
 //!
-//! The runs of a scan may be decoded in any order, and before the last of them is planned: whichever finishes last
-//! compares.
+//! Runs are decoded in any order, possibly before the last one is planned. The run that finishes last
+//! compares the counts.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,7 +20,7 @@ pub(crate) struct Tally {
 struct State {
     cells: u64,
     lost: bool,
-    /// Runs that were planned but not read to their end.
+    /// Runs that are planned but not finished.
     open: u64,
     /// Whether all runs were planned.
     planned: bool,
@@ -37,7 +37,7 @@ pub(crate) struct Open {
 }
 
 impl Tally {
-    /// A scan that should find `expected` cells, according to the trailer at `at`.
+    /// Expects `expected` cells, as the trailer at `at` states.
     pub(crate) fn new(expected: u64, at: u64) -> Self {
         Self { expected, at, state: Mutex::default() }
     }
@@ -48,7 +48,7 @@ impl Tally {
         Open { tally: self.clone(), cells: 0, lost: false }
     }
 
-    /// Notes that no further run follows, and whether the plan gave up bytes.
+    /// Notes that all runs are planned, and whether the plan skipped damaged bytes.
     pub(crate) fn planned(&self, lost: bool) -> Result<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.planned = true;
@@ -58,12 +58,12 @@ impl Tally {
 
     /// Fails if everything was read and the count differs. If cells were lost, they may account for the difference.
     fn compare(&self, state: &State) -> Result<()> {
-        let (expected, found) = (self.expected, state.cells);
-        let fits = found == expected || (state.lost && found < expected);
+        let (expected, actual) = (self.expected, state.cells);
+        let fits = actual == expected || (state.lost && actual < expected);
         if !state.planned || state.open > 0 || fits {
             return Ok(());
         }
-        let message = format!("expected {expected} cells, found {found} in the data blocks");
+        let message = format!("expected {expected} cells, found {actual} in the data blocks");
         Err(Error::corrupt(message).at(self.at).within("trailer"))
     }
 }
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_comes_last_compares() {
+    fn the_last_run_compares() {
         let tally = Arc::new(Tally::new(5, 9));
         let (mut a, mut b) = (tally.open(), tally.open());
         (a.cells, b.cells) = (2, 4);

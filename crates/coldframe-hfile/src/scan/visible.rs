@@ -1,14 +1,14 @@
-//! Which cells of a row are visible to a reader of HBase: delete markers are honoured, and only the newest versions count.
+//! Decides which cells of a row a reader of HBase sees: applies delete markers, and counts versions.
 //!
 //! ```text
 //! order in a row      | family | qualifier | timestamp, newest first | type, deletes first | sequence id, newest first |
 //! DeleteFamily        | hides its family's cells up to its time; has an empty qualifier, so it precedes them
-//! DeleteFamilyVersion | hides those of exactly its time
+//! DeleteFamilyVersion | hides its family's cells of exactly its time
 //! DeleteColumn        | hides its column's cells up to its time
 //! Delete              | hides its column's cell of exactly its time
 //! ```
 //!
-//! A marker also hides cells that were put later, if their timestamp is covered: HBase does the same until a major compaction.
+//! A marker also hides cells that were put later with a timestamp that it covers, like in HBase until a major compaction.
 //! The [`Policy`] of a family (how many versions are kept and for how long) comes from its table; a single file has none.
 //! HBase: `ScanDeleteTracker`, `ExplicitColumnTracker`, `NormalUserScanQueryMatcher`.
 
@@ -20,15 +20,15 @@ use crate::layout::cell::{Cell, Coordinates};
 use crate::layout::encoding::put;
 use crate::layout::kinds::{DELETE, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, PUT};
 
-/// Most timestamps of deleted versions kept for a family in one row: some 24 MiB.
+/// The maximum number of deleted timestamps of a family in one row, which take some 24 MiB.
 const MAX_MARKERS: usize = 1 << 20;
 
 /// Which cells of a family are visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// At most this many of the newest versions of a column.
+    /// The maximum number of versions of a column, newest first.
     pub versions: u32,
-    /// How many versions the table keeps: those visible to a reader of all versions.
+    /// How many versions the table keeps: a reader of all versions sees these.
     pub kept: u32,
     /// This many are visible even if they are older than `oldest`.
     pub min_versions: u32,
@@ -53,15 +53,15 @@ impl Policy {
         }
     }
 
-    /// Whether a marker with this timestamp counts.
+    /// Whether a marker with this timestamp hides cells.
     #[inline]
-    pub fn heeds(&self, time: i64) -> bool {
+    pub fn applies_marker(&self, time: i64) -> bool {
         !self.sees_past_markers || self.time_range.is_none_or(|(_, end)| time < end)
     }
 
-    /// Whether cells with this timestamp are requested.
+    /// Whether the time range includes this timestamp.
     #[inline]
-    pub fn is_asked(&self, time: i64) -> bool {
+    pub fn includes_time(&self, time: i64) -> bool {
         self.time_range.is_none_or(|(start, end)| (start..end).contains(&time))
     }
 }
@@ -75,7 +75,7 @@ pub enum Step {
     Family,
     /// Another qualifier of the same family.
     Column,
-    /// None: another cell of the same column.
+    /// Another version of the same column.
     Version,
 }
 
@@ -121,7 +121,7 @@ pub struct Visibility {
     family: Vec<u8>,
     qualifier: Vec<u8>,
     started: bool,
-    /// Whether any marker is kept: one that may hide a cell of the column.
+    /// Whether any marker may hide a cell of the column.
     marked: bool,
     /// The newest timestamp up to which the family is deleted.
     family_deleted: Option<i64>,
@@ -137,7 +137,7 @@ pub struct Visibility {
     passed: Passed,
 }
 
-/// How many visible cells were skipped because of what is requested.
+/// How many visible cells were skipped because they were not requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
     /// Versions that a reader of all versions sees.
@@ -154,8 +154,8 @@ impl Visibility {
         self.judge(cell, policy)
     }
 
-    /// The same, given how the cell differs from the previous one, for a caller that has both at hand. The cell's names
-    /// are not kept, so the caller must [`settle`](Self::settle) the last cell before it calls anything else.
+    /// Like [`Self::admits`], for a caller that knows how the cell differs from the previous one. Does not copy the
+    /// cell's names, so the caller must [`settle`](Self::settle) the last cell before it calls anything else.
     #[inline(always)]
     pub fn admits_next(&mut self, step: Step, cell: &Cell<'_>, policy: &Policy) -> Result<bool> {
         self.forget(step);
@@ -175,7 +175,7 @@ impl Visibility {
         }
     }
 
-    /// Keeps the row and column of the last cell.
+    /// Copies the row and column of the last cell.
     pub fn settle(&mut self, cell: &Coordinates<'_>) {
         for (held, of) in [
             (&mut self.row, cell.row),
@@ -192,20 +192,20 @@ impl Visibility {
         if cell.kind == PUT {
             return Ok(self.admits_put(cell.timestamp, policy));
         }
-        if policy.heeds(cell.timestamp) {
+        if policy.applies_marker(cell.timestamp) {
             self.mark(cell.timestamp, cell.kind)?;
         }
         Ok(false)
     }
 
-    /// Whether a cell, even a marker, is visible to a reader of everything stored; otherwise like
-    /// [`admits_next`](Self::admits_next). A value put twice with one timestamp is one cell, the later put coming
-    /// first. Puts count as versions, markers do not. After the last version nothing of the column is visible,
-    /// including markers.
+    /// Whether a raw scan, which also returns markers, sees a cell; otherwise like
+    /// [`admits_next`](Self::admits_next). A value put twice with one timestamp is one cell; the later put comes
+    /// first. Puts count as versions, markers do not. After the last version, no cell of the column is visible, not
+    /// even a marker.
     #[inline]
     pub fn admits_raw(&mut self, step: Step, cell: &Cell<'_>, policy: &Policy) -> bool {
         self.forget(step);
-        if !policy.is_asked(cell.timestamp) {
+        if !policy.includes_time(cell.timestamp) {
             self.passed.times += 1;
             return false;
         }
@@ -254,7 +254,7 @@ impl Visibility {
         if self.marked && self.is_deleted(time) {
             return false;
         }
-        if !policy.is_asked(time) {
+        if !policy.includes_time(time) {
             self.passed.times += 1;
             return false;
         }
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_expired_goes_but_for_the_newest() {
+    fn expired_versions_are_hidden_except_the_newest() {
         let policy = Policy { versions: 3, min_versions: 1, oldest: 50, ..Policy::newest(3, None) };
         let mut visible = Visibility::default();
         for (column, time, expected) in
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn one_key_is_one_cell() {
+    fn repeated_keys_are_one_cell() {
         let mut visible = Visibility::default();
         let cells = [("p", 9, DELETE), ("p", 9, DELETE), ("p", 9, PUT), ("p", 9, PUT), ("q", 9, PUT)];
         let new = cells.map(|(column, time, kind)| {
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_is_stored_puts_count_as_versions() {
+    fn raw_scans_count_only_puts_as_versions() {
         let mut visible = Visibility::default();
         let policy = Policy::newest(1, None);
         let cells = [
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_would_see_is_counted() {
+    fn skipped_visible_cells_are_counted() {
         let mut visible = Visibility::default();
         // Two of three versions are kept; the one at 50 has expired.
         let policy = Policy { kept: 2, oldest: 60, ..Policy::newest(1, Some((0, 95))) };
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_found_in_names_of_all_lengths() {
+    fn names_of_all_lengths_are_compared() {
         for len in 0..70_usize {
             let name = vec![7; len];
             assert!(is_same(&name, &name.clone()));
@@ -459,7 +459,7 @@ mod tests {
         assert_eq!([between(1), between(2), between(3)], [Step::Row, Step::Column, Step::Version]);
     }
 
-    /// Cells judged by how they differ from the previous one are visible exactly when those judged by kept names are.
+    /// `admits_next`, which gets the difference to the previous cell, agrees with `admits`, which keeps the cell's names.
     #[test]
     fn steps_and_kept_names_agree() {
         let mut cells = Vec::new();

@@ -95,7 +95,7 @@ impl<W: Write> Blocks<W> {
     fn header(&self, of: BlockType, raw: usize, size: usize, covered: usize) -> Result<[u8; HEADER_LEN]> {
         let int = |n: usize| {
             let n = i32::try_from(n)
-                .map_err(|_| Error::invalid(format!("a {of} of {n} bytes: the most is 2 GiB")));
+                .map_err(|_| Error::invalid(format!("a {of} of {n} bytes: the maximum is 2 GiB")));
             n.map(i32::to_be_bytes)
         };
         let previous = self.previous.iter().find(|(t, _)| *t == of).map_or(-1, |(_, at)| at.cast_signed());

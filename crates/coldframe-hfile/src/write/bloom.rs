@@ -6,7 +6,7 @@
 //!         | chunks i32 | comparator: VInt length, name | offset i64, size i32, first key: VInt length, bytes | ... |
 //! ```
 //!
-//! A chunk takes as many keys as its size allows for the error rate. The last chunk is folded in half as long as it is less than half
+//! The size of a chunk and the error rate give its maximum of keys. The last chunk is folded in half while it is less than half
 //! full. Bit `i` of a key is `|h1 + i * h2| mod bits`, where h1 is the key's hash with seed 0 and h2 its hash with seed h1.
 //! HBase: `CompoundBloomFilterWriter`, `BloomFilterChunk`, `BloomFilterUtil`.
 
@@ -20,7 +20,7 @@ use super::blocks::Blocks;
 use super::index::FlatIndex;
 use crate::layout::block::BlockType;
 
-/// The only existing version.
+/// The only version.
 const VERSION: i32 = 3;
 /// HBase's number for Murmur, its default.
 const MURMUR: i32 = 1;
@@ -29,12 +29,12 @@ const FOLDS: u32 = 7;
 /// The comparator of column keys.
 const COLUMN_COMPARATOR: &[u8] = b"org.apache.hadoop.hbase.CellComparatorImpl";
 
-/// The size of chunks, and how many keys fit.
+/// The size of chunks, and their maximum of keys.
 #[derive(Clone, Copy, Debug)]
 struct ChunkShape {
     bytes: usize,
     hashes: i32,
-    most_keys: u64,
+    max_keys: u64,
 }
 
 impl ChunkShape {
@@ -50,20 +50,20 @@ impl ChunkShape {
         let log2 = std::f64::consts::LN_2;
         let ideal = (bits * (log2 * log2 / -error_rate.ln())) as u64;
         let hashes = (log2 * (bytes as u64 * 8 / ideal.max(1)) as f64).ceil().max(1.0);
-        let most_keys = (-bits / hashes * (1.0 - (error_rate.ln() / hashes).exp()).ln()) as u64;
-        if most_keys == 0 || i32::try_from(bytes).is_err() {
+        let max_keys = (-bits / hashes * (1.0 - (error_rate.ln() / hashes).exp()).ln()) as u64;
+        if max_keys == 0 || i32::try_from(bytes).is_err() {
             return Err(Error::invalid(format!(
                 "a bloom filter of {size} bytes and error rate {error_rate}"
             )));
         }
-        Ok(Self { bytes, hashes: hashes as i32, most_keys })
+        Ok(Self { bytes, hashes: hashes as i32, max_keys })
     }
 }
 
 struct Chunk {
     bits: Vec<u8>,
     keys: u64,
-    most_keys: u64,
+    max_keys: u64,
     first: Vec<u8>,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct Bloom {
     last: Vec<u8>,
     bytes: u64,
     keys: u64,
-    most_keys: u64,
+    max_keys: u64,
 }
 
 impl Bloom {
@@ -98,7 +98,7 @@ impl Bloom {
             last: Vec::new(),
             bytes: 0,
             keys: 0,
-            most_keys: 0,
+            max_keys: 0,
         })
     }
 
@@ -110,14 +110,14 @@ impl Bloom {
         self.last.clear();
         self.last.extend_from_slice(key);
         self.keys += 1;
-        if self.chunk.as_ref().is_some_and(|c| c.keys >= c.most_keys) {
+        if self.chunk.as_ref().is_some_and(|c| c.keys >= c.max_keys) {
             self.end_chunk();
         }
         let shape = self.shape;
         let chunk = self.chunk.get_or_insert_with(|| Chunk {
             bits: vec![0; shape.bytes],
             keys: 0,
-            most_keys: shape.most_keys,
+            max_keys: shape.max_keys,
             first: key.to_vec(),
         });
         chunk.add(key, shape.hashes);
@@ -136,23 +136,23 @@ impl Bloom {
         let Some(mut chunk) = self.chunk.take() else { return };
         chunk.fold();
         self.bytes += chunk.bits.len() as u64;
-        self.most_keys += chunk.most_keys;
+        self.max_keys += chunk.max_keys;
         self.full.push(chunk);
     }
 
     /// Writes the full chunks, and the current one if it is the last.
     pub(super) fn write_chunks<W: Write>(&mut self, blocks: &mut Blocks<W>, last: bool) -> Result<()> {
-        if last || self.chunk.as_ref().is_some_and(|c| c.keys >= c.most_keys) {
+        if last || self.chunk.as_ref().is_some_and(|c| c.keys >= c.max_keys) {
             self.end_chunk();
         }
         for chunk in std::mem::take(&mut self.full) {
-            let place = blocks.write(BlockType::BloomChunk, &chunk.bits)?;
-            self.index.push(chunk.first, place);
+            let location = blocks.write(BlockType::BloomChunk, &chunk.bits)?;
+            self.index.push(chunk.first, location);
         }
         Ok(())
     }
 
-    /// Writes the meta block, by which chunks are found.
+    /// Writes the meta block, the index of the chunks.
     pub(super) fn write_meta<W: Write>(&self, blocks: &mut Blocks<W>) -> Result<()> {
         if self.is_empty() {
             return Ok(());
@@ -163,7 +163,7 @@ impl Bloom {
         out.extend_from_slice(&self.shape.hashes.to_be_bytes());
         out.extend_from_slice(&MURMUR.to_be_bytes());
         out.extend_from_slice(&self.keys.to_be_bytes());
-        out.extend_from_slice(&self.most_keys.to_be_bytes());
+        out.extend_from_slice(&self.max_keys.to_be_bytes());
         out.extend_from_slice(&u32::try_from(self.index.len()).unwrap_or(u32::MAX).to_be_bytes());
         put_hadoop_text(&mut out, if self.of_columns { COLUMN_COMPARATOR } else { &[] });
         self.index.put(&mut out);
@@ -190,12 +190,12 @@ impl Chunk {
     /// Halves the chunk while it stays at most half full. Bits are counted modulo the size, so the halves are combined
     /// with OR.
     fn fold(&mut self) {
-        while self.bits.len().is_multiple_of(2) && self.most_keys > self.keys * 2 {
+        while self.bits.len().is_multiple_of(2) && self.max_keys > self.keys * 2 {
             let half = self.bits.len() / 2;
             let (front, back) = self.bits.split_at_mut(half);
             front.iter_mut().zip(back).for_each(|(f, b)| *f |= *b);
             self.bits.truncate(half);
-            self.most_keys /= 2;
+            self.max_keys /= 2;
         }
     }
 }
@@ -206,13 +206,13 @@ mod tests {
 
     /// HBase's own figures: `BloomFilterUtil.createBySize(131072, 0.01, 1, 7, ROW)`.
     #[test]
-    fn a_chunk_of_the_usual_size() {
+    fn a_chunk_of_the_default_size() {
         let shape = ChunkShape::new(128 << 10, 0.01).unwrap();
-        assert_eq!((shape.bytes, shape.hashes, shape.most_keys), (131072, 7, 109306));
+        assert_eq!((shape.bytes, shape.hashes, shape.max_keys), (131072, 7, 109306));
     }
 
     #[test]
-    fn what_was_added_is_found_after_folding() {
+    fn keys_match_after_folding() {
         let mut bloom = Bloom::new(BlockType::BloomMeta, false, 4096, 0.01).unwrap();
         let keys: Vec<String> = (0..100).map(|i| format!("row {i}")).collect();
         keys.iter().for_each(|k| bloom.push(k.as_bytes()));
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(bloom.keys, 100);
         let chunk = &bloom.full[0];
         assert_eq!(chunk.bits.len(), 128);
-        let mut again = Chunk { bits: vec![0; 128], keys: 0, most_keys: 0, first: vec![] };
+        let mut again = Chunk { bits: vec![0; 128], keys: 0, max_keys: 0, first: vec![] };
         keys.iter().for_each(|k| again.add(k.as_bytes(), bloom.shape.hashes));
         assert_eq!(again.bits, chunk.bits);
     }

@@ -1,7 +1,7 @@
 //! Encodes the content of data blocks: cells in plain form or in an encoding.
 //!
 //! The layouts are in [`crate::layout::cell`] and [`crate::layout::encoding`]. The content of an encoding begins with
-//! its number and, except for ROW_INDEX_V1, with the size of its cells in plain form, which is known only at the end.
+//! its id and, except for ROW_INDEX_V1, with the size of its cells in plain form, which is known only at the end.
 
 use coldframe_core::{Error, Result};
 use coldframe_encoding::varint::{put_hadoop_vlong, put_uleb128};
@@ -19,7 +19,7 @@ pub(super) struct Encoder {
     /// The size of the cells in plain form.
     plain_bytes: usize,
     cells: usize,
-    /// The previous value, for encodings that omit repeated ones.
+    /// The previous value, for encodings that omit repeated values.
     value: Vec<u8>,
     /// The offset of the first cell of each row.
     rows: Vec<u32>,
@@ -58,7 +58,7 @@ impl Encoder {
         if self.encoding.is_some() { BlockType::EncodedData } else { BlockType::Data }
     }
 
-    /// The size of the block's cells in plain form, by which blocks are measured.
+    /// The size of the block's cells in plain form, which decides when a block is full.
     pub(super) fn plain_bytes(&self) -> usize {
         self.plain_bytes
     }
@@ -69,7 +69,7 @@ impl Encoder {
     }
 
     /// Whether the encoding allows only one family.
-    pub(super) fn has_one_family(&self) -> bool {
+    pub(super) fn single_family(&self) -> bool {
         matches!(self.encoding, Some(Encoding::FastDiff | Encoding::Diff))
     }
 
@@ -264,7 +264,7 @@ impl Encoder {
     }
 }
 
-/// The id at the start of blocks in an encoding.
+/// The id of an encoding, at the start of its blocks.
 fn number(encoding: Encoding) -> u16 {
     match encoding {
         Encoding::Prefix => 2,
@@ -280,8 +280,8 @@ fn too_long(what: &str, bytes: &[u8]) -> Error {
 
 /// The length of the common prefix.
 #[inline]
-fn shared(one: &[u8], other: &[u8]) -> usize {
-    one.iter().zip(other).take_while(|(a, b)| a == b).count()
+fn shared(left: &[u8], right: &[u8]) -> usize {
+    left.iter().zip(right).take_while(|(a, b)| a == b).count()
 }
 
 /// The number of bytes that a number takes without its sign.

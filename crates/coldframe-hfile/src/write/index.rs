@@ -6,8 +6,8 @@
 //! leaf, intermediate    | n i32 | offset of each entry i32 ... | their end i32 | offset i64, size i32, key | ...
 //! ```
 //!
-//! Entries collect in a leaf. Once it reaches `index_block_size` it is written between the data blocks and becomes an entry of the
-//! root. If no leaf was written, its entries become the root's. A root that is too large at the end is split into intermediate blocks,
+//! Entries collect in a leaf. A leaf that reaches `index_block_size` is written between the data blocks and becomes an entry of the
+//! root. If no leaf was written, its entries become the root's. At the end, a root that is too large is split into intermediate blocks,
 //! level by level. HBase: `HFileBlockIndex.BlockIndexWriter`.
 
 use std::io::Write;
@@ -18,12 +18,12 @@ use coldframe_encoding::varint::put_hadoop_text;
 use super::blocks::{BlockLocation, Blocks};
 use crate::layout::block::BlockType;
 
-/// More levels than any file needs. The bound ends the loop whatever the keys.
+/// More levels than any file needs. The bound ends the loop even if keys are large.
 const MAX_LEVELS: u32 = 16;
 
 struct IndexEntry {
     key: Vec<u8>,
-    place: BlockLocation,
+    location: BlockLocation,
 }
 
 /// The entries of one level.
@@ -35,12 +35,12 @@ struct Entries {
 }
 
 impl Entries {
-    fn push(&mut self, key: Vec<u8>, place: BlockLocation) {
+    fn push(&mut self, key: Vec<u8>, location: BlockLocation) {
         // A VInt takes 1 byte up to 127; comparing with a threshold needs no more precision than this.
         let length = if key.len() < 128 { 1 } else { 3 };
         self.root_bytes += 12 + length + key.len();
         self.key_bytes += key.len();
-        self.entries.push(IndexEntry { key, place });
+        self.entries.push(IndexEntry { key, location });
     }
 
     fn leaf_bytes(&self) -> usize {
@@ -50,7 +50,7 @@ impl Entries {
     fn put_leaf(&self, out: &mut Vec<u8>) -> Result<()> {
         let int = |n: usize| {
             let n = i32::try_from(n)
-                .map_err(|_| Error::invalid(format!("an index block of {n} bytes: the most is 2 GiB")));
+                .map_err(|_| Error::invalid(format!("an index block of {n} bytes: the maximum is 2 GiB")));
             n.map(i32::to_be_bytes)
         };
         out.extend_from_slice(&int(self.entries.len())?);
@@ -61,7 +61,7 @@ impl Entries {
         }
         out.extend_from_slice(&int(at)?);
         for entry in &self.entries {
-            put_place(entry.place, out);
+            put_location(entry.location, out);
             out.extend_from_slice(&entry.key);
         }
         Ok(())
@@ -69,7 +69,7 @@ impl Entries {
 
     fn put_root(&self, out: &mut Vec<u8>) {
         for entry in &self.entries {
-            put_place(entry.place, out);
+            put_location(entry.location, out);
             put_hadoop_text(out, &entry.key);
         }
     }
@@ -79,12 +79,12 @@ impl Entries {
     }
 }
 
-fn put_place(place: BlockLocation, out: &mut Vec<u8>) {
-    out.extend_from_slice(&place.offset.to_be_bytes());
-    out.extend_from_slice(&place.size.to_be_bytes());
+fn put_location(location: BlockLocation, out: &mut Vec<u8>) {
+    out.extend_from_slice(&location.offset.to_be_bytes());
+    out.extend_from_slice(&location.size.to_be_bytes());
 }
 
-/// What the trailer states of an index.
+/// The trailer's fields about an index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Summary {
     pub(super) root: u64,
@@ -96,7 +96,7 @@ pub(super) struct Summary {
 /// Collects the entries of an index.
 pub(super) struct Index {
     leaf_size: usize,
-    least_entries: usize,
+    min_entries: usize,
     leaf: Entries,
     root: Entries,
     /// The number of data blocks up to and including each leaf of the root.
@@ -106,10 +106,10 @@ pub(super) struct Index {
 }
 
 impl Index {
-    pub(super) fn new(leaf_size: usize, least_entries: usize) -> Self {
+    pub(super) fn new(leaf_size: usize, min_entries: usize) -> Self {
         Self {
             leaf_size,
-            least_entries,
+            min_entries,
             leaf: Entries::default(),
             root: Entries::default(),
             blocks_up_to: Vec::new(),
@@ -119,20 +119,21 @@ impl Index {
     }
 
     /// Adds a block whose first key is `key` or a later one.
-    pub(super) fn push(&mut self, key: Vec<u8>, place: BlockLocation) {
-        self.leaf.push(key, place);
+    pub(super) fn push(&mut self, key: Vec<u8>, location: BlockLocation) {
+        self.leaf.push(key, location);
         self.blocks += 1;
     }
 
     /// Writes the leaf if it is full, or if it is the last of several.
     pub(super) fn write_leaf<W: Write>(&mut self, blocks: &mut Blocks<W>, last: bool) -> Result<()> {
-        let due = if last { !self.root.entries.is_empty() } else { self.leaf.leaf_bytes() >= self.leaf_size };
-        if !due || self.leaf.entries.is_empty() {
+        let full =
+            if last { !self.root.entries.is_empty() } else { self.leaf.leaf_bytes() >= self.leaf_size };
+        if !full || self.leaf.entries.is_empty() {
             return Ok(());
         }
         let leaf = self.leaf.take();
-        self.write_level(blocks, BlockType::LeafIndex, leaf).map(|(key, place)| {
-            self.root.push(key, place);
+        self.write_level(blocks, BlockType::LeafIndex, leaf).map(|(key, location)| {
+            self.root.push(key, location);
             self.blocks_up_to.push(self.blocks);
         })
     }
@@ -146,10 +147,10 @@ impl Index {
     ) -> Result<(Vec<u8>, BlockLocation)> {
         let mut content = Vec::with_capacity(entries.leaf_bytes());
         entries.put_leaf(&mut content)?;
-        let place = blocks.write(block_type, &content)?;
+        let location = blocks.write(block_type, &content)?;
         self.raw_bytes += content.len() as u64;
         let first = entries.entries.into_iter().next().map(|e| e.key).unwrap_or_default();
-        Ok((first, place))
+        Ok((first, location))
     }
 
     /// Writes the levels above the leaves.
@@ -162,7 +163,7 @@ impl Index {
             levels = 2;
             self.put_middle(&mut behind)?;
             while self.root.root_bytes > self.leaf_size
-                && self.root.entries.len() > self.least_entries
+                && self.root.entries.len() > self.min_entries
                 && levels < MAX_LEVELS
             {
                 self.root = self.write_intermediate(blocks)?;
@@ -182,15 +183,15 @@ impl Index {
         let mut above = Entries::default();
         let mut level = Entries::default();
         for (i, entry) in self.root.take().entries.into_iter().enumerate() {
-            level.push(entry.key, entry.place);
-            if i >= self.least_entries && level.root_bytes >= self.leaf_size {
-                let (key, place) = self.write_level(blocks, BlockType::IntermediateIndex, level.take())?;
-                above.push(key, place);
+            level.push(entry.key, entry.location);
+            if i >= self.min_entries && level.root_bytes >= self.leaf_size {
+                let (key, location) = self.write_level(blocks, BlockType::IntermediateIndex, level.take())?;
+                above.push(key, location);
             }
         }
         if !level.entries.is_empty() {
-            let (key, place) = self.write_level(blocks, BlockType::IntermediateIndex, level)?;
-            above.push(key, place);
+            let (key, location) = self.write_level(blocks, BlockType::IntermediateIndex, level)?;
+            above.push(key, location);
         }
         Ok(above)
     }
@@ -201,9 +202,9 @@ impl Index {
         let leaf = self.blocks_up_to.partition_point(|n| *n <= middle);
         let before = leaf.checked_sub(1).and_then(|i| self.blocks_up_to.get(i)).copied().unwrap_or(0);
         let Some(entry) = self.root.entries.get(leaf) else {
-            return Err(Error::invalid("an index whose leaves do not hold its middle"));
+            return Err(Error::invalid("the middle entry of the index is in none of its leaves"));
         };
-        put_place(entry.place, out);
+        put_location(entry.location, out);
         let within = u32::try_from(middle.saturating_sub(before)).unwrap_or(u32::MAX);
         out.extend_from_slice(&within.to_be_bytes());
         Ok(())
@@ -215,8 +216,8 @@ impl Index {
 pub(super) struct FlatIndex(Entries);
 
 impl FlatIndex {
-    pub(super) fn push(&mut self, key: Vec<u8>, place: BlockLocation) {
-        self.0.push(key, place);
+    pub(super) fn push(&mut self, key: Vec<u8>, location: BlockLocation) {
+        self.0.push(key, location);
     }
 
     pub(super) fn len(&self) -> usize {

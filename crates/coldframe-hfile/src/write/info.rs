@@ -1,4 +1,4 @@
-//! The file info: the entries that HBase's region servers and Hudi's readers look for.
+//! The file info: the entries that HBase's region servers and Hudi's readers need.
 //!
 //! | key | value |
 //! |---|---|
@@ -85,7 +85,7 @@ impl Tally {
         let (mut least, most) = (cell.timestamp, cell.timestamp);
         match cell.kind {
             PUT => self.earliest_put = self.earliest_put.min(cell.timestamp),
-            // These apply to all times back to 0.
+            // These delete all older versions, back to timestamp 0.
             DELETE_COLUMN | DELETE_FAMILY => least = least.min(0),
             _ => {}
         }

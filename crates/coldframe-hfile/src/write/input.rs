@@ -99,7 +99,7 @@ impl Input {
             column(i).map(Bytes::new).transpose().map_err(|e| e.within(format!("column {name:?}")))
         };
         let name = if self.view == View::KeyValue { "key" } else { "row" };
-        let row = bytes(name, Some(self.row))?.ok_or_else(|| Error::schema("a batch without columns"))?;
+        let row = bytes(name, Some(self.row))?.ok_or_else(|| Error::schema("the batch has no columns"))?;
         if let Some(null) = (0..row.array().len()).find(|i| row.array().is_null(*i)) {
             return Err(Error::invalid(format!("column {name:?}: null in row {null} of a batch")));
         }
@@ -268,19 +268,19 @@ fn types(array: &ArrayRef) -> Result<UInt8Array> {
             Ok(cast(array, &DataType::UInt8)?.as_primitive::<UInt8Type>().clone())
         }
         t if t.is_binary_or_text() || matches!(t, DataType::Dictionary(..)) => {
-            let words = Bytes::new(array)?;
-            let number = |i| words.get(i).map(kind_of).transpose();
+            let names = Bytes::new(array)?;
+            let number = |i| names.get(i).map(kind_of).transpose();
             (0..array.len()).map(number).collect()
         }
-        other => Err(Error::schema(format!("expected integers or words, found {other}"))),
+        other => Err(Error::schema(format!("expected integers or names, found {other}"))),
     }
 }
 
-fn kind_of(word: &[u8]) -> Result<u8> {
-    let found = TYPES.into_iter().find(|t| type_name(*t).is_some_and(|name| name.as_bytes() == word));
-    found.ok_or_else(|| {
+fn kind_of(name: &[u8]) -> Result<u8> {
+    let kind = TYPES.into_iter().find(|t| type_name(*t).is_some_and(|known| known.as_bytes() == name));
+    kind.ok_or_else(|| {
         let names = TYPES.map(|t| type_name(t).unwrap_or_default()).join(", ");
-        Error::invalid(format!("expected {names}, found \"{}\"", word.escape_ascii()))
+        Error::invalid(format!("expected {names}, found \"{}\"", name.escape_ascii()))
     })
 }
 
@@ -293,18 +293,18 @@ struct Tags {
 
 impl Tags {
     fn new(array: &ArrayRef) -> Result<Self> {
-        let expected = |found: &DataType| {
-            Error::schema(format!("expected a list of struct of type and value, found {found}"))
+        let mismatch = |actual: &DataType| {
+            Error::schema(format!("expected a list of struct of type and value, found {actual}"))
         };
         let item = match array.data_type() {
             DataType::List(item) | DataType::LargeList(item) => item,
-            other => return Err(expected(other)),
+            other => return Err(mismatch(other)),
         };
         let large = DataType::LargeList(Arc::new(Field::new_list_field(item.data_type().clone(), true)));
         let lists = cast(array, &large)?.as_list::<i64>().clone();
         let parts: &StructArray =
-            lists.values().as_struct_opt().ok_or_else(|| expected(array.data_type()))?;
-        let part = |name| parts.column_by_name(name).ok_or_else(|| expected(array.data_type()));
+            lists.values().as_struct_opt().ok_or_else(|| mismatch(array.data_type()))?;
+        let part = |name| parts.column_by_name(name).ok_or_else(|| mismatch(array.data_type()));
         Ok(Self { kinds: types_of_tags(part("type")?)?, values: Bytes::new(part("value")?)?, lists })
     }
 
@@ -317,14 +317,18 @@ impl Tags {
         let place = |i: usize| offsets.get(i).and_then(|at| usize::try_from(*at).ok()).unwrap_or(0);
         for tag in place(i)..place(i + 1) {
             let value = self.values.get(tag).unwrap_or_default();
-            let length = u16::try_from(value.len() + 1)
-                .map_err(|_| Error::invalid(format!("a tag of {} bytes: the most is 65534", value.len())))?;
+            let length = u16::try_from(value.len() + 1).map_err(|_| {
+                Error::invalid(format!("a tag of {} bytes: the maximum is 65534", value.len()))
+            })?;
             out.extend_from_slice(&length.to_be_bytes());
             out.push(if self.kinds.is_valid(tag) { self.kinds.value(tag) } else { 0 });
             out.extend_from_slice(value);
         }
         if u16::try_from(out.len()).is_err() {
-            return Err(Error::invalid(format!("tags of {} bytes: a cell has at most 65535", out.len())));
+            return Err(Error::invalid(format!(
+                "tags of {} bytes: the maximum of a cell is 65535",
+                out.len()
+            )));
         }
         Ok(())
     }

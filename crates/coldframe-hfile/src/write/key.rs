@@ -1,4 +1,4 @@
-//! Keys in stored form, their order, and short keys between two of them.
+//! Keys in stored form, their order, and short keys that separate two of them.
 //!
 //! ```text
 //! key | row length u16 | row | family length u8 | family | qualifier | timestamp i64 | type u8 |
@@ -14,7 +14,7 @@ use coldframe_core::{Error, Result};
 use crate::layout::cell::Cell;
 use crate::layout::kinds::type_name;
 
-/// The type of keys that belong to no cell: they sort before all cells of their column.
+/// The type of separator keys: they sort before all cells of their column.
 const MAXIMUM: u8 = 0xff;
 
 /// A key in stored form.
@@ -35,9 +35,9 @@ impl Key {
 
     fn put(&mut self, row: &[u8], family: &[u8], qualifier: &[u8], timestamp: i64, kind: u8) -> Result<()> {
         let row_len = i16::try_from(row.len())
-            .map_err(|_| Error::invalid(format!("a row of {} bytes: HBase has at most 32767", row.len())))?;
+            .map_err(|_| Error::invalid(format!("a row of {} bytes: HBase's maximum is 32767", row.len())))?;
         let family_len = i8::try_from(family.len()).map_err(|_| {
-            Error::invalid(format!("a family of {} bytes: HBase has at most 127", family.len()))
+            Error::invalid(format!("a family of {} bytes: HBase's maximum is 127", family.len()))
         })?;
         self.bytes.clear();
         self.bytes.extend_from_slice(&row_len.to_be_bytes());
@@ -111,7 +111,7 @@ impl Key {
     }
 }
 
-/// A short key that is greater than `left` and not greater than `right`: enough for an index to separate two blocks.
+/// A short key `k` with `left` < `k` <= `right`: enough for an index to separate two blocks.
 pub(super) fn between(left: &Key, right: &Key) -> Result<Vec<u8>> {
     let mut key = Key::default();
     if left.row() != right.row() {
@@ -136,7 +136,7 @@ pub(super) fn put_column_key(row: &[u8], qualifier: &[u8], out: &mut Vec<u8>) {
     out.push(MAXIMUM);
 }
 
-/// A short string that is greater than `left` and not greater than `right`, which is the greater one.
+/// A short string `s` with `left` < `s` <= `right`.
 fn middle(left: &[u8], right: &[u8]) -> Vec<u8> {
     let shared = left.iter().zip(right).take_while(|(l, r)| l == r).count();
     let mut middle = right.get(..shared.saturating_add(1)).unwrap_or(right).to_vec();
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_between_two_is_short() {
+    fn separators_are_short() {
         assert_eq!(middle(b"abc", b"abf"), b"abd");
         assert_eq!(middle(b"abc", b"abd"), b"abd");
         assert_eq!(middle(b"abc", b"abdefgh"), b"abd");

@@ -14,6 +14,7 @@ use crate::options::View;
 coldframe_core::choices! {
     /// Compression of blocks.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum Codec {
         /// No compression.
         #[default]
@@ -53,17 +54,18 @@ impl Codec {
 coldframe_core::choices! {
     /// How the cells of a block are encoded.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum CellEncoding {
         /// As they are.
         #[default]
         None = "none",
-        /// Prefixes of keys are left out.
+        /// Prefixes of keys are omitted.
         Prefix = "prefix",
-        /// Parts of keys that equal the previous ones are left out; timestamps are differences.
+        /// Parts of keys that equal the previous key's are omitted; timestamps are differences.
         Diff = "diff",
-        /// The same, by bytes.
+        /// Like DIFF, byte by byte.
         FastDiff = "fast_diff",
-        /// Plain cells with an index of rows behind them.
+        /// Plain cells followed by an index of rows.
         RowIndexV1 = "row_index_v1",
     }
 }
@@ -81,15 +83,16 @@ impl CellEncoding {
 }
 
 coldframe_core::choices! {
-    /// What checks the bytes of a block.
+    /// The checksum of blocks.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum Checksum {
         /// CRC-32C.
         #[default]
         Crc32c = "crc32c",
         /// CRC-32.
         Crc32 = "crc32",
-        /// Nothing; zeros stand in its place.
+        /// None: zeros are stored.
         Null = "null",
     }
 }
@@ -105,10 +108,11 @@ impl Checksum {
 }
 
 coldframe_core::choices! {
-    /// What a bloom filter knows.
+    /// The keys of a bloom filter.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum BloomKind {
-        /// There is none.
+        /// No filter.
         None = "none",
         /// Rows.
         #[default]
@@ -165,10 +169,10 @@ coldframe_core::options! {
 /// Sizes in the file have 31 bits.
 const SIZE: Kind = Kind::Size { least: 1, most: i32::MAX as u64 };
 
-/// How to write a file, as the writer goes by it.
+/// The parsed options of the writer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
-    /// What the columns are; found by their names where absent.
+    /// The columns; `None`: by the names of the columns.
     pub view: Option<View>,
     /// The family of all cells.
     pub family: Option<Vec<u8>>,
@@ -178,33 +182,33 @@ pub(crate) struct Settings {
     pub tags: Option<bool>,
     /// Compression of blocks, and its ordinal in the trailer.
     pub codec: Option<HadoopCodec>,
-    /// The codec's level, its default where absent.
+    /// The codec's level; `None`: its default.
     pub compression_level: Option<i32>,
     /// The encoding of cells.
     pub encoding: Option<Encoding>,
-    /// Bytes with which a data block ends.
+    /// Bytes of cells after which a data block ends.
     pub block_size: usize,
-    /// Bytes with which a block of the index ends.
+    /// Bytes after which an index block ends.
     pub index_block_size: usize,
-    /// Entries of the root below which it is not cut.
+    /// A root with fewer entries is not split.
     pub index_min_entries: usize,
-    /// What the bloom filter knows.
+    /// The keys of the bloom filter.
     pub bloom: BloomKind,
-    /// Bytes of its chunks.
+    /// Bytes of a chunk of the filter.
     pub bloom_block_size: usize,
-    /// Its false positives.
+    /// The filter's false positive rate.
     pub bloom_error_rate: f64,
-    /// What checks blocks.
+    /// The checksum of blocks.
     pub checksum: Checksum,
-    /// Bytes that one checksum covers.
+    /// Bytes covered by each checksum.
     pub bytes_per_checksum: usize,
     /// Further entries of the file info.
     pub metadata: BTreeMap<Vec<u8>, Vec<u8>>,
     /// Meta blocks by name.
     pub meta_blocks: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// Milliseconds.
+    /// The creation time in milliseconds.
     pub create_time: i64,
-    /// Whether the file may be loaded into a table.
+    /// Whether the file info marks the file for bulk load.
     pub bulk_load: bool,
 }
 

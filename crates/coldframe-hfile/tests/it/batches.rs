@@ -1,6 +1,6 @@
 //! Batches of a scan: their sizes, and blocks that are removed again.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails is to say where")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failing test shows the line")]
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ fn data_blocks(node: &Node) -> usize {
 }
 
 #[test]
-fn batches_have_no_more_rows_than_they_may_and_few_have_less() {
+fn batches_are_full_up_to_their_maximum() {
     let keys: Vec<Vec<u8>> = (0..2_000).map(key).collect();
     for options in [&[][..], &[("encoding", Value::from("fast_diff"))], &[("codec", Value::from("gz"))]] {
         let file = open(&write(&keys, options), "cells");
@@ -54,14 +54,14 @@ fn batches_have_no_more_rows_than_they_may_and_few_have_less() {
             let scan = Scan { batch_rows: most, ..Scan::default() };
             let split = file.splits(u64::MAX).unwrap().remove(0);
             let mut reader = ScanReader::try_new(&file, &scan, &split, DamageLog::default()).unwrap();
-            let mut found = Vec::new();
+            let mut read = Vec::new();
             let mut batches = 0;
             while let Some(batch) = reader.next_batch().unwrap() {
                 assert!(batch.num_rows() <= most);
                 batches += 1;
-                found.extend(batch.column(0).as_binary::<i32>().iter().map(|row| row.unwrap().to_vec()));
+                read.extend(batch.column(0).as_binary::<i32>().iter().map(|row| row.unwrap().to_vec()));
             }
-            assert!(found == keys, "batches of {most}");
+            assert!(read == keys, "batches of {most}");
             // A block is split only if it has more rows than a batch.
             let fewest = keys.len().div_ceil(most);
             assert!(batches <= 2 * fewest + data_blocks(&file.inspect().unwrap()), "{batches} of {most}");
@@ -69,7 +69,7 @@ fn batches_have_no_more_rows_than_they_may_and_few_have_less() {
     }
 }
 
-/// The filter's columns are decoded first, and the others of those cells alone that pass: the same cells.
+/// Decoding the filter's columns first, and the others only for cells that pass, gives the same cells.
 #[test]
 fn filtered_scans_equal_filtered_results() {
     let rows: ArrayRef = Arc::new(BinaryArray::from_iter_values((0..5_000).map(key)));
@@ -98,26 +98,29 @@ fn filtered_scans_equal_filtered_results() {
             let expected = filter_record_batch(&all, &filter.evaluate(&all).unwrap()).unwrap();
             for most in [1, 100, 65_536] {
                 let scan = Scan { predicate: Some(filter.clone()), batch_rows: most, ..Scan::default() };
-                let found = rows::scan(&file, &scan, None).unwrap();
-                assert!(found.error.is_none() && found.batch == expected, "{filter:?}, batches of {most}");
-                let views = Scan { strings: Some(Strings::View), ..scan.clone() };
-                let found = rows::scan(&file, &views, None).unwrap();
-                found.batch.columns().iter().for_each(|column| column.to_data().validate_full().unwrap());
-                assert!(found.error.is_none(), "{:?}", found.error);
+                let outcome = rows::scan(&file, &scan, None).unwrap();
                 assert!(
-                    rows::as_text(&found.batch) == rows::as_text(&expected),
+                    outcome.error.is_none() && outcome.batch == expected,
+                    "{filter:?}, batches of {most}"
+                );
+                let views = Scan { strings: Some(Strings::View), ..scan.clone() };
+                let outcome = rows::scan(&file, &views, None).unwrap();
+                outcome.batch.columns().iter().for_each(|column| column.to_data().validate_full().unwrap());
+                assert!(outcome.error.is_none(), "{:?}", outcome.error);
+                assert!(
+                    rows::as_text(&outcome.batch) == rows::as_text(&expected),
                     "{filter:?}, views of {most}"
                 );
                 let scan = Scan { columns: Some(vec!["row".to_owned()]), ..scan };
-                let found = rows::scan(&file, &scan, None).unwrap().batch;
-                assert_eq!(found.column(0), expected.column(0), "{filter:?}, batches of {most}");
+                let batch = rows::scan(&file, &scan, None).unwrap().batch;
+                assert_eq!(batch.column(0), expected.column(0), "{filter:?}, batches of {most}");
             }
         }
     }
 }
 
 #[test]
-fn a_block_with_a_key_that_is_no_text_is_taken_back_whole() {
+fn a_block_with_a_key_that_is_not_text_is_dropped_whole() {
     let mut keys: Vec<Vec<u8>> = (0..1_000).map(key).collect();
     keys[500] = b"row-000500\xff".to_vec();
     for encoding in ["none", "fast_diff", "prefix", "diff", "row_index_v1"] {
@@ -142,7 +145,7 @@ fn find(bytes: &[u8], wanted: &[u8]) -> usize {
     bytes.windows(wanted.len()).position(|window| window == wanted).unwrap()
 }
 
-/// Files with one broken cell, the view in which it is broken, and a word of the reason: a tag, a type, a key that is not text.
+/// Files with one broken cell (a tag, a type, a key that is not text), the view in which it is broken, and a part of the reason.
 fn files_with_a_broken_cell() -> [(Bytes, &'static str, &'static str); 3] {
     const ROWS: usize = 1_000;
     let mut keys: Vec<Vec<u8>> = (0..ROWS).map(key).collect();
@@ -172,28 +175,28 @@ fn files_with_a_broken_cell() -> [(Bytes, &'static str, &'static str); 3] {
     let options = [("block_size", Value::Int(2048)), ("checksum", Value::from("null"))];
     let bytes = written(&HFileFormat, &[batch], &options).unwrap();
     let (mut tagged, mut typed) = (bytes.to_vec(), bytes.to_vec());
-    // The length of a tag, which stands before its type and value.
+    // The length of a tag, before its type and value.
     tagged[find(&bytes, b"tag 0500") - 2] += 1;
-    // The type of a cell, behind row, family and time.
+    // The type of a cell, after row, family and time.
     typed[find(&bytes, &keys[500]) + keys[500].len() + 2 + 8] = 77;
     [(tagged.into(), "cells", "tag"), (typed.into(), "cells", "cell type"), (bytes, "kv", "UTF-8")]
 }
 
 /// The cells with one of these numbers.
 fn numbered(view: &str, numbers: &[i64]) -> Predicate {
-    let one = |i: &i64| match view {
+    let compare = |i: &i64| match view {
         "kv" => {
             let value = BinaryArray::from_iter_values([format!("a long value with the number {i:04}")]);
             Predicate::compare("value", Op::Eq, Arc::new(value))
         }
         _ => Predicate::compare("timestamp", Op::Eq, Arc::new(Int64Array::from(vec![*i]))),
     };
-    Predicate::Or(numbers.iter().map(one).collect())
+    Predicate::Or(numbers.iter().map(compare).collect())
 }
 
-/// Even if the broken cell does not pass, and what is broken is not in the filter's columns.
+/// Even if the broken cell does not pass, and the filter does not read its broken part.
 #[test]
-fn a_filter_loses_the_blocks_that_a_full_read_loses() {
+fn filtered_and_full_scans_lose_the_same_blocks() {
     for (bytes, view, reason) in files_with_a_broken_cell() {
         let mut named = OpenOptions::default();
         named.extra.extend([("view", view), ("types", "name")].map(|(k, v)| (k.to_owned(), Value::from(v))));
@@ -210,17 +213,17 @@ fn a_filter_loses_the_blocks_that_a_full_read_loses() {
                 let scan = Scan { predicate: Some(filter.clone()), strings, ..Scan::default() };
                 let error = rows::scan(&file, &scan, None).unwrap().error.unwrap().to_string();
                 assert_eq!(error, raised, "{passing:?}");
-                let found = rows::scan(&file, &Scan { on_error: OnError::Skip, ..scan }, None).unwrap();
-                assert!(found.error.is_none(), "{:?}", found.error);
-                assert_eq!(found.damage, full.damage, "{passing:?}");
-                assert_eq!(rows::as_text(&found.batch), rows::as_text(&expected), "{passing:?}");
+                let outcome = rows::scan(&file, &Scan { on_error: OnError::Skip, ..scan }, None).unwrap();
+                assert!(outcome.error.is_none(), "{:?}", outcome.error);
+                assert_eq!(outcome.damage, full.damage, "{passing:?}");
+                assert_eq!(rows::as_text(&outcome.batch), rows::as_text(&expected), "{passing:?}");
             }
         }
     }
 }
 
 #[test]
-fn a_scan_of_no_columns_counts() {
+fn a_scan_of_no_columns_counts_rows() {
     let keys: Vec<Vec<u8>> = (0..300).map(key).collect();
     let file = open(&write(&keys, &[("encoding", Value::from("diff"))]), "cells");
     let scan = Scan { columns: Some(Vec::new()), batch_rows: 100, ..Scan::default() };
@@ -248,16 +251,16 @@ fn views_and_dictionaries_have_the_same_cells() {
                 let views = Scan { strings: Some(Strings::View), ..scan.clone() };
                 let plain = rows::scan(&open(&bytes, view), &scan, None).unwrap().batch;
                 for scan in [&scan, &views] {
-                    let found = rows::scan(&keyed, scan, None).unwrap().batch;
-                    found.columns().iter().for_each(|column| column.to_data().validate_full().unwrap());
-                    assert!(rows::as_text(&found) == rows::as_text(&plain), "{view}, {dictionary}, {most}");
+                    let batch = rows::scan(&keyed, scan, None).unwrap().batch;
+                    batch.columns().iter().for_each(|column| column.to_data().validate_full().unwrap());
+                    assert!(rows::as_text(&batch) == rows::as_text(&plain), "{view}, {dictionary}, {most}");
                 }
             }
         }
     }
 }
 
-/// Cells whose parts have the lengths at which they are copied in different ways.
+/// Cells whose parts have lengths that take different code paths when they are copied.
 fn cells(text: &str) -> Vec<Cell<'_>> {
     let part = |at: usize, len: usize| &text.as_bytes()[at..][..len];
     let cell = |i: usize| Cell {
@@ -274,7 +277,7 @@ fn cells(text: &str) -> Vec<Cell<'_>> {
 }
 
 #[test]
-fn cells_appended_together_are_those_appended_one_by_one() {
+fn appending_together_equals_appending_singly() {
     let text = "abcdefghi".repeat(10);
     for (view, names, dictionary) in
         [(View::Cells, false, false), (View::Cells, true, true), (View::KeyValue, false, false)]
@@ -291,7 +294,7 @@ fn cells_appended_together_are_those_appended_one_by_one() {
 }
 
 #[test]
-fn of_cells_appended_together_all_or_none_are() {
+fn appending_together_is_atomic() {
     let text = "abcdefghi".repeat(10);
     let mut cells = cells(&text);
     let mut columns = Columns::new(schema_of(View::Cells, true, false), 1_000).unwrap();

@@ -1,7 +1,7 @@
 //! Accidental damage to real files: cuts and flips at every byte, random changes. Reads give an error or the correct
-//! cells; salvaged cells are ones that were written, in order; `inspect` still assigns each byte to one leaf.
+//! cells; salvaged cells are written cells, in order; `inspect` still assigns each byte to one leaf.
 
-#![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
+#![expect(clippy::unwrap_used, reason = "a failing test shows the line")]
 
 use std::collections::BTreeSet;
 
@@ -14,9 +14,9 @@ use coldframe_testing::mutate::{flipped, shaken, spread};
 use coldframe_testing::{Dice, rows};
 
 fn fixtures() -> Vec<(String, Bytes)> {
-    let found: Vec<_> = distinct(files("hfile")).iter().map(|f| (f.name(), f.bytes())).collect();
-    assert!(found.len() > 8);
-    found
+    let fixtures: Vec<_> = distinct(files("hfile")).iter().map(|f| (f.name(), f.bytes())).collect();
+    assert!(fixtures.len() > 8);
+    fixtures
 }
 
 /// HBase's files whose blocks have checksums.
@@ -58,7 +58,7 @@ fn salvage(bytes: Bytes, truth: &[String]) -> Option<usize> {
     let outcome = rows::read(&file, OnError::Skip).unwrap();
     assert!(may_end(outcome.error.as_ref()), "{:?}", outcome.error);
     let got = rows::as_text(&outcome.batch);
-    assert_eq!(rows::in_order(&got, truth), got.len(), "cells that nobody wrote");
+    assert_eq!(rows::in_order(&got, truth), got.len(), "cells that were never written");
     assert!(got.len() == truth.len() || !outcome.damage.is_empty(), "cells are gone without a record");
     assert_tiled(&file.inspect().unwrap());
     file.verify_structure().unwrap();
@@ -66,15 +66,15 @@ fn salvage(bytes: Bytes, truth: &[String]) -> Option<usize> {
 }
 
 /// The data blocks of a layout.
-fn data_blocks(node: &Node, found: &mut Vec<std::ops::Range<u64>>) {
+fn data_blocks(node: &Node, blocks: &mut Vec<std::ops::Range<u64>>) {
     if node.name.ends_with("data block") {
-        found.push(node.bytes.clone());
+        blocks.push(node.bytes.clone());
     }
-    node.children.iter().for_each(|child| data_blocks(child, found));
+    node.children.iter().for_each(|child| data_blocks(child, blocks));
 }
 
 #[test]
-fn a_file_cut_anywhere_is_an_error_and_its_whole_blocks_are_saved() {
+fn a_truncated_file_is_an_error_and_its_whole_blocks_are_salvaged() {
     for name in ["cells_none.hfile", "cells_deep_index.hfile", "pairs_gzip.hfile"] {
         let whole = fixture(name);
         let cells = truth(&whole);
@@ -98,7 +98,7 @@ fn a_file_cut_anywhere_is_an_error_and_its_whole_blocks_are_saved() {
 }
 
 #[test]
-fn a_flip_in_a_data_block_is_always_reported() {
+fn every_flip_in_a_data_block_is_reported() {
     for (name, whole) in with_checksums() {
         let cells = truth(&whole);
         let mut blocks = Vec::new();
@@ -107,7 +107,7 @@ fn a_flip_in_a_data_block_is_always_reported() {
         for i in spread(places.len(), 900) {
             let Some(at) = places.get(i).and_then(|at| usize::try_from(*at).ok()) else { continue };
             let mutant = flipped(&whole, at, 1 << (at % 8));
-            // The flip may turn the checksum type into one that checks nothing; the cells are correct then.
+            // The flip may turn the checksum type into "none". Then the cells are still correct.
             let got = plain(mutant.clone());
             assert!(got.is_none() || got.as_ref() == Some(&cells), "{name}: byte {at}");
             assert!(
@@ -122,13 +122,13 @@ fn a_flip_in_a_data_block_is_always_reported() {
 }
 
 #[test]
-fn a_flip_anywhere_is_an_error_or_does_no_harm() {
+fn a_flip_is_an_error_or_harmless() {
     for (name, whole) in with_checksums() {
         let cells = truth(&whole);
         for at in spread(whole.len(), 400) {
             let mutant = flipped(&whole, at, 0x10);
             let got = plain(mutant.clone());
-            // Trailers have no checksum: if the trailer claims that the file is Hudi's, it is shown as one.
+            // Trailers have no checksum: if the damaged trailer names Hudi's comparator, the file opens as Hudi's.
             let alike = got.as_ref().is_none_or(|got| got.len() == cells.len() || got.is_empty());
             assert!(alike || at + 4096 >= whole.len(), "{name}: byte {at}");
             if at + 4096 < whole.len() {
@@ -140,7 +140,7 @@ fn a_flip_anywhere_is_an_error_or_does_no_harm() {
 }
 
 #[test]
-fn random_harm_gives_valid_arrow_or_an_error() {
+fn random_damage_gives_valid_arrow_or_an_error() {
     let mut dice = Dice::new(4);
     for (_, whole) in fixtures() {
         for _ in 0..120 {

@@ -1,7 +1,7 @@
-//! Malicious files: each read ends soon, with an error or with the readable cells, and with memory in proportion to the
+//! Malicious files: each read ends soon, with an error or with the readable cells, and uses memory in proportion to the
 //! file.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails is to say where")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failing test shows the line")]
 
 use crate::support;
 
@@ -18,7 +18,7 @@ fn nodes(node: &Node) -> usize {
 }
 
 /// An index of 64 levels whose only block below the root points to itself twice.
-fn circle() -> Buffer {
+fn cycle() -> Buffer {
     let mut file = block(b"DATABLK*", &plain_cell("a", "1"));
     let at = file.len();
     let twice = |size| index_content(&[entry(at, size, "a", false), entry(at, size, "b", false)]);
@@ -31,16 +31,16 @@ fn circle() -> Buffer {
 }
 
 #[test]
-fn an_index_in_a_circle_is_an_error() {
-    let file = open(circle(), &[]).unwrap();
+fn a_cyclic_index_is_an_error() {
+    let file = open(cycle(), &[]).unwrap();
     let splits = file.splits(400).unwrap();
     assert!(splits.len() > 1);
     let ends = |scan: &Scan| -> Vec<Option<String>> {
         let each = splits.iter().map(|split| rows::scan(&file, scan, Some(split)).unwrap());
         each.map(|outcome| outcome.error.map(|e| e.to_string())).collect()
     };
-    let circle = ["index block: expected one at byte", "expected a data block after byte"];
-    assert!(ends(&Scan::default()).iter().flatten().any(|e| circle.iter().any(|c| e.contains(c))));
+    let cycle = ["index block: expected one at byte", "expected a data block after byte"];
+    assert!(ends(&Scan::default()).iter().flatten().any(|e| cycle.iter().any(|c| e.contains(c))));
     let skip = Scan { on_error: OnError::Skip, ..Scan::default() };
     assert!(ends(&skip).iter().all(Option::is_none));
     let whole = rows::read(&file, OnError::Skip).unwrap();
@@ -63,7 +63,7 @@ fn magics(bytes: usize) -> Buffer {
 }
 
 #[test]
-fn magics_without_blocks_are_one_damage() {
+fn magics_without_blocks_give_few_records() {
     for size in [1 << 20, 20 << 20] {
         let logged = Arc::new(Logged::new(magics(size)));
         let file = HFile::open(&Source::file("magics", logged.clone()), &OpenOptions::default()).unwrap();
@@ -80,7 +80,7 @@ fn magics_without_blocks_are_one_damage() {
 }
 
 #[test]
-fn a_tree_of_nothing_but_headers_is_bounded() {
+fn the_layout_tree_of_empty_blocks_is_bounded() {
     let mut file = block(b"DATABLK*", &plain_cell("a", "1"));
     file.extend(block(b"METABLKc", b"").repeat(60_000));
     let len = file.len();
@@ -91,7 +91,7 @@ fn a_tree_of_nothing_but_headers_is_bounded() {
 }
 
 #[test]
-fn opening_without_a_trailer_reads_the_file_once_by_small_parts() {
+fn opening_without_a_trailer_reads_the_file_once_in_small_parts() {
     let cells: Vec<_> =
         (0..40_000).map(|i| cell(&format!("row-{i:06}"), "q", 5, 4, &"x".repeat(100))).collect();
     let whole = write(&cells, &[]);
@@ -105,7 +105,7 @@ fn opening_without_a_trailer_reads_the_file_once_by_small_parts() {
 }
 
 #[test]
-fn a_wide_gap_between_blocks_is_accounted_for() {
+fn a_wide_gap_between_blocks_is_checked() {
     let gap = |between: Vec<u8>| {
         let mut file = block(b"DATABLK*", &plain_cell("a", "1"));
         let first = file.len();
@@ -136,13 +136,13 @@ fn a_wide_gap_between_blocks_is_accounted_for() {
 fn with_count(bytes: &Buffer, from: [u8; 3], to: [u8; 3]) -> Buffer {
     let mut bytes = bytes.to_vec();
     let at = bytes.len() - 4096;
-    let found = bytes[at..].windows(3).position(|w| w == from).unwrap();
-    bytes[at + found..at + found + 3].copy_from_slice(&to);
+    let offset = bytes[at..].windows(3).position(|w| w == from).unwrap();
+    bytes[at + offset..at + offset + 3].copy_from_slice(&to);
     bytes.into()
 }
 
 #[test]
-fn a_trailer_that_counts_otherwise_is_damage() {
+fn a_wrong_count_in_the_trailer_is_damage() {
     let cells: Vec<_> = (0..500).map(|i| cell(&format!("row-{i:04}"), "q", 5, 4, "v")).collect();
     let right = write(&cells, &[("block_size", Value::Int(512))]);
     assert_eq!(rows::read(&open(right.clone(), &[]).unwrap(), OnError::Raise).unwrap().damage.len(), 0);
@@ -156,13 +156,13 @@ fn a_trailer_that_counts_otherwise_is_damage() {
         assert_eq!((outcome.batch.num_rows(), outcome.damage.len()), (500, 1));
         let report = coldframe_core::scan::verify(&file, |_| Ok(())).unwrap();
         assert_eq!((report.rows, report.damage.len()), (500, 1));
-        // The count is verified by reading: no number is returned that a read contradicts, and no split states one.
+        // Counting reads the cells: it never returns a number that a read contradicts, and no split states one.
         let counted = coldframe_core::scan::count(&file, None);
         assert!(counted.unwrap_err().to_string().contains("expected 244 cells, found 500"));
         assert!(file.splits(u64::MAX).unwrap().iter().all(|split| split.rows.is_none()));
     }
     assert_eq!(coldframe_core::scan::count(&open(right.clone(), &[]).unwrap(), None).unwrap(), 500);
-    // Fewer cells than the trailer states are no contradiction if a block was lost.
+    // Fewer cells than the trailer states are no further damage if a block was lost.
     let mut lost = right.to_vec();
     lost[100] ^= 1;
     let outcome = rows::read(&open(lost, &[]).unwrap(), OnError::Skip).unwrap();
@@ -180,7 +180,7 @@ fn a_trailer_that_counts_otherwise_is_damage() {
 }
 
 #[test]
-fn what_stands_between_the_blocks_of_two_splits_is_told_by_one_of_them() {
+fn damage_between_two_splits_is_recorded_by_one_of_them() {
     // An index leaf after each data block, and invalid bytes between the first leaf and the second data block.
     let mut file = block(b"DATABLK*", &plain_cell("a", "1"));
     let size = file.len();
@@ -200,13 +200,13 @@ fn what_stands_between_the_blocks_of_two_splits_is_told_by_one_of_them() {
     for target in [u64::MAX, 700, 256] {
         let splits = file.splits(target).unwrap();
         let outcomes = splits.iter().map(|split| rows::scan(&file, &skip, Some(split)).unwrap());
-        let (mut found, mut told) = (0, Vec::new());
+        let (mut rows, mut damage) = (0, Vec::new());
         for outcome in outcomes {
-            found += outcome.batch.num_rows();
-            told.extend(outcome.damage.into_iter().map(|d| d.bytes));
+            rows += outcome.batch.num_rows();
+            damage.extend(outcome.damage.into_iter().map(|d| d.bytes));
         }
-        assert_eq!(found, 2);
+        assert_eq!(rows, 2);
         let holds = |bytes: &std::ops::Range<u64>| bytes.start <= expected.start && expected.end <= bytes.end;
-        assert!(matches!(told.as_slice(), [one] if holds(one)), "{} splits: {told:?}", splits.len());
+        assert!(matches!(damage.as_slice(), [bytes] if holds(bytes)), "{} splits: {damage:?}", splits.len());
     }
 }

@@ -1,6 +1,6 @@
 //! The laws of every format, on HFiles: damage costs a block, and all of it is reported.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
 use crate::support;
 
@@ -18,11 +18,11 @@ fn open(source: Source) -> Result<Arc<dyn TableFile>> {
     HFileFormat.open(&source, &OpenOptions::default())
 }
 
-fn data_blocks(node: &Node, found: &mut Vec<std::ops::Range<u64>>) {
+fn data_blocks(node: &Node, blocks: &mut Vec<std::ops::Range<u64>>) {
     if node.name.ends_with("data block") {
-        found.push(node.bytes.clone());
+        blocks.push(node.bytes.clone());
     }
-    node.children.iter().for_each(|child| data_blocks(child, found));
+    node.children.iter().for_each(|child| data_blocks(child, blocks));
 }
 
 /// The data blocks and the cells in each.
@@ -36,21 +36,21 @@ fn units(table: &dyn TableFile) -> Units {
     }))
 }
 
-/// The unit is the data block: the index leads to the others or, without it, their headers do. The parts after the data
-/// blocks may be the only evidence of what kind of file it is.
+/// The unit is the data block: the index or, without it, the block headers lead to the other blocks. The parts after the
+/// data blocks may be the only evidence of the format.
 fn obey(name: &str) {
     let all = fixture::files("hfile");
-    let one = all.into_iter().find(|f| f.name().ends_with(name)).unwrap();
-    let subject = Subject::new(name, one.bytes(), open);
+    let file = all.into_iter().find(|f| f.name().ends_with(name)).unwrap();
+    let subject = Subject::new(name, file.bytes(), open);
     let units = units(subject.healthy().as_ref());
     assert!(units.parts().len() > 3, "{name}");
     let first = units.parts().iter().map(|(bytes, _)| bytes.end).min().unwrap();
-    let toll = move |damaged: &Damaged| {
-        let toll = units.toll(damaged, AllowedLoss::file(), Moved::Found);
-        // If trailer and file info cannot be found any more, only the first block tells what the file is.
-        if damaged.moves() && damaged.bytes.start < first { toll.fatal() } else { toll }
+    let loss = move |damaged: &Damaged| {
+        let loss = units.toll(damaged, AllowedLoss::file(), Moved::Found);
+        // Without trailer and file info, only the first block identifies the format.
+        if damaged.moves() && damaged.bytes.start < first { loss.fatal() } else { loss }
     };
-    subject.unit(toll).damages(40).obey();
+    subject.unit(loss).damages(40).obey();
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn compressed_encoded_cells() {
 }
 
 #[test]
-fn an_index_of_more_levels() {
+fn an_index_of_several_levels() {
     obey("cells_deep_index.hfile");
 }
 
@@ -76,7 +76,7 @@ fn cells(n: usize, block_size: i64) -> Buffer {
 }
 
 #[test]
-fn work_grows_as_the_file_does() {
+fn work_is_linear_in_the_file() {
     let open = laws::opener(open);
     let healthy = |n: usize| cells(n, 1024);
     laws::assert_linear("healthy", &[healthy(10_000), healthy(20_000), healthy(40_000)], &open);
@@ -105,7 +105,7 @@ fn work_grows_as_the_file_does() {
 
 /// An index may point to one block any number of times: from the root, and from each of many blocks below it.
 #[test]
-fn blocks_that_many_entries_lead_to_are_not_read_for_each() {
+fn a_block_with_many_index_entries_is_read_once() {
     let open = laws::opener(open);
     let data = block(b"DATABLK*", &plain_cell("a", &"v".repeat(1 << 20)));
     let rows: Vec<String> = (0..20_000).map(|i| format!("{i:06}")).collect();

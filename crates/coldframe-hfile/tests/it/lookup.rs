@@ -1,6 +1,6 @@
-//! Look-ups: what they find and how little they read; the wide table and its splits; pruning by key.
+//! Look-ups, their results and their requests; the wide table and its splits; pruning by key.
 
-#![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
+#![expect(clippy::unwrap_used, reason = "a failing test shows the line")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -70,8 +70,8 @@ fn a_look_up_over_a_store_takes_few_requests() {
     assert!(requests.iter().all(|n| *n <= 1), "{requests:?}");
     // Many rows: their blocks are read together.
     let many: Vec<Vec<u8>> = (0..20_000).step_by(100).map(row).collect();
-    let found: usize = file.get_many(&many).unwrap().iter().map(RecordBatch::num_rows).sum();
-    assert_eq!(found, 200);
+    let count: usize = file.get_many(&many).unwrap().iter().map(RecordBatch::num_rows).sum();
+    assert_eq!(count, 200);
     let requests: usize = logged.take().iter().map(Vec::len).sum();
     assert!(requests < 60, "{requests} requests for 200 rows");
 }
@@ -93,7 +93,7 @@ fn a_filter_on_the_key_reads_only_its_blocks() {
 }
 
 #[test]
-fn ranges_stop_where_they_are_told() {
+fn row_ranges_respect_their_bounds() {
     let bytes =
         write(&plain(3_000), &[("block_size", Value::Int(1000)), ("index_block_size", Value::Int(300))]);
     let file = open(&bytes, &[]);
@@ -138,7 +138,7 @@ fn versions() -> Vec<Cell> {
 }
 
 #[test]
-fn a_pivot_gives_each_row_once_however_it_is_split() {
+fn a_pivot_returns_each_row_once_for_all_splits() {
     let bytes = write(&versions(), &[("block_size", Value::Int(600)), ("index_block_size", Value::Int(400))]);
     let pivot = Value::map([("cf:a", Value::from("long")), ("cf:b", Value::from("string"))]);
     let file = open(&bytes, &[("pivot", pivot)]);
@@ -179,7 +179,7 @@ fn a_pivot_gives_each_row_once_however_it_is_split() {
 }
 
 #[test]
-fn a_value_that_is_not_of_its_type_is_an_error_or_null() {
+fn a_value_of_another_type_is_an_error_or_null() {
     let bytes = write(&plain(3), &[]);
     let file = open(&bytes, &[("pivot", Value::map([("cf:q", Value::from("long"))]))]);
     let outcome = rows::read(&file, OnError::Raise).unwrap();
@@ -198,7 +198,7 @@ fn a_value_that_is_not_of_its_type_is_an_error_or_null() {
 }
 
 #[test]
-fn versions_and_times_are_chosen() {
+fn queries_select_versions_and_times() {
     let bytes = write(&versions(), &[("block_size", Value::Int(600))]);
     let file = open(&bytes, &[]);
     let count = |query: RowQuery| -> usize {
@@ -215,26 +215,26 @@ fn versions_and_times_are_chosen() {
 }
 
 #[test]
-fn pairs_near_some_keys_read_only_their_blocks() {
+fn reading_near_keys_reads_only_their_blocks() {
     let bytes = write(&plain(20_000), &[("block_size", Value::Int(4096))]);
     let logged = Arc::new(Logged::new(bytes));
     let file = HFile::open(&Source::file("test.hfile", logged.clone()), &OpenOptions::default()).unwrap();
     logged.take();
     let wanted = BTreeSet::from([b"a".to_vec(), row(0), row(7_000), row(7_001), row(19_999), b"z".to_vec()]);
     let mut cells = CellReader::near(file.raw().clone(), Arc::new(wanted.clone()));
-    let mut found = Vec::new();
+    let mut rows = Vec::new();
     while let Some(cell) = cells.next().unwrap() {
-        found.extend(wanted.get(cell.row).cloned());
+        rows.extend(wanted.get(cell.row).cloned());
     }
-    assert_eq!(found, [row(0), row(7_000), row(7_001), row(19_999)]);
+    assert_eq!(rows, [row(0), row(7_000), row(7_001), row(19_999)]);
     let read: u64 = logged.take().iter().flatten().map(|r| r.end - r.start).sum();
     assert!(read < 40_000, "{read} bytes read");
 }
 
-/// Seeks to rows that exist, and to positions before, between and after them, forwards and backwards; with an index of
-/// several levels and, without any, by reading.
+/// Seeks to existing rows, and before, between and after them, forwards and backwards; with an index of
+/// several levels, and without an index.
 #[test]
-fn a_reader_of_cells_goes_to_a_row() {
+fn a_cell_reader_seeks_rows() {
     let row = |i: usize| format!("row-{:05}", 2 * i).into_bytes();
     // Rows of up to three cells, some of which continue in the next block.
     let cells: Vec<Cell> = (0..400)
@@ -253,8 +253,8 @@ fn a_reader_of_cells_goes_to_a_row() {
             let mut expected = cells.iter().filter(|cell| cell.0 >= wanted);
             for _ in 0..30 {
                 let expected = expected.next().map(|c| (c.0.clone(), c.1.clone()));
-                let found = reader.next().unwrap().map(|c| (c.row.to_vec(), c.qualifier.to_vec()));
-                assert_eq!(found, expected, "from {}", wanted.escape_ascii());
+                let actual = reader.next().unwrap().map(|c| (c.row.to_vec(), c.qualifier.to_vec()));
+                assert_eq!(actual, expected, "from {}", wanted.escape_ascii());
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The wide table of a damaged file: a lost block never exposes an outdated or a deleted value.
 
-#![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
+#![expect(clippy::unwrap_used, reason = "a failing test shows the line")]
 
 use crate::support;
 
@@ -50,26 +50,26 @@ fn read(file: &HFile, split: Option<&coldframe_core::Split>, on_error: OnError) 
         arrow_array::Array::is_valid(column, row).then(|| column.value(row).to_owned())
     };
     let keys = outcome.batch.column(0).as_binary::<i32>();
-    let mut found = Rows::new();
+    let mut actual = Rows::new();
     for i in 0..outcome.batch.num_rows() {
         let key = String::from_utf8(keys.value(i).to_vec()).unwrap();
-        assert!(found.insert(key, (column(1, i), column(2, i))).is_none(), "a row twice");
+        assert!(actual.insert(key, (column(1, i), column(2, i))).is_none(), "a row twice");
     }
     let mut damage: Vec<String> =
         outcome.damage.iter().map(|d| format!("{} {:?} {:?}", d.structure, d.bytes, d.rows_lost)).collect();
     damage.sort();
-    (found, damage)
+    (actual, damage)
 }
 
-fn data_blocks(node: &Node, found: &mut Vec<std::ops::Range<u64>>) {
+fn data_blocks(node: &Node, blocks: &mut Vec<std::ops::Range<u64>>) {
     if node.name.ends_with("data block") {
-        found.push(node.bytes.clone());
+        blocks.push(node.bytes.clone());
     }
-    node.children.iter().for_each(|child| data_blocks(child, found));
+    node.children.iter().for_each(|child| data_blocks(child, blocks));
 }
 
 #[test]
-fn a_lost_block_uncovers_nothing() {
+fn a_lost_block_exposes_no_older_value() {
     let whole = versions();
     let file = pivoted(whole.clone());
     let (truth, _) = read(&file, None, OnError::Raise);
@@ -82,11 +82,11 @@ fn a_lost_block_uncovers_nothing() {
         for place in [block.start + 40, block.start + 2, block.start + 10] {
             let file = pivoted(flipped(&whole, usize::try_from(place).unwrap(), 0x20));
             for on_error in [OnError::Skip, OnError::Null] {
-                let (found, damage) = read(&file, None, on_error);
-                for (row, values) in &found {
+                let (actual, damage) = read(&file, None, on_error);
+                for (row, values) in &actual {
                     assert_eq!(truth.get(row), Some(values), "block {block:?}, row {row}");
                 }
-                assert!(found.len() + 6 >= truth.len(), "block {block:?}: {} rows are left", found.len());
+                assert!(actual.len() + 6 >= truth.len(), "block {block:?}: {} rows are left", actual.len());
                 assert!(!damage.is_empty());
                 // Splits lose the same rows and report each once.
                 for target in [200, 1000, 3000] {
@@ -99,7 +99,7 @@ fn a_lost_block_uncovers_nothing() {
                         records.extend(damage);
                     }
                     records.sort();
-                    assert_eq!((&parts, &records), (&found, &damage), "block {block:?}, splits of {target}");
+                    assert_eq!((&parts, &records), (&actual, &damage), "block {block:?}, splits of {target}");
                 }
             }
         }
@@ -111,14 +111,14 @@ fn a_damaged_index_loses_no_row() {
     let whole = versions();
     let (truth, _) = read(&pivoted(whole.clone()), None, OnError::Raise);
     let cut = pivoted(whole.slice(..whole.len() - 4096));
-    let (found, damage) = read(&cut, None, OnError::Skip);
-    assert_eq!(found, truth);
+    let (actual, damage) = read(&cut, None, OnError::Skip);
+    assert_eq!(actual, truth);
     assert_eq!(damage.len(), 1, "{damage:?}");
     // The last data block is cut off too: its rows are unavailable, and so is the rest of the row before.
     let mut blocks = Vec::new();
     data_blocks(&pivoted(whole.clone()).inspect().unwrap(), &mut blocks);
     let end = usize::try_from(blocks.last().unwrap().start).unwrap() + 50;
-    let (found, _) = read(&pivoted(whole.slice(..end)), None, OnError::Skip);
-    assert!(found.iter().all(|(row, values)| truth.get(row) == Some(values)));
-    assert!(found.len() + 3 >= truth.len());
+    let (actual, _) = read(&pivoted(whole.slice(..end)), None, OnError::Skip);
+    assert!(actual.iter().all(|(row, values)| truth.get(row) == Some(values)));
+    assert!(actual.len() + 3 >= truth.len());
 }

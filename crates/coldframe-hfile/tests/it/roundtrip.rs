@@ -1,6 +1,6 @@
-//! Reads back what was written: random sorted cells in every encoding, codec, bloom filter and index depth.
+//! Writes and reads random sorted cells in every encoding, codec, bloom filter and index depth.
 
-#![expect(clippy::unwrap_used, reason = "the steps of a test, in functions that several tests share")]
+#![expect(clippy::unwrap_used, reason = "test helpers, shared by several tests")]
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use coldframe_testing::written;
 use proptest::prelude::*;
 
 /// Row, qualifier, timestamp and type, in file order (the last two descending).
-type Place = (Vec<u8>, Vec<u8>, std::cmp::Reverse<i64>, std::cmp::Reverse<u8>);
+type Key = (Vec<u8>, Vec<u8>, std::cmp::Reverse<i64>, std::cmp::Reverse<u8>);
 
 #[derive(Clone, Debug)]
 struct Cell {
-    place: Place,
+    key: Key,
     value: Vec<u8>,
     tags: Vec<(u8, Vec<u8>)>,
     sequence_id: i64,
@@ -42,13 +42,13 @@ fn cells(most: usize) -> impl Strategy<Value = Vec<Cell>> {
     let sequence_id = prop_oneof![Just(0i64), 0..1000i64, 0..i64::MAX];
     let cell = (name(), name(), timestamp, kind, value, prop::collection::vec(tag, 0..3), sequence_id);
     let cell = cell.prop_map(|(row, qualifier, timestamp, kind, value, tags, sequence_id)| Cell {
-        place: (row, qualifier, std::cmp::Reverse(timestamp), std::cmp::Reverse(kind)),
+        key: (row, qualifier, std::cmp::Reverse(timestamp), std::cmp::Reverse(kind)),
         value,
         tags,
         sequence_id,
     });
     prop::collection::vec(cell, 0..most).prop_map(|mut cells| {
-        cells.sort_by(|a, b| a.place.cmp(&b.place));
+        cells.sort_by(|a, b| a.key.cmp(&b.key));
         cells
     })
 }
@@ -77,12 +77,12 @@ fn batch(cells: &[Cell], with_tags: bool) -> RecordBatch {
         |of: fn(&Cell) -> &[u8]| Arc::new(BinaryArray::from_iter_values(cells.iter().map(of))) as ArrayRef;
     let long =
         |of: fn(&Cell) -> i64| Arc::new(Int64Array::from_iter_values(cells.iter().map(of))) as ArrayRef;
-    let kinds = UInt8Array::from_iter_values(cells.iter().map(|c| c.place.3.0));
+    let kinds = UInt8Array::from_iter_values(cells.iter().map(|c| c.key.3.0));
     let mut columns = vec![
-        ("row", bytes(|c| &c.place.0)),
+        ("row", bytes(|c| &c.key.0)),
         ("family", bytes(|_| b"cf")),
-        ("qualifier", bytes(|c| &c.place.1)),
-        ("timestamp", long(|c| c.place.2.0)),
+        ("qualifier", bytes(|c| &c.key.1)),
+        ("timestamp", long(|c| c.key.2.0)),
         ("type", Arc::new(kinds)),
         ("value", bytes(|c| &c.value)),
         ("sequence_id", long(|c| c.sequence_id)),
@@ -122,9 +122,9 @@ fn read(file: &dyn TableFile) -> RecordBatch {
 /// Checks that the columns of `wanted`, by name, equal those of `got`.
 fn assert_same(got: &RecordBatch, wanted: &RecordBatch) {
     for (field, column) in wanted.schema().fields().iter().zip(wanted.columns()) {
-        let found = got.column_by_name(field.name()).unwrap();
-        let found = arrow_cast::cast(found, column.data_type()).unwrap();
-        assert_eq!(&found, column, "{}", field.name());
+        let actual = got.column_by_name(field.name()).unwrap();
+        let actual = arrow_cast::cast(actual, column.data_type()).unwrap();
+        assert_eq!(&actual, column, "{}", field.name());
     }
 }
 
@@ -190,7 +190,7 @@ fn refusal(columns: Vec<(&str, ArrayRef)>, options: &[(&str, Value)]) -> String 
 }
 
 #[test]
-fn the_first_disorder_is_named() {
+fn the_error_names_the_first_unsorted_row() {
     let columns = || {
         let times: ArrayRef = Arc::new(Int64Array::from(vec![5, 4, 4, 6]));
         vec![("row", texts(&["a", "a", "a", "a"])), ("family", texts(&["f"; 4])), ("timestamp", times)]
@@ -206,7 +206,7 @@ fn the_first_disorder_is_named() {
 }
 
 #[test]
-fn what_cannot_be_written_is_refused() {
+fn invalid_cells_and_options_are_refused() {
     let time = ("timestamp", Value::Int(7));
     let family = ("family", Value::from("f"));
     let row = || ("row", texts(&["a", "b"]));
@@ -214,7 +214,7 @@ fn what_cannot_be_written_is_refused() {
     let fast_diff = ("encoding", Value::from("fast_diff"));
     assert_eq!(
         refusal(families, &[time.clone(), fast_diff]),
-        "row 1 is of family \"g\" after \"f\": this encoding allows one family per file"
+        "row 1 has the family \"g\" after \"f\": this encoding allows one family per file"
     );
     for (columns, options, message) in [
         (vec![("value", texts(&["a"]))], vec![], "expected a column \"row\" (of row, family,"),
@@ -258,13 +258,13 @@ fn what_cannot_be_written_is_refused() {
             "hfile has no option `colour`; it knows: view, family,",
         ),
     ] {
-        let found = refusal(columns, &options);
-        assert!(found.contains(message), "{found}");
+        let error = refusal(columns, &options);
+        assert!(error.contains(message), "{error}");
     }
 }
 
 #[test]
-fn what_is_not_said_has_defaults() {
+fn absent_columns_have_defaults() {
     let columns = [("row", texts(&["a", "b"])), ("type", texts(&["Put", "DeleteFamily"]))];
     let batch = RecordBatch::try_from_iter(columns).unwrap();
     let options = [

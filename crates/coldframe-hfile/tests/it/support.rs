@@ -114,7 +114,7 @@ fn put_varint(out: &mut Vec<u8>, mut n: u64) {
     out.push(u8::try_from(n).unwrap());
 }
 
-/// Appends what follows the data blocks in `file`: root index, meta index, file info, and a trailer of version 3.3.
+/// Completes a file after its data blocks: appends root index, meta index, file info and a trailer of version 3.3.
 pub(crate) fn complete(
     mut file: Vec<u8>,
     root: &[Vec<u8>],

@@ -1,6 +1,6 @@
 //! The bloom filter of a version 1 file, assembled here byte by byte: HBase wrote such files before 0.92.
 
-#![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
+#![expect(clippy::unwrap_used, reason = "a failing test shows the line")]
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn cell_key(row: &[u8], qualifier: &[u8]) -> Vec<u8> {
     [&len, row, b"\x01f", qualifier, &5_i64.to_be_bytes(), &[4]].concat()
 }
 
-/// A file of these cells, with a filter of the keys that `of` makes; `damage` may change the filter's meta block.
+/// A file of these cells, with a filter of rows or columns; `damage` may change the filter's meta block.
 fn file(kind: &str, cells: &[(&[u8], &[u8])], rowcol: bool, damage: impl Fn(&mut Vec<u8>)) -> Bytes {
     let mut bits = [0; BITS / 8];
     let mut out = b"DATABLK*".to_vec();
@@ -102,7 +102,7 @@ fn a_filter_of_rows() {
 }
 
 #[test]
-fn a_filter_of_columns_says_nothing_of_rows() {
+fn a_filter_of_columns_excludes_no_row() {
     let file = open(file("ROWCOL", &CELLS, true, |_| {}));
     for (row, qualifier) in CELLS {
         assert!(file.might_contain(row, Some(qualifier)).unwrap());
@@ -115,7 +115,7 @@ fn a_filter_of_columns_says_nothing_of_rows() {
 }
 
 #[test]
-fn a_filter_whose_parts_disagree_is_damage() {
+fn a_contradictory_filter_is_damage() {
     let shorter = open(file("ROW", &CELLS, false, |meta| *meta.get_mut(7).unwrap() = 63));
     let e = shorter.might_contain(b"apple", None).unwrap_err();
     assert!(e.is_damage() && e.to_string().contains("expected 63 bytes of bits"), "{e}");

@@ -1,7 +1,7 @@
-//! Decodes datums straight into Arrow: one column for each part of the schema that is requested.
+//! Decodes datums straight into Arrow: a column for each requested part of the schema.
 //!
-//! A column under a null parent is not touched: it is padded when its next value arrives, or at the end. So a record of
-//! Hudi's metadata, which sets one of many payloads, costs only what that payload costs.
+//! A null parent does not touch its child columns: they are padded when their next value arrives, or at the end. So a
+//! record of Hudi's metadata, which sets one of many payloads, costs only that payload.
 
 mod finish;
 
@@ -52,7 +52,7 @@ enum BuilderKind {
     List {
         offsets: Vec<i32>,
         item: Box<ColumnBuilder>,
-        /// The number of values in an item that takes no bytes; 0 if every item takes some.
+        /// The number of values in an item that takes no bytes; 0 if every item takes bytes.
         without_bytes: u64,
     },
     Map {
@@ -76,7 +76,7 @@ enum FieldPart {
 }
 
 impl FieldPart {
-    /// Reads the field of row `row`; a column that is kept may be behind by rows in which the record was null.
+    /// Reads the field of row `row`. First pads the column for rows in which the record was null.
     fn read(&mut self, row: usize, schema: &Schema, cursor: &mut Cursor<'_>, limits: &Limits) -> Result<()> {
         match self {
             Self::Keep(name, column) => {
@@ -120,7 +120,9 @@ impl Strings {
 
 /// An offset as Arrow stores it. Readers cut batches long before one overflows.
 fn offset(len: usize) -> Result<i32> {
-    i32::try_from(len).map_err(|_| Error::corrupt(format!("{len} bytes or items in one batch of a column")))
+    i32::try_from(len).map_err(|_| {
+        Error::corrupt(format!("{len} bytes or items in one batch of a column: the maximum is 2147483647"))
+    })
 }
 
 fn last(offsets: &[i32]) -> usize {
@@ -139,9 +141,10 @@ impl ColumnBuilder {
         if let Type::Union(branches) = schema.get(id) {
             let values = schema.value_branches(branches);
             if values.len() < 2 {
-                // If all branches are null, any of them serves.
-                let one = values.first().or(branches.first().map(|b| (0, *b)).as_ref()).map(|(_, id)| *id);
-                let mut column = Self::of(schema, one.ok_or_else(|| mismatch(wanted.data_type()))?, wanted)?;
+                // If all branches are null, any of them will do.
+                let branch = values.first().or(branches.first().map(|b| (0, *b)).as_ref()).map(|(_, id)| *id);
+                let mut column =
+                    Self::of(schema, branch.ok_or_else(|| mismatch(wanted.data_type()))?, wanted)?;
                 column.branches = branches.len();
                 column.null = (0..branches.len()).find(|i| values.iter().all(|(v, _)| v != i));
                 return Ok(column);
@@ -195,7 +198,7 @@ impl ColumnBuilder {
                 let mut by_branch = vec![None; branches.len()];
                 let mut members = Vec::new();
                 for (i, (branch, of)) in values.into_iter().enumerate() {
-                    // A member that is not requested is decoded all the same: unions are small.
+                    // Members that are not requested are decoded too: unions are small.
                     let field = fields.iter().find(|f| *f.name() == format!("member{i}"));
                     members.push(match field {
                         Some(field) => Self::of(schema, of, field)?,
@@ -217,7 +220,7 @@ impl ColumnBuilder {
         self.len
     }
 
-    /// Decodes one datum, which must fill `bytes`. On an error the column is unchanged.
+    /// Decodes one datum, which must fill `bytes`. On failure the column is unchanged.
     pub(crate) fn push(&mut self, schema: &Schema, bytes: &[u8], limits: &Limits) -> Result<()> {
         let (len, mut cursor) = (self.len, Cursor::new(bytes, 0));
         let result = self.read(schema, &mut cursor, limits).and_then(|()| cursor.finish());
@@ -379,7 +382,7 @@ fn decimal(bytes: &[u8], precision: u8) -> Result<i128> {
     let value = i128::from_be_bytes(value);
     let bound = 10_u128.checked_pow(precision.into()).unwrap_or(u128::MAX);
     if extra.iter().any(|b| *b != filler) || (value < 0) != negative || value.unsigned_abs() >= bound {
-        return Err(Error::corrupt(format!("expected a decimal of {precision} digits, found a larger one")));
+        return Err(Error::corrupt(format!("expected a decimal of at most {precision} digits, found more")));
     }
     Ok(value)
 }

@@ -30,13 +30,13 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits, mut each: impl FnMut(&Schema, 
                     b"deflate" => Algorithm::Deflate,
                     b"bzip2" => Algorithm::Bzip2,
                     b"zstandard" => Algorithm::Zstd,
-                    // The other codecs of the specification.
+                    // The specification's other codecs.
                     b"snappy" | b"xz" => {
                         return Err(Error::unsupported(format!("Avro codec \"{}\"", value.escape_ascii())));
                     }
                     other => {
-                        let found = other.escape_ascii();
-                        return Err(Error::corrupt(format!("expected an Avro codec, found \"{found}\"")));
+                        let name = other.escape_ascii();
+                        return Err(Error::corrupt(format!("expected an Avro codec, found \"{name}\"")));
                     }
                 }
             }

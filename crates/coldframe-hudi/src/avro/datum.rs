@@ -1,4 +1,4 @@
-//! One datum as a tree, for the few places that look into it, such as merging two records.
+//! One datum as a tree, for code that inspects single values, such as merging two records.
 
 use coldframe_core::{Error, Limits, Result};
 use coldframe_encoding::Cursor;
@@ -7,9 +7,9 @@ use coldframe_encoding::varint::put_uleb128;
 
 use super::schema::{Schema, Type, TypeId};
 
-/// Most values of a datum per byte, in addition to those of the schema.
-const VALUES_A_BYTE: u64 = 4;
-/// Most values of an array whose items take no bytes.
+/// Maximum values of a datum per byte, in addition to the number of values in the schema.
+const VALUES_PER_BYTE: u64 = 4;
+/// Maximum values of an array whose items take no bytes.
 const MAX_WITHOUT_BYTES: u64 = 4096;
 
 /// A value. Text and bytes are borrowed from the input.
@@ -57,7 +57,7 @@ impl<'a> Datum<'a> {
         // One byte may select a branch with many values that take no bytes, so the number of values is bounded by the
         // bytes and the size of the schema.
         let most =
-            (cursor.remaining() as u64).saturating_mul(VALUES_A_BYTE).saturating_add(limits.max_columns);
+            (cursor.remaining() as u64).saturating_mul(VALUES_PER_BYTE).saturating_add(limits.max_columns);
         Self::read(schema, schema.root(), cursor, limits, (0, &mut Budget::new("Avro value", most)))
     }
 
@@ -169,9 +169,9 @@ impl<'a> Datum<'a> {
         values.get(index).map(Datum::unwrap_union)
     }
 
-    /// Converts the value to another schema: fields match by name, branches of unions by type. Fields that the other
-    /// schema lacks are dropped. Fields that it adds become null; if they cannot be null, that is an error. Both
-    /// schemas come from files of one table, so a mismatch is damage.
+    /// Converts the value to another schema: fields match by name, branches of unions by type. Drops fields that the
+    /// other schema lacks. Fields that it adds become null; fails if they cannot be null. Both schemas come from files
+    /// of one table, so a mismatch is damage.
     pub(crate) fn resolve(&self, from: (&Schema, TypeId), to: (&Schema, TypeId)) -> Result<Datum<'a>> {
         let ((a, from_id), (b, to_id)) = (from, to);
         match (self, a.get(from_id), b.get(to_id)) {
@@ -179,8 +179,9 @@ impl<'a> Datum<'a> {
                 value.resolve((a, branches.get(*branch).copied().unwrap_or_default()), to)
             }
             (value, of, Type::Union(branches)) => {
-                let found = branches.iter().position(|id| same_kind(of, b.get(*id)));
-                let branch = found.ok_or_else(|| Error::corrupt("a union lost a branch that is in use"))?;
+                let index = branches.iter().position(|id| same_kind(of, b.get(*id)));
+                let branch = index
+                    .ok_or_else(|| Error::corrupt("the other schema lacks the union branch of a value"))?;
                 let id = branches.get(branch).copied().unwrap_or_default();
                 Ok(Datum::Union(branch, Box::new(value.resolve(from, (b, id))?)))
             }
@@ -209,7 +210,7 @@ impl<'a> Datum<'a> {
     }
 }
 
-/// The value of a field that the writer did not know: null. Hudi gives every such field a default.
+/// The default of a field that the writer's schema lacks.
 fn absent<'a>(schema: &Schema, id: TypeId) -> Option<Datum<'a>> {
     match schema.get(id) {
         Type::Null => Some(Datum::Null),
@@ -274,8 +275,8 @@ pub(crate) fn read_index(cursor: &mut Cursor<'_>, count: usize, what: &str) -> R
         .ok_or_else(|| Error::corrupt(format!("expected a {what} below {count}, found {index}")).at(at))
 }
 
-/// Calls `item` for each item of an array or a map. Items that may take no bytes are limited in number (counting the
-/// values in each), since the input does not bound them; every other item takes at least a byte.
+/// Calls `item` for each item of an array or a map. Limits the number of items that may take no bytes (counting the
+/// values in each), since the input does not bound it; every other item takes at least a byte.
 pub(crate) fn read_blocks<'a>(
     cursor: &mut Cursor<'a>,
     limits: &Limits,

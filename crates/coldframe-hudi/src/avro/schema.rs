@@ -10,9 +10,9 @@ use serde_json::Value as Json;
 /// Index of a type in [`Schema::types`].
 pub(crate) type TypeId = usize;
 
-/// A schema: types by index. A name that is used twice is one type.
+/// A schema: types by index. All uses of a name share one type.
 ///
-/// A few named types, each using the previous one twice, expand to a tree of exponential size. So the smallest number
+/// A few named types, each of which uses the previous one twice, expand to a tree of exponential size. So the smallest number
 /// of values in a datum of each type is counted when the schema is parsed, and the number of Arrow fields when the
 /// Arrow type is built.
 #[derive(Clone, Debug, PartialEq)]
@@ -123,7 +123,7 @@ impl Schema {
         self.root
     }
 
-    /// A type by its index; `Null` for an index that no schema issues.
+    /// A type by its index; `Null` for an unknown index.
     pub(crate) fn get(&self, id: TypeId) -> &Type {
         self.types.get(id).unwrap_or(&Type::Null)
     }
@@ -190,7 +190,7 @@ impl Schema {
         Ok(Arc::new(Field::new(name, data_type, nullable)))
     }
 
-    /// A union's type, and whether it is nullable: that of its only branch, or a struct of which one field is set.
+    /// A union's type (that of its only value branch, or a struct with one field set), and whether it is nullable.
     fn union_type(
         &self,
         branches: &[TypeId],
@@ -200,8 +200,8 @@ impl Schema {
         let nullable = values.len() < branches.len();
         match values.as_slice() {
             [] => Ok((DataType::Null, true)),
-            [(_, one)] => {
-                let inner = field(*one)?;
+            [(_, branch)] => {
+                let inner = field(*branch)?;
                 Ok((inner.data_type().clone(), nullable || inner.is_nullable()))
             }
             many => {
@@ -225,25 +225,25 @@ impl Schema {
         Ok(field.as_ref().clone().with_nullable(true))
     }
 
-    /// The number of values in a datum of the type if it takes no bytes, in which case the input does not bound the
-    /// number of datums; 0 if every datum takes some.
+    /// The number of values in a datum that takes no bytes; 0 if every datum of the type takes bytes. The input does not
+    /// bound the number of datums without bytes.
     pub(crate) fn without_bytes(&self, id: TypeId) -> u64 {
         self.least.get(id).filter(|least| least.empty).map_or(0, |least| least.values)
     }
 }
 
-/// Finds the smallest datum of a type. Fails if it is infinite, or has more values than a file may have columns.
+/// The smallest datum of a type. Fails if it is infinite, or has more values than a file may have columns.
 fn least_of(
     types: &[Type],
     id: TypeId,
-    found: &mut [Option<Least>],
+    known: &mut [Option<Least>],
     limits: &Limits,
     depth: u64,
 ) -> Result<Least> {
-    if let Some(least) = found.get(id).copied().flatten() {
+    if let Some(least) = known.get(id).copied().flatten() {
         return Ok(least);
     }
-    // A record that contains itself other than by a branch has no finite datum; the depth limit stops it here.
+    // A record that contains itself without a union has no finite datum; the depth limit stops it here.
     limits.depth("Avro schema", depth)?;
     let mut least = Least { values: 1, empty: false };
     match types.get(id) {
@@ -252,7 +252,7 @@ fn least_of(
         Some(Type::Record { fields, .. }) => {
             least.empty = true;
             for field in fields {
-                let of = least_of(types, field.of, found, limits, depth + 1)?;
+                let of = least_of(types, field.of, known, limits, depth + 1)?;
                 least.values = least.values.saturating_add(of.values);
                 least.empty &= of.empty;
             }
@@ -260,7 +260,7 @@ fn least_of(
         Some(_) => {}
     }
     limits.columns("Avro schema", least.values)?;
-    if let Some(place) = found.get_mut(id) {
+    if let Some(place) = known.get_mut(id) {
         *place = Some(least);
     }
     Ok(least)
@@ -313,7 +313,7 @@ impl Logical {
     }
 }
 
-/// Most bytes of memory per byte of JSON: a one-digit number and its comma become a value.
+/// Maximum bytes of memory per byte of JSON: a one-digit number and its comma become a value.
 const JSON_TIMES: u64 = 16;
 
 struct Parser<'a> {
@@ -350,7 +350,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A primitive type, or one defined earlier.
+    /// A primitive type, or a named type defined earlier.
     fn named(&mut self, name: &str, json: &Json, namespace: &str) -> Result<TypeId> {
         let primitive = match name {
             "null" => Type::Null,
@@ -363,9 +363,9 @@ impl Parser<'_> {
             "string" => Type::String,
             _ => {
                 let known = self.names.get(&full_name(name, namespace)).or_else(|| self.names.get(name));
-                return known.copied().ok_or_else(|| {
-                    Error::corrupt(format!("expected a type defined before, found {name:?}"))
-                });
+                return known
+                    .copied()
+                    .ok_or_else(|| Error::corrupt(format!("expected a known type, found {name:?}")));
             }
         };
         self.add(primitive)
@@ -406,10 +406,10 @@ impl Parser<'_> {
                     let of = self.parse(of, &inner, depth + 1)?;
                     let name = field.get("name").and_then(Json::as_str);
                     let name = name.ok_or_else(|| Error::corrupt("expected a field's `name`"))?;
-                    // Fields are found by name, as in Avro's own readers.
+                    // Fields match by name, as in Avro's own readers.
                     if !seen.insert(name) {
-                        let found = format!("expected each field of a record once, found `{name}` again");
-                        return Err(Error::corrupt(found));
+                        let message = format!("expected each field of a record once, found `{name}` again");
+                        return Err(Error::corrupt(message));
                     }
                     fields.push(RecordField { name: name.to_owned(), of });
                 }

@@ -125,7 +125,7 @@ fn only_the_wanted_fields_are_decoded() {
 }
 
 #[test]
-fn a_datum_comes_back_and_a_cut_one_is_an_error() {
+fn datums_round_trip_and_cut_datums_are_errors() {
     let (schema, limits) = (parse(ALL), Limits::default());
     let mut column = ColumnBuilder::new(&schema, &schema.arrow(&limits).unwrap()).unwrap();
     for (good, seed) in (0..8).enumerate() {
@@ -141,7 +141,7 @@ fn a_datum_comes_back_and_a_cut_one_is_an_error() {
         assert!(column.push(&schema, &longer, &limits).is_err());
         column.push(&schema, &bytes, &limits).unwrap();
     }
-    // The failed datums left nothing behind.
+    // The failed datums left no values.
     let array = column.finish().unwrap();
     array.to_data().validate_full().unwrap();
     let mut alone = ColumnBuilder::new(&schema, &schema.arrow(&limits).unwrap()).unwrap();
@@ -150,7 +150,7 @@ fn a_datum_comes_back_and_a_cut_one_is_an_error() {
 }
 
 #[test]
-fn another_schema_by_names() {
+fn datums_convert_to_another_schema_by_names() {
     let from = parse(
         r#"{"type":"record","name":"r","fields":[{"name":"a","type":"string"},{"name":"gone","type":"string"},
         {"name":"u","type":["null",{"type":"record","name":"w","fields":[{"name":"v","type":"long"}]}]}]}"#,
@@ -170,13 +170,13 @@ fn another_schema_by_names() {
     assert!(e.is_damage() && e.to_string().contains("\"gone\" is missing"), "{e}");
     let lost = parse(r#"{"type":"record","name":"r","fields":[{"name":"u","type":["null","string"]}]}"#);
     let e = old.resolve((&from, from.root()), (&lost, lost.root())).unwrap_err();
-    assert!(e.is_damage() && e.to_string().contains("lost a branch"), "{e}");
+    assert!(e.is_damage() && e.to_string().contains("lacks the union branch"), "{e}");
 }
 
 #[test]
-fn schemas_that_are_none() {
+fn invalid_schemas_are_errors() {
     let limits = Limits::default();
-    for (json, found) in [
+    for (json, reason) in [
         ("{", "JSON"),
         (r#"{"name":"x"}"#, "`type`"),
         (r#"{"type":"record","name":"r","fields":[{"name":"a","type":"unknown"}]}"#, "unknown"),
@@ -190,7 +190,7 @@ fn schemas_that_are_none() {
         ),
     ] {
         let e = Schema::parse(json.as_bytes(), &limits).unwrap_err().to_string();
-        assert!(e.contains(found), "{json}: {e}");
+        assert!(e.contains(reason), "{json}: {e}");
     }
     let deep = "[".repeat(500) + &"]".repeat(500);
     assert!(Schema::parse(deep.as_bytes(), &limits).is_err());
@@ -215,7 +215,7 @@ fn doubling(levels: usize, least: &str) -> String {
 }
 
 #[test]
-fn names_that_double_are_bounded() {
+fn exponential_schemas_are_bounded() {
     let limits = Limits::default();
     for least in ["\"int\"", "\"null\""] {
         let e = Schema::parse(doubling(40, least).as_bytes(), &limits).unwrap_err();
@@ -236,7 +236,7 @@ fn names_that_double_are_bounded() {
 }
 
 #[test]
-fn a_branch_to_many_values_of_no_bytes_is_bounded() {
+fn values_without_bytes_are_bounded() {
     let json = format!(r#"{{"type":"array","items":["null",{}]}}"#, doubling(15, "\"null\""));
     let (schema, limits) = (parse(&json), Limits::default());
     let mut datum = vec![0xa0, 0x06]; // 400 items
@@ -276,25 +276,25 @@ fn a_container_of_two_blocks() {
     text(&mut file, "null");
     file.push(0);
     file.extend([7; 16]);
-    for words in [vec!["one", "two"], vec!["three"]] {
+    for texts in [vec!["one", "two"], vec!["three"]] {
         let mut block = Vec::new();
-        words.iter().for_each(|w| text(&mut block, w));
-        file.extend([u8::try_from(words.len() * 2).unwrap(), u8::try_from(block.len() * 2).unwrap()]);
+        texts.iter().for_each(|w| text(&mut block, w));
+        file.extend([u8::try_from(texts.len() * 2).unwrap(), u8::try_from(block.len() * 2).unwrap()]);
         file.extend(block);
         file.extend([7; 16]);
     }
     let read = |file: &[u8]| {
-        let mut found = Vec::new();
+        let mut strings = Vec::new();
         container::read(file, &Limits::default(), |_, d| match d {
-            Datum::String(s) => found.push((*s).to_owned()),
+            Datum::String(s) => strings.push((*s).to_owned()),
             other => panic!("{other:?}"),
         })
-        .map(|()| found)
+        .map(|()| strings)
     };
     assert_eq!(read(&file).unwrap(), ["one", "two", "three"]);
     for cut in 0..file.len() {
-        if let Ok(found) = read(&file[..cut]) {
-            assert!(found.is_empty() || found == ["one", "two"], "cut at {cut}: {found:?}");
+        if let Ok(strings) = read(&file[..cut]) {
+            assert!(strings.is_empty() || strings == ["one", "two"], "cut at {cut}: {strings:?}");
         }
     }
 }

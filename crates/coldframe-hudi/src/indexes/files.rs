@@ -20,17 +20,17 @@ const UNPARTITIONED: &str = ".";
 /// The key of the record that lists the partitions.
 const ALL_PARTITIONS: &str = "__all_partitions__";
 /// The column with the map of files.
-const LISTED: &str = "filesystemMetadata";
+const FILES: &str = "filesystemMetadata";
 
 /// A file of the data table.
 struct DataFile {
-    /// Of the data table; empty for its root.
+    /// The partition of the data table; empty for its root.
     partition: String,
     name: String,
     bytes: i64,
     is_log: bool,
     file_id: String,
-    /// Empty for a name of no known form.
+    /// Empty if the name has an unknown form.
     instant: String,
 }
 
@@ -62,7 +62,7 @@ impl MetadataTable {
     /// The files of the data table, by partition and name, of one partition or of all: `partition`, `name`, `path` below
     /// the table's directory, `size`, `kind` (`base` or `log`), `file_id`, `instant`.
     ///
-    /// These are the files that a reader of the table sees, or with `all_versions` all that were not cleaned yet. Only
+    /// These are the files that a reader of the table sees or, with `all_versions`, all files that were not cleaned yet. Only
     /// for the partition `files`.
     pub fn data_files(&self, partition: Option<&str>, all_versions: bool) -> Result<RecordBatch> {
         let key = partition.map(|name| if name.is_empty() { UNPARTITIONED } else { name });
@@ -71,8 +71,8 @@ impl MetadataTable {
             Predicate::compare(KEY, Op::Eq, value)
         });
         let mut files = Vec::new();
-        for batch in self.rows(&[KEY, LISTED], filter)? {
-            listed(&batch, &mut files)?;
+        for batch in self.rows(&[KEY, FILES], filter)? {
+            add_files(&batch, &mut files)?;
         }
         if !all_versions {
             let unknown = Timeline::default();
@@ -110,9 +110,9 @@ fn live(
     files.into_iter().zip(live).filter_map(|(file, live)| live.then_some(file)).collect()
 }
 
-/// Adds the files of a batch of records, without those that were deleted.
-fn listed(batch: &RecordBatch, files: &mut Vec<DataFile>) -> Result<()> {
-    let (keys, maps) = (column::<StringArray>(batch, KEY)?, column::<MapArray>(batch, LISTED)?);
+/// Adds the files of a batch of records, without deleted files.
+fn add_files(batch: &RecordBatch, files: &mut Vec<DataFile>) -> Result<()> {
+    let (keys, maps) = (column::<StringArray>(batch, KEY)?, column::<MapArray>(batch, FILES)?);
     for (row, key) in keys.iter().enumerate() {
         let key = key.unwrap_or_default();
         if key == ALL_PARTITIONS || maps.is_null(row) {
@@ -121,9 +121,9 @@ fn listed(batch: &RecordBatch, files: &mut Vec<DataFile>) -> Result<()> {
         let partition = if key == UNPARTITIONED { "" } else { key };
         let entries = maps.value(row);
         let names = typed::<StringArray>(entries.columns().first(), "key")?;
-        let facts = typed::<StructArray>(entries.columns().get(1), "value")?;
-        let sizes = field::<Int64Array>(facts, "size")?;
-        let deleted = field::<BooleanArray>(facts, "isDeleted")?;
+        let infos = typed::<StructArray>(entries.columns().get(1), "value")?;
+        let sizes = field::<Int64Array>(infos, "size")?;
+        let deleted = field::<BooleanArray>(infos, "isDeleted")?;
         let begin = files.len();
         for (i, name) in names.iter().enumerate() {
             if !deleted.value(i) {
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
     use crate::timeline::Completed;
 
-    /// The live ones of these files, all of one partition.
+    /// The names of the live files among `names`, all in one partition.
     fn live_names(names: &[&str], replaced: &[&str], timeline: &Timeline, version: u32) -> Vec<String> {
         let files = names.iter().map(|name| DataFile::new("p", name, 1)).collect();
         let replaced = replaced.iter().map(|id| (*id).to_owned()).collect();
@@ -176,7 +176,7 @@ mod tests {
         let base = |instant: &str| format!("g_1-2-3_{instant}.parquet");
         let log = |instant: &str| format!(".g_{instant}.log.1_1-2-3");
         let (old, new) = (base("20250101000000001"), base("20250101000000004"));
-        // The first began before the compaction and was completed after it.
+        // `across` began before the compaction and was completed after it.
         let (across, before) = (log("20250101000000003"), log("20250101000000002"));
         let names = [&*old, &new, &across, &before, "h_1-2-3_20250101000000001.parquet"];
         let mut timeline = Timeline::default();
@@ -185,7 +185,7 @@ mod tests {
             timeline.completed.insert(instant, Completed::new("deltacommit", Some(&done)));
         }
         assert_eq!(live_names(&names, &["h"], &timeline, 8), [&*new, &across]);
-        // In old tables the instant in the name of a log is that of the base file.
+        // In old tables, the name of a log has the instant of its base file.
         let own = log("20250101000000004");
         let names = [&*old, &new, &across, &own];
         assert_eq!(live_names(&names, &[], &timeline, 6), [&*new, &own]);

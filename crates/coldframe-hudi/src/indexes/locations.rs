@@ -1,4 +1,4 @@
-//! The partition `record_index`: one record for each record of the data table, with the place of that.
+//! The partition `record_index`: the location of each record of the data table.
 
 use std::sync::Arc;
 
@@ -7,26 +7,26 @@ use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch, StringAr
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use coldframe_core::{Predicate, Result, arrow_error};
 
-use super::{column, field_if_any};
+use super::{column, optional_field};
 use crate::decode::KEY;
 use crate::table::MetadataTable;
 
-/// The column with the place.
-const PLACE: &str = "recordIndexMetadata";
-/// `fileIdEncoding` of a place whose file group is stated as text.
+/// The column with the location.
+const LOCATION: &str = "recordIndexMetadata";
+/// The `fileIdEncoding` of file groups stored as text.
 const TEXT: i32 = 1;
 
 impl MetadataTable {
-    /// Where the records with these keys are: `key`, `partition`, `file_id`, `instant`, `position`. A key that the table
+    /// The locations of the records with these keys: `key`, `partition`, `file_id`, `instant`, `position`. A key that the table
     /// lacks has no row. Only for the partition `record_index`.
     pub fn locate(&self, keys: &[String]) -> Result<RecordBatch> {
         let wanted: ArrayRef = Arc::new(StringArray::from_iter_values(keys));
         let wanted = Predicate::In { column: KEY.to_owned(), values: wanted.into(), negated: false };
-        let mut found = Locations::default();
-        for batch in self.rows(&[KEY, PLACE], Some(wanted))? {
-            found.add(&batch)?;
+        let mut records = Locations::default();
+        for batch in self.rows(&[KEY, LOCATION], Some(wanted))? {
+            records.add(&batch)?;
         }
-        found.finish()
+        records.finish()
     }
 }
 
@@ -42,16 +42,16 @@ struct Locations {
 impl Locations {
     fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         let keys: &StringArray = column(batch, KEY)?;
-        let places: &StructArray = column(batch, PLACE)?;
-        let mut partitions = field_if_any::<StringArray>(places, "partitionName")?;
+        let locations: &StructArray = column(batch, LOCATION)?;
+        let mut partitions = optional_field::<StringArray>(locations, "partitionName")?;
         if partitions.is_none() {
-            partitions = field_if_any(places, "partition")?;
+            partitions = optional_field(locations, "partition")?;
         }
-        let instants = field_if_any::<Int64Array>(places, "instantTime")?;
-        let positions = field_if_any::<Int64Array>(places, "position")?;
-        let groups = FileIds::new(places)?;
+        let instants = optional_field::<Int64Array>(locations, "instantTime")?;
+        let positions = optional_field::<Int64Array>(locations, "position")?;
+        let groups = FileIds::new(locations)?;
         let text = |from: Option<&StringArray>, row| value(from, row, StringArray::value).map(str::to_owned);
-        for row in (0..batch.num_rows()).filter(|row| places.is_valid(*row)) {
+        for row in (0..batch.num_rows()).filter(|row| locations.is_valid(*row)) {
             self.keys.append_value(keys.value(row));
             self.partitions.append_option(text(partitions, row));
             self.file_ids.append_option(groups.value(row));
@@ -81,7 +81,7 @@ impl Locations {
     }
 }
 
-/// The file groups of places: a UUID in two halves and a number, or text.
+/// The file groups of records: a UUID in two halves and a number, or text.
 struct FileIds<'p> {
     encoding: Option<&'p Int32Array>,
     text: Option<&'p StringArray>,
@@ -91,13 +91,13 @@ struct FileIds<'p> {
 }
 
 impl<'p> FileIds<'p> {
-    fn new(places: &'p StructArray) -> Result<Self> {
+    fn new(locations: &'p StructArray) -> Result<Self> {
         Ok(Self {
-            encoding: field_if_any(places, "fileIdEncoding")?,
-            text: field_if_any(places, "fileId")?,
-            high: field_if_any(places, "fileIdHighBits")?,
-            low: field_if_any(places, "fileIdLowBits")?,
-            number: field_if_any(places, "fileIndex")?,
+            encoding: optional_field(locations, "fileIdEncoding")?,
+            text: optional_field(locations, "fileId")?,
+            high: optional_field(locations, "fileIdHighBits")?,
+            low: optional_field(locations, "fileIdLowBits")?,
+            number: optional_field(locations, "fileIndex")?,
         })
     }
 

@@ -1,7 +1,7 @@
 //! The partition `column_stats`: one record for each column of each file.
 //!
 //! ```text
-//! minValue, maxValue    union of wrappers, one for each type: struct<member0: struct<value: boolean>, member1: struct<value: int>, ..>
+//! minValue, maxValue    a union with a wrapper for each type: struct<member0: struct<value: boolean>, member1: struct<value: int>, ..>
 //! ```
 
 use std::collections::{BTreeSet, HashMap};
@@ -20,7 +20,7 @@ use crate::table::MetadataTable;
 
 /// The column with the statistics.
 const STATISTICS: &str = "ColumnStatsMetadata";
-/// What its fields are called here.
+/// Our names for its fields.
 const FIELDS: [(&str, &str); 7] = [
     ("file", "fileName"),
     ("column", "columnName"),
@@ -33,7 +33,7 @@ const FIELDS: [(&str, &str); 7] = [
 
 impl MetadataTable {
     /// The statistics of these columns of all files, or of all columns: `file`, `column`, `min`, `max`, `values`, `nulls`,
-    /// `bytes`. The bounds are as stored: structs of which one field is set. Only for the partition `column_stats`.
+    /// `bytes`. The bounds are as stored: structs with one field set. Only for the partition `column_stats`.
     pub fn column_stats(&self, columns: Option<&[String]>) -> Result<RecordBatch> {
         let no: ArrayRef = Arc::new(BooleanArray::from(vec![false]));
         let mut tests = vec![Predicate::compare(format!("{STATISTICS}.isDeleted"), Op::Eq, no)];
@@ -57,17 +57,18 @@ impl MetadataTable {
         let within = self.schema().field_with_name(STATISTICS).map_err(|_| missing(STATISTICS))?;
         let DataType::Struct(fields) = within.data_type() else { return Err(missing(STATISTICS)) };
         let fields = FIELDS.iter().map(|(name, stored_name)| {
-            let (_, found) = fields.find(stored_name).ok_or_else(|| missing(stored_name))?;
-            Ok(Field::new(*name, found.data_type().clone(), true))
+            let (_, field) = fields.find(stored_name).ok_or_else(|| missing(stored_name))?;
+            Ok(Field::new(*name, field.data_type().clone(), true))
         });
         Ok(Arc::new(Schema::new(fields.collect::<Result<Vec<_>>>()?)))
     }
 }
 
-/// Of `data_files`, those that may hold rows that pass, by `column_stats`.
+/// Selects from `files` (as [`MetadataTable::data_files`] returns them) those that may hold rows that pass `condition`,
+/// by their `statistics` (as [`MetadataTable::column_stats`] returns them).
 ///
-/// A file without statistics is kept. With one file of a group all are kept: any of them may hold the newest version of
-/// a row.
+/// Keeps files without statistics. If it keeps one file of a group, it keeps the whole group: any of its files may hold
+/// the newest version of a row.
 pub fn prune(files: &RecordBatch, statistics: &RecordBatch, condition: &Condition) -> Result<RecordBatch> {
     let statistics = Statistics::new(statistics)?;
     let partitions = column::<StringArray>(files, "partition")?;
@@ -119,7 +120,7 @@ impl<'b> Statistics<'b> {
     }
 }
 
-/// The value in a union of wrappers, of which one is set.
+/// The value in a union of wrappers, one of which is set.
 fn unwrapped(union: &StructArray, row: usize) -> Option<ArrayRef> {
     if union.is_null(row) {
         return None;

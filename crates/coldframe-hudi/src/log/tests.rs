@@ -1,4 +1,4 @@
-//! Log files of Hudi, framed block by block as its writer does: whole, cut off and damaged.
+//! Log files, assembled block by block as Hudi's writer does: whole, cut off and damaged.
 
 use super::*;
 
@@ -34,8 +34,8 @@ fn blocks_and_their_headers() {
     let mut log = block(4, &[(0, "20250101000000001"), (2, "{}")], b"hfile");
     let second = log.len();
     log.extend(block(0, &[(0, "20250101000000003"), (1, "20250101000000001"), (3, "0")], &[0; 4]));
-    let found = blocks(&log, &Limits::default());
-    let [data, command] = found.as_slice() else { panic!("{found:?}") };
+    let all = blocks(&log, &Limits::default());
+    let [data, command] = all.as_slice() else { panic!("{all:?}") };
     assert_eq!(
         (data.kind, data.instant(), data.schema()),
         (BlockKind::HFile, Some("20250101000000001"), Some("{}"))
@@ -47,13 +47,13 @@ fn blocks_and_their_headers() {
 }
 
 #[test]
-fn a_block_that_is_cut_off_says_its_instant_as_far_as_it_goes() {
+fn an_incomplete_block_has_its_instant_once_that_is_written() {
     let whole = block(4, &[(0, "20250101000000001"), (2, "{}")], b"hfile");
     let mut log = whole.clone();
     log.extend(&whole);
     for end in whole.len() + 1..log.len() {
-        let found = blocks(&log[..end], &Limits::default());
-        let [first, last] = found.as_slice() else { panic!("{found:?}") };
+        let all = blocks(&log[..end], &Limits::default());
+        let [first, last] = all.as_slice() else { panic!("{all:?}") };
         assert_eq!(
             (first.kind, last.kind, last.cut),
             (BlockKind::HFile, BlockKind::Corrupt, true),
@@ -61,7 +61,7 @@ fn a_block_that_is_cut_off_says_its_instant_as_far_as_it_goes() {
         );
         let header_end = whole.len() + 26 + 8 + 17 + 8 + 2;
         assert_eq!(last.instant().is_some(), end >= header_end, "cut at {end}");
-        // A block overwritten in the middle is not cut off.
+        // A block overwritten in the middle does not count as cut off.
         let mut inside = whole.clone();
         inside.extend(b"other bytes");
         inside.extend(&whole);
@@ -87,7 +87,7 @@ fn the_keys_of_a_delete_block() {
 }
 
 #[test]
-fn a_block_that_was_cut_off_ends_at_the_next_magic() {
+fn an_incomplete_block_ends_at_the_next_magic() {
     let whole = block(4, &[(0, "20250101000000001")], b"content of a block");
     let n = whole.len();
     for cut in 1..n {
@@ -96,9 +96,9 @@ fn a_block_that_was_cut_off_ends_at_the_next_magic() {
         let expected = [(BlockKind::HFile, 0..n as u64), (BlockKind::Corrupt, n as u64..(n + cut) as u64)];
         assert_eq!(kinds(&log), expected, "cut at {cut}");
         log.extend(&whole);
-        let found = kinds(&log);
+        let all = kinds(&log);
         assert_eq!(
-            found.last(),
+            all.last(),
             Some(&(BlockKind::HFile, (n + cut) as u64..(2 * n + cut) as u64)),
             "cut at {cut}"
         );
@@ -123,13 +123,13 @@ fn no_flip_of_a_byte_panics_or_hangs() {
 }
 
 #[test]
-fn a_block_of_another_version_is_one_that_nobody_knows() {
+fn a_block_of_another_version_is_unknown() {
     let mut log = block(4, &[(0, "20250101000000001")], b"hfile");
     let second = log.len();
     log.extend(block(4, &[(0, "20250101000000003")], b"hfile"));
     log[second + HEAD + 3] = 2;
-    let found = blocks(&log, &Limits::default());
-    let [first, unknown] = found.as_slice() else { panic!("{found:?}") };
+    let all = blocks(&log, &Limits::default());
+    let [first, unknown] = all.as_slice() else { panic!("{all:?}") };
     assert_eq!((first.kind, unknown.kind), (BlockKind::HFile, BlockKind::Unknown));
     assert_eq!((unknown.bytes.clone(), unknown.instant()), (second as u64..log.len() as u64, None));
     assert_eq!(unknown.reason, "version 2 of Hudi's log format");

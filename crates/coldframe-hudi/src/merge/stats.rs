@@ -7,7 +7,7 @@ use coldframe_core::{Error, Result};
 use crate::avro::datum::Datum;
 use crate::avro::schema::{Logical, Schema, Type, TypeId};
 
-/// The merged statistics; `None` if the newer ones are unchanged.
+/// The merged statistics; `None` if the newer statistics stay as they are.
 pub(super) fn merge<'a>(
     (schema, id): (&Schema, TypeId),
     old: &Datum<'a>,
@@ -62,8 +62,8 @@ fn extreme<'a>(
         _ => true,
     };
     let order = if same { compare(a, b, is_decimal(schema, id, new)) } else { None };
-    let order = order
-        .ok_or_else(|| Error::corrupt("expected two bounds of one column of one type, found other ones"))?;
+    let order =
+        order.ok_or_else(|| Error::corrupt("expected two bounds of a column to have the same type"))?;
     Ok(if order == wanted { old.clone() } else { new.clone() })
 }
 

@@ -1,4 +1,4 @@
-//! What remains of base files and logs after later records and deletes.
+//! Merging base files and logs with later records and deletes.
 
 use bytes::Bytes;
 
@@ -114,7 +114,7 @@ fn decimals_compare_as_numbers() {
 }
 
 #[test]
-fn a_deletion_ends_what_was_before() {
+fn a_deletion_removes_the_record() {
     let limits = Limits::default();
     let record = files(&[("a", 1, false)]);
     assert_eq!(apply(Some(record.clone()), None, &limits).unwrap(), None);
@@ -132,7 +132,7 @@ fn ordered(blocks: &[Block], valid: &[&str]) -> Vec<usize> {
 }
 
 #[test]
-fn what_a_writer_left_that_died_does_not_count() {
+fn incomplete_blocks_of_a_dead_writer_do_not_count() {
     let (old, new) = ("20250101000000001", "20250101000000002");
     let cut = |header: &[(i32, &str)]| Block { cut: true, ..block(BlockKind::Corrupt, header) };
     let good = block(BlockKind::HFile, &[(0, old)]);
@@ -143,7 +143,7 @@ fn what_a_writer_left_that_died_does_not_count() {
 }
 
 #[test]
-fn a_rollback_takes_back_its_instant_and_what_was_cut_off() {
+fn a_rollback_removes_its_instant_and_incomplete_blocks() {
     let blocks = [
         block(BlockKind::HFile, &[(0, "1")]),
         block(BlockKind::HFile, &[(0, "2")]),
@@ -158,7 +158,7 @@ fn a_rollback_takes_back_its_instant_and_what_was_cut_off() {
 }
 
 #[test]
-fn a_log_compaction_stands_where_its_last_block_stood() {
+fn a_log_compaction_takes_the_position_of_its_last_block() {
     let blocks = [
         block(BlockKind::HFile, &[(0, "1")]),
         block(BlockKind::HFile, &[(0, "2")]),

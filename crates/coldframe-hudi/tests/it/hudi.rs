@@ -97,7 +97,7 @@ fn assert_state(table: &Path, truth: &Json) {
     assert_eq!(keys, expected);
 }
 
-/// Turns the table's latest completed instant into one that was only begun.
+/// Turns the table's latest completed instant into a pending one.
 fn forget_last_commit(table: &Path) {
     let timeline = table.join(".hoodie/timeline");
     let names = std::fs::read_dir(&timeline).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
@@ -106,13 +106,13 @@ fn forget_last_commit(table: &Path) {
 }
 
 #[test]
-fn the_latest_state_is_what_hudi_reads() {
+fn the_latest_state_equals_what_hudi_reads() {
     let (_dir, table) = unpack();
     assert_state(&table, stages().last().unwrap());
 }
 
 #[test]
-fn what_the_table_has_not_committed_is_not_seen() {
+fn uncommitted_changes_are_invisible() {
     let (_dir, table) = unpack();
     forget_last_commit(&table);
     let stages = stages();
@@ -120,16 +120,16 @@ fn what_the_table_has_not_committed_is_not_seen() {
 }
 
 #[test]
-fn all_partitions_are_one_table_too() {
+fn all_partitions_read_as_one_table() {
     let (_dir, table) = unpack();
     let root = table.join(".hoodie/metadata");
     let all = read(&root);
     let mut rows = 0;
     for name in ["column_stats", "files", "partition_stats", "record_index"] {
-        let one = read(&root.join(name)).num_rows();
+        let count = read(&root.join(name)).num_rows();
         let partition = all.column_by_name("partition").unwrap().as_string::<i32>();
-        assert_eq!(partition.iter().filter(|p| *p == Some(name)).count(), one, "{name}");
-        rows += one;
+        assert_eq!(partition.iter().filter(|p| *p == Some(name)).count(), count, "{name}");
+        rows += count;
     }
     assert_eq!(all.num_rows(), rows);
     let whole = open(&root).unwrap();
@@ -137,12 +137,12 @@ fn all_partitions_are_one_table_too() {
     assert_eq!(splits.len(), 5, "a group each");
     let counts = splits.iter().map(|s| rows::scan(whole.as_ref(), &Scan::default(), Some(s)).unwrap());
     assert_eq!(counts.map(|o| o.batch.num_rows()).sum::<usize>(), rows);
-    let Value::Map(facts) = whole.metadata().unwrap() else { panic!() };
-    assert!(facts.iter().any(|(k, v)| k == "table_version" && *v == Value::Int(9)), "{facts:?}");
+    let Value::Map(metadata) = whole.metadata().unwrap() else { panic!() };
+    assert!(metadata.iter().any(|(k, v)| k == "table_version" && *v == Value::Int(9)), "{metadata:?}");
 }
 
 #[test]
-fn a_key_is_looked_for_in_its_own_group() {
+fn a_key_look_up_reads_only_its_group() {
     let (_dir, table) = unpack();
     let index = open(&table.join(".hoodie/metadata/record_index")).unwrap();
     let truth = stages();
@@ -159,7 +159,7 @@ fn a_key_is_looked_for_in_its_own_group() {
 }
 
 #[test]
-fn folders_that_are_no_metadata() {
+fn other_folders_are_not_metadata_tables() {
     let (_dir, table) = unpack();
     for other in [table.clone(), table.join("eu"), table.join(".hoodie"), table.join(".hoodie/timeline")] {
         assert!(!HudiFormat.probe_folder(&LocalFolder::new(&other)).unwrap(), "{}", other.display());
@@ -175,7 +175,7 @@ fn paths(partition: &Path, ending: &str) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_log_that_was_cut_off_is_damage_and_uncovers_nothing_older() {
+fn a_truncated_log_is_damage_and_exposes_no_older_state() {
     let (_dir, table) = unpack();
     let files = table.join(".hoodie/metadata/files");
     let before = read(&files);
@@ -222,7 +222,7 @@ fn no_flip_of_a_byte_panics_or_gives_invalid_rows() {
 }
 
 #[test]
-fn a_base_file_alone_decodes_its_values() {
+fn a_single_base_file_decodes_its_values() {
     let (_dir, table) = unpack();
     let base = paths(&table.join(".hoodie/metadata/record_index"), ".hfile").pop().unwrap();
     let folder = LocalFolder::new(base.parent().unwrap());

@@ -12,7 +12,7 @@ use coldframe_testing::folder::MemoryFolder;
 use coldframe_testing::laws::{Subject, assert_tolerant};
 use coldframe_testing::rows;
 
-/// The newest files of the table's partitions: its latest state consists of these.
+/// The instant of the newest files: the table's latest state consists of these.
 const NEWEST: &str = "20261121143920945";
 
 /// Damages each file for which `of` holds, in `damages` ways.
@@ -26,7 +26,7 @@ fn obey(of: impl Fn(&str) -> bool, damages: usize, limit: impl Fn(Subject) -> Su
         let (folder, bytes, at) = (folder.clone(), folder.files[&path].clone(), path.clone());
         let open = move |source: Source| {
             let damaged = source.bytes()?;
-            // A writer that dies at once leaves an empty file. It means nothing, to Hudi as well.
+            // A writer that dies at once leaves an empty file. Hudi ignores it as well.
             if damaged.is_empty() {
                 return Err(Error::corrupt("expected a file of some bytes, found none"));
             }
@@ -47,9 +47,9 @@ fn logs() {
     obey(|path| path.contains(".log."), 15, |subject| subject);
 }
 
-/// An unsupported block in one log is no error of the others.
+/// An unsupported block in one log does not affect the other logs.
 #[test]
-fn a_log_block_of_another_version_costs_what_it_may_have_changed() {
+fn a_log_block_of_another_version_loses_only_its_keys() {
     let (_dir, table) = support::unpack();
     let folder = MemoryFolder::load(&table.join(".hoodie/metadata"));
     let all = rows::read(open(&folder).as_ref(), OnError::Raise).unwrap().batch.num_rows();

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use coldframe_encoding::codec::{Algorithm, Decompressor};
 use tempfile::TempDir;
 
-/// Where tables for tests stand.
+/// The folder of test tables.
 pub(crate) const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/hudi");
 
-/// The table in a folder of its own.
+/// Unpacks the table into a new folder.
 pub(crate) fn unpack() -> (TempDir, PathBuf) {
     let packed = std::fs::read(format!("{DATA}/lab-1.1.1.tar.gz")).unwrap();
     let mut tar = Vec::new();

@@ -97,8 +97,7 @@ impl<'a> Records<'a> {
         if self.checked {
             let covered =
                 if self.version == 1 { whole.get(..4 + length).unwrap_or_default() } else { message };
-            // A record cut off in the middle and followed by zeros ends the file, just as one cut off by the end of the
-            // file does.
+            // A record that breaks off in zeros ends the file, like one that breaks off at the end of the file.
             if crc32c(covered) != stored && cursor.rest().iter().all(|b| *b == 0) && stored == 0 {
                 return Ok(None);
             }
@@ -125,7 +124,7 @@ pub(crate) fn decode<M: Message + Default>(bytes: &[u8]) -> Result<M> {
     M::decode(bytes).map_err(|e| Error::corrupt(format!("expected a protobuf message, found: {e}")))
 }
 
-/// Reads a whole metadata file. Its length is checked against the limits like any other claim.
+/// Reads a whole metadata file, if its length is within the limits.
 pub(crate) fn whole_file(source: &dyn coldframe_core::ReadAt, limits: &Limits) -> Result<bytes::Bytes> {
     limits.metadata("a metadata file", source.len())?;
     source.read(0..source.len())
@@ -157,11 +156,11 @@ mod tests {
 
     fn ids(bytes: &[u8]) -> Result<Vec<u64>> {
         let mut records = Records::open(bytes, true)?;
-        let mut found = Vec::new();
+        let mut ids = Vec::new();
         while let Some(message) = records.next_bytes()? {
-            found.push(decode::<BlockId>(message)?.id.unwrap_or_default());
+            ids.push(decode::<BlockId>(message)?.id.unwrap_or_default());
         }
-        Ok(found)
+        Ok(ids)
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A segment of a write-ahead log: a sequence of records, each a batch of entries.
 //!
 //! ```text
-//! segment | "kudulogf" | length u32 | LogSegmentHeaderPB | record | record .. | what ends it |
+//! segment | "kudulogf" | length u32 | LogSegmentHeaderPB | record | record .. | end |
 //! record  | compressed length u32 | length u32 | CRC-32C of the bytes | CRC-32C of the twelve before | LogEntryBatchPB, compressed |
 //!         | length u32 | CRC-32C of the bytes | CRC-32C of the eight before | LogEntryBatchPB |         up to Kudu 1.2 (source)
 //! closed  | .. | LogSegmentFooterPB | "closedls" | length u32 |
@@ -47,7 +47,7 @@ pub(crate) struct Segment {
     limits: Limits,
 }
 
-/// What [`Records`] finds at one place of a segment.
+/// A record of a segment, or a range without a valid one.
 #[derive(Debug)]
 pub(crate) enum Record {
     /// The bytes of the message with the entries, and the range of the record.
@@ -74,8 +74,8 @@ impl Segment {
             return Err(Error::corrupt(format!("expected a log segment, found {} bytes", bytes.len())).at(0));
         };
         if !frame.starts_with(MAGIC) {
-            let found = frame.escape_ascii();
-            return Err(Error::corrupt(format!("expected \"kudulogf\", found \"{found}\"")).at(0));
+            let text = frame.escape_ascii();
+            return Err(Error::corrupt(format!("expected \"kudulogf\", found \"{text}\"")).at(0));
         }
         let length = frame.last_chunk::<4>().map_or(0, |n| u32::from_le_bytes(*n));
         let length = limits.metadata("header of a log segment", length.into())?;

@@ -40,12 +40,12 @@ mod tests {
     use prost::Message;
 
     #[test]
-    fn empty_messages_count_as_what_they_become() {
+    fn empty_messages_count_with_their_size_in_memory() {
         let rowset = RowSetData { columns: vec![ColumnData::default(); 10], ..Default::default() };
         let block = SuperBlock { rowsets: vec![rowset; 1000], ..Default::default() };
         let bytes = block.encode_to_vec();
         let structs = (1000 * size_of::<RowSetData>() + 10_000 * size_of::<ColumnData>()) as u64;
-        let of = |most: u64| Limits { max_metadata_bytes: most * 8, ..Limits::default() };
+        let of = |max: u64| Limits { max_metadata_bytes: max * 8, ..Limits::default() };
         let e = check::<SuperBlock>(&bytes, &of(structs), 0).unwrap_err();
         assert!(e.to_string().contains("max_metadata_bytes"), "{e}");
         check::<SuperBlock>(&bytes, &of(structs + 8 * bytes.len() as u64), 0).unwrap();

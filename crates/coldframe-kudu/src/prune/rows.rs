@@ -17,7 +17,7 @@ use coldframe_encoding::Cursor;
 use crate::rowset::{Reading, open_block};
 use crate::tablet::{RowSet, Tablet};
 
-/// Narrows `rows` to the ordinals that a key range selects. A part of a split may be left with no rows.
+/// Narrows `rows` to the ordinals that a key range selects. The result may be empty.
 pub(crate) fn key_rows(
     tablet: &Tablet,
     rowset: &RowSet,
@@ -33,8 +33,8 @@ pub(crate) fn key_rows(
     }
     let Some((id, adhoc)) = key_index(tablet, rowset) else { return Ok(rows) };
     let index = open_block(tablet, id, "key index", reading)?;
-    let found = key_rows_by(&index.file, adhoc, bounds).map_err(|e| index.place.explain(e))?;
-    let rows = rows.start.max(found.start)..rows.end.min(found.end);
+    let range = key_rows_by(&index.file, adhoc, bounds).map_err(|e| index.place.explain(e))?;
+    let rows = rows.start.max(range.start)..rows.end.min(range.end);
     if rows.start >= rows.end {
         return Ok(rows.start..rows.start);
     }
@@ -51,7 +51,7 @@ pub(crate) fn key_rows(
 pub(crate) fn key_index(tablet: &Tablet, rowset: &RowSet) -> Option<(u64, bool)> {
     match (rowset.adhoc_index, tablet.schema.key().as_slice()) {
         (Some(id), _) => Some((id, true)),
-        (None, [one]) => rowset.columns.get(&one.id).map(|id| (*id, false)),
+        (None, [column]) => rowset.columns.get(&column.id).map(|id| (*id, false)),
         _ => None,
     }
 }
@@ -106,14 +106,15 @@ fn block_at(
 fn ordinal_of(file: &CFile, pointer: BlockPointer) -> Result<u64> {
     let blocks = file.blocks(0..file.footer().num_values)?;
     let at = blocks.partition_point(|b| b.pointer.offset < pointer.offset);
-    let found = blocks.get(at).filter(|b| b.pointer == pointer);
-    found.map(|b| b.rows.start).ok_or_else(|| {
+    let block = blocks.get(at).filter(|b| b.pointer == pointer);
+    block.map(|b| b.rows.start).ok_or_else(|| {
         Error::corrupt("expected a data block that is in the positional index, found another")
             .at(pointer.offset)
     })
 }
 
-/// The first ordinal of a block of an ad hoc index. Such an index has no positional index; the block itself states it.
+/// The first ordinal of a block of an ad hoc index. Such an index has no positional index; the block itself has the
+/// ordinal.
 fn adhoc_ordinal(file: &CFile, pointer: BlockPointer) -> Result<u64> {
     file.format().limits.block("block of the ad hoc index", pointer.size.into())?;
     let stored = file.source().read(pointer.range())?;

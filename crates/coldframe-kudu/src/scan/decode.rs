@@ -1,4 +1,4 @@
-//! Decodes one unit of a rowset: base values, then deltas, then rows that do not exist are dropped.
+//! Decodes one unit of a rowset: decodes base values, applies deltas, and drops rows that do not exist.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,10 +27,10 @@ use coldframe_cfile::scan::column::{ColumnPart, ColumnScan};
 pub(crate) struct ColumnInput {
     pub(crate) column: Arc<Column>,
     pub(crate) source: Source,
-    /// The range of the unit's fetches that are its blocks.
+    /// The range of its blocks among the unit's fetches.
     pub(crate) fetched: Range<usize>,
-    /// Set if no value of the column's dictionary passes the filter: `true` for each value, and for null, that fails
-    /// it.
+    /// Set if neither null nor any value of the column's dictionary passes the filter: for each of them, null first,
+    /// `false`.
     pub(crate) excluded: Option<Arc<Vec<bool>>>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct DeltaInput {
     pub(crate) file: usize,
     /// The indexes of its blocks.
     pub(crate) blocks: Range<usize>,
-    /// The range of the unit's fetches that they are.
+    /// The range of these blocks among the unit's fetches.
     pub(crate) fetched: Range<usize>,
 }
 
@@ -60,19 +60,20 @@ pub(crate) struct DecodeRows {
 impl DecodeUnit for DecodeRows {
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
         let rows = self.rows.clone();
-        let most = self.request.scan.batch_rows;
+        let max_rows = self.request.scan.batch_rows;
         match self.rows(rows.clone(), &bytes) {
             Err(e) if e.is_batch_too_long() && rows.end - rows.start > 1 => {
-                Ok(Box::new(Pieces { unit: *self, bytes, left: halves(&rows).into(), ready: None }))
+                Ok(Box::new(Pieces { unit: *self, bytes, pending: halves(&rows).into(), ready: None }))
             }
             other => {
-                Ok(other?.map_or_else(|| Box::new(std::iter::empty()) as BatchIter, |b| in_batches(b, most)))
+                Ok(other?
+                    .map_or_else(|| Box::new(std::iter::empty()) as BatchIter, |b| in_batches(b, max_rows)))
             }
         }
     }
 }
 
-/// Splits a range in two, the first half last, as `left` is a stack.
+/// Splits a range in two, the first half last, as `pending` is a stack.
 fn halves(rows: &Range<u64>) -> [Range<u64>; 2] {
     let middle = rows.start + (rows.end - rows.start) / 2;
     [middle..rows.end, rows.start..middle]
@@ -83,7 +84,7 @@ struct Pieces {
     unit: DecodeRows,
     bytes: Vec<Bytes>,
     /// The ranges still to decode; the next one is last.
-    left: Vec<Range<u64>>,
+    pending: Vec<Range<u64>>,
     ready: Option<BatchIter>,
 }
 
@@ -95,14 +96,14 @@ impl Iterator for Pieces {
             if let Some(batch) = self.ready.as_mut().and_then(Iterator::next) {
                 return Some(batch);
             }
-            let rows = self.left.pop()?;
+            let rows = self.pending.pop()?;
             match self.unit.rows(rows.clone(), &self.bytes) {
                 Ok(batch) => self.ready = batch.map(|b| in_batches(b, self.unit.request.scan.batch_rows)),
                 Err(e) if e.is_batch_too_long() && rows.end - rows.start > 1 => {
-                    self.left.extend(halves(&rows))
+                    self.pending.extend(halves(&rows))
                 }
                 Err(e) => {
-                    self.left.clear();
+                    self.pending.clear();
                     return Some(Err(e));
                 }
             }
@@ -110,8 +111,8 @@ impl Iterator for Pieces {
     }
 }
 
-/// Filters by `mask`, whose positions are those before any filter; `before` is the mask applied so far.
-fn leave_out(
+/// Filters by `mask`, which covers the rows before any filter; `before` is the mask applied so far.
+fn filter_rows(
     batch: RecordBatch,
     before: Option<BooleanArray>,
     mask: BooleanArray,
@@ -126,12 +127,12 @@ fn leave_out(
     Ok((filter_record_batch(&batch, &now).map_err(arrow_error)?, Some(mask)))
 }
 
-pub(crate) fn in_batches(batch: RecordBatch, most: usize) -> BatchIter {
+pub(crate) fn in_batches(batch: RecordBatch, max_rows: usize) -> BatchIter {
     let rows = batch.num_rows();
-    if rows <= most {
+    if rows <= max_rows {
         return Box::new(std::iter::once(Ok(batch)));
     }
-    Box::new((0..rows).step_by(most.max(1)).map(move |at| Ok(batch.slice(at, most.min(rows - at)))))
+    Box::new((0..rows).step_by(max_rows.max(1)).map(move |at| Ok(batch.slice(at, max_rows.min(rows - at)))))
 }
 
 impl DecodeRows {
@@ -172,7 +173,7 @@ impl<'u> Rows<'u> {
         let (batch, _) = [present, self.kept(salvage)]
             .into_iter()
             .flatten()
-            .try_fold((batch, None), |(batch, before), mask| leave_out(batch, before, mask))?;
+            .try_fold((batch, None), |(batch, before), mask| filter_rows(batch, before, mask))?;
         if batch.schema() == self.unit.request.decode {
             return Ok(Some(batch));
         }
@@ -209,8 +210,8 @@ impl<'u> Rows<'u> {
     fn delta_blocks(&self, bytes: &[Bytes], salvage: &mut Salvage) -> Result<Vec<(DeltaBlock<'u>, Bytes)>> {
         let mut all = Vec::new();
         for file in self.unit.delta_files.iter() {
-            for loss in &file.lost {
-                self.lose_entries(file, loss, salvage);
+            for loss in &file.losses {
+                self.record_lost_entries(file, loss, salvage);
             }
         }
         for input in &self.unit.deltas {
@@ -221,15 +222,15 @@ impl<'u> Rows<'u> {
                 let block = DeltaBlock { file, index, at: pointer.offset };
                 match file.opened.file.format().open_owned(stored, pointer.offset) {
                     Ok(contents) => all.push((block, contents)),
-                    Err(e) => self.lose_deltas(&block, e, salvage)?,
+                    Err(e) => self.record_lost_deltas(&block, e, salvage)?,
                 }
             }
         }
         Ok(all)
     }
 
-    /// Records the rows that a lost index block of a delta file may be about.
-    fn lose_entries(&self, file: &DeltaFile, loss: &Loss, salvage: &mut Salvage) {
+    /// Records the rows that the deltas of a lost index block may concern.
+    fn record_lost_entries(&self, file: &DeltaFile, loss: &Loss, salvage: &mut Salvage) {
         let rows = loss.rows.start.max(self.rows.start)..loss.rows.end.min(self.rows.end);
         let place = &file.opened.place;
         if !rows.is_empty() {
@@ -245,8 +246,8 @@ impl<'u> Rows<'u> {
         format!("{unit}: {} in {}: ordinals {start}..{end}: {structure}", place.name, place.path)
     }
 
-    /// Records the rows that an unreadable delta block may be about.
-    fn lose_deltas(&self, block: &DeltaBlock<'_>, e: Error, salvage: &mut Salvage) -> Result<()> {
+    /// Records the rows that an unreadable delta block may concern.
+    fn record_lost_deltas(&self, block: &DeltaBlock<'_>, e: Error, salvage: &mut Salvage) -> Result<()> {
         let rows = block.file.rows_of(block.index);
         let rows = rows.start.max(self.rows.start)..rows.end.min(self.rows.end);
         let e = self.unit.request.scan.on_error.weigh(e);
@@ -311,12 +312,12 @@ impl<'u> Rows<'u> {
         };
         match apply() {
             Ok(()) => Ok(()),
-            Err(e) => self.lose_deltas(block, e, salvage),
+            Err(e) => self.record_lost_deltas(block, e, salvage),
         }
     }
 
-    /// Whether every row has a code of a dictionary none of whose values passes the filter. Unreadable codes are not
-    /// excluded: decoding them reports the reason.
+    /// Whether the dictionary of a column excludes every row. Rows with unreadable codes are not excluded: decoding
+    /// them reports the reason.
     fn excluded_by_dictionary(&self, bytes: &[Bytes], changes: &Changes<'_>) -> bool {
         self.unit.columns.iter().enumerate().any(|(place, input)| {
             let (Some(keep), Source::File { scan, .. }) = (&input.excluded, &input.source) else {
@@ -378,7 +379,7 @@ impl<'u> Rows<'u> {
             arrays.push(array);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(self.count));
-        // Lost rows may stand as nulls in columns that do not allow them, so they are dropped here.
+        // Until lost rows are dropped, they are null, also in columns that are not nullable.
         let decode = &self.unit.request.decode;
         let schema = if salvage.is_whole() { decode.clone() } else { nullable(decode) };
         let batch = RecordBatch::try_new_with_options(schema, arrays, &options).map_err(arrow_error)?;
@@ -397,12 +398,12 @@ impl<'u> Rows<'u> {
         let base = match &input.source {
             Source::Default => input.column.defaults(self.count)?,
             Source::Lost => return Ok(new_null_array(&input.column.arrow, self.count)),
-            Source::File { scan, place: location, lost } => {
+            Source::File { scan, place: location, losses } => {
                 let (part, stored) = self.part(scan, input, bytes);
                 match part.open(stored.clone()).and_then(|mut r| r.read(self.count)) {
                     Ok(array) => array,
                     Err(e) if self.tolerant() && Fault::is(&e) => {
-                        let column = DamagedColumn { scan, part, stored, location, index: lost };
+                        let column = DamagedColumn { scan, part, stored, location, index: losses };
                         self.salvage(place, input, &column, salvage)?
                     }
                     Err(e) => return Err(location.explain(e)),
@@ -417,31 +418,31 @@ impl<'u> Rows<'u> {
         &self,
         place: usize,
         input: &ColumnInput,
-        hurt: &DamagedColumn<'_>,
+        damaged: &DamagedColumn<'_>,
         salvage: &mut Salvage,
     ) -> Result<ArrayRef> {
         let mut pieces: Vec<ArrayRef> = Vec::new();
         let mut at = self.rows.start;
         let width = |rows: &Range<u64>| usize::try_from(rows.end.saturating_sub(rows.start)).unwrap_or(0);
-        for loss in hurt.losses() {
+        for loss in damaged.losses() {
             let Range { start, end } = loss.rows;
             if at < start {
-                pieces.push(hurt.read(at..start)?);
+                pieces.push(damaged.read(at..start)?);
             }
             pieces.push(new_null_array(&input.column.arrow, width(&loss.rows)));
             at = end;
-            let offset = hurt.location.offset;
+            let offset = damaged.location.offset;
             salvage.lose(
                 place,
                 Loss {
-                    structure: self.named(&loss.rows, hurt.location, &loss.structure),
+                    structure: self.named(&loss.rows, damaged.location, &loss.structure),
                     bytes: loss.bytes.start + offset..loss.bytes.end + offset,
                     ..loss
                 },
             );
         }
         if at < self.rows.end {
-            pieces.push(hurt.read(at..self.rows.end)?);
+            pieces.push(damaged.read(at..self.rows.end)?);
         }
         let pieces: Vec<&dyn arrow_array::Array> = pieces.iter().map(AsRef::as_ref).collect();
         concat(&pieces).map_err(arrow_error).within(|| format!("column `{}`", input.column.name))

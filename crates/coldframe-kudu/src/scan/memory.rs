@@ -1,4 +1,4 @@
-//! Rows that were in a server's memory and are recovered from the write-ahead log: a part of the table after its rowsets.
+//! Rows of a server's memory, recovered from the write-ahead log. They are a part of the table after its rowsets.
 //!
 //! ```text
 //! rows a..b in the order of their keys: blank values ──▶ entries before the snapshot ──▶ rows that exist ──▶ Arrow
@@ -109,7 +109,7 @@ struct DecodeMemory {
 
 impl DecodeUnit for DecodeMemory {
     fn decode(self: Box<Self>, _: Vec<Bytes>) -> Result<BatchIter> {
-        let most = self.request.scan.batch_rows;
+        let max_rows = self.request.scan.batch_rows;
         let (mut batches, mut open) = (Vec::new(), vec![self.rows.clone()]);
         while let Some(rows) = open.pop() {
             match self.batch(&rows) {
@@ -120,7 +120,7 @@ impl DecodeUnit for DecodeMemory {
                 other => batches.push(other.map_err(|e| self.request.scan.on_error.weigh(e))?),
             }
         }
-        Ok(Box::new(batches.into_iter().flat_map(move |batch| in_batches(batch, most))))
+        Ok(Box::new(batches.into_iter().flat_map(move |batch| in_batches(batch, max_rows))))
     }
 }
 
@@ -143,8 +143,8 @@ impl DecodeMemory {
             arrays.push(changes.patch(place, column, self.base(column, count)?)?);
         }
         let present = changes.take_present();
-        let there = |i: usize| present.as_ref().is_none_or(|p| p.value(i));
-        let kept = self.kept(rows, count, &there);
+        let exists = |i: usize| present.as_ref().is_none_or(|p| p.value(i));
+        let kept = self.kept(rows, count, &exists);
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         let decode = &self.request.decode;
         let whole =
@@ -161,8 +161,8 @@ impl DecodeMemory {
     }
 
     /// The mask of rows that exist and are known. Unknown rows are recorded as lost.
-    fn kept(&self, rows: &Range<u64>, count: usize, there: &dyn Fn(usize) -> bool) -> BooleanArray {
-        let mut kept: Vec<bool> = (0..count).map(there).collect();
+    fn kept(&self, rows: &Range<u64>, count: usize, exists: &dyn Fn(usize) -> bool) -> BooleanArray {
+        let mut kept: Vec<bool> = (0..count).map(exists).collect();
         for loss in &self.replayed.lost_rows {
             let counts = self.snapshot.is_none_or(|snapshot| loss.since < snapshot);
             if !counts || !overlap(&loss.rows, rows) {

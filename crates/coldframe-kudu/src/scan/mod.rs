@@ -1,4 +1,4 @@
-//! Scans: what to read of a rowset, units, applying deltas; and the rows of a server's memory.
+//! Scans: the files and units of a rowset, applying deltas; and the rows of a server's memory.
 
 pub(crate) mod decode;
 pub(crate) mod memory;

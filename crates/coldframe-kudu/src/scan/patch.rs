@@ -1,7 +1,7 @@
 //! Applies deltas to decoded arrays, in bulk.
 //!
 //! The deltas of a unit are gathered first: for each requested column the (row, cell) pairs in the order in which they
-//! apply, of which the last one of a row wins; and for each row whether it exists. Then each column is patched once.
+//! apply (the last pair of a row wins); and for each row whether it exists. Then each column is patched once.
 //! Cells of a fixed width are written into the array's own buffer; strings are copied in runs between the changed ones.
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(crate) struct Changes<'a> {
     cells: Vec<Vec<RowCell<'a>>>,
     /// Which rows exist; `None` while all do.
     present: Option<BooleanBufferBuilder>,
-    /// The number of entries still to come.
+    /// The announced number of entries.
     expected: usize,
 }
 
@@ -43,11 +43,11 @@ impl<'a> Changes<'a> {
     /// No changes yet to the rows `first..first + rows`, of which `columns` are requested.
     pub(crate) fn new(first: u64, rows: usize, columns: &[Arc<Column>]) -> Result<Self> {
         let numbers = columns.iter().map(|c| usize::try_from(c.id).unwrap_or(0));
-        let most = numbers.clone().max().map_or(0, |n| n + 1);
-        if most > MAX_NUMBERED {
-            return Err(Error::unsupported(format!("a column with the number {}", most - 1)));
+        let len = numbers.clone().max().map_or(0, |n| n + 1);
+        if len > MAX_NUMBERED {
+            return Err(Error::unsupported(format!("a column with the number {}", len - 1)));
         }
-        let mut places = vec![None; most];
+        let mut places = vec![None; len];
         for (place, number) in numbers.enumerate() {
             if let Some(slot) = places.get_mut(number) {
                 *slot = Some(place);
@@ -56,7 +56,7 @@ impl<'a> Changes<'a> {
         Ok(Self { first, rows, places, cells: vec![Vec::new(); columns.len()], present: None, expected: 0 })
     }
 
-    /// Announces `entries` entries. A column that one of them changes reserves room for all.
+    /// Announces `entries` entries, so that each column that changes reserves room for all of them.
     pub(crate) fn expect(&mut self, entries: usize) {
         self.expected = entries.min(self.rows);
     }
@@ -85,8 +85,8 @@ impl<'a> Changes<'a> {
         Ok(())
     }
 
-    fn set_present(&mut self, row: usize, there: bool) {
-        if self.present.is_none() && there {
+    fn set_present(&mut self, row: usize, exists: bool) {
+        if self.present.is_none() && exists {
             return;
         }
         let rows = self.rows;
@@ -95,7 +95,7 @@ impl<'a> Changes<'a> {
             all.append_n(rows, true);
             all
         });
-        present.set_bit(row, there);
+        present.set_bit(row, exists);
     }
 
     /// The mask of rows that exist; `None` if all do.

@@ -44,7 +44,7 @@ pub(crate) struct RowSetPlan {
 struct OpenRowSet {
     log: Arc<Replayed>,
     sources: Vec<Source>,
-    /// For each column: which of its dictionary's values the filter excludes, if it excludes all of them.
+    /// For each column whose dictionary the filter excludes: `false` for each value. See [`ColumnInput::excluded`].
     excluded: Vec<Option<Arc<Vec<bool>>>>,
     deltas: Arc<Vec<DeltaFile>>,
 }
@@ -77,7 +77,7 @@ impl RowSetPlan {
     fn start(&mut self) -> Result<bool> {
         let all = match row_count(&self.tablet, &self.rowset, &self.reading) {
             Ok(rows) => rows,
-            Err(e) => return self.give_up(e, None),
+            Err(e) => return self.skip_rowset(e, None),
         };
         self.rows = self.rows.start.min(all)..self.rows.end.min(all);
         if let Some(predicate) = &self.request.scan.predicate {
@@ -100,7 +100,7 @@ impl RowSetPlan {
         let deltas = match delta_files(&self.tablet, &self.rowset, self.tolerant(), &self.reading) {
             Ok(deltas) => Arc::new(deltas),
             // Without deltas no row's current values are known.
-            Err(e) => return self.give_up(e, Some(self.rows.end - self.rows.start)),
+            Err(e) => return self.skip_rowset(e, Some(self.rows.end - self.rows.start)),
         };
         let mut sources = Vec::with_capacity(self.columns.len());
         for column in &self.columns {
@@ -130,8 +130,8 @@ impl RowSetPlan {
         }
     }
 
-    /// Which values of a column's dictionary (null first) the filter excludes, if the filter's terms on this column
-    /// alone exclude all of them.
+    /// If the filter's terms on this column alone exclude null and all values of the column's dictionary: for each of
+    /// them, null first, `false`.
     fn excluded(&self, column: &Column, source: &Source) -> Result<Option<Arc<Vec<bool>>>> {
         let (Some(predicate), Source::File { scan, .. }) = (&self.request.scan.predicate, source) else {
             return Ok(None);
@@ -159,7 +159,7 @@ impl RowSetPlan {
         Ok((passes.true_count() == 0).then(|| Arc::new(vec![false; passes.len()])))
     }
 
-    fn give_up(&self, e: Error, rows: Option<u64>) -> Result<bool> {
+    fn skip_rowset(&self, e: Error, rows: Option<u64>) -> Result<bool> {
         let e = self.request.scan.on_error.weigh(e);
         if !self.tolerant() || !e.is_damage() {
             return Err(e);

@@ -21,7 +21,7 @@ use crate::rowset::{Location, Opened, Reading, open_block, stats};
 use crate::schema::Column;
 use crate::tablet::{RowSet, Tablet};
 
-/// Where the values of a requested column come from.
+/// The source of a requested column.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     /// Blocks of a file.
@@ -29,11 +29,11 @@ pub(crate) enum Source {
         scan: Arc<ColumnScan>,
         place: Arc<Location>,
         /// Ordinals whose blocks the index does not list.
-        lost: Arc<Vec<Loss>>,
+        losses: Arc<Vec<Loss>>,
     },
     /// The rowset is older than the column: its rows have the read default.
     Default,
-    /// The column's file cannot be read. Nulls stand in for its values.
+    /// The column's file cannot be read. Its values are null.
     Lost,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct DeltaFile {
     /// For each block, the row of its first entry and the pointer to the block.
     pub(crate) blocks: Vec<(u64, BlockPointer)>,
     /// Rows whose entries cannot be found.
-    pub(crate) lost: Vec<Loss>,
+    pub(crate) losses: Vec<Loss>,
 }
 
 impl DeltaFile {
@@ -101,8 +101,8 @@ fn delta_file(opened: Opened, undo: bool, tolerant: bool, reading: &Reading) -> 
         return Err(Error::corrupt("expected a value index, found none"));
     };
     let index = Index { file: &opened.file, root, tolerant };
-    let (blocks, lost) = index.read().within(|| "value index")?;
-    Ok(Some(DeltaFile { opened, undo, blocks, lost }))
+    let (blocks, losses) = index.read().within(|| "value index")?;
+    Ok(Some(DeltaFile { opened, undo, blocks, losses }))
 }
 
 /// The row of a block's first entry, and the block.
@@ -123,27 +123,27 @@ impl Index<'_> {
         if self.tolerant {
             walk = walk.lossy();
         }
-        let (mut blocks, mut lost) = (Vec::new(), Vec::<Loss>::new());
+        let (mut blocks, mut losses) = (Vec::new(), Vec::<Loss>::new());
         // The row at which the last step began, and the loss that is still open there.
         let (mut at, mut open) = (0u64, None::<Loss>);
         while let Some(step) = walk.step()? {
-            let (key, found) = match step {
+            let (key, block) = match step {
                 Step::Index { .. } => continue,
                 Step::Block(key, pointer) => (Some(key), Ok(pointer)),
                 Step::Lost { key, bytes, error } => (key, Err((bytes, error))),
             };
             let row = key.map(|key| self.row(&key, at)).transpose();
-            let (row, found) = match row {
-                Ok(row) => (row.unwrap_or(at), found),
+            let (row, block) = match row {
+                Ok(row) => (row.unwrap_or(at), block),
                 Err(e) if self.tolerant => (at, Err((self.root.range(), e.reason()))),
                 Err(e) => return Err(e),
             };
             if let Some(mut loss) = open.take() {
                 // The step that ends the loss may continue with the same row.
                 loss.rows.end = row.saturating_add(1);
-                lost.push(loss);
+                losses.push(loss);
             }
-            match found {
+            match block {
                 Ok(pointer) => blocks.push((row, pointer)),
                 Err((bytes, reason)) => {
                     let structure = "value index".to_owned();
@@ -152,8 +152,8 @@ impl Index<'_> {
             }
             at = row;
         }
-        lost.extend(open);
-        Ok((blocks, lost))
+        losses.extend(open);
+        Ok((blocks, losses))
     }
 
     /// The row of a key. It must be at least `least`.
@@ -162,13 +162,12 @@ impl Index<'_> {
         if row >= least {
             return Ok(row);
         }
-        let e = format!("expected rows in order, found {row} behind a later one");
+        let e = format!("expected rows in order, found {row} after a later one");
         Err(Error::corrupt(e).at(self.root.offset))
     }
 }
 
-/// Where the values of a requested column come from, in a rowset of `all` rows; `None` if the column is lost and its
-/// rows with it.
+/// The source of a requested column, in a rowset of `all` rows; `None` if the column is lost, and its rows too.
 pub(crate) fn column_source(
     tablet: &Tablet,
     rowset: &RowSet,
@@ -185,14 +184,14 @@ pub(crate) fn column_source(
         let place = opened.place.clone();
         let explain = |e| place.explain(e);
         check_file(&opened.file, column, all).map_err(explain)?;
-        let mut lost = Vec::new();
+        let mut losses = Vec::new();
         let blocks = if tolerant {
-            opened.file.blocks_lossy(rows.clone(), &mut lost).map_err(explain)?
+            opened.file.blocks_lossy(rows.clone(), &mut losses).map_err(explain)?
         } else {
             opened.file.blocks(rows.clone()).map_err(explain)?
         };
         let scan = ColumnScan::of_blocks(&opened.file, blocks, &column.arrow).map_err(explain)?;
-        Ok(Source::File { scan: Arc::new(scan), place: opened.place.clone(), lost: Arc::new(lost) })
+        Ok(Source::File { scan: Arc::new(scan), place: opened.place.clone(), losses: Arc::new(losses) })
     };
     match open() {
         Ok(source) => Ok(Some(source)),
@@ -210,9 +209,9 @@ pub(crate) fn column_source(
 
 /// Refuses a file whose type or length differs from the column's and the rowset's: it is not that column's file.
 fn check_file(file: &CFile, column: &Column, rows: u64) -> Result<()> {
-    let (found, values) = (file.footer().data_type, file.footer().num_values);
-    if found != column.data_type {
-        return Err(Error::corrupt(format!("expected values of type {}, found {found}", column.data_type)));
+    let (actual, values) = (file.footer().data_type, file.footer().num_values);
+    if actual != column.data_type {
+        return Err(Error::corrupt(format!("expected values of type {}, found {actual}", column.data_type)));
     }
     if values != rows {
         return Err(Error::corrupt(format!(

@@ -108,11 +108,11 @@ impl BlockStore {
         let among: Vec<&str> = self.dirs.iter().map(|d| d.path.as_str()).collect();
         Err(Error::corrupt(format!(
             "expected block {id} in the data directories ({}), found none",
-            if among.is_empty() { "of which there is none".to_owned() } else { among.join(", ") }
+            if among.is_empty() { "there are none".to_owned() } else { among.join(", ") }
         )))
     }
 
-    /// The directories that keep one file per block, starting with the one that the block's id names.
+    /// The directories that keep one file per block, first the one that the block's id names.
     fn directories_of(&self, id: u64) -> impl Iterator<Item = &DataDir> {
         let index = usize::try_from(id >> 48).unwrap_or(usize::MAX);
         let named = move |d: &&DataDir| d.all_uuids.get(index) == Some(&d.uuid);
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_path_of_a_block_is_in_its_number() {
+    fn the_id_of_a_block_gives_its_path() {
         assert_eq!(file_path(0x0001_0203_0405_0607), "02/03/04/0283686952306183");
         assert_eq!(file_path(7), "00/00/00/0000000000000007");
     }

@@ -62,7 +62,7 @@ fn unmask(text: &str) -> Option<Vec<u8>> {
     matches!(key.len(), 16 | 24 | 32).then_some(key)
 }
 
-/// Known plaintext of a file: a key that does not produce it is not the file's key.
+/// Known plaintext of a file. A key that does not produce it is the wrong key.
 pub(crate) struct Expected<'a> {
     /// The physical offset of the known bytes.
     at: u64,
@@ -83,12 +83,12 @@ impl<'a> Expected<'a> {
         Self { at: HEADER, any }
     }
 
-    /// Whether `clear` has these bytes, as far as it reaches.
+    /// Whether `clear` has these bytes, or the beginning of them if it ends there.
     fn is_in(&self, clear: &dyn ReadAt) -> Result<bool> {
         let len = self.any.first().map_or(0, |bytes| bytes.len()) as u64;
         let end = self.at.saturating_add(len).min(clear.len());
-        let found = clear.read(self.at.min(end)..end)?;
-        Ok(self.any.iter().any(|expected| expected.starts_with(&found)))
+        let bytes = clear.read(self.at.min(end)..end)?;
+        Ok(self.any.iter().any(|expected| expected.starts_with(&bytes)))
     }
 }
 
@@ -106,8 +106,8 @@ pub(crate) fn decrypted(
     }
 }
 
-/// The same for a file of blocks, any of which may be damaged. If no key produces the expected bytes, the first key is
-/// used and reading the block reports the damage.
+/// Like [`decrypted`], for a file of blocks, any of which may be damaged. If no key produces the expected bytes, the
+/// first key is used and reading the block reports the damage.
 pub(crate) fn decrypted_block(
     file: Arc<dyn ReadAt>,
     keys: &ServerKeys,
@@ -140,7 +140,7 @@ fn with_key(file: Arc<dyn ReadAt>, keys: &ServerKeys, expected: &Expected<'_>) -
 fn no_key(keys: &ServerKeys) -> Error {
     if !keys.encrypts {
         return Error::corrupt(
-            "expected a file in the clear, as the server has no key, found an encrypted one",
+            "expected an unencrypted file, as the server has no key, found an encrypted one",
         );
     }
     let what =

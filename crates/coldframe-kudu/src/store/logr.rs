@@ -62,9 +62,9 @@ impl Blocks {
         let bytes = database.bytes();
         let mut each = |record: Record<'_>| {
             blocks.add(record)?;
-            let asked =
+            let memory =
                 blocks.newest.len() as u64 * BLOCK_BYTES + blocks.containers.len() as u64 * CONTAINER_BYTES;
-            reading.limits.decoded("records of blocks", asked, bytes)
+            reading.limits.decoded("records of blocks", memory, bytes)
         };
         let damage = database.each_record(&mut each)?;
         blocks.damage = damage;
@@ -73,7 +73,7 @@ impl Blocks {
 
     fn add(&mut self, record: Record<'_>) -> Result<()> {
         let (container, id) = key(record.key)?;
-        let (bytes, told) = match record.value.map(|value| extent(value, id)) {
+        let (bytes, result) = match record.value.map(|value| extent(value, id)) {
             None => (None, Ok(())),
             Some(Ok(bytes)) => (Some(bytes), Ok(())),
             Some(Err(e)) => (None, Err(e)),
@@ -85,7 +85,7 @@ impl Blocks {
         if newest.sequence <= sequence {
             *newest = Newest { sequence, bytes };
         }
-        told
+        result
     }
 
     /// The paths of the containers; and each live block with the index of its container and its range.
@@ -113,18 +113,19 @@ fn key(key: &[u8]) -> Result<([u8; UUID], u64)> {
             .flatten()
     };
     parts.and_then(|(uuid, rest)| Some((*uuid, id(rest)?))).ok_or_else(|| {
-        let found = key.get(..key.len().min(60)).unwrap_or_default().escape_ascii();
-        Error::corrupt(format!("expected a key of a container and a block, found \"{found}\""))
+        let start = key.get(..key.len().min(60)).unwrap_or_default().escape_ascii();
+        Error::corrupt(format!("expected a key of a container and a block, found \"{start}\""))
     })
 }
 
 /// Offset and length of block `id`, from the record that creates it.
 fn extent(value: &[u8], id: u64) -> Result<(u64, u64)> {
     let record: BlockRecord = decode(value)?;
-    let found = record.block_id.and_then(|b| b.id);
-    if found != Some(id) || record.op_type != BlockRecord::CREATE {
+    let actual = record.block_id.and_then(|b| b.id);
+    if actual != Some(id) || record.op_type != BlockRecord::CREATE {
         let op = record.op_type;
-        let message = format!("expected a record that creates block {id}, found operation {op} of {found:?}");
+        let message =
+            format!("expected a record that creates block {id}, found operation {op} of {actual:?}");
         return Err(Error::corrupt(message));
     }
     record.bytes().map(|range| (range.start, range.end))
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_record_holds_in_whatever_order_they_come() {
+    fn the_newest_record_counts_in_any_order() {
         let (old, new) = (created(7, 4096), created(7, 8192));
         assert_eq!(live(&[(1, Some(&old)), (3, Some(&new)), (2, None)]), [8192]);
         assert_eq!(live(&[(3, None), (1, Some(&old))]), [0; 0]);
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_leads_nowhere_else() {
+    fn invalid_keys_are_damage() {
         assert_eq!(key(A.as_bytes()).unwrap().1, 7);
         let long = A.replace("0000000000000007", "18446744073709551615");
         assert_eq!(key(long.as_bytes()).unwrap().1, u64::MAX);

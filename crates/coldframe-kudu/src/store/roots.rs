@@ -162,8 +162,8 @@ fn read_root(
 
 fn data_dir(folder: &dyn Folder, path: String, checked: bool, limits: &Limits) -> Result<DataDir> {
     let file = join(&path, "block_manager_instance");
-    let found = folder.open(&file).and_then(|f| whole_file(f.as_ref(), limits));
-    let instance: DirInstance = match found {
+    let stored = folder.open(&file).and_then(|f| whole_file(f.as_ref(), limits));
+    let instance: DirInstance = match stored {
         Ok(bytes) => only_message(&bytes, checked).map_err(|e| e.within(file))?,
         // A directory copied without this file is recognised by its other files.
         Err(e) if e.is_not_found() => {

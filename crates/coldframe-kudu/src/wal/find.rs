@@ -40,12 +40,12 @@ impl<'a> RowSetKeys<'a> {
     }
 
     /// Whether the row exists after all flushed changes.
-    pub(crate) fn is_there(&mut self, row: u64) -> Result<bool> {
+    pub(crate) fn exists(&mut self, row: u64) -> Result<bool> {
         let files = match self.redo.take() {
             Some(files) => files,
             None => delta_files(self.tablet, self.rowset, false, &self.reading)?,
         };
-        let mut there = true;
+        let mut live = true;
         for file in &files {
             for (_, pointer) in file.blocks.get(file.part(&(row..row.saturating_add(1)))).unwrap_or_default()
             {
@@ -54,20 +54,20 @@ impl<'a> RowSetKeys<'a> {
                     cfile.format().limits.block("delta block", pointer.size.into())?;
                     let stored = cfile.source().read(pointer.range())?;
                     let block = cfile.format().open_owned(&stored, pointer.offset)?;
-                    let (mut places, mut found) = (Vec::new(), None);
+                    let (mut places, mut exists) = (Vec::new(), None);
                     for entry in entries(&block, pointer.offset, &mut places)? {
                         let delta = Delta::parse(entry, pointer.offset)?;
                         if delta.row == row && delta.kind != ChangeType::Update {
-                            found = Some(delta.kind == ChangeType::Reinsert);
+                            exists = Some(delta.kind == ChangeType::Reinsert);
                         }
                     }
-                    Ok(found)
+                    Ok(exists)
                 };
-                let found = look().within(|| "delta block").map_err(|e| file.opened.place.explain(e))?;
-                there = found.unwrap_or(there);
+                let exists = look().within(|| "delta block").map_err(|e| file.opened.place.explain(e))?;
+                live = exists.unwrap_or(live);
             }
         }
         self.redo = Some(files);
-        Ok(there)
+        Ok(live)
     }
 }

@@ -1,6 +1,6 @@
 //! The log of a tablet, replayed on first use.
 //!
-//! A replayed log is as large as the server's memory was. A table keeps the ones it used last ([`Kept`]), and a
+//! A replayed log is as large as the server's memory was. A table keeps the logs that it used last ([`ReplayCache`]), and a
 //! [`Summary`] of the others; a scan that returns to one of those replays it again.
 
 use std::collections::VecDeque;
@@ -16,20 +16,20 @@ use crate::layout::operations::OpId;
 use crate::rowset::Reading;
 use crate::tablet::Tablet;
 
-/// Bytes of replayed logs that a table keeps, except that a single larger one is kept.
-const MAX_KEPT: u64 = 128 << 20;
+/// Bytes of replayed logs that a table keeps. A single log may be larger.
+const MAX_CACHED_BYTES: u64 = 128 << 20;
 
 /// The logs that a table replayed last.
 #[derive(Debug, Default)]
-pub(crate) struct Kept(Mutex<VecDeque<Arc<Replayed>>>);
+pub(crate) struct ReplayCache(Mutex<VecDeque<Arc<Replayed>>>);
 
-impl Kept {
+impl ReplayCache {
     fn add(&self, replayed: Arc<Replayed>) {
-        let mut kept = lock(&self.0);
-        kept.push_back(replayed);
-        let mut bytes: u64 = kept.iter().map(|r| r.bytes()).sum();
-        while bytes > MAX_KEPT && kept.len() > 1 {
-            bytes -= kept.pop_front().map_or(bytes, |r| r.bytes());
+        let mut cache = lock(&self.0);
+        cache.push_back(replayed);
+        let mut bytes: u64 = cache.iter().map(|r| r.bytes()).sum();
+        while bytes > MAX_CACHED_BYTES && cache.len() > 1 {
+            bytes -= cache.pop_front().map_or(bytes, |r| r.bytes());
         }
     }
 }
@@ -49,7 +49,7 @@ pub(crate) struct TabletLog {
     /// The log tails of the tablet's other voting replicas.
     others: Vec<Tail>,
     wal: bool,
-    kept: Arc<Kept>,
+    cache: Arc<ReplayCache>,
     state: Mutex<State>,
 }
 
@@ -60,10 +60,10 @@ impl TabletLog {
         tablet: Arc<Tablet>,
         reading: Reading,
         (others, wal): (Vec<Tail>, bool),
-        kept: Arc<Kept>,
+        cache: Arc<ReplayCache>,
     ) -> Self {
         let state = Mutex::new(State { summary: None, replayed: Weak::new() });
-        Self { folder, tablet, reading, others, wal, kept, state }
+        Self { folder, tablet, reading, others, wal, cache, state }
     }
 
     /// Whether there is nothing to replay, or the log is not to be read.
@@ -86,7 +86,7 @@ impl TabletLog {
         };
         state.summary.get_or_insert_with(|| replayed.summary());
         state.replayed = Arc::downgrade(&replayed);
-        self.kept.add(replayed.clone());
+        self.cache.add(replayed.clone());
         Ok(replayed)
     }
 
@@ -107,8 +107,8 @@ impl TabletLog {
             return true;
         }
         let Some(voters) = self.tablet.voters() else { return false };
-        let having = self.others.iter().filter(|tail| tail.has(id)).count() + 1;
-        having * 2 > voters
+        let replicas = self.others.iter().filter(|tail| tail.has(id)).count() + 1;
+        replicas * 2 > voters
     }
 }
 

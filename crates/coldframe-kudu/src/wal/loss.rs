@@ -1,12 +1,12 @@
 //! Which rows a hole in the log leaves unknown.
 //!
 //! The log is a sequence of changes. If some are missing, a row that one of them concerned may be outdated or deleted. Such a row is
-//! not returned. What narrows them down:
+//! not returned. The log often narrows them down:
 //!
 //! | missing | known | lost |
 //! |---|---|---|
-//! | nothing but commit messages of others | their rows, by key | those rows |
-//! | operations, but not their commit messages | where they went | nothing if that was flushed since; else the rowset's rows; of new rows those that existed then |
+//! | only commit messages | the rows of their operations, by key | those rows |
+//! | operations, but not their commit messages | the stores they changed | nothing if the store was flushed later; else its rowset's rows, or the new rows that existed then |
 //! | both | which rowsets and new rows were flushed since | all rows of the others |
 //!
 //! A row inserted after the hole is known in full. A snapshot from before the hole loses nothing.
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_is_as_little_as_is_known() {
+    fn only_rows_that_may_have_changed_are_unknown() {
         let store = |memrowset, rowset| Store { memrowset, rowset, changes: Some(3), transaction: None };
         let orphans: BTreeMap<i64, Vec<Store>> =
             [(7, vec![]), (8, vec![store(Some(2), None)]), (9, vec![store(None, Some(4))])].into();

@@ -29,7 +29,8 @@ impl Entries {
         self.all.push(StoredEntry { row, time, kind, cells: start..self.cells.len() });
     }
 
-    /// Renumbers rows and sorts by the new numbers; rows without one are dropped. Call once, after the last entry.
+    /// Renumbers rows and sorts by the new numbers; rows without a new number are dropped. Call once, after the last
+    /// entry.
     pub(crate) fn number(&mut self, number: impl Fn(u64) -> Option<u64>) {
         self.all.retain_mut(|entry| match number(entry.row) {
             Some(row) => {

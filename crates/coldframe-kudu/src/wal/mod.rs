@@ -27,7 +27,7 @@ mod rows;
 mod summary;
 mod tail;
 
-pub(crate) use lazy::{Kept, TabletLog};
+pub(crate) use lazy::{ReplayCache, TabletLog};
 pub(crate) use loss::LogLoss;
 pub(crate) use replay::Replayed;
 pub(crate) use summary::Summary;

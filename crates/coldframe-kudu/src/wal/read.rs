@@ -5,8 +5,8 @@
 //! ```
 //!
 //! An operation is first replicated, with a term and an index, and committed once it was applied. The commit message names for each
-//! row the store in memory that it went to. If that store was flushed since, the row is in a rowset; the super block tells which stores
-//! were. If an index appears again, it replaces operations that were never committed (`tablet_bootstrap.cc`).
+//! row the store in memory that it went to. If that store was flushed since, the row is in a rowset; the super block has the last
+//! flushed stores. If an index appears again, it replaces operations that were never committed (`tablet_bootstrap.cc`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -49,9 +49,9 @@ impl Flushed {
         }
     }
 
-    /// Where rows that went to `store` are now: still in memory, in files, or in a rowset that the tablet no longer
+    /// Where the rows of `store` are now: still in memory, in files, or gone with a rowset that the tablet no longer
     /// has.
-    fn whereabouts(&self, store: &Store) -> Whereabouts {
+    fn store_state(&self, store: &Store) -> StoreState {
         let active = match (store.transaction, store.memrowset, store.rowset) {
             // A transaction that neither the super block nor the log knows ended long ago.
             (Some(transaction), ..) => self.transactions.get(&transaction).map(|ended| !ended),
@@ -62,18 +62,18 @@ impl Flushed {
             _ => None,
         };
         match active {
-            Some(true) => Whereabouts::Memory,
-            Some(false) => Whereabouts::Files,
-            None => Whereabouts::Elsewhere,
+            Some(true) => StoreState::Memory,
+            Some(false) => StoreState::Files,
+            None => StoreState::Gone,
         }
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Whereabouts {
+enum StoreState {
     Memory,
     Files,
-    Elsewhere,
+    Gone,
 }
 
 /// The store in memory that a row has to be replayed into.
@@ -142,7 +142,7 @@ pub(crate) struct Log {
     time: u64,
     open_holes: usize,
     /// Whether the log has more holes than are kept.
-    riddled: bool,
+    too_many_holes: bool,
 }
 
 /// Reads the segments of a tablet.
@@ -171,7 +171,7 @@ pub(crate) fn read(tablet: &Tablet, folder: &dyn Folder, how: (bool, &Limits)) -
         }
     }
     let mut log = reader.log;
-    if let Some(last) = log.holes.last_mut().filter(|_| log.riddled) {
+    if let Some(last) = log.holes.last_mut().filter(|_| log.too_many_holes) {
         (last.gap, last.before) = (Gap::Unknown, log.last);
     }
     Ok(log)
@@ -224,7 +224,7 @@ impl Reader<'_> {
         let end = segment.bounds().1;
         match segment.footer.map(|f| f.entries.unwrap_or(entries)) {
             Some(n) if n != entries && self.log.holes.len() == holes => {
-                let reason = format!("expected {n} entries as the footer says, found {entries}");
+                let reason = format!("expected {n} entries according to the footer, found {entries}");
                 self.hole(place, end..end, "log segment", reason);
             }
             // A server closes a segment before it begins another.
@@ -242,8 +242,8 @@ impl Reader<'_> {
         for column in schema.iter().flat_map(|s| &s.columns) {
             let known = self.schema.columns.iter().find(|c| c.id == column.id);
             if let Some(known) = known.filter(|c| c.data_type != column.data_type || c.key != column.key) {
-                let (expected, found) = (known.data_type, column.data_type);
-                let e = format!("expected column {} of type {expected}, found {found}", column.id);
+                let (expected, actual) = (known.data_type, column.data_type);
+                let e = format!("expected column {} of type {expected}, found {actual}", column.id);
                 return Err(Error::corrupt(e));
             }
         }
@@ -263,7 +263,7 @@ impl Reader<'_> {
 
     fn hole_of(&mut self, place: &SegmentFile, bytes: Range<u64>, structure: &str, e: &Error) {
         if self.log.holes.len() >= MAX_HOLES {
-            self.log.riddled = true;
+            self.log.too_many_holes = true;
             return;
         }
         let mut what = Fault::from_error(e, bytes, None);
@@ -306,7 +306,8 @@ impl Reader<'_> {
         if id.index <= self.log.committed && self.log.last.is_some_and(|last| id.index <= last.index) {
             let known = self.log.ops.get(&id.index).is_none_or(|op| op.id == id);
             if !known {
-                let reason = format!("expected committed operations to stay, found {}.{}", id.term, id.index);
+                let reason =
+                    format!("expected no change to a committed operation, found {}.{}", id.term, id.index);
                 self.hole(place, bytes.clone(), "log record", reason);
             }
             return;
@@ -375,19 +376,19 @@ impl Reader<'_> {
         }
     }
 
-    /// For each row of a write, the store to replay it into. Notes what turns out to be flushed.
+    /// For each row of a write, the store to replay it into. Also records which stores were flushed.
     fn targets(&mut self, index: i64, commit: &Commit) -> Vec<Target> {
         let rows = commit.result.as_ref().map(|r| r.rows.as_slice()).unwrap_or_default();
         let mut targets = Vec::with_capacity(rows.len());
         for row in rows {
             let mut target = Target::None;
             for store in row.stores.iter().filter(|_| !row.skip && row.failed.is_none()) {
-                match (self.flushed.whereabouts(store), store.rowset) {
-                    (Whereabouts::Memory, Some(id)) => {
+                match (self.flushed.store_state(store), store.rowset) {
+                    (StoreState::Memory, Some(id)) => {
                         target = u64::try_from(id).map_or(Target::None, Target::RowSet);
                     }
-                    (Whereabouts::Memory, None) => target = Target::Memory,
-                    (Whereabouts::Files, id) if store.transaction.is_none() => {
+                    (StoreState::Memory, None) => target = Target::Memory,
+                    (StoreState::Files, id) if store.transaction.is_none() => {
                         let known = self.log.flushed.entry(id).or_insert(index);
                         *known = index.max(*known);
                     }
@@ -403,7 +404,7 @@ impl Reader<'_> {
     fn orphan(&mut self, id: OpId, commit: &Commit, place: &SegmentFile, bytes: &Range<u64>) {
         let rows = commit.result.as_ref().map(|r| r.rows.as_slice()).unwrap_or_default();
         let stores = rows.iter().filter(|r| !r.skip && r.failed.is_none()).flat_map(|r| &r.stores);
-        let active = stores.filter(|s| self.flushed.whereabouts(s) == Whereabouts::Memory).copied();
+        let active = stores.filter(|s| self.flushed.store_state(s) == StoreState::Memory).copied();
         let active: Vec<Store> = active.collect();
         let deleted = self.log.first.is_none_or(|first| id.index < first.index);
         if deleted && active.is_empty() {
@@ -411,7 +412,7 @@ impl Reader<'_> {
         }
         if deleted && self.log.holes.is_empty() {
             let reason = format!(
-                "expected operation {}.{}, which was not flushed, found its commit alone",
+                "expected operation {}.{}, which was not flushed, found only its commit message",
                 id.term, id.index
             );
             self.hole(place, bytes.clone(), "write-ahead log", reason);

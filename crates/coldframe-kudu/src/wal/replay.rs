@@ -60,14 +60,14 @@ impl Replayed {
     }
 
     pub(crate) fn summary(&self) -> Summary {
-        let told = self.lost_changes.values().flatten().chain(&self.lost_rows).chain(&self.lost_inserts);
-        let told: HashSet<*const Fault> = told.map(|loss| Arc::as_ptr(&loss.what)).collect();
-        let harmless = self.broken.iter().filter(|what| !told.contains(&Arc::as_ptr(what)));
+        let reported = self.lost_changes.values().flatten().chain(&self.lost_rows).chain(&self.lost_inserts);
+        let reported: HashSet<*const Fault> = reported.map(|loss| Arc::as_ptr(&loss.what)).collect();
+        let harmless = self.broken.iter().filter(|what| !reported.contains(&Arc::as_ptr(what)));
         Summary {
             rows: self.keys.len() as u64,
             bytes: self.rows.bytes(),
             changes: self.changes.values().map(Entries::len).sum::<usize>() as u64,
-            live: told.is_empty().then_some(self.live),
+            live: reported.is_empty().then_some(self.live),
             lacks_rows: !self.lost_inserts.is_empty(),
             operations: self.operations,
             uncommitted: self.uncommitted,
@@ -77,8 +77,8 @@ impl Replayed {
     }
 }
 
-/// Replays the log of a tablet. `committed` tells for an operation without a commit message whether the Raft group
-/// agreed on it, given the highest index of a commit message.
+/// Replays the log of a tablet. `committed` returns whether the Raft group agreed on an operation without a commit
+/// message, given the highest index of a commit message.
 pub(crate) fn replay(
     tablet: &Tablet,
     folder: &dyn Folder,
@@ -98,7 +98,7 @@ pub(crate) fn replay(
         finders: HashMap::new(),
         memory_since: None,
         missing: Vec::new(),
-        doubted: Vec::new(),
+        uncertain: Vec::new(),
         out: Replayed { operations: log.replicated, ..Replayed::default() },
     };
     state.run(log, committed)?;
@@ -112,7 +112,7 @@ struct Row {
     /// Since when its state is unknown, and why.
     lost: Option<(u64, Arc<Fault>)>,
     /// The operation that wrote all its cells.
-    whole: i64,
+    written_by: i64,
 }
 
 /// The changes to the rows of a rowset.
@@ -146,7 +146,7 @@ struct Replay<'a> {
     memory_since: Option<(i64, u64, Arc<Fault>)>,
     missing: Vec<LogLoss>,
     /// Keys whose rows are unknown, whichever store they are in.
-    doubted: Vec<(Vec<u8>, u64, Arc<Fault>)>,
+    uncertain: Vec<(Vec<u8>, u64, Arc<Fault>)>,
     out: Replayed,
 }
 
@@ -157,34 +157,36 @@ impl<'a> Replay<'a> {
         let mut holes = log.holes.iter().peekable();
         let last_hole = log.holes.iter().rev().find_map(|h| Some((h.before?.index, h)));
         let mut schemas = log.schemas.iter().peekable();
-        // From the first operation whose commit message is missing because the server stopped, everything is applied
-        // anew or not at all.
-        let mut anew = false;
+        // Set at the first operation whose commit message the server did not write before it stopped. From there on,
+        // operations are applied again or not at all.
+        let mut reapplying = false;
         for (index, op) in &log.ops {
             while let Some((_, version, schema)) = schemas.next_if(|(first, ..)| first <= index) {
                 self.set_schema(*version, || TableSchema::new(schema))?;
             }
             while let Some(hole) = holes.next_if(|h| h.before.is_none_or(|id| id.index < *index)) {
                 let unknown = hole.unknown(&rowsets, &log.orphans, &log.flushed);
-                self.forget(unknown.memory, unknown.rowsets, *index, (hole.time, &hole.what));
+                self.mark_unknown(unknown.memory, unknown.rowsets, *index, (hole.time, &hole.what));
             }
             match (&op.applied, last_hole) {
                 (Applied::Not, _) => {}
-                (Applied::To(targets), _) if !anew => self.applied(op, targets)?,
-                (Applied::Unknown, Some((before, hole))) if *index <= before => self.doubt(op, &hole.what)?,
+                (Applied::To(targets), _) if !reapplying => self.applied(op, targets)?,
+                (Applied::Unknown, Some((before, hole))) if *index <= before => {
+                    self.apply_uncertain(op, &hole.what)?
+                }
                 _ => {
-                    anew = true;
+                    reapplying = true;
                     if !committed(op.id, log.committed) {
                         self.out.uncommitted = log.ops.range(index..).count() as u64;
                         break;
                     }
-                    self.again(op)?;
+                    self.reapply(op)?;
                 }
             }
         }
         for hole in holes {
             let unknown = hole.unknown(&rowsets, &log.orphans, &log.flushed);
-            self.forget(unknown.memory, unknown.rowsets, i64::MAX, (hole.time, &hole.what));
+            self.mark_unknown(unknown.memory, unknown.rowsets, i64::MAX, (hole.time, &hole.what));
         }
         Ok(())
     }
@@ -199,7 +201,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Marks rows as unknown from an operation on.
-    fn forget(
+    fn mark_unknown(
         &mut self,
         memory: bool,
         rowsets: impl IntoIterator<Item = u64>,
@@ -246,7 +248,7 @@ impl<'a> Replay<'a> {
                 self.out.broken.push(what.clone());
                 let ids: Vec<u64> = ids.collect();
                 let memory = targets.contains(&Target::Memory);
-                self.forget(memory, ids, op.id.index.saturating_add(1), (op.time, &what));
+                self.mark_unknown(memory, ids, op.id.index.saturating_add(1), (op.time, &what));
                 Ok(())
             }
             other => other,
@@ -290,7 +292,7 @@ impl<'a> Replay<'a> {
                 for held in self.transactions.remove(&transaction).unwrap_or_default() {
                     let row = self.row(held.key, op.id.index);
                     if held.kind == ChangeType::Reinsert {
-                        *row.1 = Row { live: true, lost: None, whole: op.id.index, number: row.0 };
+                        *row.1 = Row { live: true, lost: None, written_by: op.id.index, number: row.0 };
                     }
                     let number = row.0;
                     self.entries.push(number, time, held.kind, &held.cells);
@@ -304,7 +306,8 @@ impl<'a> Replay<'a> {
     /// The new row with a key. If there is none, adds one that is not live.
     fn row(&mut self, key: Vec<u8>, index: i64) -> (u64, &mut Row) {
         let next = self.rows.len() as u64;
-        let row = self.rows.entry(key).or_insert(Row { number: next, live: false, lost: None, whole: index });
+        let row =
+            self.rows.entry(key).or_insert(Row { number: next, live: false, lost: None, written_by: index });
         (row.number, row)
     }
 
@@ -315,11 +318,11 @@ impl<'a> Replay<'a> {
             self.transactions.entry(transaction).or_default().push(held);
             return Ok(());
         }
-        let hurt = !self.out.broken.is_empty();
+        let damaged = !self.out.broken.is_empty();
         let is_new = !self.rows.contains_key(&key);
         let live = self.rows.get(&key).is_some_and(|r| r.live);
         let (kind, cells) = match row.kind {
-            RowOpKind::Insert if live && !hurt => {
+            RowOpKind::Insert if live && !damaged => {
                 return Err(Error::corrupt("expected no row with the key in memory, found one"));
             }
             RowOpKind::Insert => (ChangeType::Reinsert, row.row(&self.schema)?),
@@ -327,13 +330,13 @@ impl<'a> Replay<'a> {
             RowOpKind::Upsert | RowOpKind::Update => (ChangeType::Update, row.changes(&self.schema)),
             RowOpKind::Delete => (ChangeType::Delete, Vec::new()),
         };
-        if kind != ChangeType::Reinsert && !live && !hurt {
+        if kind != ChangeType::Reinsert && !live && !damaged {
             return Err(Error::corrupt("expected the row to change in memory, found none"));
         }
         let why = self.out.broken.last().cloned();
         let (number, state) = self.row(key, op.id.index);
         match kind {
-            ChangeType::Reinsert => *state = Row { number, live: true, lost: None, whole: op.id.index },
+            ChangeType::Reinsert => *state = Row { number, live: true, lost: None, written_by: op.id.index },
             ChangeType::Delete => state.live = false,
             // The row was inserted in a hole.
             ChangeType::Update if !live => {
@@ -367,9 +370,8 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// An operation whose commit message is lost: it is unknown which state its rows are in, so those
-    /// rows are unknown.
-    fn doubt(&mut self, op: &Op, what: &Arc<Fault>) -> Result<()> {
+    /// Handles an operation whose commit message is lost: the state of its rows is unknown.
+    fn apply_uncertain(&mut self, op: &Op, what: &Arc<Fault>) -> Result<()> {
         match &op.what {
             OpBody::Alter(alter) => self.alter(alter.schema_version, alter.schema.as_ref()),
             OpBody::Participant(step) => {
@@ -380,7 +382,7 @@ impl<'a> Replay<'a> {
             OpBody::Write(write) => {
                 let done = self.each_row(write, |state, row| {
                     let key = row.key(&state.schema)?;
-                    state.doubt_row(key, row.kind, (op.time, what));
+                    state.mark_uncertain(key, row.kind, (op.time, what));
                     Ok(())
                 });
                 self.unless_damaged(op, done)
@@ -388,14 +390,14 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Marks one row of such an operation.
-    fn doubt_row(&mut self, key: Vec<u8>, kind: RowOpKind, (since, what): (u64, &Arc<Fault>)) {
+    /// Marks a row of such an operation as unknown.
+    fn mark_uncertain(&mut self, key: Vec<u8>, kind: RowOpKind, (since, what): (u64, &Arc<Fault>)) {
         if let Some(known) = self.rows.get_mut(&key) {
             known.lost = Some((since, what.clone()));
         } else if matches!(kind, RowOpKind::Insert | RowOpKind::Upsert) {
             self.missing.push(LogLoss { rows: 0..0, since, what: what.clone() });
         }
-        self.doubted.push((key, since, what.clone()));
+        self.uncertain.push((key, since, what.clone()));
     }
 
     /// If the rows of an operation cannot be read, it may concern any row.
@@ -405,7 +407,7 @@ impl<'a> Replay<'a> {
                 let ids: Vec<u64> = self.tablet.rowsets.iter().map(|r| r.id).collect();
                 let what = Arc::new(self.broken(op, &e));
                 self.out.broken.push(what.clone());
-                self.forget(true, ids, op.id.index.saturating_add(1), (op.time, &what));
+                self.mark_unknown(true, ids, op.id.index.saturating_add(1), (op.time, &what));
                 Ok(())
             }
             other => other,
@@ -414,7 +416,7 @@ impl<'a> Replay<'a> {
 
     /// Applies an operation without a commit message: the server was about to apply it, and does so when it starts
     /// again.
-    fn again(&mut self, op: &Op) -> Result<()> {
+    fn reapply(&mut self, op: &Op) -> Result<()> {
         let write = match &op.what {
             OpBody::Write(write) => write,
             _ => return self.applied(op, &[]),
@@ -424,15 +426,15 @@ impl<'a> Replay<'a> {
             if write.transaction.is_some() {
                 return state.write_row(op, write, row);
             }
-            let found = match state.find(&key) {
+            let target = match state.find(&key) {
                 Err(e) if Fault::is(&e) => {
                     let what = state.broken_once(op, &e);
-                    state.doubt_row(key, row.kind, (op.time, &what));
+                    state.mark_uncertain(key, row.kind, (op.time, &what));
                     return Ok(());
                 }
-                found => found?,
+                target => target?,
             };
-            match (row.kind, found) {
+            match (row.kind, target) {
                 (RowOpKind::Insert | RowOpKind::Upsert, Target::None)
                 | (RowOpKind::Upsert | RowOpKind::Update | RowOpKind::Delete, Target::Memory) => {
                     state.write_row(op, write, row)
@@ -440,7 +442,8 @@ impl<'a> Replay<'a> {
                 (RowOpKind::Upsert | RowOpKind::Update | RowOpKind::Delete, Target::RowSet(id)) => {
                     state.change_row(id, key, op, row)
                 }
-                // Inserting a row that exists, or changing one that does not, is an error that the client was told.
+                // Inserting a row that exists, or changing one that does not, is an error that the server returned to
+                // the client.
                 _ => Ok(()),
             }
         });
@@ -468,12 +471,12 @@ impl<'a> Replay<'a> {
             let Some(row) = self.ordinal(rowset.id, key)? else { continue };
             let changed = self.changes.get(&rowset.id);
             let changed = changed.and_then(|c| c.live.get(c.numbers.get(key)?).copied());
-            let there = match (changed, self.finders.get_mut(&rowset.id)) {
+            let exists = match (changed, self.finders.get_mut(&rowset.id)) {
                 (Some(live), _) => live,
-                (None, Some(finder)) => finder.is_there(row)?,
+                (None, Some(finder)) => finder.exists(row)?,
                 (None, None) => false,
             };
-            if there {
+            if exists {
                 return Ok(Target::RowSet(rowset.id));
             }
         }
@@ -499,15 +502,15 @@ impl<'a> Replay<'a> {
         for (id, changes) in std::mem::take(&mut self.changes) {
             match self.number_changes(id, changes) {
                 Ok(entries) => drop(self.out.changes.insert(id, entries)),
-                Err(e) if Fault::is(&e) => self.lose_rowset(id, &e),
+                Err(e) if Fault::is(&e) => self.record_lost_rowset(id, &e),
                 Err(e) => return Err(e),
             }
         }
-        let mut doubted = std::mem::take(&mut self.doubted);
-        doubted.sort_by(|a, b| a.0.cmp(&b.0));
+        let mut uncertain = std::mem::take(&mut self.uncertain);
+        uncertain.sort_by(|a, b| a.0.cmp(&b.0));
         let ids: Vec<u64> = self.tablet.rowsets.iter().map(|r| r.id).collect();
         for id in ids {
-            for (key, since, what) in &doubted {
+            for (key, since, what) in &uncertain {
                 match self.ordinal(id, key) {
                     Ok(None) => {}
                     Ok(Some(row)) => {
@@ -516,7 +519,7 @@ impl<'a> Replay<'a> {
                         self.out.lost_changes.entry(id).or_default().push(loss);
                     }
                     Err(e) if Fault::is(&e) => {
-                        self.lose_rowset(id, &e);
+                        self.record_lost_rowset(id, &e);
                         break;
                     }
                     Err(e) => return Err(e),
@@ -537,7 +540,8 @@ impl<'a> Replay<'a> {
                 *slot = place as u64;
             }
             self.out.live += i64::from(row.live);
-            let forgotten = self.memory_since.as_ref().filter(|(index, ..)| row.whole < *index && row.live);
+            let forgotten =
+                self.memory_since.as_ref().filter(|(index, ..)| row.written_by < *index && row.live);
             let lost = row.lost.clone().or_else(|| forgotten.map(|(_, since, what)| (*since, what.clone())));
             if let Some((since, what)) = lost {
                 let at = place as u64;
@@ -568,7 +572,7 @@ impl<'a> Replay<'a> {
         Ok(entries)
     }
 
-    fn lose_rowset(&mut self, id: u64, e: &Error) {
+    fn record_lost_rowset(&mut self, id: u64, e: &Error) {
         let mut what = Fault::from_error(e, 0..0, None);
         what.damage.structure.insert_str(0, "changes of the write-ahead log: ");
         let what = Arc::new(what);

@@ -18,8 +18,7 @@ use crate::layout::operations::RowOperations;
 use crate::layout::proto;
 use crate::schema::{Column, TableSchema};
 
-/// The operation on a row. Variants that ignore errors need no value of their own: the commit message tells whether an
-/// error occurred.
+/// The operation on a row. Variants that ignore errors are not distinguished: the commit message has the errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RowOpKind {
     Insert,
@@ -45,7 +44,7 @@ impl RowOpKind {
     }
 }
 
-/// What a row gives for a column.
+/// The value that a row gives for a column.
 #[derive(Clone, Copy, Debug)]
 enum Given<'a> {
     Nothing,
@@ -87,8 +86,8 @@ impl<'a> RowOps<'a> {
     ) -> Result<Self> {
         let place = |c: &proto::ColumnSchema| {
             let same = |t: &Column| t.name == c.name && t.data_type.number() == c.data_type;
-            let found = tablet.columns.iter().position(same);
-            found
+            let position = tablet.columns.iter().position(same);
+            position
                 .ok_or_else(|| Error::corrupt(format!("expected a column of the tablet, found `{}`", c.name)))
         };
         Ok(Self {
@@ -161,10 +160,10 @@ fn value<'a>(cursor: &mut Cursor<'a>, indirect: &'a [u8], column: &Column) -> Re
         Physical::Binary => {
             let (offset, length) = (cursor.u64_le()?, cursor.u64_le()?);
             let place = |n: u64| usize::try_from(n).ok();
-            let found = place(offset)
+            let value = place(offset)
                 .zip(place(length))
                 .and_then(|(offset, length)| indirect.get(offset..offset.checked_add(length)?));
-            found.ok_or_else(|| {
+            value.ok_or_else(|| {
                 let all = indirect.len();
                 Error::corrupt(format!("expected a value inside {all} bytes, found {length} at {offset}"))
             })

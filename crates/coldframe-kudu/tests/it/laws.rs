@@ -17,11 +17,11 @@ fn options(table: &str, snapshot: Option<i64>) -> OpenOptions {
     OpenOptions { extra, ..OpenOptions::default() }
 }
 
-/// Damages each file of a directory for which `of` holds, up to `most` of them, in `damages` ways.
-fn obey(name: &str, options: &OpenOptions, of: impl Fn(&str) -> bool, most: usize, damages: usize) {
+/// Damages each file of a directory for which `of` holds, up to `max_files` of them, in `damages` ways.
+fn obey(name: &str, options: &OpenOptions, of: impl Fn(&str) -> bool, max_files: usize, damages: usize) {
     let folder = MemoryFolder::load(&fixture::data().join("kudu/files").join(name));
     let paths: Vec<String> = folder.files.keys().filter(|p| of(p)).cloned().collect();
-    let step = paths.len().div_ceil(most).max(1);
+    let step = paths.len().div_ceil(max_files).max(1);
     assert!(!paths.is_empty());
     for path in paths.into_iter().step_by(step) {
         let bytes = folder.files.get(&path).unwrap().clone();

@@ -1,7 +1,7 @@
-//! The smallest and the largest value of a column, as the target's type holds them.
+//! The smallest and the largest value of a column, in the target's type.
 //!
-//! Numbers and times use the target's scale and unit. Of long texts and blobs only the start is kept: it is enough for
-//! people to recognise a column and for a first look at a difference.
+//! Numbers and times use the target's scale and unit. Long texts and blobs are truncated: the start is enough for
+//! people to recognise a column and to inspect a difference.
 
 mod texts;
 
@@ -13,11 +13,12 @@ use arrow_schema::DataType;
 use arrow_select::take::take;
 use coldframe_core::{Result, arrow_error};
 
+use super::kernels;
 use super::numbers::{in_unit, scale_of, unit_of};
-use super::words;
 
 /// The smallest or the largest value.
 #[derive(Clone, Debug, PartialEq, PartialOrd)]
+#[non_exhaustive]
 pub enum Extreme {
     /// A boolean.
     Bool(bool),
@@ -33,7 +34,7 @@ pub enum Extreme {
     Bytes(Vec<u8>),
 }
 
-/// How many characters or bytes are kept.
+/// Characters or bytes of a value that are kept.
 const KEPT: usize = 64;
 
 /// The smallest and the largest value, if there is any.
@@ -56,7 +57,7 @@ fn both<T>(ends: Option<(T, T)>, make: impl Fn(T) -> Option<Extreme>) -> Ends {
 /// The extremes of numbers and times.
 fn number_ends<T: ArrowNumericType>(array: &ArrayRef) -> Option<(T::Native, T::Native)> {
     let array = array.as_primitive::<T>();
-    if array.null_count() == 0 { words::ends(array.values()) } else { min(array).zip(max(array)) }
+    if array.null_count() == 0 { kernels::extremes(array.values()) } else { min(array).zip(max(array)) }
 }
 
 /// `None` for nested types, and if all values are null or do not fit the target.
@@ -106,12 +107,12 @@ pub(crate) fn extremes(array: &ArrayRef, target: &DataType) -> Result<Ends> {
 pub(crate) fn nans(array: &ArrayRef) -> Result<u64> {
     fn of<T: ArrowNumericType>(array: &ArrayRef, is_nan: impl Fn(&T::Native) -> bool) -> u64 {
         let array = array.as_primitive::<T>();
-        let found = match array.null_count() {
+        let count = match array.null_count() {
             0 => array.values().iter().filter(|value| is_nan(value)).count(),
-            // The value below a null may be anything.
+            // The value below a null is arbitrary.
             _ => array.iter().flatten().filter(is_nan).count(),
         };
-        found as u64
+        count as u64
     }
     Ok(match array.data_type() {
         DataType::Float16 => of::<Float16Type>(array, |value| value.is_nan()),
@@ -148,8 +149,8 @@ fn unrolled<T: RunEndIndexType>(array: &ArrayRef) -> Result<Option<ArrayRef>> {
 fn floats<T: ArrowNumericType>(array: &ArrayRef, double: impl Fn(T::Native) -> f64) -> Ends {
     let array = array.as_primitive::<T>();
     let ends = match array.null_count() {
-        0 => words::ends(array.values()),
-        _ => words::ends(&array.iter().flatten().collect::<Vec<_>>()),
+        0 => kernels::extremes(array.values()),
+        _ => kernels::extremes(&array.iter().flatten().collect::<Vec<_>>()),
     };
     both(ends, |v| Some(Extreme::Float(double(v) + 0.0)))
 }
@@ -175,8 +176,8 @@ fn whole(array: &ArrayRef, target: &DataType) -> Ends {
         DataType::Decimal256(_, _) => of::<Decimal256Type>(array, |v| v.to_i128().and_then(number)),
         DataType::Date32 => of::<Date32Type>(array, |v| number(v.into())),
         DataType::Date64 => of::<Date64Type>(array, |v| number(v.div_euclid(86_400_000).into())),
-        found => {
-            let units = unit_of(found).zip(unit_of(target));
+        actual => {
+            let units = unit_of(actual).zip(unit_of(target));
             let number = |v: i64| {
                 let ((own, _), (goal, _)) = units?;
                 in_unit(v, own, goal).map(|v| Extreme::Whole(v.into()))
@@ -208,14 +209,14 @@ fn times(array: &ArrayRef, number: impl Fn(i64) -> Option<Extreme>) -> Ends {
     }
 }
 
-/// A number as the target holds it: a decimal of its scale, a float, or an integer.
-#[expect(clippy::cast_precision_loss, reason = "what is lost is told by the values' hashes")]
-fn number(value: i128, found: &DataType, target: &DataType) -> Option<Extreme> {
+/// A number in the target's type: a decimal of its scale, a float, or an integer.
+#[expect(clippy::cast_precision_loss, reason = "the values' hashes detect the loss")]
+fn number(value: i128, own: &DataType, target: &DataType) -> Option<Extreme> {
     if target.is_floating() {
         return Some(Extreme::Float(value as f64));
     }
     let Some(scale) = scale_of(target) else { return Some(Extreme::Whole(value)) };
-    let by = i32::from(scale) - i32::from(scale_of(found).unwrap_or(0));
+    let by = i32::from(scale) - i32::from(scale_of(own).unwrap_or(0));
     let power = 10i128.checked_pow(by.unsigned_abs())?;
     let scaled = if by >= 0 { value.checked_mul(power) } else { value.checked_div(power) };
     scaled.map(|value| Extreme::Decimal(value, scale))

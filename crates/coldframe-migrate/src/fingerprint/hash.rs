@@ -1,4 +1,4 @@
-//! The hash of each value of an array, as the target's type holds it.
+//! The hash of each value of an array, in the target's type.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -19,8 +19,8 @@ use super::numbers;
 /// The initial hash of a nested value.
 const NESTED: u64 = 0x632b_e59b_d9b4_e019;
 
-/// The number of nulls, including references to a dictionary's null entries. The struct that stands for a union is
-/// never null: the branch of its tag may be.
+/// The number of nulls, including references to a dictionary's null entries. The struct that replaces a union is
+/// never null, though its set branch may be.
 pub(super) fn nulls(array: &ArrayRef) -> u64 {
     if matches!(array.data_type(), DataType::Union(_, _)) { 0 } else { array.logical_null_count() as u64 }
 }
@@ -32,7 +32,7 @@ fn hashes(array: &dyn Array, target: &DataType) -> Result<Vec<u64>> {
     Ok(hashes)
 }
 
-/// The same, overwriting `out`.
+/// Like [`hashes`], but overwrites `out`.
 pub(super) fn hash_into(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -> Result<()> {
     out.clear();
     match array.data_type() {
@@ -53,8 +53,8 @@ pub(super) fn hash_into(array: &dyn Array, target: &DataType, out: &mut Vec<u64>
 
 fn mark_nulls(hashes: &mut [u64], nulls: Option<&NullBuffer>) {
     let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) else { return };
-    let words = nulls.inner().bit_chunks();
-    for (hashes, valid) in hashes.chunks_mut(64).zip(words.iter_padded()) {
+    let chunks = nulls.inner().bit_chunks();
+    for (hashes, valid) in hashes.chunks_mut(64).zip(chunks.iter_padded()) {
         if valid != u64::MAX {
             for (place, hash) in hashes.iter_mut().enumerate() {
                 *hash = if valid >> place & 1 == 1 { *hash } else { NULL };
@@ -63,7 +63,7 @@ fn mark_nulls(hashes: &mut [u64], nulls: Option<&NullBuffer>) {
     }
 }
 
-/// Hashes each entry once, however often it is referenced.
+/// Hashes each entry once.
 fn dictionary(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -> Result<()> {
     let dictionary = array.as_any_dictionary();
     let entries = hashes(dictionary.values(), target)?;
@@ -118,7 +118,7 @@ fn bytes(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -> Result<()>
         let array = array.as_bytes::<T>();
         let (bytes, offsets) = (array.value_data(), array.value_offsets());
         let ends = offsets.get(1..).unwrap_or_default();
-        // Inlined into the loop: with a call per value, a row of two texts takes a tenth longer.
+        // Inlined: with a call per value, a row of two texts takes a tenth longer.
         let value = |(from, to): (&T::Offset, &T::Offset)| bytes.get(from.as_usize()..to.as_usize());
         out.extend(offsets.iter().zip(ends).map(|place| value(place).map_or(NULL, city64)));
     }
@@ -130,12 +130,12 @@ fn bytes(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -> Result<()>
         DataType::LargeBinary => texts::<LargeBinaryType>(array, out),
         DataType::BinaryView => of(array.as_binary_view().iter(), out),
         DataType::FixedSizeBinary(_) => of(array.as_fixed_size_binary().iter(), out),
-        found => return Err(mismatch(found, target)),
+        actual => return Err(mismatch(actual, target)),
     }
     Ok(())
 }
 
-/// Elements count by their position in the list.
+/// Folds the elements' hashes in order.
 fn folded(elements: &[u64]) -> u64 {
     elements
         .iter()
@@ -147,7 +147,7 @@ fn folds(offsets: impl Iterator<Item = (usize, usize)>, elements: &[u64], out: &
     out.extend(offsets.map(|(start, end)| folded(elements.get(start..end).unwrap_or_default())));
 }
 
-/// The ranges between offsets, relative to the first offset, and the bounds of what they span.
+/// The ranges between offsets, relative to the first offset; the first offset; the number of elements.
 fn spans<O: OffsetSizeTrait>(offsets: &[O]) -> (Vec<(usize, usize)>, usize, usize) {
     let first = offsets.first().map_or(0, |o| o.as_usize());
     let last = offsets.last().map_or(0, |o| o.as_usize());
@@ -183,7 +183,7 @@ fn list(array: &dyn Array, child: &Field, target: &DataType, out: &mut Vec<u64>)
             folds((0..array.len()).map(|row| (row * size, (row + 1) * size)), &elements, out);
             Ok(())
         }
-        found => Err(mismatch(found, target)),
+        actual => Err(mismatch(actual, target)),
     }
 }
 
@@ -224,7 +224,7 @@ fn structure(array: &dyn Array, fields: &Fields, target: &DataType, rows: &mut V
     Ok(())
 }
 
-/// Hashes a union like the struct that replaces it where unions are not supported: a tag, and a field for each branch.
+/// Hashes a union like the struct that replaces it in formats without unions: a tag, and a field for each branch.
 fn branches(union: &UnionArray, fields: &Fields, target: &DataType, rows: &mut Vec<u64>) -> Result<()> {
     let DataType::Union(own, _) = union.data_type() else {
         return Err(mismatch(union.data_type(), target));

@@ -1,4 +1,4 @@
-//! The hashes of booleans, numbers and times: each value as one word in the target's scale and unit.
+//! The hashes of booleans, numbers and times, each value in the target's scale and unit.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
@@ -10,10 +10,10 @@ use coldframe_core::Result;
 use coldframe_encoding::hash::splitmix64;
 
 use super::absent::{LOST, mismatch};
-use super::words;
+use super::kernels;
 
 fn map<T: ArrowPrimitiveType>(array: &dyn Array, out: &mut Vec<u64>, hash: impl Fn(T::Native) -> u64) {
-    words::map(array.as_primitive::<T>().values(), out, hash);
+    kernels::map(array.as_primitive::<T>().values(), out, hash);
 }
 
 /// A 64-bit integer; equals [`whole`] for the same value.
@@ -41,39 +41,39 @@ macro_rules! integers {
 
 /// Hashes an array; the caller overwrites the hashes of nulls.
 pub(super) fn hashes(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -> Result<()> {
-    let found = array.data_type();
+    let actual = array.data_type();
     match target {
-        DataType::Boolean if found == target => {
+        DataType::Boolean if actual == target => {
             out.extend(array.as_boolean().values().iter().map(|bit| splitmix64(u64::from(bit))));
         }
-        t if t.is_integer() => match found {
-            // Going through 128 bits would take a fourth longer here.
+        t if t.is_integer() => match actual {
+            // Converting to 128 bits would take a fourth longer.
             DataType::Int8 => map::<Int8Type>(array, out, |v| word(v.into())),
             DataType::Int16 => map::<Int16Type>(array, out, |v| word(v.into())),
             DataType::Int32 => map::<Int32Type>(array, out, |v| word(v.into())),
             DataType::Int64 => map::<Int64Type>(array, out, word),
-            _ => integers!(array, out, whole, return Err(mismatch(found, target))),
+            _ => integers!(array, out, whole, return Err(mismatch(actual, target))),
         },
         t if t.is_floating() => floats(array, target, out)?,
         t if t.is_decimal() => decimals(array, target, out)?,
         DataType::Date32 | DataType::Date64 => dates(array, target, out)?,
-        DataType::Timestamp(unit, zone) => match found {
+        DataType::Timestamp(unit, zone) => match actual {
             // An instant never equals a local time. The name of a zone does not change an instant.
             DataType::Timestamp(_, own) if own.is_none() != zone.is_none() => {
-                return Err(mismatch(found, target));
+                return Err(mismatch(actual, target));
             }
             _ => times(array, *unit, target, out)?,
         },
         DataType::Time32(unit) | DataType::Time64(unit) | DataType::Duration(unit) => {
             times(array, *unit, target, out)?
         }
-        DataType::Interval(unit) if found == target => intervals(array, *unit, out),
-        _ => return Err(mismatch(found, target)),
+        DataType::Interval(unit) if actual == target => intervals(array, *unit, out),
+        _ => return Err(mismatch(actual, target)),
     }
     Ok(())
 }
 
-/// An integer or a decimal's unscaled value. Values of 64 bits hash as those; larger ones include all bits that differ
+/// An integer or a decimal's unscaled value. Values of 64 bits hash like 64-bit integers; larger ones include all bits that differ
 /// from the sign.
 #[inline]
 fn whole(value: i128) -> u64 {
@@ -84,13 +84,13 @@ fn whole(value: i128) -> u64 {
 }
 
 /// Most decimals fit 64 bits; if all values of an array do, no per-value check is needed.
-#[expect(clippy::cast_possible_truncation, reason = "of values that have 64 bits")]
+#[expect(clippy::cast_possible_truncation, reason = "only values of 64 bits")]
 fn wholes(values: &[i128], out: &mut Vec<u64>) {
     let beyond = values.iter().fold(0, |beyond, value| beyond | (i128::from(*value as i64) ^ value));
     if beyond == 0 {
-        words::map(values, out, |value| word(value as i64));
+        kernels::map(values, out, |value| word(value as i64));
     } else {
-        words::map(values, out, whole);
+        kernels::map(values, out, whole);
     }
 }
 
@@ -113,14 +113,14 @@ fn floats(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -> Result<()
         DataType::Float16 => map::<Float16Type>(array, out, |v| float(v.to_f64())),
         DataType::Float32 => map::<Float32Type>(array, out, |v| float(v.into())),
         DataType::Float64 => map::<Float64Type>(array, out, float),
-        found => integers!(array, out, exactly, return Err(mismatch(found, target))),
+        actual => integers!(array, out, exactly, return Err(mismatch(actual, target))),
     }
     Ok(())
 }
 
 /// An integer as a double, if that is exact.
-#[expect(clippy::cast_possible_truncation, reason = "`as` saturates, and what it gives is compared")]
-#[expect(clippy::cast_precision_loss, reason = "what is lost is found by the way back")]
+#[expect(clippy::cast_possible_truncation, reason = "`as` saturates, and the result is compared")]
+#[expect(clippy::cast_precision_loss, reason = "the conversion back detects the loss")]
 fn exactly(value: i128) -> u64 {
     let near = value as f64;
     if near as i128 == value { float(near) } else { LOST }
@@ -171,8 +171,8 @@ fn decimals(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -> Result<
         (DataType::Decimal256(_, _), _) => {
             map::<Decimal256Type>(array, out, |v| v.to_i128().map_or(LOST, |v| scale.hash(v)))
         }
-        (found, _) => {
-            integers!(array, out, |v: i128| scale.hash(v), return Err(mismatch(found, target)))
+        (actual, _) => {
+            integers!(array, out, |v: i128| scale.hash(v), return Err(mismatch(actual, target)))
         }
     }
     Ok(())
@@ -189,7 +189,7 @@ pub(super) fn scale_of(of: &DataType) -> Option<i8> {
     }
 }
 
-/// A 256-bit integer; one that fits 128 bits hashes as that.
+/// A 256-bit integer; a value that fits 128 bits hashes like a 128-bit integer.
 fn wide(value: i256) -> u64 {
     value.to_i128().map_or_else(
         || {
@@ -208,7 +208,7 @@ fn dates(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -> Result<()>
     match array.data_type() {
         DataType::Date32 => map::<Date32Type>(array, out, |days| word(days.into())),
         DataType::Date64 => map::<Date64Type>(array, out, |ms| word(ms.div_euclid(DAY_MS))),
-        found => return Err(mismatch(found, target)),
+        actual => return Err(mismatch(actual, target)),
     }
     Ok(())
 }
@@ -240,11 +240,11 @@ pub(super) fn in_unit(value: i64, own: TimeUnit, target: TimeUnit) -> Option<i64
 }
 
 fn times(array: &dyn Array, target_unit: TimeUnit, target: &DataType, out: &mut Vec<u64>) -> Result<()> {
-    let found = array.data_type();
-    let own = unit_of(found).filter(|(_, kind)| unit_of(target).is_some_and(|(_, other)| *kind == other));
-    let Some((own, _)) = own else { return Err(mismatch(found, target)) };
+    let actual = array.data_type();
+    let own = unit_of(actual).filter(|(_, kind)| unit_of(target).is_some_and(|(_, other)| *kind == other));
+    let Some((own, _)) = own else { return Err(mismatch(actual, target)) };
     let hash = |v: i64| in_unit(v, own, target_unit).map_or(LOST, word);
-    match found {
+    match actual {
         DataType::Timestamp(TimeUnit::Second, _) => map::<TimestampSecondType>(array, out, hash),
         DataType::Timestamp(TimeUnit::Millisecond, _) => map::<TimestampMillisecondType>(array, out, hash),
         DataType::Timestamp(TimeUnit::Microsecond, _) => map::<TimestampMicrosecondType>(array, out, hash),

@@ -1,7 +1,7 @@
 //! The pages of a column chunk, with the checksums that the `parquet` crate does not write.
 //!
 //! ```text
-//! page    | header | data |                                    as the crate passes them on, in turns
+//! page    | header | data |                                    the crate passes on header and data in turns
 //! header  15 type  15 uncompressed size  15 compressed size  [15 crc]  2c .. | 4c .. | 5c ..
 //!         └ field 1        └ field 2           └ field 3      field 4   └ field 5, 7 or 8, a struct
 //! ```
@@ -21,7 +21,7 @@ use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 
-/// The head of an i32 whose field number follows the previous one.
+/// The first byte of an i32 field whose number is one above the previous field's.
 const NEXT_I32: u8 = 0x15;
 /// The `PageType` of a dictionary page.
 const DICTIONARY: u8 = 2;
@@ -57,7 +57,7 @@ impl Pages {
 
 /// The type of a page, and its header with the checksum inserted.
 fn with_checksum(header: &[u8], sum: u32) -> Result<(u8, Vec<u8>)> {
-    let unknown = || ParquetError::General("a page header of another layout".to_owned());
+    let unknown = || ParquetError::General("a page header with an unknown layout".to_owned());
     let (mut at, mut kind) = (0, None);
     for _ in 0..3 {
         let field = header.get(at).filter(|field| **field == NEXT_I32);
@@ -114,8 +114,8 @@ impl PageStoreFactory for RowGroupPages {
     fn create(&self, args: &PageStoreArgs<'_>) -> Result<Box<dyn PageStore>> {
         let mut columns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if args.column_index() != columns.len() {
-            let (found, expected) = (args.column_index(), columns.len());
-            return Err(ParquetError::General(format!("expected column {expected}, found {found}")));
+            let (expected, actual) = (columns.len(), args.column_index());
+            return Err(ParquetError::General(format!("expected column {expected}, found {actual}")));
         }
         let pages = SharedPages::default();
         columns.push(pages.clone());
@@ -133,7 +133,7 @@ impl PageStore for Store {
     }
 
     fn take(&mut self, _key: PageKey) -> Result<Bytes> {
-        Err(ParquetError::General("pages with checksums are not taken one by one".to_owned()))
+        Err(ParquetError::General("pages with checksums cannot be read back".to_owned()))
     }
 
     fn memory_size(&self) -> usize {
@@ -150,19 +150,19 @@ impl ChunkPages {
     pub(super) fn described(&self, close: &mut ColumnCloseResult) -> Result<ColumnCloseResult> {
         let signed = |n: usize| i64::try_from(n).map_err(|e| ParquetError::External(Box::new(e)));
         let dictionary: usize = self.0.dictionary.iter().map(Bytes::len).sum();
-        let found = &close.metadata;
-        let expected = found.compressed_size() + signed(self.0.grown)?;
+        let metadata = &close.metadata;
+        let expected = metadata.compressed_size() + signed(self.0.grown)?;
         if self.0.header.is_some() || signed(self.0.len)? != expected {
-            let found = self.0.len;
-            return Err(ParquetError::General(format!("expected pages of {expected} bytes, found {found}")));
+            let actual = self.0.len;
+            return Err(ParquetError::General(format!("expected pages of {expected} bytes, found {actual}")));
         }
-        let metadata = found
+        let metadata = metadata
             .clone()
             .into_builder()
             .set_dictionary_page_offset((dictionary > 0).then_some(0))
             .set_data_page_offset(signed(dictionary)?)
             .set_total_compressed_size(expected)
-            .set_total_uncompressed_size(found.uncompressed_size() + signed(self.0.grown)?)
+            .set_total_uncompressed_size(metadata.uncompressed_size() + signed(self.0.grown)?)
             .build()?;
         Ok(ColumnCloseResult {
             bytes_written: self.0.len as u64,
@@ -170,7 +170,7 @@ impl ChunkPages {
             metadata,
             bloom_filter: close.bloom_filter.take(),
             column_index: None,
-            // Its offsets would be those of pages without checksums.
+            // Its offsets would ignore the checksums.
             offset_index: None,
         })
     }
@@ -185,17 +185,17 @@ impl Length for ChunkPages {
 impl ChunkReader for ChunkPages {
     type T = Blobs;
 
-    /// Reads from the start; copying a chunk asks for nothing else.
+    /// Reads from the start, as copying a chunk does.
     fn get_read(&self, start: u64) -> Result<Blobs> {
         if start != 0 {
-            return Err(ParquetError::General(format!("expected to copy a chunk from 0, not from {start}")));
+            return Err(ParquetError::General(format!("expected to copy a chunk from 0, found {start}")));
         }
         let blobs: Vec<Bytes> = self.0.dictionary.iter().chain(&self.0.data).cloned().collect();
         Ok(Blobs(blobs.into_iter()))
     }
 
     fn get_bytes(&self, _start: u64, _length: usize) -> Result<Bytes> {
-        Err(ParquetError::General("a chunk is copied whole".to_owned()))
+        Err(ParquetError::General("a chunk can only be copied as a whole".to_owned()))
     }
 }
 
@@ -237,18 +237,18 @@ mod tests {
     }
 
     #[test]
-    fn other_layouts_are_refused() {
+    fn unknown_page_headers_are_errors() {
         let header = [0x15, 0, 0x15, 0xd8, 4, 0x15, 0x90, 3, 0x2c, 0x15, 2, 0];
         for len in 0..9 {
             assert!(with_checksum(&header[..len], 7).is_err(), "{len}");
         }
-        // There already is a checksum.
+        // The header has a checksum already.
         assert!(with_checksum(&[0x15, 0, 0x15, 2, 0x15, 2, 0x15, 9, 0x1c, 0], 7).is_err());
         assert!(with_checksum(&[0x15, 0, 0x18, 2, 0x15, 2, 0x2c, 0], 7).is_err());
     }
 
     #[test]
-    fn blobs_are_one_stream() {
+    fn blobs_read_as_one_stream() {
         let blobs: Vec<Bytes> = [&b""[..], b"abc", b"", b"d", b"efghij"].map(Bytes::from_static).into();
         for size in [1, 2, 3, 64] {
             let mut reader = Blobs(blobs.clone().into_iter());

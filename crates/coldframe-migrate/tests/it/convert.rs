@@ -1,4 +1,4 @@
-//! The unit of a migration: rows become files whose pages carry checksums; a failure leaves nothing behind.
+//! The unit of a migration: rows become files whose pages have checksums; a failure leaves no file.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -17,8 +17,8 @@ use coldframe::store::Mode;
 use coldframe::types::Arrangement;
 use coldframe::{Dest, Error, Result, Value};
 use coldframe_migrate::{
-    Divide, Fingerprint, Names, ParquetOptions, Room, Shape, TargetFile, TargetFormat, WrittenFile, convert,
-    convert_divided, decode,
+    Fingerprint, Names, ParquetOptions, PartitionLimits, Partitioner, Shape, TargetFile, TargetFormat,
+    WrittenFile, convert, convert_partitioned, decode,
 };
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
@@ -30,9 +30,9 @@ impl Folder {
     }
 
     fn files(&self) -> Vec<PathBuf> {
-        let mut found: Vec<_> = std::fs::read_dir(&self.0).unwrap().map(|e| e.unwrap().path()).collect();
-        found.sort();
-        found
+        let mut files: Vec<_> = std::fs::read_dir(&self.0).unwrap().map(|e| e.unwrap().path()).collect();
+        files.sort();
+        files
     }
 }
 
@@ -83,7 +83,7 @@ fn target() -> SchemaRef {
 
 fn shape() -> Shape {
     let arrangement = Arrangement { target: target(), names: None, constants: BTreeMap::new() };
-    Shape { arrangement, verify: true, stated: vec!["n".to_owned()] }
+    Shape { arrangement, verify: true, compared: vec!["n".to_owned()] }
 }
 
 fn reader(
@@ -107,30 +107,33 @@ fn read(path: &Path) -> (Fingerprint, Vec<i64>) {
     let file = std::fs::File::open(path).unwrap();
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
     let groups = builder.metadata().row_groups().iter().map(|g| g.num_rows()).collect();
-    let mut print = Fingerprint::new(target());
-    builder.build().unwrap().for_each(|batch| print.add(&batch.unwrap()).unwrap());
-    (print, groups)
+    let mut fingerprint = Fingerprint::new(target());
+    builder.build().unwrap().for_each(|batch| fingerprint.add(&batch.unwrap()).unwrap());
+    (fingerprint, groups)
 }
 
 #[test]
-fn files_end_where_they_are_large_enough() {
+fn files_end_at_their_maximum_size() {
     let place = tempfile::tempdir().unwrap();
     let folder = Folder(place.path().to_owned());
     let done = convert(&mut all(10), &shape(), &small_groups(), &folder, Some(64), || Ok(())).unwrap();
-    assert_eq!(done.files.iter().map(|file| file.seen.rows).collect::<Vec<_>>(), [2000; 5]);
+    assert_eq!(done.files.iter().map(|file| file.summary.rows).collect::<Vec<_>>(), [2000; 5]);
     assert_eq!(folder.files(), (0..5).map(|n| folder.path(n)).collect::<Vec<_>>());
-    for (number, WrittenFile { finished, seen, .. }) in done.files.iter().enumerate() {
+    for (number, WrittenFile { finished, summary, .. }) in done.files.iter().enumerate() {
         assert_eq!(finished.written.bytes, std::fs::metadata(folder.path(number)).unwrap().len());
-        let (print, groups) = read(&folder.path(number));
-        assert_eq!((seen.print.differences(&print), groups), (Vec::<String>::new(), vec![2000]));
+        let (fingerprint, groups) = read(&folder.path(number));
+        assert_eq!(
+            (summary.fingerprint.differences(&fingerprint), groups),
+            (Vec::<String>::new(), vec![2000])
+        );
     }
     let (_, observed) = done.observed.columns().next().unwrap();
     assert_eq!((observed.values, observed.sum), (8571, Some((0..10_000).filter(|n| n % 7 > 0).sum())));
 
     let whole = convert(&mut all(10), &shape(), &small_groups(), &folder, None, || Ok(())).unwrap();
-    let (print, groups) = read(&folder.path(0));
+    let (fingerprint, groups) = read(&folder.path(0));
     assert_eq!((whole.files.len(), groups), (1, vec![2000; 5]));
-    assert_eq!(whole.files[0].seen.print.differences(&print), Vec::<String>::new());
+    assert_eq!(whole.files[0].summary.fingerprint.differences(&fingerprint), Vec::<String>::new());
 }
 
 #[test]
@@ -144,7 +147,7 @@ fn each_page_has_a_checksum() {
         let content = std::fs::read(folder.path(0)).unwrap();
         let file = std::fs::File::open(folder.path(0)).unwrap();
         let metadata = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().metadata().clone();
-        let mut noticed = 0;
+        let mut detected = 0;
         for column in metadata.row_group(0).columns() {
             let (start, len) = column.byte_range();
             // The last byte of the chunk belongs to a page's data.
@@ -153,15 +156,18 @@ fn each_page_has_a_checksum() {
             let builder = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(damaged)).unwrap();
             let e = builder.build().unwrap().find_map(std::result::Result::err).unwrap();
             assert!(e.to_string().to_lowercase().contains("crc"), "{codec}: {e}");
-            noticed += 1;
+            detected += 1;
         }
-        assert_eq!(noticed, 5);
-        assert_eq!(done.files[0].seen.print.differences(&read(&folder.path(0)).0), Vec::<String>::new());
+        assert_eq!(detected, 5);
+        assert_eq!(
+            done.files[0].summary.fingerprint.differences(&read(&folder.path(0)).0),
+            Vec::<String>::new()
+        );
     }
 }
 
 #[test]
-fn what_fails_leaves_no_file() {
+fn a_failed_conversion_leaves_no_file() {
     let place = tempfile::tempdir().unwrap();
     let folder = Folder(place.path().to_owned());
     let mut given: Vec<_> = batches(6).into_iter().map(Ok).collect();
@@ -183,7 +189,7 @@ fn what_fails_leaves_no_file() {
 }
 
 #[test]
-fn without_rows_there_is_no_file() {
+fn no_file_is_created_without_rows() {
     let place = tempfile::tempdir().unwrap();
     let folder = Folder(place.path().to_owned());
     let empty = batches(1)[0].slice(0, 0);
@@ -192,20 +198,20 @@ fn without_rows_there_is_no_file() {
     assert!(done.files.is_empty() && folder.files().is_empty());
 }
 
-/// Partitions by the number in the first column; nulls are one of their own.
-struct ByNumber {
-    room: Room,
+/// Partitions by the number in the first column; nulls have their own partition.
+struct PartitionByNumber {
+    limits: PartitionLimits,
     partition: fn(i64) -> i64,
     wrong: bool,
 }
 
-impl ByNumber {
+impl PartitionByNumber {
     fn of(&self, number: Option<i64>) -> u32 {
         number.map_or(999, |n| u32::try_from((self.partition)(n)).unwrap())
     }
 }
 
-impl Divide for ByNumber {
+impl Partitioner for PartitionByNumber {
     fn columns(&self) -> &[usize] {
         &[0]
     }
@@ -217,84 +223,92 @@ impl Divide for ByNumber {
         Ok(numbers.iter().skip(skipped).map(|n| Some(self.of(n))).collect())
     }
 
-    fn room(&self) -> Room {
-        self.room
+    fn limits(&self) -> PartitionLimits {
+        self.limits
     }
 }
 
 /// The partition of a written file; panics if it has several.
-fn partition_in(path: &Path, divide: &ByNumber) -> u32 {
+fn partition_of(path: &Path, partitioner: &PartitionByNumber) -> u32 {
     let builder = ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(path).unwrap()).unwrap();
-    let mut found = BTreeSet::new();
+    let mut partitions = BTreeSet::new();
     for batch in builder.build().unwrap() {
-        found.extend(batch.unwrap().column(0).as_primitive::<Int64Type>().iter().map(|n| divide.of(n)));
+        partitions
+            .extend(batch.unwrap().column(0).as_primitive::<Int64Type>().iter().map(|n| partitioner.of(n)));
     }
-    assert_eq!(found.len(), 1, "{path:?} has rows of {found:?}");
-    found.pop_first().unwrap()
+    assert_eq!(partitions.len(), 1, "{path:?} has rows of {partitions:?}");
+    partitions.pop_first().unwrap()
 }
 
-fn divided(rooms: (usize, usize), partition: fn(i64) -> i64, most_bytes: Option<u64>) -> Vec<(u32, u64)> {
+fn write_partitioned(
+    memory: (usize, usize),
+    partition: fn(i64) -> i64,
+    max_bytes: Option<u64>,
+) -> Vec<(u32, u64)> {
     let place = tempfile::tempdir().unwrap();
     let folder = Folder(place.path().to_owned());
-    let room = Room { buffer_bytes: rooms.0, open_files: rooms.1 };
-    let mut divide = ByNumber { room, partition, wrong: false };
+    let limits = PartitionLimits { buffer_bytes: memory.0, open_files: memory.1 };
+    let mut partitioner = PartitionByNumber { limits, partition, wrong: false };
     let (shape, format) = (shape(), small_groups());
     let done =
-        convert_divided(&mut all(10), &shape, &format, &folder, most_bytes, &mut divide, || Ok(())).unwrap();
+        convert_partitioned(&mut all(10), &shape, &format, &folder, max_bytes, &mut partitioner, || Ok(()))
+            .unwrap();
     let expected = (0..done.files.len()).map(|n| folder.path(n)).collect::<BTreeSet<_>>();
     assert_eq!(folder.files().into_iter().collect::<BTreeSet<_>>(), expected);
     let mut all_rows = Fingerprint::new(target());
-    let mut found = Vec::new();
+    let mut written = Vec::new();
     for (number, file) in done.files.iter().enumerate() {
         let path = folder.path(number);
-        assert_eq!(file.seen.print.differences(&read(&path).0), Vec::<String>::new());
-        assert_eq!(file.partition, Some(partition_in(&path, &divide)));
-        all_rows.join(&file.seen.print).unwrap();
-        found.push((file.partition.unwrap(), file.seen.rows));
+        assert_eq!(file.summary.fingerprint.differences(&read(&path).0), Vec::<String>::new());
+        assert_eq!(file.partition, Some(partition_of(&path, &partitioner)));
+        all_rows.join(&file.summary.fingerprint).unwrap();
+        written.push((file.partition.unwrap(), file.summary.rows));
     }
     let whole = decode(&mut all(10), &shape, || Ok(())).unwrap();
-    assert_eq!(whole.seen.print.differences(&all_rows), Vec::<String>::new());
+    assert_eq!(whole.summary.fingerprint.differences(&all_rows), Vec::<String>::new());
     let (_, observed) = done.observed.columns().next().unwrap();
     assert_eq!(observed.values, 8571);
-    found
+    written
 }
 
 #[test]
-fn rows_are_divided_by_partition() {
+fn each_file_has_rows_of_one_partition() {
     // One buffer: a file for each partition.
-    let found = divided((1 << 30, 4), |n| n % 3, None);
-    assert_eq!(found.iter().map(|(partition, _)| *partition).collect::<Vec<_>>(), [0, 1, 2, 999]);
-    assert_eq!(found.iter().map(|(_, rows)| rows).sum::<u64>(), 10_000);
-    // A buffer for each batch: as long as all files stay open, the same.
-    assert_eq!(divided((1, 4), |n| n % 3, None), found);
+    let written = write_partitioned((1 << 30, 4), |n| n % 3, None);
+    assert_eq!(written.iter().map(|(partition, _)| *partition).collect::<Vec<_>>(), [0, 1, 2, 999]);
+    assert_eq!(written.iter().map(|(_, rows)| rows).sum::<u64>(), 10_000);
+    // A buffer for each batch: while all files stay open, the result is the same.
+    assert_eq!(write_partitioned((1, 4), |n| n % 3, None), written);
     // With one file open, each of the ten buffers closes the others.
-    let files = divided((1, 1), |n| n % 3, None).len();
+    let files = write_partitioned((1, 1), |n| n % 3, None).len();
     assert!((31..40).contains(&files), "{files}");
-    // Rows in the order of their partitions make few files, however little may be open.
-    assert_eq!(divided((1, 2), |n| n / 5000, None).len(), 3);
-    // Files end where they are large enough: with a row group of 2000 rows; some 857 come from each batch.
-    assert_eq!(divided((1 << 30, 4), |_| 7, Some(64)).len(), 5);
-    // More partitions than may be open.
-    assert_eq!(divided((1 << 30, 1), |n| n % 500, None).len(), 501);
+    // Rows in the order of their partitions make few files, even if few may be open.
+    assert_eq!(write_partitioned((1, 2), |n| n / 5000, None).len(), 3);
+    // Files end at their maximum size, with a row group of 2000 rows; each batch has some 857 rows.
+    assert_eq!(write_partitioned((1 << 30, 4), |_| 7, Some(64)).len(), 5);
+    // More partitions than open files.
+    assert_eq!(write_partitioned((1 << 30, 1), |n| n % 500, None).len(), 501);
 }
 
 #[test]
-fn a_division_that_fails_leaves_no_file() {
+fn failed_partitioning_leaves_no_file() {
     let place = tempfile::tempdir().unwrap();
     let folder = Folder(place.path().to_owned());
-    let room = Room { buffer_bytes: 1, open_files: 1 };
-    let mut divide = ByNumber { room, partition: |n| n % 3, wrong: false };
+    let limits = PartitionLimits { buffer_bytes: 1, open_files: 1 };
+    let mut partitioner = PartitionByNumber { limits, partition: |n| n % 3, wrong: false };
     let mut ticks = 0;
     let stop = || {
         ticks += 1;
         if ticks == 12 { Err(Error::invalid("stopped")) } else { Ok(()) }
     };
     let (shape, format) = (shape(), small_groups());
-    let e = convert_divided(&mut all(10), &shape, &format, &folder, None, &mut divide, stop).unwrap_err();
+    let e = convert_partitioned(&mut all(10), &shape, &format, &folder, None, &mut partitioner, stop)
+        .unwrap_err();
     assert_eq!(e.to_string(), "stopped");
     assert_eq!(folder.files(), Vec::<PathBuf>::new());
-    divide.wrong = true;
-    let e = convert_divided(&mut all(1), &shape, &format, &folder, None, &mut divide, || Ok(())).unwrap_err();
+    partitioner.wrong = true;
+    let e = convert_partitioned(&mut all(1), &shape, &format, &folder, None, &mut partitioner, || Ok(()))
+        .unwrap_err();
     assert!(e.to_string().contains("expected 1000 numbers, found 999"), "{e}");
 }
 
@@ -303,20 +317,20 @@ fn small_sources_share_a_file() {
     let place = tempfile::tempdir().unwrap();
     let folder = Folder(place.path().to_owned());
     let mut file = TargetFile::create(&target(), &folder.dest(0).unwrap(), &small_groups()).unwrap();
-    let mut print = Fingerprint::new(target());
+    let mut fingerprint = Fingerprint::new(target());
     for count in [1, 2] {
         let decoded = decode(&mut all(count), &shape(), || Ok(())).unwrap();
-        assert_eq!(decoded.seen.rows, 1000 * count.unsigned_abs());
-        print.join(&decoded.seen.print).unwrap();
+        assert_eq!(decoded.summary.rows, 1000 * count.unsigned_abs());
+        fingerprint.join(&decoded.summary.fingerprint).unwrap();
         decoded.batches.iter().for_each(|batch| file.write(batch).unwrap());
     }
     assert!(folder.files().iter().all(|path| path.extension().is_none_or(|e| e != "parquet")));
     assert_eq!(file.finish().unwrap().written.rows, 3000);
-    assert_eq!(print.differences(&read(&folder.path(0)).0), Vec::<String>::new());
+    assert_eq!(fingerprint.differences(&read(&folder.path(0)).0), Vec::<String>::new());
 }
 
 #[test]
-fn rows_of_another_schema_are_refused() {
+fn rows_of_another_schema_are_errors() {
     let place = tempfile::tempdir().unwrap();
     let folder = Folder(place.path().to_owned());
     let mut file = TargetFile::create(&target(), &folder.dest(0).unwrap(), &small_groups()).unwrap();

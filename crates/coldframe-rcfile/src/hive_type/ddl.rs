@@ -16,7 +16,7 @@ pub fn parse_type(text: &str, limits: &Limits) -> Result<HiveType> {
     hive_type(text, ddl::parse_type(text, limits)?)
 }
 
-/// Hive's type for one that is written in `text`.
+/// Converts a type parsed from `text` to Hive's.
 fn hive_type(text: &str, of: Type) -> Result<HiveType> {
     let nested = |of: Type| hive_type(text, of);
     let made = match of.kind {
@@ -62,7 +62,7 @@ fn length(of: &str, n: u32, max: u32) -> Result<u32> {
     Err(Error::schema(format!("{of}({n}): expected a length of 1..={max}")))
 }
 
-/// Columns as a column list. All names are quoted: which words are reserved depends on who reads it.
+/// Prints a column list. Quotes all names, since reserved words differ between readers.
 pub fn print_columns<'a>(columns: impl IntoIterator<Item = (&'a str, &'a HiveType)>) -> String {
     let column = |(name, of): (&str, &HiveType)| format!("{} {}", quoted(name), print_type(of));
     columns.into_iter().map(column).collect::<Vec<_>>().join(", ")

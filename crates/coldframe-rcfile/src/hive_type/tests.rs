@@ -44,7 +44,7 @@ fn a_column_list_is_read_as_hive_writes_it() {
 }
 
 #[test]
-fn an_error_names_the_place_and_what_was_expected() {
+fn an_error_names_the_position_and_the_expectation() {
     assert_eq!(refused("a int, b blob"), "Hive schema, character 10: expected a Hive type, found `blob`");
     assert_eq!(refused("a array<int"), "Hive schema, character 12: expected `>`, found the end");
     assert_eq!(
@@ -80,7 +80,7 @@ fn arrow_types_that_hive_lacks_are_refused_by_name() {
 }
 
 #[test]
-fn variants_of_an_arrow_type_are_one_hive_type() {
+fn arrow_variants_map_to_one_hive_type() {
     let dictionary = DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::LargeUtf8));
     assert_eq!(HiveType::from_arrow(&dictionary).unwrap(), HiveType::String);
     assert_eq!(HiveType::from_arrow(&DataType::FixedSizeBinary(4)).unwrap(), HiveType::Binary);
@@ -122,12 +122,12 @@ fn any_type() -> impl Strategy<Value = HiveType> {
 
 proptest! {
     #[test]
-    fn what_is_displayed_is_parsed(t in any_type()) {
+    fn displayed_types_parse_back(t in any_type()) {
         prop_assert_eq!(ddl::parse_type(&t.to_string(), &Limits::default()).unwrap(), t);
     }
 
     #[test]
-    fn what_goes_to_arrow_comes_back(t in any_type()) {
+    fn arrow_types_convert_back(t in any_type()) {
         prop_assert_eq!(HiveType::from_arrow(&t.to_arrow(TimestampUnit::Nanosecond)).unwrap(), t);
     }
 

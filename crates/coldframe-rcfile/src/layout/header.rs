@@ -19,16 +19,17 @@ use coldframe_encoding::codec::hadoop::HadoopCodec;
 pub const SYNC_LEN: usize = 16;
 
 /// The metadata entry that holds the number of columns.
-pub const COLUMN_NUMBER: &str = "hive.io.rcfile.column.number";
+pub(crate) const COLUMN_NUMBER: &str = "hive.io.rcfile.column.number";
 
 const KEY_CLASS_SUFFIX: &str = "RCFile$KeyBuffer";
 
 /// The variant of a file's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Magic {
     /// A SequenceFile's header, version 6.
     Seq6,
-    /// RCFile's own, version 1.
+    /// RCFile's own header, version 1.
     #[default]
     Rcf1,
 }
@@ -45,6 +46,7 @@ impl Magic {
 
 /// The parsed header.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Header {
     /// The variant.
     pub magic: Magic,
@@ -109,7 +111,7 @@ impl Header {
         self.codec_class.as_deref().map(HadoopCodec::from_class_name).transpose()
     }
 
-    /// Everything the header says.
+    /// All fields of the header, by name.
     pub fn describe(&self) -> Vec<(String, Value)> {
         let metadata = Value::Map(
             self.metadata
@@ -146,8 +148,8 @@ fn parse_magic(c: &mut Cursor<'_>) -> Result<Magic> {
             Err(Error::unsupported(format!("RCFile header version {v}")).at(3).within("magic"))
         }
         (other, _) => {
-            let found = other.escape_ascii();
-            Err(Error::corrupt(format!("expected \"RCF\" or \"SEQ\", found \"{found}\""))
+            let magic = other.escape_ascii();
+            Err(Error::corrupt(format!("expected \"RCF\" or \"SEQ\", found \"{magic}\""))
                 .at(0)
                 .within("magic"))
         }
@@ -172,16 +174,16 @@ fn flag(c: &mut Cursor<'_>, what: &str) -> Result<bool> {
     }
 }
 
-/// Memory of one entry: two buffers and their positions.
+/// Memory of one entry: two buffers with their headers.
 const ENTRY_BYTES: u64 = 96;
 
 fn parse_metadata(c: &mut Cursor<'_>, limits: &Limits) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let at = c.offset();
     let count = c.i32_be()?;
-    // Two empty Texts are two bytes: a higher count cannot be true, and nothing is allocated for it.
-    let most = c.remaining() / 2;
-    let count = usize::try_from(count).ok().filter(|n| *n <= most).ok_or_else(|| {
-        Error::corrupt(format!("expected a count of at most {most} entries, found {count}")).at(at)
+    // Two empty Texts take two bytes. A higher count is corrupt and must not cause an allocation.
+    let max = c.remaining() / 2;
+    let count = usize::try_from(count).ok().filter(|n| *n <= max).ok_or_else(|| {
+        Error::corrupt(format!("expected a count of at most {max} entries, found {count}")).at(at)
     })?;
     limits.decoded("the entries of a header", count as u64 * ENTRY_BYTES, c.remaining() as u64).at(at)?;
     let mut entries = Vec::new();
@@ -198,8 +200,8 @@ fn column_number(metadata: &[(Vec<u8>, Vec<u8>)], limits: &Limits) -> Result<usi
     };
     let number = std::str::from_utf8(value).ok().and_then(|s| s.trim().parse::<u32>().ok());
     let Some(number) = number else {
-        let found = value.escape_ascii();
-        return Err(Error::corrupt(format!("{COLUMN_NUMBER}: expected a number, found \"{found}\"")));
+        let text = value.escape_ascii();
+        return Err(Error::corrupt(format!("{COLUMN_NUMBER}: expected a number, found \"{text}\"")));
     };
     limits.columns("the number of columns", number.into())
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! | rows: VInt | column x n |
 //! column | bytes on disk: VInt | bytes decompressed: VInt | length of what follows: VInt | cell lengths |
-//! cell lengths | VInt ... |   n >= 0: a cell of n bytes; n < 0: -n - 1 ... = !n more cells as long as the last one
+//! cell lengths | VInt ... |   n >= 0: a cell of n bytes; n < 0: !n = -n - 1 more cells of the last length
 //! ```
 //!
 //! A run of two cells of length L is `L, !1`. A column without cell lengths in a group with rows was removed by
@@ -31,34 +31,39 @@ pub(crate) struct KeyBuffer {
     pub(crate) rows: u64,
     /// Its columns.
     pub(crate) columns: Vec<ColumnKey>,
-    /// Bytes the key took.
+    /// Length of the key in bytes.
     pub(crate) len: usize,
 }
 
-/// Why bytes are not a key.
+/// Why a key does not parse.
 #[derive(Debug)]
-pub(crate) struct NoKey {
+pub(crate) struct KeyError {
     pub(crate) error: Error,
-    /// More bytes could complete it.
-    pub(crate) short: bool,
+    /// Whether more bytes could complete the key.
+    pub(crate) incomplete: bool,
 }
 
 impl KeyBuffer {
-    /// Parses the key at the start of `bytes` and ignores what follows it. `offset` is for errors.
+    /// Parses the key at the start of `bytes` and ignores the bytes after it. `offset` is for errors.
     pub(crate) fn parse(bytes: &Bytes, columns: usize, offset: u64) -> Result<Self> {
-        Self::parse_some(bytes, columns, offset, bytes.len() as u64).map_err(|no| no.error)
+        Self::parse_prefix(bytes, columns, offset, bytes.len() as u64).map_err(|e| e.error)
     }
 
-    /// The same, for the first of `whole` bytes.
-    pub(crate) fn parse_some(bytes: &Bytes, columns: usize, offset: u64, whole: u64) -> Result<Self, NoKey> {
+    /// Like [`Self::parse`], but `bytes` are only the first of `whole` bytes.
+    pub(crate) fn parse_prefix(
+        bytes: &Bytes,
+        columns: usize,
+        offset: u64,
+        whole: u64,
+    ) -> Result<Self, KeyError> {
         let mut c = Cursor::new(bytes, offset);
         let rows = length(&mut c, "number of rows")?;
-        // Each column takes at least three bytes; nothing is allocated for columns that cannot exist.
+        // Each column takes at least three bytes: allocate only for columns that can exist.
         let mut parsed = Vec::with_capacity(columns.min(c.remaining() / 3));
         let behind = whole.saturating_sub(bytes.len() as u64);
         for i in 0..columns {
             let column = parse_column(&mut c, bytes, behind);
-            parsed.push(column.map_err(|no| NoKey { error: no.error.within(format!("column {i}")), ..no })?);
+            parsed.push(column.map_err(|e| KeyError { error: e.error.within(format!("column {i}")), ..e })?);
         }
         Ok(Self { rows, columns: parsed, len: bytes.len() - c.remaining() })
     }
@@ -69,29 +74,29 @@ impl KeyBuffer {
     }
 }
 
-/// `behind`: how many bytes the file has after those given.
-fn parse_column(c: &mut Cursor<'_>, bytes: &Bytes, behind: u64) -> Result<ColumnKey, NoKey> {
+/// `behind`: how many bytes follow those of `c`.
+fn parse_column(c: &mut Cursor<'_>, bytes: &Bytes, behind: u64) -> Result<ColumnKey, KeyError> {
     let disk_len = length(c, "bytes on disk")?;
     let data_len = length(c, "bytes decompressed")?;
     let len = length(c, "length of the cell lengths")?;
-    let short = len <= behind.saturating_add(c.remaining() as u64);
+    let incomplete = len <= behind.saturating_add(c.remaining() as u64);
     let lengths = c.take(usize::try_from(len).unwrap_or(usize::MAX)).within(|| "cell lengths");
-    let lengths = lengths.map_err(|error| NoKey { error, short })?;
+    let lengths = lengths.map_err(|error| KeyError { error, incomplete })?;
     Ok(ColumnKey { disk_len, data_len, lengths: bytes.slice_ref(lengths) })
 }
 
-fn length(c: &mut Cursor<'_>, what: &str) -> Result<u64, NoKey> {
+fn length(c: &mut Cursor<'_>, what: &str) -> Result<u64, KeyError> {
     let at = c.offset();
     // A VInt has at most nine bytes: with that many available, more bytes change nothing.
-    let short = c.remaining() < 9;
-    let value = c.hadoop_vint().within(|| what.to_owned()).map_err(|error| NoKey { error, short })?;
+    let incomplete = c.remaining() < 9;
+    let value = c.hadoop_vint().within(|| what.to_owned()).map_err(|error| KeyError { error, incomplete })?;
     u64::try_from(value).map_err(|_| {
         let error = Error::corrupt(format!("expected 0 or more, found {value}"));
-        NoKey { error: error.at(at).within(what.to_owned()), short: false }
+        KeyError { error: error.at(at).within(what.to_owned()), incomplete: false }
     })
 }
 
-/// Walks the cell lengths of one column; its only state is what is left of the current run.
+/// Expands the cell lengths of one column, a few rows at a time.
 #[derive(Clone, Debug)]
 pub(crate) struct CellLengths {
     bytes: Bytes,
@@ -131,7 +136,7 @@ impl CellLengths {
         Ok((cells + run, bytes.saturating_add(run.saturating_mul(last))))
     }
 
-    /// Cells of one length, as many as wanted from the current run.
+    /// Reads cells of the current run, at most `open.len()`.
     fn read_run(&mut self, open: &mut [i32]) -> Result<usize> {
         let count = usize::try_from(self.run_left).unwrap_or(usize::MAX).min(open.len());
         let n = u32::try_from(count).unwrap_or(u32::MAX);
@@ -147,13 +152,13 @@ impl CellLengths {
         Ok(count)
     }
 
-    /// Lengths of one byte and short runs, until another form comes.
+    /// Reads one-byte lengths and short runs, up to the first other form.
     ///
-    /// Whether a byte is a length or a run is almost random where lengths vary little, so nothing branches on it: for
-    /// each byte the ends of eight equal cells are stored, and as many of them are kept as the byte stands for.
+    /// Where lengths vary little, lengths and runs alternate almost at random, so the loop does not branch on the kind:
+    /// for each byte it stores the ends of eight equal cells and keeps as many as the byte encodes.
     fn read_short(&mut self, open: &mut [i32]) -> Result<usize> {
         if !(0..=LONG_RUN_LENGTH).contains(&self.run_length) {
-            return self.read_one(open);
+            return self.read_vint(open);
         }
         let bytes = self.bytes.get(self.at..).unwrap_or_default();
         let (mut end, mut last) = (i64::from(self.end), i64::from(self.run_length));
@@ -180,7 +185,7 @@ impl CellLengths {
             taken += 1;
         }
         if taken == 0 {
-            return self.read_one(open);
+            return self.read_vint(open);
         }
         self.end = i32::try_from(end).map_err(|_| too_long(end))?;
         self.run_length = i32::try_from(last).unwrap_or(self.run_length);
@@ -188,8 +193,8 @@ impl CellLengths {
         Ok(cells)
     }
 
-    /// A run's count, or one length.
-    fn read_one(&mut self, open: &mut [i32]) -> Result<usize> {
+    /// Reads one VInt: a run's count or a length.
+    fn read_vint(&mut self, open: &mut [i32]) -> Result<usize> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         if rest.is_empty() {
             return Err(Error::corrupt("expected a length for each row, found fewer cell lengths"));
@@ -212,7 +217,7 @@ impl CellLengths {
     }
 }
 
-/// The largest cell length for which eight cells sum up to 16 bits.
+/// The largest cell length of which eight add up to at most 16 bits.
 const LONG_RUN_LENGTH: i32 = (1 << 13) - 1;
 
 #[cold]
@@ -220,12 +225,12 @@ fn too_long(total: i64) -> Error {
     Error::corrupt(format!("expected cells of less than 2 GiB together, found {total} bytes"))
 }
 
-/// How many cells run-length coded lengths stand for, and their total bytes.
+/// Number and total bytes of the cells that run-length coded lengths encode.
 pub(crate) fn count_cells(lengths: &[u8]) -> Result<(u64, u64)> {
     count_behind(lengths, 0)
 }
 
-/// The same for lengths that follow a cell of `last` bytes.
+/// Like [`count_cells`], for lengths that follow a cell of `last` bytes.
 fn count_behind(lengths: &[u8], mut last: u64) -> Result<(u64, u64)> {
     let mut c = Cursor::new(lengths, 0);
     let (mut cells, mut bytes) = (0u64, 0u64);
@@ -243,19 +248,19 @@ fn count_behind(lengths: &[u8], mut last: u64) -> Result<(u64, u64)> {
     Ok((cells, bytes))
 }
 
-/// The lengths of a column's cells, as far as they can be read.
-pub(crate) struct Census {
-    /// How many cells there are.
+/// The cells of a column, as far as their lengths can be read.
+pub(crate) struct CellCount {
+    /// Number of cells.
     pub(crate) cells: u64,
-    /// How many of the first cells lie within the existing bytes.
+    /// Number of leading cells that lie within the column's bytes.
     pub(crate) whole: u64,
 }
 
-impl Census {
+impl CellCount {
     /// From run-length coded lengths and `len` bytes.
     pub(crate) fn new(lengths: &[u8], len: u64) -> Self {
         let mut c = Cursor::new(lengths, 0);
-        let mut census = Self { cells: 0, whole: 0 };
+        let mut total = Self { cells: 0, whole: 0 };
         let (mut left, mut last) = (len, None);
         while !c.is_empty() {
             let Ok(value) = c.hadoop_vint() else { break };
@@ -268,14 +273,14 @@ impl Census {
             };
             // A run without a cell before it.
             let Some(length) = last else { break };
-            let fit = left.checked_div(length).map_or(count, |most| most.min(count));
-            if census.whole == census.cells {
-                census.whole += fit;
+            let fit = left.checked_div(length).map_or(count, |max| max.min(count));
+            if total.whole == total.cells {
+                total.whole += fit;
                 left -= fit * length;
             }
-            census.cells = census.cells.saturating_add(count);
+            total.cells = total.cells.saturating_add(count);
         }
-        census
+        total
     }
 }
 
@@ -301,10 +306,10 @@ mod tests {
     }
 
     #[test]
-    fn a_census_ends_where_lengths_or_bytes_do() {
+    fn counts_stop_where_lengths_or_bytes_end() {
         let of = |lengths: &[u8], len| {
-            let census = Census::new(lengths, len);
-            (census.cells, census.whole)
+            let count = CellCount::new(lengths, len);
+            (count.cells, count.whole)
         };
         assert_eq!(of(&[5, 0xfe, 0, 0xfc], 10), (6, 6));
         assert_eq!(of(&[5, 0xfe, 0, 0xfc], 9), (6, 1));
@@ -315,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_says_where_its_columns_are() {
+    fn a_key_gives_the_length_of_its_columns() {
         let key = Bytes::from_static(&[2, 4, 4, 2, 2, 0xfe, 0, 0, 0]);
         let k = KeyBuffer::parse(&key, 2, 100).unwrap();
         assert_eq!((k.rows, k.disk_len(), k.len), (2, 4, 9));

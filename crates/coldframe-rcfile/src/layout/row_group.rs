@@ -4,8 +4,8 @@
 //! | [-1 i32 | sync [16]] | record length i32 | key length i32 | key length on disk i32 | key | column | column ...
 //! ```
 //!
-//! All integers are big-endian. Hive uses the record length (decompressed key + columns on disk) only to skip a
-//! group. This reader does not use it either, so a wrong one loses nothing. The key of an uncompressed file delimits
+//! All integers are big-endian. Hive uses the record length (decompressed key + columns on disk) only to skip a group.
+//! This reader does not use it either, so a wrong record length loses nothing. The key of an uncompressed file delimits
 //! itself, and its two lengths are ignored for the same reason. Source: Hive's `RCFile.Reader.nextKeyBuffer`,
 //! `RCFile.Writer.flushRecords`.
 
@@ -35,7 +35,7 @@ pub(crate) struct RecordHeader {
 }
 
 impl RecordHeader {
-    /// Parses its 12 bytes.
+    /// Parses the 12 bytes of a record header.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let (record, rest) = bytes.split_first_chunk()?;
         let (key, rest) = rest.split_first_chunk()?;
@@ -82,7 +82,7 @@ impl RowGroup {
     }
 }
 
-/// What a reader must know about a file to read its row groups.
+/// The properties of a file that its row groups are read with.
 #[derive(Clone, Debug)]
 pub(crate) struct FileContext {
     /// The file's sync hash.
@@ -99,7 +99,7 @@ pub(crate) struct FileContext {
 
 impl FileContext {
     /// The smallest key: its row count, and three lengths for each column.
-    pub(crate) fn least_key_len(&self) -> u64 {
+    pub(crate) fn min_key_len(&self) -> u64 {
         1 + 3 * self.columns as u64
     }
 }

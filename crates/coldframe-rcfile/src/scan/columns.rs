@@ -1,4 +1,4 @@
-//! How a scan decodes its columns: what all of its row groups share.
+//! The decoders of a scan's columns, shared by all of its row groups.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +15,7 @@ use crate::serde::{Cells, ColumnDecoder};
 
 /// How one column is decoded.
 pub(crate) struct ScanColumn {
-    /// Its index in the file; `None` for a column that the file does not have, which is null.
+    /// Its index in the file; `None` for a column that the file lacks, which reads as null.
     pub(crate) in_file: Option<usize>,
     /// Its name, for errors.
     pub(crate) name: String,
@@ -48,7 +48,7 @@ pub(crate) struct Decoders {
     scratch: Mutex<Scratch>,
 }
 
-/// Buffers and codec state that one row group passes on to the next.
+/// Buffers and codec state, reused from one row group to the next.
 #[derive(Default)]
 struct Scratch {
     decompressor: Decompressor,
@@ -64,7 +64,7 @@ impl Decoders {
         limits: Limits,
         at_once: bool,
     ) -> Self {
-        // Each cell's end is expanded before it is decoded.
+        // Four bytes for the expanded end of each cell.
         let row_bytes = columns.iter().map(|c| empty_bytes(&c.data_type) + 4).sum::<u64>().max(1);
         Self { columns, schema, codec, limits, at_once, row_bytes, scratch: Mutex::default() }
     }
@@ -74,7 +74,7 @@ impl Decoders {
         self.columns.is_empty()
     }
 
-    /// The file's indexes of the columns to fetch, in the order in which their bytes are wanted.
+    /// Indexes in the file of the columns to fetch, in the order of the fetches.
     pub(super) fn file_columns(&self) -> impl Iterator<Item = usize> + '_ {
         self.columns.iter().filter_map(|c| c.in_file)
     }
@@ -90,7 +90,7 @@ impl Decoders {
         Ok(Buffer::from_vec(out))
     }
 
-    /// Takes back a buffer that no array holds.
+    /// Takes back a buffer for reuse, unless an array shares it.
     pub(super) fn recycle(&self, buffer: Buffer) {
         if self.codec.is_some()
             && let Ok(bytes) = buffer.into_vec::<u8>()

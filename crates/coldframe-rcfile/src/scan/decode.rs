@@ -5,10 +5,10 @@
 //! is reused for the next column.
 //!
 //! A key states the number of rows and the length of each cell of each column. A column must have as many lengths as
-//! there are rows, and their sum must be the size of its bytes. Otherwise the cells before the contradiction are used,
-//! and the column loses those after it: rows that are dropped, or nulls. The key's row count is trusted if the key is
-//! as long as its header states and at least one column has that many lengths; otherwise the rows are those for which
-//! every column has a cell.
+//! there are rows, and their sum must be the size of its bytes. Otherwise the reader keeps the
+//! cells before the contradiction and loses those after it: it drops their rows, or reads them as null. It trusts the
+//! key's row count if the key is as long as its header states and at least one column has that many lengths; otherwise
+//! the group has as many rows as every column has cells.
 
 mod batches;
 
@@ -25,24 +25,23 @@ use coldframe_core::{
 use self::batches::Batches;
 pub(super) use self::batches::take_cells;
 use super::columns::{Decoders, ScanColumn};
-use crate::layout::key::{CellLengths, Census, ColumnKey, count_cells};
+use crate::layout::key::{CellCount, CellLengths, ColumnKey, count_cells};
 use crate::layout::row_group::RowGroup;
 
-/// Most rows decoded at once: whatever the batch size, no more lengths than this are expanded before the file has
-/// shown that it has them.
+/// Maximum rows decoded at once, whatever the batch size, and maximum lengths expanded before they are counted.
 const MAX_ROWS: usize = 1 << 20;
 
-/// Limit for the rows of a batch while their cells are empty: empty cells take no bytes in the file.
+/// Arrow bytes that the empty cells of a batch may take. They take no bytes in the file, so its size is no bound.
 const EMPTY_BYTES: u64 = 64 << 20;
 
 /// One row group to decode.
 pub(crate) struct DecodeGroup {
     pub(super) decoders: Arc<Decoders>,
     pub(super) group: RowGroup,
-    /// Most rows of a batch.
+    /// Maximum rows of a batch.
     pub(super) batch_rows: usize,
-    /// Most rows decoded at once.
-    pub(super) most_rows: usize,
+    /// Maximum rows decoded at once.
+    pub(super) max_rows: usize,
     pub(super) on_error: OnError,
     damage: DamageLog,
     number: u64,
@@ -58,9 +57,9 @@ impl DecodeGroup {
         let bounded = EMPTY_BYTES.saturating_add(on_disk.saturating_mul(4)) / decoders.row_bytes;
         let bounded = usize::try_from(bounded).unwrap_or(usize::MAX).clamp(1, MAX_ROWS);
         let batch_rows = request.scan.batch_rows.min(bounded);
-        let most_rows = if decoders.at_once { bounded } else { batch_rows };
+        let max_rows = if decoders.at_once { bounded } else { batch_rows };
         let (on_error, damage) = (request.scan.on_error, request.damage.clone());
-        Self { decoders, group, batch_rows, most_rows, on_error, damage, number }
+        Self { decoders, group, batch_rows, max_rows, on_error, damage, number }
     }
 }
 
@@ -76,7 +75,7 @@ impl DecodeUnit for DecodeGroup {
                 continue;
             };
             match self.cells(key, &disk) {
-                Ok(found) => cells.push(Some(found)),
+                Ok(column_cells) => cells.push(Some(column_cells)),
                 Err(e) if self.on_error == OnError::Raise || !e.is_damage() => {
                     return Err(e.within(column.title()));
                 }
@@ -89,10 +88,10 @@ impl DecodeUnit for DecodeGroup {
         let nullable = decoders.columns.iter().map(|_| true);
         let mut salvage = Salvage::new(self.on_error, nullable, self.damage.clone());
         if !failed.is_empty() || (decoders.is_empty() && self.on_error != OnError::Raise) {
-            let rows = self.believed_rows(&mut salvage);
+            let rows = self.trusted_rows(&mut salvage);
             for (i, column, key, disk, e) in failed {
-                let found = self.rescue(key, &disk, rows);
-                let lost = found.as_ref().map_or(0, |(_, whole)| *whole)..rows;
+                let rescued = self.rescue(key, &disk, rows);
+                let lost = rescued.as_ref().map_or(0, |(_, whole)| *whole)..rows;
                 let e = e.within(column.title());
                 if lost.is_empty() {
                     // Nothing is lost, but values may be shifted. Hive returns such rows without an error.
@@ -101,7 +100,7 @@ impl DecodeUnit for DecodeGroup {
                     salvage.lose(i, self.loss(e, lost));
                 }
                 if let Some(place) = cells.get_mut(i) {
-                    *place = found.map(|(found, _)| found);
+                    *place = rescued.map(|(column_cells, _)| column_cells);
                 }
             }
         }
@@ -120,7 +119,7 @@ pub(super) struct ColumnCells {
 pub(super) enum Places {
     /// Nowhere: `TRUNCATE TABLE .. COLUMNS` removed them.
     Nulled,
-    /// The offsets of the whole group, and how many of its cells are done.
+    /// The offsets of all cells of the group, and how many of the cells are taken.
     All(OffsetBuffer<i32>, usize),
     /// Lengths that are expanded a batch at a time.
     Lengths(CellLengths),
@@ -132,27 +131,27 @@ impl DecodeGroup {
         column.in_file.and_then(|i| self.group.key.columns.get(i))
     }
 
-    /// The cells of the column with this index among the requested ones.
+    /// The cells of the requested column with index `place`.
     pub(super) fn column_cells(&self, place: usize, disk: &Bytes) -> Result<Option<ColumnCells>> {
         let key = self.columns().get(place).and_then(|column| self.key(column));
         key.map(|key| self.titled(place, self.cells(key, disk))).transpose()
     }
 
-    /// `found`, with the column's name added to an error.
-    pub(super) fn titled<T>(&self, place: usize, found: Result<T>) -> Result<T> {
-        found.within(|| self.columns().get(place).map_or_else(String::new, ScanColumn::title))
+    /// Adds the column's name to an error of `result`.
+    pub(super) fn titled<T>(&self, place: usize, result: Result<T>) -> Result<T> {
+        result.within(|| self.columns().get(place).map_or_else(String::new, ScanColumn::title))
     }
 
-    /// The cells of a column that agrees with its key.
+    /// Splits a column into cells, if it agrees with its key.
     fn cells(&self, key: &ColumnKey, disk: &Bytes) -> Result<ColumnCells> {
         if key.lengths.is_empty() {
             return Ok(ColumnCells { data: Buffer::from(Vec::<u8>::new()), places: Places::Nulled });
         }
         let data = self.decoders.decompress(key, disk)?;
         let rows = usize::try_from(self.group.key.rows).unwrap_or(usize::MAX);
-        // Run-length coded empty cells can be any number: they are not expanded all at once unless needed.
+        // A short run can encode any number of empty cells: expand them at once only if needed.
         let shown = data.len().saturating_add(key.lengths.len()).min(MAX_ROWS);
-        if rows > self.most_rows.max(shown) {
+        if rows > self.max_rows.max(shown) {
             let (cells, bytes) = count_cells(&key.lengths)?;
             self.compare(cells, bytes, &data)?;
             return Ok(ColumnCells { data, places: Places::Lengths(CellLengths::new(key.lengths.clone())) });
@@ -180,40 +179,40 @@ impl DecodeGroup {
         Ok(())
     }
 
-    /// What is usable of a column that contradicts its key: its cells, and for how many rows.
+    /// The usable cells of a column that contradicts its key, and for how many rows there are cells.
     fn rescue(&self, key: &ColumnKey, disk: &Bytes, rows: u64) -> Option<(ColumnCells, u64)> {
         let data = self.decoders.decompress(key, disk).ok()?;
-        // A length that was increased: the rows before it are right, and those whose cells exist may be.
-        let whole = Census::new(&key.lengths, data.len() as u64).whole.min(rows);
+        // If a length was increased, the rows before it are right; later rows whose cells exist may be right.
+        let whole = CellCount::new(&key.lengths, data.len() as u64).whole.min(rows);
         let places = Places::Lengths(CellLengths::new(key.lengths.clone()));
         Some((ColumnCells { data, places }, whole))
     }
 
-    /// How many rows the group has, as far as its key can be trusted; the others are lost.
-    fn believed_rows(&self, salvage: &mut Salvage) -> u64 {
-        let stated = self.group.key.rows;
+    /// How many of the key's rows to trust; the others are lost.
+    fn trusted_rows(&self, salvage: &mut Salvage) -> u64 {
+        let key_rows = self.group.key.rows;
         let columns = || self.group.key.columns.iter().filter(|c| !c.lengths.is_empty());
         let agrees =
-            |column: &ColumnKey| count_cells(&column.lengths).is_ok_and(|(cells, _)| cells == stated);
+            |column: &ColumnKey| count_cells(&column.lengths).is_ok_and(|(cells, _)| cells == key_rows);
         // A key whose length differs from its header's may not be a key at all.
         let key_len = usize::try_from(self.group.header.key_len).ok();
         if key_len == Some(self.group.key.len) && columns().any(agrees) {
-            return stated;
+            return key_rows;
         }
-        let whole = columns().map(|column| Census::new(&column.lengths, column.data_len).whole);
-        let believed = whole.min().map_or(stated, |whole| whole.min(stated));
-        if believed < stated {
-            let e = Error::corrupt(format!("expected cells of {stated} rows, found those of {believed}"));
-            salvage.lose_rows(self.loss(e.within("key"), believed..stated));
+        let whole = columns().map(|column| CellCount::new(&column.lengths, column.data_len).whole);
+        let trusted = whole.min().map_or(key_rows, |whole| whole.min(key_rows));
+        if trusted < key_rows {
+            let e = Error::corrupt(format!("expected cells of {key_rows} rows, found those of {trusted}"));
+            salvage.lose_rows(self.loss(e.within("key"), trusted..key_rows));
         }
-        believed
+        trusted
     }
 
     fn loss(&self, e: Error, rows: Range<u64>) -> Loss {
         Loss::from_error(&e.within(self.title()), self.bytes(), rows)
     }
 
-    /// Damage that costs `rows` rows of this group.
+    /// Records damage that costs `rows` rows of this group.
     pub(super) fn record(&self, e: Error, rows: u64) {
         self.damage.push(Damage::from_error(&e.within(self.title()), self.bytes(), Some(rows)));
     }
@@ -226,7 +225,7 @@ impl DecodeGroup {
         self.group.start()..self.group.end()
     }
 
-    /// The column's cells are decoded: its buffer can be reused.
+    /// Releases the buffers of columns whose cells are all decoded.
     pub(super) fn finish(&self, cells: &mut [Option<ColumnCells>]) {
         for column in cells.iter_mut().filter_map(Option::take) {
             self.decoders.recycle(column.data);

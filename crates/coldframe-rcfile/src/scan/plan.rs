@@ -25,8 +25,7 @@ pub(crate) struct GroupPlan {
     walk: GroupWalk,
     source: Arc<dyn ReadAt>,
     decoders: Arc<Decoders>,
-    /// Decodes the filter's columns first.
-    /// The columns of a filtered scan that decodes those of the filter first.
+    /// How a filtered scan divides the columns: it decodes those of the filter first.
     divided: Option<Arc<Divided>>,
     request: PlanRequest,
     /// Where the next group is expected; `None` before the first.
@@ -45,7 +44,7 @@ impl GroupPlan {
         request: PlanRequest,
         split: Range<u64>,
     ) -> Result<Self> {
-        // Values that depend on earlier rows need all of them.
+        // Values that depend on earlier rows are decoded for all rows.
         let divided =
             if decoders.at_once { None } else { Divided::new(&request, &decoders.schema)?.map(Arc::new) };
         Ok(Self { walk, source, decoders: Arc::new(decoders), divided, request, at: None, split, seen: 0 })
@@ -62,11 +61,11 @@ impl GroupPlan {
                 Some(at) => at,
                 None => self.first()?,
             };
-            // A position without a marker belongs to the marker before it, however far past the split's end it is.
+            // A group without a marker belongs to the split of the marker before it, even past the split's end.
             if at >= self.walk.file_len() || (self.seen == 0 && at >= self.split.end) {
                 return Ok(None);
             }
-            if at >= self.split.end && self.is_next_splits(at)? {
+            if at >= self.split.end && self.belongs_to_next_split(at)? {
                 return Ok(None);
             }
             match self.walk.read_group(at).and_then(|g| self.check(g)) {
@@ -80,10 +79,10 @@ impl GroupPlan {
         }
     }
 
-    /// Whether the group at `at`, past the split's end, belongs to the next split, readable or not: it begins with a
-    /// marker, or the marker that starts the next split is before it. A walk through damaged bytes may miss that
-    /// marker.
-    fn is_next_splits(&mut self, at: u64) -> Result<bool> {
+    /// Whether the group at `at`, past the split's end, belongs to the next split, readable or not. It does if it
+    /// begins with a marker, or if the marker that starts the next split precedes it: a walk through damaged bytes may
+    /// miss that marker.
+    fn belongs_to_next_split(&mut self, at: u64) -> Result<bool> {
         Ok(self.walk.is_marker(at) || self.walk.sync(self.split.end)? <= at)
     }
 
@@ -93,13 +92,12 @@ impl GroupPlan {
         Ok(at)
     }
 
-    /// Whether a group is plausible: no more rows than allowed and, if damage is to be skipped, no other group
+    /// Refuses an implausible group: one with more rows than allowed or, if damage is skipped, with another group
     /// inside it.
     fn check(&mut self, group: RowGroup) -> Result<RowGroup> {
         let rows = group.key.rows;
         self.walk.limits().unit_rows("a row group", rows).at(group.key_bytes.start).within(|| "key")?;
-        // Decoding detects missing cells by itself, and what can be salvaged; a scan that only counts does not
-        // decode.
+        // Decoding detects missing cells and salvages the others, but a scan that only counts does not decode.
         let counted = group.key.columns.iter().find(|c| !c.lengths.is_empty());
         if let Some(column) = counted.filter(|_| self.decoders.is_empty() && !self.skips()) {
             let cells = count_cells(&column.lengths).map(|(cells, _)| cells).unwrap_or(0);

@@ -25,7 +25,7 @@ use crate::serde::Cells;
 /// Cells are gathered if at most one row in this many passes.
 const FEW: usize = 8;
 
-/// A row group to decode if a row passes.
+/// A row group whose other columns are decoded only if a row passes.
 pub(super) struct ScoutGroup {
     /// Shared by the scouts of all row groups.
     pub(super) columns: Arc<Divided>,
@@ -39,13 +39,13 @@ impl DecodeUnit for ScoutGroup {
         let stored = unit.columns().iter().map(|column| column.in_file.and_then(|_| bytes.next())).collect();
         let columns = unit.columns().iter().map(|_| None).collect();
         let ready = VecDeque::new();
-        let mut scouted = Scouted { unit, divided, stored, columns, looked_at: 0, others_at: 0, ready };
+        let mut scouted = Scouted { unit, divided, stored, columns, filter_at: 0, others_at: 0, ready };
         scouted.open(true)?;
         Ok(Box::new(scouted))
     }
 }
 
-/// The batches of a row group in which a row passes.
+/// The batches of the rows of a row group that pass.
 struct Scouted {
     unit: DecodeGroup,
     divided: Arc<Divided>,
@@ -53,8 +53,8 @@ struct Scouted {
     stored: Vec<Option<Bytes>>,
     /// Cells of the columns that are read.
     columns: Vec<Option<ColumnCells>>,
-    /// How many rows' cells were taken from the filter's columns, and from the others.
-    looked_at: u64,
+    /// How many rows were taken from the filter's columns, and from the others.
+    filter_at: u64,
     others_at: u64,
     ready: VecDeque<RecordBatch>,
 }
@@ -85,32 +85,32 @@ impl Scouted {
     /// Skips the other columns' cells of rows that were already evaluated.
     fn catch_up(&mut self, to: u64) -> Result<()> {
         while self.others_at < to {
-            let rows = usize::try_from(to - self.others_at).unwrap_or(usize::MAX).min(self.unit.most_rows);
+            let rows = usize::try_from(to - self.others_at).unwrap_or(usize::MAX).min(self.unit.max_rows);
             self.take(false, rows, self.others_at)?;
             self.others_at += rows as u64;
         }
         Ok(())
     }
 
-    /// Evaluates the next rows; the batches of those that pass are then ready. Returns whether there were any
+    /// Evaluates the filter on the next rows and queues the batches of those that pass. Returns whether there were any
     /// rows.
-    fn look(&mut self) -> Result<bool> {
-        let left = self.unit.group.key.rows - self.looked_at;
-        let rows = usize::try_from(left).unwrap_or(usize::MAX).min(self.unit.most_rows);
+    fn evaluate_next(&mut self) -> Result<bool> {
+        let left = self.unit.group.key.rows - self.filter_at;
+        let rows = usize::try_from(left).unwrap_or(usize::MAX).min(self.unit.max_rows);
         if rows == 0 {
             self.unit.finish(&mut self.columns);
             return Ok(false);
         }
-        let first_row = self.looked_at;
+        let first_row = self.filter_at;
         let cells = self.take(true, rows, first_row)?;
-        self.looked_at += rows as u64;
+        self.filter_at += rows as u64;
         let mut others = None;
         let mut start = 0;
         while start < rows {
-            let (arrays, here) = fitting(rows - start, |n| {
+            let (arrays, taken) = fitting(rows - start, |n| {
                 self.unit.decode_columns(&cells, start, n, |i| self.divided.is_of_filter(i))
             })?;
-            let options = RecordBatchOptions::new().with_row_count(Some(here));
+            let options = RecordBatchOptions::new().with_row_count(Some(taken));
             let batch = RecordBatch::try_new_with_options(self.divided.schema().clone(), arrays, &options);
             let batch = batch.map_err(arrow_error)?;
             let passing = self.divided.passing(&batch)?;
@@ -119,18 +119,17 @@ impl Scouted {
                     self.open(false)?;
                     self.catch_up(first_row)?;
                     others = Some(self.take(false, rows, first_row)?);
-                    self.others_at = self.looked_at;
+                    self.others_at = self.filter_at;
                 }
                 let others = others.as_deref().unwrap_or_default();
                 self.complete(batch.columns(), others, start, &passing)?;
             }
-            start += here;
+            start += taken;
         }
         Ok(true)
     }
 
-    /// Decodes the other columns of the rows at `start`: as many rows as `passing` has, or only those that
-    /// pass.
+    /// Decodes the other columns of the `passing.len()` rows at `start`: all these rows, or only those that pass.
     fn complete(
         &mut self,
         known: &[ArrayRef],
@@ -147,31 +146,31 @@ impl Scouted {
             let mask = BooleanArray::new(passing.clone(), None);
             let known = known.iter().map(|array| filter(array, &mask).map_err(arrow_error));
             let known = known.collect::<Result<Vec<_>>>()?;
-            return self.hand_out(known, decoded, stay);
+            return self.queue(known, decoded, stay);
         }
         // All rows; also used if a cell does not decode, so that the error names its row.
         let mut at = 0;
         while at < rows {
-            let (decoded, here) = fitting(rows - at, |n| {
+            let (decoded, taken) = fitting(rows - at, |n| {
                 self.unit.decode_columns(others, start + at, n, |i| !self.divided.is_of_filter(i))
             })?;
-            let known = known.iter().map(|array| array.slice(at, here)).collect();
-            self.hand_out(known, decoded, here)?;
-            at += here;
+            let known = known.iter().map(|array| array.slice(at, taken)).collect();
+            self.queue(known, decoded, taken)?;
+            at += taken;
         }
         Ok(())
     }
 
-    /// Puts the columns in order and adds the batch to the ready ones.
-    fn hand_out(&mut self, known: Vec<ArrayRef>, decoded: Vec<ArrayRef>, rows: usize) -> Result<()> {
+    /// Puts the columns in order and queues the batch.
+    fn queue(&mut self, known: Vec<ArrayRef>, decoded: Vec<ArrayRef>, rows: usize) -> Result<()> {
         let batch = self.unit.batch(self.divided.joined(known, decoded), rows)?;
-        let most = self.unit.batch_rows;
-        self.ready.extend((0..rows).step_by(most).map(|at| batch.slice(at, most.min(rows - at))));
+        let max = self.unit.batch_rows;
+        self.ready.extend((0..rows).step_by(max).map(|at| batch.slice(at, max.min(rows - at))));
         Ok(())
     }
 }
 
-/// The cells of the passing rows from `start` on, packed densely; `None` if they do not fit.
+/// The cells of the passing rows from `start` on, packed densely; `None` if their offsets exceed 32 bits.
 fn gather(
     cells: &[Option<Cells>],
     start: usize,
@@ -211,12 +210,12 @@ impl Iterator for Scouted {
             if let Some(batch) = self.ready.pop_front() {
                 return Some(Ok(batch));
             }
-            match self.look() {
+            match self.evaluate_next() {
                 Ok(true) => {}
                 Ok(false) => return None,
                 Err(e) => {
                     // Nothing is read after an error.
-                    self.looked_at = self.unit.group.key.rows;
+                    self.filter_at = self.unit.group.key.rows;
                     return Some(Err(e));
                 }
             }

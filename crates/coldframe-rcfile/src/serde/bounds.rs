@@ -1,16 +1,16 @@
-//! Bounds of values, so that readers of their Hive type get them back.
+//! Checks that a reader of the Hive type gets a written value back.
 
 use coldframe_encoding::{Error, Result};
 
-/// An error for text of more than `most` code points.
-pub(super) fn check_characters(name: &str, most: u32, text: &str) -> Result<()> {
-    let limit = usize::try_from(most).unwrap_or(usize::MAX);
+/// An error for text of more than `max` code points.
+pub(super) fn check_characters(name: &str, max: u32, text: &str) -> Result<()> {
+    let limit = usize::try_from(max).unwrap_or(usize::MAX);
     if text.len() <= limit || text.chars().nth(limit).is_none() {
         return Ok(());
     }
-    let found = text.chars().count();
+    let length = text.chars().count();
     Err(Error::invalid(format!(
-        "expected text of at most {most} characters for {name}({most}), found {found}"
+        "expected text of at most {max} characters for {name}({max}), found {length}"
     )))
 }
 

@@ -53,7 +53,7 @@ use super::{Cells, ColumnDecoder, ColumnEncoder, HiveVersion, SerdeOptions};
 use crate::hive_type::HiveType;
 
 /// A decoder of the cells of a column of type `hive_type`.
-pub fn decoder(hive_type: &HiveType, options: &SerdeOptions) -> Result<Box<dyn ColumnDecoder>> {
+pub(crate) fn decoder(hive_type: &HiveType, options: &SerdeOptions) -> Result<Box<dyn ColumnDecoder>> {
     options.limits.depth("type tree", hive_type.depth())?;
     let data_type = hive_type.to_arrow(options.timestamp_unit);
     Ok(Box::new(Decoder { values: values(hive_type, options)?, data_type }))
@@ -62,12 +62,13 @@ pub fn decoder(hive_type: &HiveType, options: &SerdeOptions) -> Result<Box<dyn C
 /// An encoder into the cells of a column of type `hive_type`.
 ///
 /// It takes arrays of the type that [`HiveType::to_arrow`] gives; timestamps of every unit.
-pub fn encoder(hive_type: &HiveType, options: &SerdeOptions) -> Result<Box<dyn ColumnEncoder>> {
+pub(crate) fn encoder(hive_type: &HiveType, options: &SerdeOptions) -> Result<Box<dyn ColumnEncoder>> {
     options.limits.depth("type tree", hive_type.depth())?;
     Ok(Box::new(encode::Encoder::new(hive_type.clone(), options)))
 }
 
-/// Hive before 3 stores timestamps as instants and dates as days of the hybrid calendar, which changes in 1582.
+/// Hive before 3 stores timestamps as instants and dates as days of the hybrid calendar, which is Julian before
+/// 1582-10-15.
 fn has_old_calendar(version: HiveVersion) -> bool {
     version <= HiveVersion::V2_3
 }
@@ -88,9 +89,9 @@ impl ColumnDecoder for Decoder {
         if array.len() == rows && array.data_type() == &self.data_type {
             return Ok(array);
         }
-        let (found, expected) = (array.data_type(), &self.data_type);
+        let (actual, expected) = (array.data_type(), &self.data_type);
         Err(Error::schema(format!(
-            "expected {rows} values of {expected}, decoded {} of {found}",
+            "expected {rows} values of {expected}, decoded {} of {actual}",
             array.len()
         )))
     }

@@ -4,10 +4,10 @@
 //! bigint 42 | string ^A is no separator here | array<map<string,int>> k ^D 1 ^C l ^D 2 ^B m ^D 3 | null \N
 //! ```
 //!
-//! A cell equal to `serialization.null.format` (`\N`) is null at every level; so is text that does not parse as its type.
-//! What parses depends on the version of Hive: each type's module says how. Separators, null format and escapes are
-//! SerDe properties: see [`TextOptions`]. Sources: Apache Hive's packages `serde2.lazy` and `serde2.columnar`, releases
-//! 2.3, 3.1 and 4.1.
+//! A cell equal to `serialization.null.format` (`\N`) is null at every level; so is text that does not parse as its
+//! type. What parses depends on the version of Hive: each type's module says how. Separators, null format and escapes
+//! are SerDe properties: see [`TextOptions`]. Sources: Apache Hive's packages `serde2.lazy` and `serde2.columnar`,
+//! releases 2.3, 3.1 and 4.1.
 
 mod boolean;
 mod cells;
@@ -42,8 +42,8 @@ use arrow_array::{ArrayRef, PrimitiveArray, StructArray, new_null_array};
 use coldframe_core::Changes;
 use coldframe_encoding::{Error, Result};
 
-pub use self::encode::encoder;
-pub use self::options::TextOptions;
+pub(crate) use self::encode::encoder;
+pub(crate) use self::options::TextOptions;
 
 use self::cells::{CellSource, Validity};
 use self::fixed::{Parse, boolean, primitive};
@@ -54,13 +54,16 @@ use crate::hive_type::{HiveType, interval_day_time_fields};
 
 /// Whether a value of this type may depend on earlier cells in its row group, so that the group must be decoded in one
 /// piece: an extended boolean keeps the last value when a word is not a boolean.
-pub(crate) fn look_back<'a>(types: impl IntoIterator<Item = &'a HiveType>, options: &SerdeOptions) -> bool {
+pub(crate) fn depends_on_earlier_rows<'a>(
+    types: impl IntoIterator<Item = &'a HiveType>,
+    options: &SerdeOptions,
+) -> bool {
     TextOptions::from(options).extended_boolean
         && types.into_iter().any(|hive_type| hive_type.contains(&HiveType::Boolean))
 }
 
 /// A decoder of a text column of type `hive_type`.
-pub fn decoder(hive_type: &HiveType, options: &SerdeOptions) -> Result<Box<dyn ColumnDecoder>> {
+pub(crate) fn decoder(hive_type: &HiveType, options: &SerdeOptions) -> Result<Box<dyn ColumnDecoder>> {
     options.limits.depth("type tree", hive_type.depth())?;
     let text = TextOptions::from(options);
     text.check_nesting(hive_type)?;

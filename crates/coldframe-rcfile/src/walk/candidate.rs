@@ -1,4 +1,4 @@
-//! Offsets that may be a row group, and a bound for how many of them are examined.
+//! Offsets at which a row group may start, and a budget for examining them.
 //!
 //! A record header makes the test cheap and reliable:
 //!
@@ -20,9 +20,9 @@ pub(super) const HEADER_LEN: usize = 12;
 const BUDGET: u64 = 4 << 20;
 
 /// The cost of examining an offset, besides its key.
-const LOOK: u64 = 16;
+const EXAMINE_COST: u64 = 16;
 
-/// What is left of the budget.
+/// The remaining budget, in bytes.
 pub(super) struct Budget(u64);
 
 impl Budget {
@@ -63,21 +63,21 @@ impl GroupWalk {
             return false;
         };
         // This rejects most offsets.
-        if key_len < self.context.least_key_len() || disk_len > self.file_len() {
+        if key_len < self.context.min_key_len() || disk_len > self.file_len() {
             return false;
         }
         let plain = self.context.codec.is_none();
         length(i64::from(header.record_len) - i64::from(header.key_len))
             .is_some_and(|columns| at + disk_len + columns <= self.file_len())
             && (!plain || key_len == disk_len)
-            && self.key_bound(key_len).is_ok()
+            && self.check_key_len(key_len).is_ok()
     }
 
     /// Whether the key after a plausible header agrees with it. The key is charged before it is read.
     pub(super) fn agrees(&mut self, at: u64, header: &RecordHeader) -> Option<()> {
         let key_len = u64::try_from(header.key_len).ok()?;
         let disk_len = u64::try_from(header.key_disk_len).ok()?;
-        if !self.budget.spend(key_len.saturating_add(disk_len).saturating_add(LOOK)) {
+        if !self.budget.spend(key_len.saturating_add(disk_len).saturating_add(EXAMINE_COST)) {
             return None;
         }
         let start = at + HEADER_LEN as u64;

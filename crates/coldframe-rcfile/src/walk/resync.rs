@@ -12,7 +12,7 @@ use super::GroupWalk;
 use super::candidate::HEADER_LEN;
 use crate::layout::row_group::RowGroup;
 
-/// How much a search for a group reads first, and at most at a time: the next one is usually near.
+/// How much a search for a group reads first, and at most at a time: the next group is usually near.
 const FIRST_READ: u64 = 4 << 10;
 const READ: u64 = 1 << 20;
 
@@ -30,8 +30,8 @@ impl GroupWalk {
         })
     }
 
-    /// The offset within the columns of `group` at which another group or a sync marker starts, although by its key
-    /// the group is longer: some of its bytes are missing. Searched only if nothing readable follows the group.
+    /// The offset within the columns of `group` at which another group or a sync marker starts: some bytes of `group`
+    /// are missing then. Searched only if nothing readable follows the group.
     pub(crate) fn starts_within(&mut self, group: &RowGroup) -> Result<Option<u64>> {
         if self.is_boundary(group.end()) {
             return Ok(None);

@@ -18,8 +18,8 @@ use crate::layout::row_group::{SYNC_ESCAPE, SYNC_MARKER_LEN};
 const FIRST_SEARCH: u64 = 4 << 10;
 const SEARCH: u64 = 1 << 20;
 
-/// The first marker at or after `from` is at `at`, or the end of the file if there is none: each byte of a file is
-/// searched once, however often a walk asks.
+/// The result of a search: the first marker at or after `from` is at `at` (the end of the file if there is none). It is
+/// kept so that each byte of a file is searched once.
 pub(super) struct KnownMarker {
     from: u64,
     at: u64,
@@ -59,10 +59,10 @@ impl GroupWalk {
         while at.saturating_add(SYNC_MARKER_LEN) <= file_len {
             let end = at.saturating_add(step + SYNC_MARKER_LEN).min(file_len);
             let bytes = self.window.read(at..end)?;
-            for found in finder.find_iter(&bytes) {
+            for hash in finder.find_iter(&bytes) {
                 // The escape of a hash at the very start is before `from`.
-                let Some(marker) = found.checked_sub(4) else { continue };
-                let escape = bytes.get(marker..found).is_some_and(|bytes| bytes == SYNC_ESCAPE.to_be_bytes());
+                let Some(marker) = hash.checked_sub(4) else { continue };
+                let escape = bytes.get(marker..hash).is_some_and(|bytes| bytes == SYNC_ESCAPE.to_be_bytes());
                 let place = at + marker as u64;
                 if escape || self.is_group(place + SYNC_MARKER_LEN) {
                     return Ok(Some(place));

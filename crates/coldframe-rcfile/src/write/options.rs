@@ -12,13 +12,14 @@ use crate::options::TableOptions;
 
 /// Compression of keys and columns.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Codec {
     /// No compression.
     #[default]
     None,
-    /// By Hadoop's codec for an algorithm.
+    /// Hadoop's codec for an algorithm.
     Of(Algorithm),
-    /// By the class of this name.
+    /// The Hadoop codec class of this name.
     Class(String),
 }
 
@@ -32,7 +33,7 @@ impl Codec {
     }
 }
 
-/// What Hadoop calls deflate has the wrapper of zlib.
+/// Hadoop's deflate codec: it writes zlib streams.
 const DEFLATE: &str = "org.apache.hadoop.io.compress.DeflateCodec";
 
 impl Field for Codec {
@@ -70,10 +71,11 @@ impl Field for Codec {
 }
 
 coldframe_core::choices! {
-    /// Which of the two headers a file has.
+    /// The variant of a file's header.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum Header {
-        /// RCFile's own.
+        /// RCFile's own header.
         #[default]
         Rcf1 = "RCF1",
         /// A SequenceFile's, as Hive before 0.9 wrote it.
@@ -87,7 +89,7 @@ coldframe_core::options! {
         flatten table: TableOptions;
         /// Hive column types, if they differ from those that follow from the Arrow types: "id bigint, name varchar(20)"
         schema: Option<String>, as Kind::Schema;
-        /// compression of keys and columns: one of these words (deflate is Hadoop's other name for zlib), or the class
+        /// compression of keys and columns: one of these names (deflate is Hadoop's other name for zlib), or the class
         /// name of a Hadoop codec
         codec: Codec, alias "compression";
         /// compression level; default: the codec's own
@@ -96,7 +98,7 @@ coldframe_core::options! {
         header: Header;
         /// bytes of cells after which a row group ends
         row_group_bytes: usize = 4 << 20, as Kind::SIZE;
-        /// most rows of a row group; default: no limit
+        /// maximum rows of a row group; default: no limit
         record_interval: Option<usize>, as Kind::at_least(1);
         /// more entries of the header's metadata
         metadata: Vec<(String, String)>;

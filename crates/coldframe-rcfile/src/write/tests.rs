@@ -29,7 +29,7 @@ struct Layout {
 
 #[derive(Debug, Default, PartialEq)]
 struct Group {
-    /// Where the group starts, its marker before it included.
+    /// Where the group starts, including its marker.
     start: u64,
     marked: bool,
     rows: usize,
@@ -166,7 +166,7 @@ fn both_headers() {
 }
 
 #[test]
-fn a_group_is_full_with_the_row_that_takes_it_over_its_bytes() {
+fn a_group_ends_with_the_row_that_exceeds_its_bytes() {
     // Ten bytes a row.
     let text: StringArray = (0..25).map(|_| Some("0123456789")).collect();
     let rows = |row_group_bytes| {
@@ -181,7 +181,7 @@ fn a_group_is_full_with_the_row_that_takes_it_over_its_bytes() {
 }
 
 #[test]
-fn a_group_is_full_with_its_interval_across_batches() {
+fn a_group_ends_at_its_record_interval_across_batches() {
     let options = Settings { record_interval: 700, ..options() };
     let whole = numbers(5000);
     let parts = [whole.slice(0, 1), whole.slice(1, 1500), whole.slice(1501, 3499)];
@@ -197,16 +197,16 @@ fn a_group_is_full_with_its_interval_across_batches() {
 }
 
 #[test]
-fn a_sync_marker_is_due_2000_bytes_behind_the_last() {
+fn sync_markers_are_2000_bytes_apart() {
     for (codec, header) in [(None, Magic::Rcf1), (Some(Algorithm::Snappy), Magic::Seq6)] {
         let codec = codec.map(|c| HadoopCodec::from_algorithm(c).unwrap());
         let options = Settings { row_group_bytes: 600, codec, header, ..options() };
         let layout = parse(&write(&[numbers(3000)], options));
-        let mut due = 2000;
+        let mut next_sync = 2000;
         for group in &layout.groups {
-            assert_eq!(group.marked, group.start >= due, "{} {due}", group.start);
+            assert_eq!(group.marked, group.start >= next_sync, "{} {next_sync}", group.start);
             if group.marked {
-                due = group.start + 20 + 2000;
+                next_sync = group.start + 20 + 2000;
             }
         }
         let marked = layout.groups.iter().filter(|g| g.marked).count();
@@ -215,7 +215,7 @@ fn a_sync_marker_is_due_2000_bytes_behind_the_last() {
 }
 
 #[test]
-fn a_header_beyond_2000_bytes_brings_a_marker_before_the_first_group() {
+fn after_a_header_of_2000_bytes_the_first_group_has_a_marker() {
     let metadata = BTreeMap::from([("long".to_owned(), "v".repeat(2000))]);
     let layout = parse(&write(&[numbers(1)], Settings { metadata, ..options() }));
     assert!(layout.header_end > 2000 && layout.groups[0].marked);
@@ -274,8 +274,8 @@ fn arrays_are_cast_where_that_loses_nothing() {
 fn a_schema_that_cannot_be_written() {
     let schema = numbers(0).schema();
     let writer = |types| Writer::new(Vec::new(), &schema, Settings { types: Some(types), ..options() });
-    let found = writer(vec![HiveType::Int]).unwrap_err().to_string();
-    assert_eq!(found, "expected Hive types for 2 columns, found 1");
+    let error = writer(vec![HiveType::Int]).unwrap_err().to_string();
+    assert_eq!(error, "expected Hive types for 2 columns, found 1");
     let nested = HiveType::Struct(vec![("a".to_owned(), HiveType::Int)]);
     assert!(writer(vec![HiveType::BigInt, nested]).unwrap_err().to_string().starts_with("column \"t\": "));
     assert!(Writer::new(Vec::new(), &Schema::empty(), options()).is_err());
@@ -283,7 +283,7 @@ fn a_schema_that_cannot_be_written() {
 
 proptest! {
     #[test]
-    fn every_cell_is_where_the_key_says(
+    fn every_cell_is_where_the_key_puts_it(
         rows in prop::collection::vec((any::<Option<i64>>(), prop::option::of("[a-c]{0,9}")), 0..300),
         row_group_bytes in 0usize..500,
         record_interval in 1usize..100,
@@ -307,9 +307,9 @@ proptest! {
             };
             let (mut data, mut lengths) = (Vec::new(), Vec::new());
             encoder.unwrap().encode(array, 0..rows.len(), &mut data, &mut lengths).unwrap();
-            let found: Vec<&Vec<u8>> = layout.groups.iter().flat_map(|g| &g.columns[i]).collect();
-            prop_assert_eq!(found.iter().map(|c| c.len() as u32).collect::<Vec<_>>(), lengths);
-            prop_assert_eq!(found.into_iter().flatten().copied().collect::<Vec<u8>>(), data);
+            let cells: Vec<&Vec<u8>> = layout.groups.iter().flat_map(|g| &g.columns[i]).collect();
+            prop_assert_eq!(cells.iter().map(|c| c.len() as u32).collect::<Vec<_>>(), lengths);
+            prop_assert_eq!(cells.into_iter().flatten().copied().collect::<Vec<u8>>(), data);
         }
     }
 }

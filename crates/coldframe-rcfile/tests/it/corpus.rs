@@ -9,48 +9,48 @@ use coldframe_testing::layout::assert_tiled;
 use coldframe_testing::rows;
 use serde_json::Value as Json;
 
-fn open(one: &Fixture) -> RcFile {
-    RcFile::open(&source(one.bytes()), &one.options()).unwrap_or_else(|e| panic!("{}: {e}", one.name()))
+fn open(case: &Fixture) -> RcFile {
+    RcFile::open(&source(case.bytes()), &case.options()).unwrap_or_else(|e| panic!("{}: {e}", case.name()))
 }
 
-fn expect_row_count(one: &Fixture) -> Option<u64> {
-    one.entry.get("rows").and_then(Json::as_u64)
+fn expect_row_count(case: &Fixture) -> Option<u64> {
+    case.entry.get("rows").and_then(Json::as_u64)
 }
 
 #[test]
-fn all_files_read_as_many_rows_as_their_writers_say() {
-    for one in fixture::files("rcfile") {
-        let file = open(&one);
+fn files_have_the_row_counts_of_their_writers() {
+    for case in fixture::files("rcfile") {
+        let file = open(&case);
         let outcome = rows::read(&file, OnError::Raise).unwrap();
-        assert!(outcome.error.is_none(), "{}: {:?}", one.name(), outcome.error);
-        if let Some(rows) = expect_row_count(&one) {
-            assert_eq!(outcome.batch.num_rows() as u64, rows, "{}", one.name());
-            assert_eq!(coldframe_core::scan::count(&file, None).unwrap(), rows, "{}", one.name());
+        assert!(outcome.error.is_none(), "{}: {:?}", case.name(), outcome.error);
+        if let Some(rows) = expect_row_count(&case) {
+            assert_eq!(outcome.batch.num_rows() as u64, rows, "{}", case.name());
+            assert_eq!(coldframe_core::scan::count(&file, None).unwrap(), rows, "{}", case.name());
         }
-        // Nothing is lost if nothing is damaged, whatever may be skipped.
+        // Skipping damage loses nothing in an undamaged file.
         for on_error in [OnError::Skip, OnError::Null] {
             let tolerant = rows::read(&file, on_error).unwrap();
             assert!(
                 tolerant.error.is_none() && tolerant.damage.is_empty(),
                 "{}: {:?}",
-                one.name(),
+                case.name(),
                 tolerant.damage
             );
-            assert_eq!(tolerant.batch, outcome.batch, "{}", one.name());
+            assert_eq!(tolerant.batch, outcome.batch, "{}", case.name());
         }
     }
 }
 
 #[test]
 fn batches_of_any_size_hold_the_same_rows() {
-    for one in fixture::manifest(&fixture::data().join("rcfile/files/MANIFEST.json")) {
-        let file = open(&one);
+    for case in fixture::manifest(&fixture::data().join("rcfile/files/MANIFEST.json")) {
+        let file = open(&case);
         let whole = rows::read(&file, OnError::Raise).unwrap().batch;
         for batch_rows in [1, 7, 64] {
             let scan = Scan { batch_rows, ..Scan::default() };
             let outcome = rows::scan(&file, &scan, None).unwrap();
-            assert!(outcome.error.is_none(), "{}: {:?}", one.name(), outcome.error);
-            assert_eq!(outcome.batch, whole, "{} by {batch_rows}", one.name());
+            assert!(outcome.error.is_none(), "{}: {:?}", case.name(), outcome.error);
+            assert_eq!(outcome.batch, whole, "{} by {batch_rows}", case.name());
         }
     }
 }
@@ -60,22 +60,22 @@ fn batches_of_any_size_hold_the_same_rows() {
 fn inspect_accounts_for_each_byte() {
     let mut all = fixture::distinct(fixture::files("rcfile"));
     all.extend(fixture::manifest(&fixture::data().join("rcfile/damaged/MANIFEST.json")));
-    for one in all {
-        let tree = open(&one).inspect().unwrap();
-        assert_eq!(tree.bytes, 0..one.bytes().len() as u64);
+    for case in all {
+        let tree = open(&case).inspect().unwrap();
+        assert_eq!(tree.bytes, 0..case.bytes().len() as u64);
         assert!(!tree.children.is_empty());
         assert_tiled(&tree);
         let unknown = tree.children.iter().filter(|n| n.name == "unknown").count();
-        assert_eq!(unknown, 0, "{}", one.name());
+        assert_eq!(unknown, 0, "{}", case.name());
     }
 }
 
 #[test]
 fn undamaged_files_verify() {
-    for one in fixture::files("rcfile") {
-        let report = coldframe_core::scan::verify(&open(&one), |_| Ok(())).unwrap();
-        assert_eq!(report.damage, [], "{}", one.name());
-        assert_eq!(Some(report.rows), expect_row_count(&one).or(Some(report.rows)), "{}", one.name());
+    for case in fixture::files("rcfile") {
+        let report = coldframe_core::scan::verify(&open(&case), |_| Ok(())).unwrap();
+        assert_eq!(report.damage, [], "{}", case.name());
+        assert_eq!(Some(report.rows), expect_row_count(&case).or(Some(report.rows)), "{}", case.name());
     }
 }
 
@@ -88,7 +88,7 @@ fn detail(node: &Node, key: &str) -> Json {
 
 /// Header and row groups are where an independent parser found them.
 #[test]
-fn the_layout_is_the_one_that_another_parser_found() {
+fn the_layout_agrees_with_another_parser() {
     let Some(folder) = fixture::larger_corpus("rcfile") else { return };
     let layouts = fixture::json(&folder.join("layout.json"));
     let layouts = layouts.as_object().unwrap();
@@ -101,7 +101,7 @@ fn the_layout_is_the_one_that_another_parser_found() {
         assert_eq!(Json::from(file.header().codec_class.clone()), layout["codec"], "{name}");
         let tree = file.inspect().unwrap();
         let groups = tree.children.iter().filter(|n| n.name.starts_with("row group"));
-        let found: Vec<Json> = groups
+        let actual: Vec<Json> = groups
             .map(|g| {
                 let header = g.children.iter().find(|n| n.name == "record header").unwrap();
                 let sync = g.children.iter().any(|n| n.name == "sync marker");
@@ -112,6 +112,6 @@ fn the_layout_is_the_one_that_another_parser_found() {
                 })
             })
             .collect();
-        assert_eq!(Json::from(found), layout["groups"], "{name}");
+        assert_eq!(Json::from(actual), layout["groups"], "{name}");
     }
 }

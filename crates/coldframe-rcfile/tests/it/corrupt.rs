@@ -32,8 +32,7 @@ fn fixtures() -> Vec<Fixture> {
     all
 }
 
-/// How many mutants of a file, if there are `all` of them in total, and reading the file costs as much as its
-/// length.
+/// How many of the `all` mutants of a file of length `len` to try.
 fn budget(all: usize, len: usize) -> usize {
     if std::env::var_os("COLDFRAME_EXHAUSTIVE").is_some() {
         all
@@ -56,10 +55,10 @@ fn survive(bytes: &Bytes, options: &OpenOptions, what: &str) -> Option<RecordBat
     let skipped = rows::read(&file, OnError::Skip).unwrap();
     let nulled = rows::read(&file, OnError::Null).unwrap();
     for outcome in [&skipped, &nulled] {
-        assert!(outcome.error.is_none(), "{what}: damage that is not skipped: {:?}", outcome.error);
+        assert!(outcome.error.is_none(), "{what}: damage was not skipped: {:?}", outcome.error);
     }
     if let Some(e) = &raised.error {
-        assert!(!skipped.damage.is_empty(), "{what}: nothing reported of {e}");
+        assert!(!skipped.damage.is_empty(), "{what}: no damage reported for {e}");
     } else {
         assert!(skipped.batch.num_rows() <= raised.batch.num_rows() || !skipped.damage.is_empty(), "{what}");
     }
@@ -69,8 +68,8 @@ fn survive(bytes: &Bytes, options: &OpenOptions, what: &str) -> Option<RecordBat
     Some(skipped.batch)
 }
 
-fn truth(one: &Fixture) -> RecordBatch {
-    let file = RcFile::open(&source(one.bytes()), &one.options()).unwrap();
+fn truth(case: &Fixture) -> RecordBatch {
+    let file = RcFile::open(&source(case.bytes()), &case.options()).unwrap();
     rows::read(&file, OnError::Skip).unwrap().batch
 }
 
@@ -78,11 +77,11 @@ fn truth(one: &Fixture) -> RecordBatch {
 #[test]
 fn cut_at_every_byte() {
     let mut mutants = 0;
-    for one in fixtures() {
-        let (bytes, options, truth) = (one.bytes(), one.options(), truth(&one));
+    for case in fixtures() {
+        let (bytes, options, truth) = (case.bytes(), case.options(), truth(&case));
         for len in mutate::spread(bytes.len(), budget(bytes.len(), bytes.len())) {
             mutants += 1;
-            let what = format!("{} cut at {len}", one.name());
+            let what = format!("{} cut at {len}", case.name());
             if let Some(rows) = survive(&bytes.slice(..len), &options, &what) {
                 assert!(rows.num_rows() <= truth.num_rows(), "{what}");
                 assert_eq!(rows, truth.slice(0, rows.num_rows()), "{what}");
@@ -92,7 +91,7 @@ fn cut_at_every_byte() {
     println!("{mutants} cuts");
 }
 
-/// The header and the first record header: all masks at all their places in each run.
+/// Length of the header and the first record header, in which each run tries all masks at all offsets.
 const HEAD: usize = 80;
 
 /// The places to change.
@@ -106,8 +105,8 @@ fn places(len: usize) -> Vec<usize> {
 #[test]
 fn each_byte_changed() {
     let mut mutants = 0;
-    for one in fixtures().into_iter().filter(|f| f.bytes().len() <= 16 << 10) {
-        let (bytes, options) = (one.bytes(), one.options());
+    for case in fixtures().into_iter().filter(|f| f.bytes().len() <= 16 << 10) {
+        let (bytes, options) = (case.bytes(), case.options());
         let masks = [0x01, 0x80, 0xff];
         for (i, at) in places(bytes.len()).into_iter().enumerate() {
             let exhaustive = std::env::var_os("COLDFRAME_EXHAUSTIVE").is_some() || at < HEAD;
@@ -118,7 +117,7 @@ fn each_byte_changed() {
                 survive(
                     &mutate::flipped(&bytes, at, mask),
                     &options,
-                    &format!("{} byte {at} ^ {mask:#x}", one.name()),
+                    &format!("{} byte {at} ^ {mask:#x}", case.name()),
                 );
             }
         }
@@ -129,13 +128,13 @@ fn each_byte_changed() {
 #[test]
 fn shaken_files() {
     let mut mutants = 0;
-    for (seed, one) in fixtures().into_iter().enumerate() {
-        let (bytes, options) = (one.bytes(), one.options());
+    for (seed, case) in fixtures().into_iter().enumerate() {
+        let (bytes, options) = (case.bytes(), case.options());
         let mut dice = Dice::new(seed as u64);
         for round in 0..budget(4000, bytes.len() * 2) {
             mutants += 1;
             let mutant = mutate::shaken(&bytes, &mut dice);
-            survive(&mutant, &options, &format!("{} round {round}", one.name()));
+            survive(&mutant, &options, &format!("{} round {round}", case.name()));
         }
     }
     println!("{mutants} shaken files");
@@ -202,7 +201,7 @@ fn claims_beyond_the_bytes_are_refused() {
     assert!(first_error([header("100000"), group(&[1], b"")].concat(), &raw).is_damage());
 }
 
-/// The same in a compressed file: a small zlib stream that claims to be, or is, far too long.
+/// A compressed file with a small zlib stream that claims to be, or is, far too long.
 #[test]
 fn bombs_of_a_codec_are_refused() {
     let raw = OpenOptions::default();

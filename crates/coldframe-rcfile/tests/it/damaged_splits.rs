@@ -21,7 +21,7 @@ fn part(file: &RcFile, range: std::ops::Range<u64>, on_error: OnError) -> Outcom
 }
 
 #[test]
-fn two_splits_of_a_damaged_file_give_the_rows_of_one() {
+fn two_splits_of_a_damaged_file_give_the_rows_of_the_file() {
     let mut dice = Dice::new(11);
     for name in ["text_groups.rc", "binary_groups_zlib.rc"] {
         let whole = fixture(name).bytes();
@@ -43,17 +43,17 @@ fn two_splits_of_a_damaged_file_give_the_rows_of_one() {
 }
 
 #[test]
-fn nulls_take_the_place_of_lost_cells_and_never_of_rows_that_are_not_there() {
+fn nulls_replace_lost_cells_but_add_no_rows() {
     let mut dice = Dice::new(12);
     for name in ["text_groups.rc", "binary_groups_zlib.rc", "binary_lz4.rc"] {
-        let one = fixture(name);
-        let whole = one.bytes();
+        let case = fixture(name);
+        let whole = case.bytes();
         for _ in 0..300 {
             let bytes = mutate::flipped(&whole, 100 + dice.below(whole.len() - 100), 0xff);
             let file = RcFile::open(&source(bytes), &OpenOptions::default()).unwrap();
             let outcome = part(&file, 0..whole.len() as u64, OnError::Null);
-            let found = outcome.batch.num_rows() as u64;
-            assert!(found <= one.number("rows"), "{name}: {found} rows, {:?}", outcome.damage);
+            let rows = outcome.batch.num_rows() as u64;
+            assert!(rows <= case.number("rows"), "{name}: {rows} rows, {:?}", outcome.damage);
             for record in outcome.damage {
                 assert!(
                     record.structure.starts_with("row group ") && !record.structure.ends_with(": "),
@@ -64,7 +64,7 @@ fn nulls_take_the_place_of_lost_cells_and_never_of_rows_that_are_not_there() {
     }
 }
 
-/// A file of one text column with these cells, of which the writer takes `\N` as a null only.
+/// A file of one text column with these cells; `\N` is written as a null.
 fn text_file(cells: &[&str]) -> Vec<u8> {
     let cells = cells.iter().map(|cell| Some(*cell).filter(|cell| *cell != "\\N"));
     let column: ArrayRef = std::sync::Arc::new(cells.collect::<StringArray>());
@@ -93,12 +93,12 @@ fn extended_booleans(cells: &[&str], batch_rows: usize) -> Vec<String> {
 const NULL: &str = "\u{0}\u{1}";
 
 #[test]
-fn a_null_is_no_value_to_a_parser_that_remembers() {
-    let found = extended_booleans(&["t", "\\N", "f", "\\N"], 100);
-    assert_eq!(found, ["true\u{1}", NULL, "false\u{1}", NULL]);
+fn a_null_does_not_change_a_parsers_state() {
+    let values = extended_booleans(&["t", "\\N", "f", "\\N"], 100);
+    assert_eq!(values, ["true\u{1}", NULL, "false\u{1}", NULL]);
     // Words that are not booleans read as the value before, except nulls.
-    let found = extended_booleans(&["\\N", "what", "t", "\\N", "what"], 100);
-    assert_eq!(found, [NULL, NULL, "true\u{1}", NULL, "true\u{1}"]);
+    let values = extended_booleans(&["\\N", "what", "t", "\\N", "what"], 100);
+    assert_eq!(values, [NULL, NULL, "true\u{1}", NULL, "true\u{1}"]);
 }
 
 /// The null format is not a value, not even an out-of-range one.
@@ -107,14 +107,14 @@ fn a_null_format_may_be_a_timestamp_beyond_nanoseconds() {
     let cells = ["2020-01-02 03:04:05", "9999-12-31 00:00:00"];
     for hive_type in ["timestamp", "timestamp with local time zone"] {
         let format = ("serialization.null.format", cells[1]);
-        let found = text_batch(&cells, hive_type, format, 100);
-        let found = found.column(0).as_primitive::<TimestampNanosecondType>();
-        assert_eq!((found.value(0), found.is_null(1)), (1_577_934_245_000_000_000, true));
+        let batch = text_batch(&cells, hive_type, format, 100);
+        let column = batch.column(0).as_primitive::<TimestampNanosecondType>();
+        assert_eq!((column.value(0), column.is_null(1)), (1_577_934_245_000_000_000, true));
         assert_eq!(text_batch(&cells[..1], hive_type, format, 100).num_rows(), 1);
     }
 }
 
-/// A marker with any byte damaged, and splits that begin and end at it and around.
+/// Damages each byte of a marker and of the record header after it, and cuts splits at the marker and near it.
 #[test]
 fn a_damaged_marker_belongs_to_one_split() {
     use coldframe_core::TableFile;
@@ -138,8 +138,8 @@ fn a_damaged_marker_belongs_to_one_split() {
                 assert!(!all.damage.is_empty() || damaged >= 20, "{name} {marker} {damaged}");
                 for cut in [marker - 300, marker - 1, marker, marker + 1, marker + 21, marker + 300] {
                     let parts = [part(&file, 0..cut, OnError::Skip), part(&file, cut..len, OnError::Skip)];
-                    let found: Vec<String> = parts.iter().flat_map(|p| as_text(&p.batch)).collect();
-                    assert_eq!(found, all_rows, "{name}: byte {damaged} of {marker}, cut at {cut}");
+                    let text: Vec<String> = parts.iter().flat_map(|p| as_text(&p.batch)).collect();
+                    assert_eq!(text, all_rows, "{name}: byte {damaged} of {marker}, cut at {cut}");
                     let records: usize = parts.iter().map(|p| p.damage.len()).sum();
                     assert_eq!(records, all.damage.len(), "{name}: byte {damaged} of {marker}, cut at {cut}");
                 }
@@ -160,8 +160,12 @@ fn null_keeps_what_skip_keeps() {
             let file = RcFile::open(&source(bytes), &OpenOptions::default()).unwrap();
             let [skipped, nulled] =
                 [OnError::Skip, OnError::Null].map(|o| part(&file, 0..whole.len() as u64, o));
-            let (least, found) = (skipped.batch.num_rows(), nulled.batch.num_rows());
-            assert!(found >= least, "{name} {round}: {found} for {least}: {:?}", nulled.damage);
+            let (skipped_rows, nulled_rows) = (skipped.batch.num_rows(), nulled.batch.num_rows());
+            assert!(
+                nulled_rows >= skipped_rows,
+                "{name} {round}: {nulled_rows} rows, expected {skipped_rows}: {:?}",
+                nulled.damage
+            );
         }
     }
 }

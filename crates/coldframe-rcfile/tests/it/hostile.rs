@@ -31,7 +31,7 @@ fn group(key: &[u8], data: &[u8]) -> Vec<u8> {
     group
 }
 
-/// A key of so many rows and columns of one cell length each.
+/// A key of `rows` rows and `columns` columns, in which each cell has `cell` bytes.
 fn key(rows: i64, columns: usize, cell: i64) -> Vec<u8> {
     let mut lengths = Vec::new();
     put_hadoop_vlong(&mut lengths, cell);
@@ -52,7 +52,7 @@ fn open(bytes: Vec<u8>) -> RcFile {
     RcFile::open(&source(bytes), &OpenOptions::default()).unwrap()
 }
 
-/// A step for each pair of columns would be ten thousand million steps, and this test would take minutes.
+/// Work for each pair of columns would be 10^10 steps, and this test would take minutes.
 #[test]
 fn one_row_of_many_columns() {
     let columns = 99_000;
@@ -66,7 +66,7 @@ fn one_row_of_many_columns() {
     assert_eq!((outcome.batch.num_rows(), outcome.batch.num_columns()), (1, columns));
 }
 
-/// Empty cells take no bytes in the file, but each takes memory in a batch: so batches have fewer rows.
+/// Empty cells take no bytes in the file but memory in a batch, so batches have fewer rows.
 #[test]
 fn many_empty_cells_come_in_short_batches() {
     let columns = 20_000;
@@ -87,13 +87,13 @@ fn many_empty_cells_come_in_short_batches() {
 /// The shortest file.
 const BASE: usize = 3 << 19;
 
-/// Files of `unit` repeated, the second twice and the third four times as long as the first: the work grows in
-/// proportion, in bounded memory. Returns the rows of the first, with damage left out.
+/// Reads files of `unit` repeated n, 2n and 4n times: work grows in proportion, in bounded memory. Returns the number
+/// of readable rows of the first file.
 fn survive(what: &str, header: &[u8], unit: &[u8]) -> usize {
     let base = BASE / unit.len();
     let twins = [base, 2 * base, 4 * base].map(|n| Bytes::from([header, &unit.repeat(n)].concat()));
     let open = laws::opener(|source| RcFileFormat.open(&source, &OpenOptions::default()));
-    // The searches' budget has a constant part: short files stay below it, and only what is not searched grows evenly.
+    // The budget of searches has a constant part. Short files stay below it, so only work without searches is linear.
     if what == "no markers" {
         laws::assert_linear(what, &twins, &open);
     }
@@ -107,13 +107,14 @@ fn survive(what: &str, header: &[u8], unit: &[u8]) -> usize {
 
 /// Each offset looks like a record header whose key is long and, at its end, wrong.
 #[test]
-fn places_that_look_like_groups_are_not_all_looked_into() {
-    // These bytes are lengths as well: each key is parsed up to its last column.
+fn not_every_likely_header_is_examined() {
+    // These bytes also parse as lengths, so each key is parsed up to its last column.
     let likely = 0x0f00u32.to_be_bytes().repeat(3);
     assert_eq!(survive("likely headers", &header(1000), &likely), 0);
 }
 
-/// Groups without any marker, with a wrong byte between each two: each search for the next marker would see all the rest.
+/// Groups without markers, with a wrong byte between them: each search for the next marker could read the rest of the
+/// file.
 #[test]
 fn damage_between_groups_without_markers() {
     let unit = [group(&key(1, 1, 4), b"abcd"), vec![0xfe]].concat();
@@ -121,13 +122,13 @@ fn damage_between_groups_without_markers() {
     assert_eq!(survive("no markers", &header(1), &unit), groups);
 }
 
-/// The hash alone, repeated: not a marker, but lengths of groups that contradict themselves.
+/// The hash alone, repeated: it is no marker, but parses as the lengths of inconsistent groups.
 #[test]
 fn hashes_that_are_no_markers() {
     survive("hashes", &header(100), &[7; 16]);
 }
 
-/// Markers without groups, or followed by something else: each is a place to resynchronise, and damage.
+/// Markers that no group follows: each is damage, and a place to resynchronise.
 #[test]
 fn markers_alone() {
     let marker = [&[0xff; 4][..], &[7; 16]].concat();

@@ -18,24 +18,24 @@ fn opener(options: OpenOptions) -> impl Fn(Source) -> Result<Arc<dyn TableFile>>
     move |source| RcFileFormat.open(&source, &options)
 }
 
-/// The unit is the row group: markers and the groups' own lengths lead to the next one, wherever it is. If a group is
-/// longer or shorter than it states, the next one may be lost with it unless a marker precedes it. Nothing states where
-/// a file ends: one cut between two groups is a shorter file.
+/// The unit is the row group: markers and the lengths of groups lead to the next group. If a group is longer or shorter
+/// than it states, the next group may be lost with it, unless a marker precedes that. Nothing states where a file ends:
+/// a file that is cut between two groups is just shorter.
 fn unit(units: Units) -> impl Fn(&Damaged) -> AllowedLoss {
     move |damaged| {
-        let mut toll = units.toll(damaged, AllowedLoss::file(), Moved::Found);
+        let mut loss = units.toll(damaged, AllowedLoss::file(), Moved::Found);
         if damaged.moves() {
-            let next = units.parts().iter().find(|(_, rows)| rows.start == toll.rows.end);
-            toll.rows.end = next.map_or(toll.rows.end, |(_, rows)| rows.end);
+            let next = units.parts().iter().find(|(_, rows)| rows.start == loss.rows.end);
+            loss.rows.end = next.map_or(loss.rows.end, |(_, rows)| rows.end);
         }
         let at_start = units.parts().iter().any(|(bytes, _)| bytes.start == damaged.bytes.start);
-        if damaged.kind == Kind::Cut && at_start { toll.silent() } else { toll }
+        if damaged.kind == Kind::Cut && at_start { loss.silent() } else { loss }
     }
 }
 
 fn obey(name: &str, summed: bool) {
-    let one = fixture(name);
-    let subject = Subject::new(name, one.bytes(), opener(one.options()));
+    let case = fixture(name);
+    let subject = Subject::new(name, case.bytes(), opener(case.options()));
     let subject = if summed { subject } else { subject.unsummed() };
     let units = Units::named(&subject.tree(), "row group", "rows");
     assert!(units.parts().len() > 3, "{name}");
@@ -52,7 +52,7 @@ fn groups_that_nothing_sums() {
     obey("text_groups.rc", false);
 }
 
-/// Files of many groups, and the same bytes without anything that leads to them.
+/// Files of many groups, and the same bytes with wrong record headers.
 #[test]
 fn work_grows_as_the_file_does() {
     let whole = fixture("text_groups.rc").bytes();

@@ -1,4 +1,4 @@
-//! What is read, and what is not: projections, counts, limits, filters.
+//! Which bytes are read for projections, counts, limits and filters.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -18,10 +18,10 @@ use coldframe_rcfile::{RcFile, RcFileFormat};
 use coldframe_testing::fixture::{self, Fixture};
 use coldframe_testing::{Logged, rows, written};
 
-/// An opened file whose reads are recorded, from the end of the header on.
-fn logged(one: &Fixture) -> (Arc<Logged>, RcFile) {
-    let log = Arc::new(Logged::new(one.bytes()));
-    let file = RcFile::open(&Source::file("logged", log.clone()), &one.options()).unwrap();
+/// An open file whose reads are recorded.
+fn logged(case: &Fixture) -> (Arc<Logged>, RcFile) {
+    let log = Arc::new(Logged::new(case.bytes()));
+    let file = RcFile::open(&Source::file("logged", log.clone()), &case.options()).unwrap();
     (log, file)
 }
 
@@ -30,7 +30,7 @@ fn fixture(name: &str) -> Fixture {
     all.into_iter().find(|f| f.name() == name).unwrap()
 }
 
-/// The ranges that requests name beyond the walk over the keys, which reads the file in windows.
+/// The ranges that were read, including the windows of the walk over the keys.
 fn fetched(log: &Logged) -> Vec<Range<u64>> {
     log.take().into_iter().flatten().collect()
 }
@@ -74,9 +74,9 @@ fn large_file() -> (Arc<Logged>, RcFile, u64) {
     (log, file, len)
 }
 
-/// One column of n costs its own bytes and the keys', not the other columns'.
+/// One column costs its own bytes and the keys, not the other columns.
 #[test]
-fn one_column_reads_its_bytes_and_the_keys() {
+fn a_projection_reads_its_column_and_the_keys() {
     let (log, file, len) = large_file();
     let tree = file.inspect().unwrap();
     let wanted = columns(&tree, "column 2");
@@ -145,8 +145,8 @@ fn opening_reads_the_header_only() {
 #[test]
 fn filtered_scans_equal_filtered_results() {
     for name in ["text_groups.rc", "binary_groups_zlib.rc"] {
-        let one = fixture(name);
-        let (_, file) = logged(&one);
+        let case = fixture(name);
+        let (_, file) = logged(&case);
         let all = rows::read(&file, OnError::Raise).unwrap().batch;
         let ids = all.column_by_name("id").unwrap().as_primitive::<Int64Type>().clone();
         let some = |i: usize| ids.value(i * all.num_rows() / 10);
@@ -176,7 +176,7 @@ fn filtered_scans_equal_filtered_results() {
     }
 }
 
-/// A batch that is dropped is gone: what a scan holds is one row group, not the file.
+/// A scan holds one row group, not the file.
 #[test]
 fn a_scan_holds_one_row_group() {
     let (log, file, _) = large_file();
@@ -187,7 +187,7 @@ fn a_scan_holds_one_row_group() {
     while let Some(batch) = reader.next_batch().unwrap() {
         if seen % 100_000 == 0 {
             groups += 1;
-            assert_eq!(reader.units(), groups, "a group was decoded before it was asked for");
+            assert_eq!(reader.units(), groups, "a group was decoded before its rows were requested");
         }
         // Nothing of later groups is fetched before their rows are requested.
         seen += batch.num_rows();
@@ -197,13 +197,14 @@ fn a_scan_holds_one_row_group() {
 }
 
 fn any_of(values: impl IntoIterator<Item = i64>) -> Predicate {
-    let one = |value| Predicate::compare("id", Op::Eq, Arc::new(Int64Array::from(vec![value])) as ArrayRef);
-    Predicate::Or(values.into_iter().map(one).collect())
+    let equals =
+        |value| Predicate::compare("id", Op::Eq, Arc::new(Int64Array::from(vec![value])) as ArrayRef);
+    Predicate::Or(values.into_iter().map(equals).collect())
 }
 
-/// Rows that pass give all of their cells, however few or many they are and however a batch cuts them.
+/// Rows that pass have all of their cells, for few and many rows and for any batch size.
 #[test]
-fn rows_that_pass_are_whole_wherever_they_stand() {
+fn passing_rows_are_complete_in_any_batch_size() {
     let (_, file, _) = large_file();
     let all = rows::read(&file, OnError::Raise).unwrap().batch;
     let below = |n: i64| Predicate::compare("id", Op::Lt, Arc::new(Int64Array::from(vec![n])) as ArrayRef);
@@ -229,8 +230,8 @@ fn rows_that_pass_are_whole_wherever_they_stand() {
     }
 }
 
-/// Cells of rows that do not pass are not decoded: errors in them do not end a scan of other rows; a scan of all rows,
-/// or of these, finds them and names the row.
+/// Cells of rows that do not pass are not decoded, so an error in them does not end the scan. If the row passes, the
+/// error names it.
 #[test]
 fn other_columns_are_decoded_where_a_row_passes() {
     let ids: ArrayRef = Arc::new((0..1000i64).collect::<Int64Array>());

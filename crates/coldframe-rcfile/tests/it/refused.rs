@@ -22,7 +22,7 @@ fn written(batch: &RecordBatch, pairs: &[(&str, &str)]) -> Result<Vec<u8>> {
     coldframe_testing::written(&RcFileFormat, std::slice::from_ref(batch), &options).map(Vec::from)
 }
 
-fn one(name: &str, array: ArrayRef) -> RecordBatch {
+fn single_column(name: &str, array: ArrayRef) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable([(name, array, true)]).unwrap()
 }
 
@@ -37,23 +37,23 @@ fn read(bytes: Vec<u8>, ddl: &str, pairs: &[(&str, &str)]) -> RecordBatch {
     outcome.batch
 }
 
-/// Unsuitable input is an error about the input: no file is corrupt.
+/// Unsuitable input is an error about the input, not a corrupt file.
 fn assert_unsuitable(e: &Error) {
     assert!(matches!(e.kind(), ErrorKind::Schema(_) | ErrorKind::InvalidArgument(_)), "{e:?}");
 }
 
 #[test]
-fn more_columns_than_are_read_back() {
+fn too_many_columns_to_read_back() {
     for (columns, fits) in [(100_000, true), (100_001, false)] {
         let fields: Vec<Field> =
             (0..columns).map(|i| Field::new(format!("c{i}"), DataType::Int32, true)).collect();
-        let found = RcFileFormat.create(
+        let result = RcFileFormat.create(
             Box::new(std::io::sink()),
             &Schema::new(fields).into(),
             &WriteOptions::default(),
         );
-        assert_eq!(found.is_ok(), fits);
-        if let Err(e) = found {
+        assert_eq!(result.is_ok(), fits);
+        if let Err(e) = result {
             assert_unsuitable(&e);
             assert!(e.to_string().contains("100001"), "{e}");
         }
@@ -79,13 +79,13 @@ fn extreme_timestamps() {
                     let pairs = [("serde", serde), ("hive_version", version)];
                     for row in 0..array.len() {
                         let value = array.slice(row, 1);
-                        match written(&one("t", value.clone()), &pairs) {
+                        match written(&single_column("t", value.clone()), &pairs) {
                             Ok(bytes) => {
                                 let unit = if *unit == "s" { "us" } else { unit };
                                 let open = [pairs[0], pairs[1], ("timestamp_unit", unit)];
-                                let found = read(bytes, ddl, &open);
-                                let wanted = arrow_cast::cast(&value, found.column(0).data_type());
-                                assert_eq!(found.column(0), &wanted.unwrap(), "{unit} {pairs:?} {row}");
+                                let batch = read(bytes, ddl, &open);
+                                let wanted = arrow_cast::cast(&value, batch.column(0).data_type());
+                                assert_eq!(batch.column(0), &wanted.unwrap(), "{unit} {pairs:?} {row}");
                             }
                             Err(e) => {
                                 assert_unsuitable(&e);
@@ -100,10 +100,10 @@ fn extreme_timestamps() {
         }
         let later: ArrayRef = Arc::new(TimestampSecondArray::from(vec![year_10000]).with_timezone_opt(zone));
         for serde in ["text", "binary"] {
-            let bytes = written(&one("t", later.clone()), &[("serde", serde)]).unwrap();
-            let found = read(bytes, ddl, &[("serde", serde), ("timestamp_unit", "us")]);
-            let found = found.column(0).as_primitive::<TimestampMicrosecondType>();
-            assert_eq!(found.value(0), year_10000 * 1_000_000);
+            let bytes = written(&single_column("t", later.clone()), &[("serde", serde)]).unwrap();
+            let batch = read(bytes, ddl, &[("serde", serde), ("timestamp_unit", "us")]);
+            let column = batch.column(0).as_primitive::<TimestampMicrosecondType>();
+            assert_eq!(column.value(0), year_10000 * 1_000_000);
         }
     }
     assert!(refused > 20, "{refused}");
@@ -116,17 +116,18 @@ fn a_dictionary_keeps_its_unit_of_time() {
     let keys = Int32Array::from(vec![Some(1), Some(0), None]);
     let array: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::new(keys, Arc::new(values)));
     for serde in ["text", "binary"] {
-        let bytes = written(&one("t", array.clone()), &[("serde", serde)]).unwrap();
-        let found = read(bytes, "t timestamp", &[("serde", serde), ("timestamp_unit", "us")]);
-        assert_eq!(as_text(&found), ["1970-01-01T00:00:00\u{1}", "9999-12-31T00:00:00\u{1}", "\u{0}\u{1}"]);
+        let bytes = written(&single_column("t", array.clone()), &[("serde", serde)]).unwrap();
+        let batch = read(bytes, "t timestamp", &[("serde", serde), ("timestamp_unit", "us")]);
+        assert_eq!(as_text(&batch), ["1970-01-01T00:00:00\u{1}", "9999-12-31T00:00:00\u{1}", "\u{0}\u{1}"]);
     }
 }
 
 #[test]
-fn a_value_that_its_type_does_not_hold_is_named() {
+fn a_value_outside_its_type_is_named() {
     let array: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 300, 4]));
     for serde in ["text", "binary"] {
-        let e = written(&one("n", array.clone()), &[("serde", serde), ("schema", "n tinyint")]).unwrap_err();
+        let e = written(&single_column("n", array.clone()), &[("serde", serde), ("schema", "n tinyint")])
+            .unwrap_err();
         assert_unsuitable(&e);
         let text = e.to_string();
         assert!(text.starts_with("column \"n\": row 2 to be written: ") && text.contains("300"), "{text}");
@@ -134,14 +135,14 @@ fn a_value_that_its_type_does_not_hold_is_named() {
 }
 
 #[test]
-fn types_nested_too_deep_are_the_schemas_fault() {
+fn types_nested_too_deep_are_errors_of_the_schema() {
     let mut array: ArrayRef = Arc::new(Int32Array::from(vec![1]));
     for _ in 0..64 {
         let item = Arc::new(Field::new("item", array.data_type().clone(), true));
         array = Arc::new(ListArray::new(item, arrow_buffer::OffsetBuffer::from_lengths([1]), array, None));
     }
     for serde in ["text", "binary"] {
-        let e = written(&one("deep", array.clone()), &[("serde", serde)]).unwrap_err();
+        let e = written(&single_column("deep", array.clone()), &[("serde", serde)]).unwrap_err();
         assert_unsuitable(&e);
         assert!(e.to_string().contains("column \"deep\""), "{e}");
     }

@@ -1,4 +1,4 @@
-//! Damaged files: what `OnError::Skip` recovers, and that losses are reported.
+//! Damaged files: `OnError::Skip` recovers the surviving rows and reports the losses.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,8 +16,8 @@ use coldframe_testing::fixture::{self, Fixture, source};
 use coldframe_testing::layout::assert_tiled;
 use coldframe_testing::rows::{self, Outcome, as_text, in_order};
 
-fn open(one: &Fixture) -> Result<RcFile> {
-    RcFile::open(&source(one.bytes()), &one.options())
+fn open(case: &Fixture) -> Result<RcFile> {
+    RcFile::open(&source(case.bytes()), &case.options())
 }
 
 fn truth(base: &Fixture) -> Vec<String> {
@@ -26,59 +26,59 @@ fn truth(base: &Fixture) -> Vec<String> {
     as_text(&outcome.batch)
 }
 
-/// Without skip, a damaged file gives an error or true values. Cells without a checksum (no codec, snappy, lz4,
+/// Without skip, a damaged file gives an error or correct values. Cells without a checksum (no codec, snappy, lz4,
 /// zstd as Hadoop writes it) may be wrong undetected, but only in the damaged groups.
 fn assert_raises_or_right(entry: &Entry, expected: &[String]) {
-    let Ok(file) = open(&entry.one) else { return };
+    let Ok(file) = open(&entry.case) else { return };
     let raised = rows::read(&file, OnError::Raise).unwrap();
     if raised.error.is_some() {
         return;
     }
     let right = in_order(&as_text(&raised.batch), expected);
     let least = if entry.is_checked() { raised.batch.num_rows() } else { entry.undamaged };
-    assert!(right >= least, "{}: {right} right rows, {least} wanted, and no error", entry.one.name());
+    assert!(right >= least, "{}: {right} right rows, {least} wanted, and no error", entry.case.name());
 }
 
-fn salvaged(one: &Fixture) -> Outcome {
-    let file = open(one).unwrap();
+fn salvaged(case: &Fixture) -> Outcome {
+    let file = open(case).unwrap();
     assert_tiled(&file.inspect().unwrap());
     let outcome = rows::read(&file, OnError::Skip).unwrap();
-    assert!(outcome.error.is_none(), "{}: {:?}", one.name(), outcome.error);
+    assert!(outcome.error.is_none(), "{}: {:?}", case.name(), outcome.error);
     outcome
 }
 
 #[test]
-fn the_damaged_fixtures_give_back_what_survives() {
+fn the_damaged_fixtures_give_back_their_surviving_rows() {
     let all = fixture::manifest(&fixture::data().join("rcfile/damaged/MANIFEST.json"));
     assert_eq!(all.len(), 3);
-    for one in all {
+    for case in all {
         let base =
-            Fixture { path: one.path.with_file_name(one.entry["base"].as_str().unwrap()), ..one.clone() };
+            Fixture { path: case.path.with_file_name(case.entry["base"].as_str().unwrap()), ..case.clone() };
         let truth = truth(&base);
-        let outcome = salvaged(&one);
+        let outcome = salvaged(&case);
         let mut want = Vec::new();
-        for range in one.entry["survive"].as_array().unwrap() {
+        for range in case.entry["survive"].as_array().unwrap() {
             let [first, last] = [0, 1].map(|i| usize::try_from(range[i].as_u64().unwrap()).unwrap());
             want.extend_from_slice(&truth[first..last]);
         }
-        assert_eq!(as_text(&outcome.batch), want, "{}", one.name());
-        assert!(want.len() as u64 >= one.number("hive_rows"));
-        assert_eq!(outcome.damage.len(), 1, "{}: {:?}", one.name(), outcome.damage);
-        let place = one.entry["damage"]["offset"].as_u64().unwrap();
+        assert_eq!(as_text(&outcome.batch), want, "{}", case.name());
+        assert!(want.len() as u64 >= case.number("hive_rows"));
+        assert_eq!(outcome.damage.len(), 1, "{}: {:?}", case.name(), outcome.damage);
+        let place = case.entry["damage"]["offset"].as_u64().unwrap();
         let damage = &outcome.damage[0];
-        assert!(damage.bytes.contains(&place) || place == one.bytes().len() as u64, "{damage:?} {place}");
+        assert!(damage.bytes.contains(&place) || place == case.bytes().len() as u64, "{damage:?} {place}");
         let lost = truth.len() - want.len();
         assert!(damage.rows_lost.is_none_or(|n| n == lost as u64), "{damage:?}: {lost} lost");
-        let raised = rows::read(&open(&one).unwrap(), OnError::Raise).unwrap();
+        let raised = rows::read(&open(&case).unwrap(), OnError::Raise).unwrap();
         let error = raised.error.unwrap();
-        assert!(error.is_damage() && error.offset().is_some(), "{}: {error}", one.name());
+        assert!(error.is_damage() && error.offset().is_some(), "{}: {error}", case.name());
         assert_eq!(as_text(&raised.batch), truth[..raised.batch.num_rows()]);
     }
 }
 
-/// What is known of a damaged file of the larger corpus.
+/// A damaged file of the larger corpus.
 struct Entry {
-    one: Fixture,
+    case: Fixture,
     base: String,
     /// At least this many rows must be recovered.
     least: usize,
@@ -111,7 +111,7 @@ fn entries(folder: &std::path::Path, bases: &BTreeMap<String, Fixture>) -> Vec<E
             let mut described = bases[&base].entry.clone();
             described["damage"] = entry["damage"].clone();
             Entry {
-                one: Fixture { path: folder.join(entry["file"].as_str().unwrap()), entry: described },
+                case: Fixture { path: folder.join(entry["file"].as_str().unwrap()), entry: described },
                 base,
                 least: least.into_iter().max().unwrap(),
                 undamaged,
@@ -129,24 +129,24 @@ fn a_larger_corpus_gives_back_all_undamaged_groups() {
     let bases: BTreeMap<String, Fixture> =
         fixture::manifest(&folder.join("MANIFEST.json")).into_iter().map(|f| (f.name(), f)).collect();
     let mut truths: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let (mut found, mut undamaged, mut all, mut complaints) = (0, 0, 0, Vec::new());
+    let (mut recovered, mut undamaged, mut all, mut complaints) = (0, 0, 0, Vec::new());
     for entry in entries(&folder, &bases) {
         let truth = truths.entry(entry.base.clone()).or_insert_with(|| truth(&bases[&entry.base]));
         assert_eq!(truth.len(), entry.all, "{}", entry.base);
-        let (name, what) = (entry.one.name(), &entry.one.entry["damage"]);
+        let (name, what) = (entry.case.name(), &entry.case.entry["damage"]);
         assert_raises_or_right(&entry, truth);
         undamaged += entry.undamaged;
         all += entry.all;
-        if open(&entry.one).is_err() {
+        if open(&entry.case).is_err() {
             // A header that cannot be read is an error in every mode.
             if entry.least > 0 {
                 complaints.push(format!("{name} ({what}): not opened, {} wanted", entry.least));
             }
             continue;
         }
-        let outcome = salvaged(&entry.one);
+        let outcome = salvaged(&entry.case);
         let right = in_order(&as_text(&outcome.batch), truth);
-        found += right;
+        recovered += right;
         if right < entry.least {
             complaints.push(format!(
                 "{name} ({what}): {right} right rows, {} wanted; {:?}",
@@ -154,15 +154,15 @@ fn a_larger_corpus_gives_back_all_undamaged_groups() {
             ));
         }
         let wrong = outcome.batch.num_rows() != truth.len() || (right != truth.len() && entry.is_checked());
-        let verified = coldframe_core::scan::verify(&open(&entry.one).unwrap(), |_| Ok(())).unwrap();
+        let verified = coldframe_core::scan::verify(&open(&entry.case).unwrap(), |_| Ok(())).unwrap();
         if outcome.damage.is_empty() && verified.damage.is_empty() && wrong {
             complaints.push(format!("{name} ({what}): {right} of {} rows and nothing reported", truth.len()));
         }
         if outcome.damage.is_empty() && outcome.batch.num_rows() < truth.len() {
-            complaints.push(format!("{name} ({what}): the scan lost rows and did not say so"));
+            complaints.push(format!("{name} ({what}): the scan lost rows without a report"));
         }
     }
-    println!("rows that came back right: {found} of {all}; {undamaged} are in undamaged groups");
+    println!("correct rows: {recovered} of {all}; {undamaged} are in undamaged groups");
     assert!(complaints.is_empty(), "{} complaints:\n{}", complaints.len(), complaints.join("\n"));
-    assert!(found >= undamaged);
+    assert!(recovered >= undamaged);
 }

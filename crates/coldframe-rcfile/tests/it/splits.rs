@@ -1,4 +1,4 @@
-//! Byte ranges: which rows belong to which, and that any cut gives each row once.
+//! Byte ranges: which rows belong to each, and that any cut gives each row once.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -39,35 +39,35 @@ fn assert_covered(name: &str, file: &RcFile, ranges: &[std::ops::Range<u64>], al
 fn any_cut_gives_each_row_once() {
     let mut dice = Dice::new(5);
     let files = fixture::distinct(fixture::files("rcfile")).into_iter().filter(|f| f.bytes().len() < 300_000);
-    for one in files {
-        let file = RcFile::open(&source(one.bytes()), &OpenOptions::default()).unwrap();
-        let len = one.bytes().len();
+    for case in files {
+        let file = RcFile::open(&source(case.bytes()), &OpenOptions::default()).unwrap();
+        let len = case.bytes().len();
         let all = as_text(&rows::read(&file, OnError::Raise).unwrap().batch);
         for parts in [2, 3, 7, 16] {
             let splits = file.splits((len as u64).div_ceil(parts)).unwrap();
             let ranges: Vec<_> = splits.into_iter().map(|s| s.range).collect();
             assert!(ranges.len() as u64 <= parts);
-            assert_covered(&one.name(), &file, &ranges, &all);
+            assert_covered(&case.name(), &file, &ranges, &all);
         }
         let cuts = (0..dice.below(12)).map(|_| dice.below(len + 1) as u64).collect();
-        assert_covered(&one.name(), &file, &partition(len as u64, cuts), &all);
+        assert_covered(&case.name(), &file, &partition(len as u64, cuts), &all);
     }
 }
 
 #[test]
 fn each_place_to_cut_a_small_file() {
     let all = fixture::manifest(&fixture::data().join("rcfile/files/MANIFEST.json"));
-    for one in all.into_iter().filter(|f| ["text_groups.rc", "text_seq6.rc"].contains(&f.name().as_str())) {
-        let file = RcFile::open(&source(one.bytes()), &OpenOptions::default()).unwrap();
-        let len = one.bytes().len();
+    for case in all.into_iter().filter(|f| ["text_groups.rc", "text_seq6.rc"].contains(&f.name().as_str())) {
+        let file = RcFile::open(&source(case.bytes()), &OpenOptions::default()).unwrap();
+        let len = case.bytes().len();
         let all = as_text(&rows::read(&file, OnError::Raise).unwrap().batch);
         for at in mutate::spread(len, 1500) {
-            assert_covered(&one.name(), &file, &partition(len as u64, vec![at as u64]), &all);
+            assert_covered(&case.name(), &file, &partition(len as u64, vec![at as u64]), &all);
         }
     }
 }
 
-/// The manifest says how many rows Hive finds in some ranges.
+/// The manifest states how many rows Hive finds in some ranges.
 #[test]
 fn ranges_hold_the_rows_that_hive_finds_in_them() {
     let with_splits: Vec<Fixture> = fixture::manifest(&fixture::data().join("rcfile/files/MANIFEST.json"))
@@ -75,22 +75,23 @@ fn ranges_hold_the_rows_that_hive_finds_in_them() {
         .filter(|f| f.entry.get("splits").is_some())
         .collect();
     assert!(!with_splits.is_empty());
-    for one in with_splits {
-        let file = RcFile::open(&source(one.bytes()), &one.options()).unwrap();
-        for split in one.entry["splits"].as_array().unwrap() {
+    for case in with_splits {
+        let file = RcFile::open(&source(case.bytes()), &case.options()).unwrap();
+        for split in case.entry["splits"].as_array().unwrap() {
             let start = number(&split["start"]);
             let range = start..start + number(&split["length"]);
             assert_eq!(
                 read(&file, range).num_rows() as u64,
                 number(&split["rows"]),
                 "{} {split}",
-                one.name()
+                case.name()
             );
         }
     }
 }
 
-/// SHA-256 over the cells of a row: length as 4 bytes, big-endian, and bytes; ff ff ff ff for one of a nulled column.
+/// SHA-256 over the cells of a row: length as 4 bytes, big-endian, and bytes; ff ff ff ff for a cell of a nulled
+/// column.
 fn hash(batch: &RecordBatch, row: usize) -> String {
     let mut hasher = Sha256::new();
     for column in batch.columns() {

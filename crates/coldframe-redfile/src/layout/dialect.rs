@@ -21,6 +21,7 @@ use coldframe_encoding::{Error, Result};
 
 /// A layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Dialect {
     /// 5 and 6 February 2013.
     RedelmA,
@@ -110,7 +111,7 @@ impl Dialect {
         self == Self::Spec
     }
 
-    /// Whether pages are stored uncompressed, whatever codec the metadata names.
+    /// Whether pages are stored uncompressed, even if the metadata names a codec.
     pub(crate) fn never_compresses(self) -> bool {
         matches!(self, Self::RedelmA | Self::RedelmB | Self::RedelmC | Self::RedelmD)
     }
@@ -126,8 +127,8 @@ impl FromStr for Dialect {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        let found = Self::NAMES.iter().find(|(_, n)| n.eq_ignore_ascii_case(name));
-        found.map(|(d, _)| *d).ok_or_else(|| {
+        let entry = Self::NAMES.iter().find(|(_, n)| n.eq_ignore_ascii_case(name));
+        entry.map(|(d, _)| *d).ok_or_else(|| {
             let names: Vec<&str> = Self::NAMES.iter().map(|(_, n)| *n).collect();
             Error::invalid(format!("expected a dialect of auto, {}, found {name:?}", names.join(", ")))
         })
@@ -139,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_as_they_are_written() {
+    fn names_parse_back() {
         for (dialect, name) in Dialect::NAMES {
             assert_eq!(name.parse::<Dialect>().unwrap(), dialect);
         }

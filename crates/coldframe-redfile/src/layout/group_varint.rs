@@ -5,7 +5,7 @@
 //! INT64 | u16 LE: bit 15 unused, five lengths - 1 of 3 bits, the first in the top ones | 5 values |
 //! ```
 //!
-//! The last group is padded with zeros. The definition levels say how many values there are. The README describes the
+//! The last group is padded with zeros. The definition levels give the number of values. The README describes the
 //! encoding; no writer of the time implemented it, and the byte order of the INT64 header is not documented.
 
 use coldframe_encoding::{Cursor, Error, Result};
@@ -52,7 +52,8 @@ pub(crate) fn decode_i64(bytes: &[u8], count: usize, out: &mut Vec<i64>) -> Resu
     c.finish()
 }
 
-/// A group of `values` takes at least `least` bytes: a higher count is refused before anything is allocated.
+/// Refuses a count that the bytes cannot hold, before anything is allocated: a group of `values` takes `least` bytes
+/// or more.
 fn check_room(bytes: &[u8], count: usize, values: usize, least: usize) -> Result<()> {
     let groups = bytes.len() / least;
     if count.div_ceil(values) <= groups {

@@ -39,9 +39,9 @@ pub(crate) fn decode_runs(stream: &[u8], max: u8, levels: &mut [u8]) -> Result<u
         let mut word = window(stream, bit);
         if word & 1 == 0 {
             // At least 57 bits are available, and a single level takes at most 9.
-            let most = 57 / (w as usize + 1);
+            let available = 57 / (w as usize + 1);
             let mut taken = 0;
-            for level in levels.get_mut(at..).unwrap_or_default().iter_mut().take(most) {
+            for level in levels.get_mut(at..).unwrap_or_default().iter_mut().take(available) {
                 if word & 1 == 1 {
                     break;
                 }
@@ -63,7 +63,7 @@ pub(crate) fn decode_runs(stream: &[u8], max: u8, levels: &mut [u8]) -> Result<u
         return Err(too_few(levels.len(), at));
     }
     if mask != u64::from(max) {
-        let highest = levels.iter().fold(0, |most, level| most.max(*level));
+        let highest = levels.iter().fold(0, |highest, level| highest.max(*level));
         check_highest(highest, max)?;
     }
     Ok(bit.div_ceil(8))
@@ -95,7 +95,7 @@ fn decode_bits(stream: &[u8], levels: &mut [u8]) -> Result<usize> {
         if bit >= end {
             return Err(too_few(levels.len(), at));
         }
-        // The lowest set flag is that of the first run; what is written after the last single is overwritten.
+        // The lowest set flag is that of the first run. Levels written after the last single are overwritten later.
         let word = window(stream, bit);
         let flags = word & 0x0055_5555_5555_5555 | 1 << (2 * SINGLES);
         let singles = (flags.trailing_zeros() / 2) as usize;
@@ -171,7 +171,7 @@ fn window(stream: &[u8], bit: usize) -> u64 {
     word >> (bit % 8)
 }
 
-/// A bit for each of up to 64 levels, the first lowest: whether it is at least `least`.
+/// One bit for each of up to 64 levels, the first in the lowest bit: whether the level is at least `least`.
 #[inline]
 pub(crate) fn at_least(levels: &[u8], least: u8) -> u64 {
     let (eights, rest) = levels.as_chunks::<8>();
@@ -182,7 +182,7 @@ pub(crate) fn at_least(levels: &[u8], least: u8) -> u64 {
     eights.iter().take(8).enumerate().fold(bits, |bits, (i, e)| bits | eight_at_least(*e, least) << (8 * i))
 }
 
-/// The same for eight levels at once in one register.
+/// [`at_least`] for eight levels in one register.
 #[inline(always)]
 fn eight_at_least(levels: [u8; 8], least: u8) -> u64 {
     const TOP: u64 = 0x8080_8080_8080_8080;
@@ -196,8 +196,8 @@ fn eight_at_least(levels: [u8; 8], least: u8) -> u64 {
 
 #[cold]
 #[inline(never)]
-fn too_few(expected: usize, found: usize) -> Error {
-    Error::corrupt(format!("expected {expected} levels, found the end of their bytes after {found}"))
+fn too_few(expected: usize, decoded: usize) -> Error {
+    Error::corrupt(format!("expected {expected} levels, found the end of their bytes after {decoded}"))
 }
 
 fn check_highest(highest: u8, max: u8) -> Result<()> {
@@ -220,7 +220,7 @@ pub(crate) fn packed_len(count: usize, max: u8, padded: bool) -> usize {
 /// Fills `levels` from the packed levels at the start of `packed`, which must be complete.
 pub(crate) fn unpack(packed: &[u8], max: u8, levels: &mut [u8]) -> Result<()> {
     bits::unpack(BitOrder::Msb, width(max), packed, levels)?;
-    let highest = levels.iter().fold(0, |most, level| most.max(*level));
+    let highest = levels.iter().fold(0, |highest, level| highest.max(*level));
     check_highest(highest, max)
 }
 
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn lies_are_errors() {
+    fn false_streams_are_errors() {
         let mut levels = [0; 4];
         let e = decode_runs(&[0x2d, 0], 2, &mut levels).unwrap_err();
         assert_eq!(e.to_string(), "expected a run of 1 to 4 levels, found one of 5");
@@ -287,7 +287,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn comparisons_of_many_levels_are_those_of_each(
+        fn at_least_agrees_with_a_loop(
             levels in proptest::collection::vec(any::<u8>(), 0..=64),
             least in any::<u8>(),
         ) {
@@ -296,14 +296,14 @@ mod tests {
         }
 
         #[test]
-        fn streams_are_read_as_a_naive_writer_means_them(
+        fn streams_of_a_naive_writer_are_read(
             runs in proptest::collection::vec((0u8..=255, 0u32..300), 0..80),
             max in 1u8..=254,
         ) {
             let (bytes, levels) = naive(&runs, max);
-            let mut found = vec![0; levels.len()];
-            prop_assert_eq!(decode_runs(&bytes, max, &mut found).unwrap(), bytes.len());
-            prop_assert_eq!(found, levels);
+            let mut decoded = vec![0; levels.len()];
+            prop_assert_eq!(decode_runs(&bytes, max, &mut decoded).unwrap(), bytes.len());
+            prop_assert_eq!(decoded, levels);
         }
     }
 }

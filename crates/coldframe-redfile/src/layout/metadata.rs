@@ -19,6 +19,7 @@ use crate::layout::thrift::{Field, Reader, ThriftType, Writer};
 
 /// A leaf's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Type {
     /// Booleans.
     Boolean,
@@ -59,12 +60,13 @@ impl Type {
     }
 
     fn from_code(code: i32) -> Result<Self> {
-        named(Self::ALL, code, "a type of 0 to 6")
+        from_table(Self::ALL, code, "a type of 0 to 6")
     }
 }
 
 /// How often a value occurs in its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Repetition {
     /// Once.
     Required,
@@ -81,17 +83,18 @@ impl Repetition {
     }
 
     fn from_code(code: i32) -> Result<Self> {
-        named([Self::Required, Self::Optional, Self::Repeated], code, "a repetition of 0 to 2")
+        from_table([Self::Required, Self::Optional, Self::Repeated], code, "a repetition of 0 to 2")
     }
 }
 
-fn named<T: Copy, const N: usize>(all: [T; N], code: i32, what: &str) -> Result<T> {
-    let found = usize::try_from(code).ok().and_then(|i| all.get(i)).copied();
-    found.ok_or_else(|| Error::corrupt(format!("expected {what}, found {code}")))
+fn from_table<T: Copy, const N: usize>(all: [T; N], code: i32, what: &str) -> Result<T> {
+    let value = usize::try_from(code).ok().and_then(|i| all.get(i)).copied();
+    value.ok_or_else(|| Error::corrupt(format!("expected {what}, found {code}")))
 }
 
 /// A chunk's compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Codec {
     /// None.
     Uncompressed,
@@ -150,12 +153,13 @@ pub const CONVERTED_UTF8: i32 = 0;
 pub const CONVERTED_MAP: i32 = 1;
 /// The converted type of the repeated group inside a map.
 pub const CONVERTED_MAP_KEY_VALUE: i32 = 2;
-/// The converted type of a group around a repeated group around elements. It comes from Parquet: no writer of
-/// RED1's time had it. Such a group is a list here.
+/// The converted type of a list: a group around a repeated group around elements. It comes from Parquet; no writer of
+/// RED1's time used it.
 pub const CONVERTED_LIST: i32 = 3;
 
 /// How an element lists its children.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Children {
     /// It has none: a leaf.
     #[default]
@@ -240,7 +244,7 @@ pub struct RowGroup {
 /// The footer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileMetaData {
-    /// 1.
+    /// The format's version: 1.
     pub version: i32,
     /// The tree, root first.
     pub schema: Vec<SchemaElement>,
@@ -257,7 +261,7 @@ fn required<T>(value: Option<T>, name: &str, r: &Reader<'_>) -> Result<T> {
 }
 
 impl FileMetaData {
-    /// Reads one from the front of `bytes`, which are at `offset` of the file.
+    /// Parses `bytes`, which are at `offset` in the file.
     pub fn parse(bytes: &[u8], offset: u64, limits: &Limits) -> Result<Self> {
         let mut reader = Reader::new(bytes, offset, limits);
         let metadata = Self::decode(&mut reader)?;
@@ -265,7 +269,7 @@ impl FileMetaData {
         Ok(metadata)
     }
 
-    /// Reads one; bytes may follow it.
+    /// Decodes the structure; bytes may follow it.
     pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Self> {
         let (mut version, mut num_rows, mut schema, mut row_groups) = (None, None, None, None);
         let mut key_value_metadata = Vec::new();
@@ -289,7 +293,7 @@ impl FileMetaData {
         })
     }
 
-    /// As thrift.
+    /// Encodes the footer as Thrift.
     pub fn encode(&self) -> Vec<u8> {
         let mut w = Writer::new();
         w.structure(|w| {
@@ -404,7 +408,7 @@ impl ColumnChunk {
 }
 
 impl ColumnMetaData {
-    /// Reads one; bytes may follow it.
+    /// Decodes the structure; bytes may follow it.
     pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Self> {
         let (mut physical_type, mut encodings, mut path, mut codec) = (None, Vec::new(), None, None);
         let (mut num_values, mut uncompressed, mut compressed) = (None, 0, 0);
@@ -440,7 +444,7 @@ impl ColumnMetaData {
         })
     }
 
-    /// As thrift, for writing after the chunk.
+    /// Encodes the metadata as Thrift, to be written after the chunk.
     pub fn encode(&self) -> Vec<u8> {
         let mut w = Writer::new();
         w.structure(|w| self.put_fields(w));
@@ -478,7 +482,7 @@ fn key_values(r: &mut Reader<'_>, field: Field) -> Result<Vec<KeyValue>> {
     })
 }
 
-/// An empty list is not written, like the reference.
+/// Writes a list unless it is empty, like the reference.
 fn put_key_values(w: &mut Writer, id: i16, pairs: &[KeyValue]) {
     if pairs.is_empty() {
         return;
@@ -539,13 +543,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn encoded_metadata_parses_back() {
         let bytes = sample().encode();
         assert_eq!(FileMetaData::parse(&bytes, 0, &Limits::default()).unwrap(), sample());
     }
 
     #[test]
-    fn damage_is_an_error_and_never_more() {
+    fn damage_is_an_error_and_never_a_panic() {
         let bytes = sample().encode();
         for n in 0..bytes.len() {
             assert!(FileMetaData::parse(&bytes[..n], 0, &Limits::default()).is_err());

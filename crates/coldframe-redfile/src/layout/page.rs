@@ -5,8 +5,7 @@
 //! DataPageHeader | 1 num_values | 2 encoding |
 //! ```
 //!
-//! It is followed by as many bytes as field 3 states. A page of another type than 0 has no values and is
-//! skipped.
+//! As many bytes as field 3 states follow it. A page of another type than 0 has no values and is skipped.
 
 use coldframe_encoding::{Error, Limits, Result};
 
@@ -42,12 +41,12 @@ pub(crate) struct PageHeader {
 }
 
 impl PageHeader {
-    /// Reads one from the front of `bytes`, which are at `offset` of the file.
+    /// Parses the header at the start of `bytes`, which are at `offset` in the file.
     pub(crate) fn parse(bytes: &[u8], offset: u64, limits: &Limits) -> Result<Self> {
         Self::decode(&mut Reader::new(bytes, offset, limits))
     }
 
-    /// Reads one; bytes may follow it.
+    /// Decodes a header; bytes may follow it.
     pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Self> {
         let offset = r.offset();
         let (mut page_type, mut uncompressed, mut compressed) = (None, None, None);

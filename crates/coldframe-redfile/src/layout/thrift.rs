@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Source: the Thrift project's description of the compact protocol. Every size is compared with the remaining bytes
-//! before it is believed. Nesting is bounded by [`Limits::max_depth`]. An element of one byte may decode to a struct of
+//! before it is used. Nesting is bounded by [`Limits::max_depth`]. An element of one byte may decode to a struct of
 //! two hundred, so [`Limits::decoded`] bounds the memory of lists before they are built.
 
 use coldframe_encoding::varint::{put_uleb128, put_zigzag};
@@ -79,7 +79,7 @@ pub(crate) struct Reader<'a> {
     cursor: Cursor<'a>,
     depth: u64,
     limits: Limits,
-    /// A file that is known to have at least this many bytes.
+    /// A lower bound of the file's length.
     file_len: u64,
     /// Memory of the lists built so far.
     built: u64,
@@ -97,12 +97,12 @@ impl<'a> Reader<'a> {
         self.cursor.offset()
     }
 
-    /// The bytes after those read.
+    /// The unread bytes.
     pub(crate) fn cursor(&self) -> &Cursor<'a> {
         &self.cursor
     }
 
-    /// The bytes after those read, to continue reading.
+    /// The unread bytes, to read further.
     pub(crate) fn cursor_mut(&mut self) -> &mut Cursor<'a> {
         &mut self.cursor
     }
@@ -207,17 +207,17 @@ impl<'a> Reader<'a> {
         mut each: impl FnMut(&mut Self, Field) -> Result<T>,
     ) -> Result<Vec<T>> {
         self.expect(field, ThriftType::List)?;
-        let (found, size) = self.list_header()?;
+        let (actual, size) = self.list_header()?;
         // An empty list may state any type.
-        if size > 0 && found != Some(kind) {
+        if size > 0 && actual != Some(kind) {
             return Err(Error::corrupt(format!(
-                "field {}: expected a list of {kind:?}, found one of {found:?}",
+                "field {}: expected a list of {kind:?}, found one of {actual:?}",
                 field.id
             ))
             .at(self.offset()));
         }
         let element = Field { id: field.id, kind };
-        self.build(size, size_of::<T>())?;
+        self.charge(size, size_of::<T>())?;
         let mut values = Vec::with_capacity(size);
         for _ in 0..size {
             values.push(each(self, element)?);
@@ -225,9 +225,8 @@ impl<'a> Reader<'a> {
         Ok(values)
     }
 
-    /// Capacity for `count` elements of `each` bytes, unless all lists together exceed what the file can
-    /// justify.
-    fn build(&mut self, count: usize, each: usize) -> Result<()> {
+    /// Charges `count` elements of `each` bytes; an error if all lists together exceed what the file can justify.
+    fn charge(&mut self, count: usize, each: usize) -> Result<()> {
         self.built = self.built.saturating_add((count as u64).saturating_mul(each as u64));
         self.limits.decoded("the lists of a footer", self.built, self.file_len)
     }
@@ -262,7 +261,7 @@ impl<'a> Reader<'a> {
 
     fn skip_value(&mut self, kind: ThriftType) -> Result<()> {
         match kind {
-            // An element, not a field: it has a byte of its own.
+            // Unlike in a field, a boolean in a list takes a byte.
             ThriftType::True | ThriftType::False | ThriftType::Byte => self.cursor.skip(1),
             ThriftType::I16 | ThriftType::I32 | ThriftType::I64 => self.cursor.uleb128().map(drop),
             ThriftType::Double => self.cursor.skip(8),
@@ -307,17 +306,17 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// An empty one.
+    /// An empty writer.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// What was written.
+    /// The written bytes.
     pub(crate) fn finish(self) -> Vec<u8> {
         self.out
     }
 
-    /// A struct whose fields `write` writes.
+    /// Appends a struct, whose fields `write` writes.
     pub(crate) fn structure(&mut self, write: impl FnOnce(&mut Self)) {
         self.last.push(0);
         write(self);

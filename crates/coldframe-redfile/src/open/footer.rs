@@ -4,9 +4,9 @@
 //! file | RED1 | row group ... | FileMetaData | length u32 LE | RED1 |
 //! ```
 //!
-//! A writer may write the metadata of all row groups so far, its length and the magic after every few row groups: each
-//! such footer is cumulative, so the part of the file up to it is a complete file. A file cut off after one loses only
-//! the row groups that follow it.
+//! A writer may add a cumulative footer after every few row groups: the metadata of all row groups so far, its length
+//! and the magic. The file up to such a footer is a complete file, so a file that is cut off loses only the row groups
+//! after its last footer.
 
 use coldframe_core::{Error, ErrorContext, Limits, ReadAt, Result};
 
@@ -30,9 +30,9 @@ pub(crate) struct Footer {
 /// The footer at the end of a file.
 pub(crate) fn read(source: &dyn ReadAt, limits: &Limits) -> Result<Footer> {
     let len = source.len();
-    let least = MAGIC.len() as u64 + FRAME_LEN;
-    if len < least {
-        return Err(Error::corrupt(format!("expected at least {least} bytes, found {len}")).at(0));
+    let min = MAGIC.len() as u64 + FRAME_LEN;
+    if len < min {
+        return Err(Error::corrupt(format!("expected at least {min} bytes, found {len}")).at(0));
     }
     let head = source.read(0..4)?;
     if head.as_ref() != MAGIC {
@@ -56,8 +56,8 @@ fn ending_at(source: &dyn ReadAt, end: u64, limits: &Limits) -> Result<Footer> {
     let len = u64::from(u32::from_le_bytes([a, b, c, d]));
     let frame_at = end.saturating_sub(FRAME_LEN);
     let start = frame_at.checked_sub(len).filter(|start| *start >= 4).ok_or_else(|| {
-        let most = frame_at.saturating_sub(4);
-        Error::corrupt(format!("expected metadata of at most {most} bytes, found {len}")).at(frame_at)
+        let max = frame_at.saturating_sub(4);
+        Error::corrupt(format!("expected metadata of at most {max} bytes, found {len}")).at(frame_at)
     })?;
     limits.metadata("the footer", len)?;
     let bytes = match start.checked_sub(tail_start) {

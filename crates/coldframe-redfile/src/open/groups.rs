@@ -18,7 +18,7 @@ const METADATA_GUESS: u64 = 4096;
 /// A file of the table.
 #[derive(Clone, Debug)]
 pub(crate) struct DataFile {
-    /// Its name, if it is not the one that was opened.
+    /// Its name; `None` for the file that was opened.
     pub(crate) name: Option<String>,
     /// Its bytes.
     pub(crate) source: Arc<dyn ReadAt>,
@@ -28,10 +28,11 @@ pub(crate) struct DataFile {
 
 /// A column chunk and the file that contains it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Chunk {
     /// Index of its file.
     pub source: usize,
-    /// From its first page to whatever comes next in the file.
+    /// From its first page to the next structure in the file.
     pub range: Range<u64>,
     /// Its metadata, or why there is none.
     pub metadata: Result<ColumnMetaData, String>,
@@ -44,34 +45,34 @@ impl Chunk {
         ChunkPlace { bytes: self.range.clone(), num_values: u64::try_from(values).unwrap_or(0) }
     }
 
-    /// Charges its bytes to the total that chunks may have, which is more than the file's size. If that is exceeded,
-    /// the chunk is damaged: without this, many chunks could claim the same pages and each would be read. Which of two
-    /// such chunks is wrong is left to their pages to show.
-    fn pay(&mut self, left: &mut u64) {
+    /// Charges its bytes to a budget larger than all files. A chunk that exceeds the budget is damaged: otherwise many
+    /// chunks could claim the same pages, and each would be read. Only the pages show which of two such chunks is
+    /// wrong.
+    fn charge(&mut self, left: &mut u64) {
         if self.metadata.is_err() {
             return;
         }
         match left.checked_sub(self.range.end.saturating_sub(self.range.start)) {
             Some(rest) => *left = rest,
             None => {
-                self.metadata = Err("expected pages of its own, found chunks that share pages".to_owned());
+                self.metadata = Err("expected pages of one chunk, found pages that chunks share".to_owned());
             }
         }
     }
 
-    /// Uncompressed bytes of its values, limited by what the stored bytes can expand to; the file's own figure is only
-    /// a claim.
+    /// Uncompressed bytes of its values as the metadata states them, capped by what the stored bytes can expand to.
     pub(crate) fn unpacked(&self) -> u64 {
         /// More than any codec of the format can expand.
         const MAX_EXPANSION: u64 = 1040;
         let stored = self.range.end.saturating_sub(self.range.start);
-        let stated = self.metadata.as_ref().map_or(0, |m| m.total_uncompressed_size.unsigned_abs());
-        stored.max(stated.min(stored.saturating_mul(MAX_EXPANSION)))
+        let declared = self.metadata.as_ref().map_or(0, |m| m.total_uncompressed_size.unsigned_abs());
+        stored.max(declared.min(stored.saturating_mul(MAX_EXPANSION)))
     }
 }
 
 /// A row group.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Group {
     /// Its index in the table.
     pub number: usize,
@@ -100,7 +101,7 @@ pub(super) struct Collect<'a> {
     by_name: BTreeMap<String, usize>,
     siblings: Option<&'a dyn Folder>,
     limits: Limits,
-    /// For each group the chunks with their files.
+    /// The groups, and the file of each of their chunks.
     groups: Vec<(RowGroup, Vec<usize>)>,
 }
 
@@ -152,7 +153,7 @@ impl<'a> Collect<'a> {
         let missing = missing.fold(0u64, |n, m| n.saturating_add((m * size_of::<Chunk>()) as u64));
         self.limits.decoded("the chunks of row groups", missing, self.bytes())?;
         let mut starts = Starts::new(&self.parts);
-        let mut found = Vec::with_capacity(self.groups.len());
+        let mut described = Vec::with_capacity(self.groups.len());
         let mut budget = self.bytes().saturating_mul(4).saturating_add(1 << 20);
         let mut pages = self.bytes().saturating_mul(2);
         for (group, parts) in self.groups {
@@ -164,15 +165,15 @@ impl<'a> Collect<'a> {
                 starts.add(source, file_offset, metadata.as_ref().ok());
                 chunks.push(Some(Described { metadata, source }));
             }
-            found.push((group.num_rows, chunks));
+            described.push((group.num_rows, chunks));
         }
         let starts = starts.sorted();
-        let groups = found.into_iter().enumerate().map(|(number, (rows, chunks))| {
+        let groups = described.into_iter().enumerate().map(|(number, (rows, chunks))| {
             let rows = u64::try_from(rows)
                 .map_err(|_| Error::corrupt(format!("expected 0 rows or more, found {rows}")))
                 .within(|| format!("row group {number}"))?;
             let mut chunks = place_chunks(schema, chunks, &starts);
-            chunks.iter_mut().for_each(|chunk| chunk.pay(&mut pages));
+            chunks.iter_mut().for_each(|chunk| chunk.charge(&mut pages));
             let part = chunks.first().map_or(0, |c| c.source);
             let own = || chunks.iter().filter(|c| c.source == part && c.metadata.is_ok());
             let start = own().map(|c| c.range.start).min().unwrap_or(0);
@@ -189,7 +190,7 @@ struct Described {
     source: usize,
 }
 
-/// The offsets at which something begins in each file: a chunk ends where the next thing begins.
+/// The offsets at which structures begin in each file: a chunk ends where the next structure begins.
 struct Starts {
     starts: Vec<Vec<u64>>,
     /// The length of each file.
@@ -217,7 +218,7 @@ impl Starts {
         self
     }
 
-    /// The bytes of what is said to begin at `start`; an empty range at the file's end for a start beyond it.
+    /// The bytes of the structure at `start`; an empty range at the file's end if `start` is beyond it.
     fn bytes(&self, source: usize, start: u64) -> Range<u64> {
         let start = start.min(self.ends.get(source).copied().unwrap_or(0));
         let starts = self.starts.get(source).map(Vec::as_slice).unwrap_or_default();
@@ -227,24 +228,24 @@ impl Starts {
 }
 
 /// One chunk for each leaf: by position if the paths agree, else by path; leaves with the same path in order.
-fn place_chunks(schema: &Schema, mut found: Vec<Option<Described>>, starts: &Starts) -> Vec<Chunk> {
+fn place_chunks(schema: &Schema, mut chunks: Vec<Option<Described>>, starts: &Starts) -> Vec<Chunk> {
     let path = |d: &Option<Described>| {
         d.as_ref().and_then(|d| d.metadata.as_ref().ok()).map(|m| m.path_in_schema.clone())
     };
-    let in_order = found.len() == schema.leaves.len()
-        && found.iter().zip(&schema.leaves).all(|(d, leaf)| match d {
+    let in_order = chunks.len() == schema.leaves.len()
+        && chunks.iter().zip(&schema.leaves).all(|(d, leaf)| match d {
             Some(Described { metadata: Ok(m), .. }) => m.path_in_schema == leaf.path,
             _ => true,
         });
     let mut by_path: BTreeMap<Vec<String>, VecDeque<usize>> = BTreeMap::new();
     if !in_order {
-        for (i, described) in found.iter().enumerate() {
+        for (i, described) in chunks.iter().enumerate() {
             by_path.entry(path(described).unwrap_or_default()).or_default().push_back(i);
         }
     }
     let chunk = |(i, leaf): (usize, &crate::schema::Leaf)| {
         let i = if in_order { Some(i) } else { by_path.get_mut(&leaf.path).and_then(VecDeque::pop_front) };
-        let Some(Described { metadata, source }) = i.and_then(|i| found.get_mut(i)?.take()) else {
+        let Some(Described { metadata, source }) = i.and_then(|i| chunks.get_mut(i)?.take()) else {
             let metadata = Err(format!("expected a chunk for `{}`, found none", leaf.name()));
             return Chunk { source: 0, range: 0..0, metadata };
         };
@@ -291,7 +292,7 @@ fn chunk_metadata(
         let bytes = source.read(start..end)?;
         let mut reader = Reader::new(&bytes, start, limits);
         let decoded = ColumnMetaData::decode(&mut reader);
-        // More than was parsed is read only if the first read was too short.
+        // The first read costs only the parsed bytes; it may be longer than the metadata.
         let cost = if want == METADATA_GUESS { reader.offset() - start } else { end - start };
         *budget = budget.saturating_sub(cost);
         match decoded {

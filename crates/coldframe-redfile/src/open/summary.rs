@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_summaries_look_like_one() {
+    fn only_summaries_are_recognised() {
         assert!(probe(b"\0\0\0\x01\0\x03a/b\x15\x02\x19\x2c"));
         assert!(!probe(b"\0\0\0\0\0\x03a/b\x15\x02\x19\x2c"));
         assert!(!probe(b"\0\0\0\x01\0\x03a/bRED1"));

@@ -30,14 +30,14 @@ pub(crate) struct OpenPage {
     /// Non-null values that are not read yet.
     pub(crate) present: usize,
     pub(crate) levels: Levels,
-    /// Instead of `levels`, if the page is few bytes of an unrepeated leaf but has many entries.
+    /// Set instead of `levels` if a short page of an unrepeated leaf has many entries.
     pub(crate) runs: Option<Runs>,
     pub(crate) values: PageValues,
     /// Whether its entries take less than a bit each: then nothing in the file bounds their number.
     pub(crate) unbacked: bool,
 }
 
-/// Buffer of a page already read, for the next one. A clone has none.
+/// Buffers of a finished page, reused for the next page. A clone has none.
 #[derive(Debug, Default)]
 pub(crate) struct Spare {
     pub(crate) levels: Levels,
@@ -52,12 +52,13 @@ impl Clone for Spare {
 }
 
 impl OpenPage {
-    pub(crate) fn place(&self, e: Error) -> Error {
+    /// Adds the page to an error.
+    pub(crate) fn locate(&self, e: Error) -> Error {
         Error::new(e.into_kind()).at(self.offset).within(format!("page {}", self.number))
     }
 }
 
-/// What all pages of a chunk share.
+/// The context of all pages of a chunk.
 #[derive(Clone, Debug)]
 pub(crate) struct ChunkContext {
     /// The leaf.
@@ -97,7 +98,7 @@ impl ChunkContext {
         self.decompress_into(page, decompressor, Vec::new())
     }
 
-    /// The same, in the buffer of `scratch`.
+    /// Like [`Self::decompress`], into the buffer `scratch`.
     fn decompress_into(
         &self,
         page: &Page,
@@ -109,8 +110,8 @@ impl ChunkContext {
             if page.header.uncompressed == page.stored.len() {
                 return Ok(page.stored.clone());
             }
-            let (stored, stated) = (page.stored.len(), page.header.uncompressed);
-            return Err(Error::corrupt(format!("expected {stated} bytes, found {stored}")));
+            let (actual, expected) = (page.stored.len(), page.header.uncompressed);
+            return Err(Error::corrupt(format!("expected {expected} bytes, found {actual}")));
         };
         let expected = self.limits.block("a page", page.header.uncompressed as u64)?;
         scratch.clear();
@@ -219,7 +220,7 @@ impl ChunkContext {
         open.values
             .check(open.present, self.leaf.physical_type, data_type)
             .and_then(|()| open.values.finish())
-            .map_err(|e| open.place(e))?;
+            .map_err(|e| open.locate(e))?;
         Ok(open.levels)
     }
 }

@@ -18,14 +18,14 @@ const LEAD: u64 = 2;
 /// Detects the dialect of a file from its pages.
 #[derive(Debug)]
 pub(crate) struct Detector {
-    /// Each candidate with the number of pages that parse in it. The first is used if nothing decides.
+    /// Each candidate with the number of pages that parse in it. The first is the default.
     candidates: Vec<(Dialect, u64)>,
     limits: Limits,
     levels: Levels,
 }
 
 impl Detector {
-    /// For a file whose schema lists children by index, or counts them; whose pages are compressed, or stored.
+    /// `children_listed`: whether the schema lists children by index. `raw`: whether all pages are uncompressed.
     pub(crate) fn new(children_listed: bool, raw: bool, limits: Limits) -> Self {
         // `spec` may have either form of children.
         let candidates: &[Dialect] = match (children_listed, raw) {
@@ -41,12 +41,12 @@ impl Detector {
 
     /// The candidates within `lead` pages of the best.
     fn within(&self, lead: u64) -> impl Iterator<Item = Dialect> {
-        let most = self.candidates.iter().map(|(_, pages)| *pages).max().unwrap_or_default();
-        self.candidates.iter().filter(move |(_, pages)| most - pages < lead).map(|(dialect, _)| *dialect)
+        let best = self.candidates.iter().map(|(_, pages)| *pages).max().unwrap_or_default();
+        self.candidates.iter().filter(move |(_, pages)| best - pages < lead).map(|(dialect, _)| *dialect)
     }
 
     /// Whether pages of `leaf` can distinguish the remaining candidates.
-    pub(crate) fn asks_for(&self, leaf: &Leaf) -> bool {
+    pub(crate) fn needs(&self, leaf: &Leaf) -> bool {
         let mut traits = self.within(LEAD).map(|d| d.traits(leaf));
         let first = traits.next();
         traits.any(|t| Some(t) != first)
@@ -56,7 +56,7 @@ impl Detector {
     pub(crate) fn observe(&mut self, leaf: &Leaf, header: DataPage, page: &Bytes) {
         let Self { candidates, limits, levels } = self;
         for (dialect, pages) in candidates {
-            *pages += u64::from(reads(*dialect, leaf, header, page, limits, levels).is_ok());
+            *pages += u64::from(check_page(*dialect, leaf, header, page, limits, levels).is_ok());
         }
     }
 
@@ -69,8 +69,8 @@ impl Detector {
     }
 }
 
-/// Whether a page parses in a dialect. Leaves its levels in `levels`.
-pub(crate) fn reads(
+/// Checks that a page parses in a dialect. Leaves its levels in `levels`.
+pub(crate) fn check_page(
     dialect: Dialect,
     leaf: &Leaf,
     header: DataPage,
@@ -88,7 +88,7 @@ pub(crate) fn reads(
 }
 
 impl Dialect {
-    /// What pages of `leaf` show of the dialect.
+    /// The properties of the dialect that pages of `leaf` show.
     fn traits(self, leaf: &Leaf) -> impl PartialEq + use<> {
         let leveled = leaf.max_definition > 0;
         let padding_matters = !matches!(levels::width(leaf.max_repetition), 0 | 1 | 2 | 4 | 8);
@@ -116,14 +116,14 @@ mod tests {
     fn decide(listed: bool, leaf: &Leaf, n: usize, page: &'static [u8]) -> (Dialect, bool) {
         let mut detector = Detector::new(listed, false, Limits::default());
         let header = DataPage { num_values: n, encoding: 0 };
-        if detector.asks_for(leaf) {
+        if detector.needs(leaf) {
             detector.observe(leaf, header, &Bytes::from_static(page));
         }
         detector.decide(std::slice::from_ref(leaf))
     }
 
     #[test]
-    fn pages_tell_their_dialect() {
+    fn pages_determine_their_dialect() {
         let text = leaf(Type::ByteArray, 0, 0);
         assert_eq!(decide(true, &text, 1, b"\0\0\0\x02ab"), (Dialect::RedelmA, false));
         assert_eq!(decide(true, &text, 1, b"\x02ab"), (Dialect::RedelmB, false));
@@ -135,26 +135,26 @@ mod tests {
     }
 
     #[test]
-    fn numbers_without_lists_tell_nothing() {
+    fn numbers_without_lists_determine_nothing() {
         assert_eq!(decide(true, &leaf(Type::Int32, 0, 0), 1, b"\0\0\0\x01"), (Dialect::RedelmC, true));
         assert_eq!(decide(false, &leaf(Type::Int32, 0, 0), 1, b"\0\0\0\x01"), (Dialect::RedelmF, false));
     }
 
-    /// A length changed to zero turns a page of big-endian lengths into one of varints; the following pages show
-    /// what the file is.
+    /// A damaged length turns a page of big-endian lengths into one of varints; the following pages show the right
+    /// dialect.
     #[test]
-    fn a_page_that_fits_a_wrong_dialect_does_not_eliminate_the_right_one() {
+    fn one_page_does_not_eliminate_the_right_dialect() {
         let text = leaf(Type::ByteArray, 0, 0);
         let mut detector = Detector::new(true, false, Limits::default());
         let damaged = Bytes::from_static(b"\x05\0\0\x02ab");
         detector.observe(&text, DataPage { num_values: 1, encoding: 0 }, &damaged);
-        assert!(detector.asks_for(&text));
+        assert!(detector.needs(&text));
         assert_eq!(detector.decide(std::slice::from_ref(&text)).0, Dialect::RedelmB);
         for _ in 0..3 {
             let page = Bytes::from_static(b"\0\0\0\x02ab");
             detector.observe(&text, DataPage { num_values: 1, encoding: 0 }, &page);
         }
         assert_eq!(detector.decide(std::slice::from_ref(&text)), (Dialect::RedelmA, false));
-        assert!(!detector.asks_for(&text));
+        assert!(!detector.needs(&text));
     }
 }

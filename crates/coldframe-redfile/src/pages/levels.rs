@@ -18,9 +18,9 @@ use crate::schema::Leaf;
 /// The levels of a page's values.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Levels {
-    /// Of each value; empty if the maximum is 0.
+    /// The definition level of each value; empty if the maximum is 0.
     pub(crate) definition: Vec<u8>,
-    /// Of each value; empty if the maximum is 0.
+    /// The repetition level of each value; empty if the maximum is 0.
     pub(crate) repetition: Vec<u8>,
 }
 
@@ -34,27 +34,27 @@ impl Levels {
     }
 }
 
-/// Definition levels whose number nothing in the file bounds, kept as runs: a column of only nulls is a few bytes, and
-/// a table may have many such columns open at once.
+/// Definition levels as runs, for pages in which nothing in the file bounds the number of levels: a column of only
+/// nulls is a few bytes, and a table may have many such columns open at once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Runs(Vec<(usize, u8)>);
 
 impl Runs {
     /// The runs of some levels; `None` if they would take more memory than the levels themselves.
     pub(crate) fn of(levels: &[u8]) -> Option<Self> {
-        let most = levels.len() / size_of::<(usize, u8)>() + 1;
+        let max = levels.len() / size_of::<(usize, u8)>() + 1;
         let (mut runs, mut rest, mut end) = (Vec::new(), levels, 0);
         while let Some(level) = rest.first() {
-            // Whole words first: runs are long here.
-            let words =
-                rest.as_chunks::<16>().0.iter().take_while(|word| **word == [*level; 16]).count() * 16;
-            let tail = rest.get(words..).unwrap_or_default().iter().take_while(|l| *l == level).count();
-            end += words + tail;
-            if runs.len() == most {
+            // Whole blocks first: runs are long here.
+            let bulk =
+                rest.as_chunks::<16>().0.iter().take_while(|block| **block == [*level; 16]).count() * 16;
+            let tail = rest.get(bulk..).unwrap_or_default().iter().take_while(|l| *l == level).count();
+            end += bulk + tail;
+            if runs.len() == max {
                 return None;
             }
             runs.push((end, *level));
-            rest = rest.get(words + tail..).unwrap_or_default();
+            rest = rest.get(bulk + tail..).unwrap_or_default();
         }
         Some(Self(runs))
     }
@@ -95,7 +95,7 @@ fn read_runs(max: u8, c: &mut Cursor<'_>, out: &mut [u8]) -> Result<()> {
     if read == len {
         return Ok(());
     }
-    Err(Error::corrupt(format!("expected levels of {len} bytes, found that they end after {read}")))
+    Err(Error::corrupt(format!("expected levels of {len} bytes, found {read} bytes of them")))
 }
 
 impl Dialect {
@@ -156,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn runs_are_the_levels(
+        fn runs_expand_to_the_levels(
             runs in proptest::collection::vec((0u8..3, 1usize..90), 0..20),
             start in 0usize..300,
             len in 0usize..300,
@@ -166,10 +166,10 @@ mod tests {
             let range = start..(start + len).min(levels.len());
             let packed = Runs::of(&levels);
             prop_assert!(packed.is_some() || runs.len() > levels.len() / 16);
-            let (Some(packed), mut found) = (packed, Vec::new()) else { return Ok(()) };
-            packed.expand(range.clone(), &mut found);
-            prop_assert_eq!(&found, &levels[range.clone()]);
-            let naive = found.iter().filter(|l| **l == 1).count();
+            let (Some(packed), mut expanded) = (packed, Vec::new()) else { return Ok(()) };
+            packed.expand(range.clone(), &mut expanded);
+            prop_assert_eq!(&expanded, &levels[range.clone()]);
+            let naive = expanded.iter().filter(|l| **l == 1).count();
             prop_assert_eq!(packed.count(range, 1), naive);
         }
     }

@@ -27,7 +27,7 @@ use crate::layout::metadata::{GROUP_VAR_INT, PLAIN, Type};
 pub(crate) enum Values {
     /// Of fixed width, in native form.
     Fixed(MutableBuffer),
-    /// The same, in a page's buffer; they may be unaligned.
+    /// Of fixed width, in a page's buffer and possibly unaligned.
     Shared(Bytes),
     /// Byte arrays.
     Arrays {
@@ -50,7 +50,7 @@ pub(crate) struct ViewedArrays {
 }
 
 impl Values {
-    /// None yet.
+    /// An empty column of this type.
     pub(crate) fn new(physical: Type) -> Self {
         match physical {
             Type::Boolean => Self::Booleans(BooleanBufferBuilder::new(0)),
@@ -59,7 +59,7 @@ impl Values {
         }
     }
 
-    /// None yet, to be returned as this type.
+    /// An empty column whose values become `data_type`.
     pub(crate) fn of_type(physical: Type, data_type: &DataType) -> Self {
         match data_type {
             DataType::Utf8View | DataType::BinaryView => Self::Views(Box::default()),
@@ -96,7 +96,7 @@ pub(crate) fn fixed_width(physical: Type) -> Option<usize> {
 pub(crate) enum PageValues {
     /// Of fixed width.
     Fixed {
-        /// All remaining ones.
+        /// All remaining values.
         bytes: Bytes,
         /// Bytes of one value.
         width: usize,
@@ -105,7 +105,7 @@ pub(crate) enum PageValues {
     },
     /// Byte arrays.
     Arrays {
-        /// All remaining ones, including lengths.
+        /// All remaining values, including lengths.
         bytes: Bytes,
         /// How a length is coded.
         lengths: LengthCoding,
@@ -303,7 +303,7 @@ impl PageValues {
         }
     }
 
-    /// No bytes may follow the last value.
+    /// Checks that no bytes follow the last value.
     pub(crate) fn finish(&self) -> Result<()> {
         let left = match self {
             Self::Fixed { bytes, .. } | Self::Arrays { bytes, .. } => bytes.len(),
@@ -316,7 +316,7 @@ impl PageValues {
     }
 }
 
-/// Each value must be UTF-8 by itself.
+/// Checks that each value is UTF-8 by itself.
 pub(crate) fn check_text(offsets: &[i32], data: &[u8]) -> Result<()> {
     let at = |offset: &i32| offset.unsigned_abs() as usize;
     let whole = simdutf8::basic::from_utf8(data);
@@ -374,11 +374,11 @@ fn ended() -> Error {
     Error::corrupt("expected more values, found the end of the page")
 }
 
-fn check_len(found: usize, expected: usize) -> Result<()> {
-    if found == expected {
+fn check_len(actual: usize, expected: usize) -> Result<()> {
+    if actual == expected {
         return Ok(());
     }
-    Err(Error::corrupt(format!("expected values of {expected} bytes, found {found}")))
+    Err(Error::corrupt(format!("expected values of {expected} bytes, found {actual}")))
 }
 
 /// Booleans of one byte each as bits.
@@ -457,7 +457,7 @@ fn read_arrays(
         let len = length(*prefix) as usize;
         at = at.saturating_add(4).saturating_add(len);
         end = end.saturating_add(len);
-        // A length that leads out of the page ends the loop at the next one, or below; until then `end` only
+        // A length that leads out of the page is caught at the next length or after the loop; until then `end` only
         // grows.
         offsets.push(i32::try_from(end).map_err(|_| too_long(end, at, bytes))?);
     }
@@ -476,7 +476,7 @@ fn read_arrays(
     Ok(at)
 }
 
-/// `len` bytes, which exist in source and target; a short value is one wide copy, whose excess is overwritten.
+/// Copies `len` bytes, which exist in source and target. A short value is one wide copy, whose excess is overwritten.
 #[inline(always)]
 fn copy(bytes: &[u8], from: usize, data: &mut [u8], to: usize, len: usize) {
     if len <= WIDE

@@ -25,7 +25,7 @@ pub(crate) struct ChunkPlace {
 }
 
 /// Calls `each` with the data pages of a chunk, and with their decompressed bytes if they are intact, until it returns
-/// that it has enough. Damage ends the visit.
+/// false. Damage ends the visit.
 pub(crate) fn each_page(
     context: &ChunkContext,
     chunk: &ChunkPlace,

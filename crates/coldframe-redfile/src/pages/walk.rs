@@ -50,7 +50,7 @@ impl PageWalk {
         self.offset
     }
 
-    /// The header of the next page of any type, and its offset; does not advance.
+    /// The header of the next page of any type; does not advance.
     pub(crate) fn peek(&self) -> Result<PageHeader> {
         PageHeader::parse(&self.bytes, self.offset, &self.limits).within(|| format!("page {}", self.number))
     }

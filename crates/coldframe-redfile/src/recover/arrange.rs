@@ -13,18 +13,18 @@ use coldframe_core::{Error, Limits, ReadAt, Result};
 use coldframe_encoding::codec::Decompressor;
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 
-use super::walk::{FoundPage, Segment};
+use super::walk::{LocatedPage, Segment};
 use crate::layout::dialect::Dialect;
 use crate::options::Options;
 use crate::pages::chunk::ChunkContext;
-use crate::pages::detect::reads;
+use crate::pages::detect::check_page;
 use crate::pages::levels::{Levels, count_level};
 use crate::pages::walk::Page;
 use crate::schema::Schema;
 
-/// Most chunks tried: beyond that, the file is hostile or too ambiguous.
+/// Maximum chunks to try: beyond that, the file is hostile or too ambiguous.
 const MAX_TRIES: u64 = 50_000_000;
-/// Where a file with a single column may be cut into row groups.
+/// Size of the row groups into which a single column is cut.
 const GROUP_BYTES: u64 = 50 << 20;
 
 /// A reconstructed row group.
@@ -33,7 +33,7 @@ pub(super) struct Arranged {
     /// Number of rows.
     pub(super) rows: u64,
     /// The pages of each leaf.
-    pub(super) chunks: Vec<Vec<FoundPage>>,
+    pub(super) chunks: Vec<Vec<LocatedPage>>,
 }
 
 impl Arranged {
@@ -48,25 +48,25 @@ impl Arranged {
     }
 }
 
-/// What pages are when read as pages of one kind of leaf.
+/// The rows of pages, read as pages of one kind of leaf.
 struct Rows {
     /// Rows that begin before each page, and after the last.
     begun: Vec<u64>,
-    /// Pages before each that do not parse.
-    nonsense: Vec<u32>,
+    /// Number of pages before each that do not parse.
+    invalid: Vec<u32>,
     /// Whether the first value of each begins a row.
     starts: Vec<bool>,
 }
 
 /// Memory that [`Rows`] takes per page.
-const LOOK: u64 = 13;
+const ROW_ENTRY_BYTES: u64 = 13;
 
 impl Rows {
     fn new(pages: usize) -> Self {
-        let (mut begun, mut nonsense) = (Vec::with_capacity(pages + 1), Vec::with_capacity(pages + 1));
+        let (mut begun, mut invalid) = (Vec::with_capacity(pages + 1), Vec::with_capacity(pages + 1));
         begun.push(0);
-        nonsense.push(0);
-        Self { begun, nonsense, starts: Vec::with_capacity(pages) }
+        invalid.push(0);
+        Self { begun, invalid, starts: Vec::with_capacity(pages) }
     }
 
     /// Adds a page: how many rows begin in it, and whether one begins with its first value; `None` if it does
@@ -74,15 +74,15 @@ impl Rows {
     fn push(&mut self, page: Option<(u64, bool)>) {
         let (begun, starts) = page.unwrap_or((0, false));
         self.begun.push(self.begun.last().copied().unwrap_or(0).saturating_add(begun));
-        self.nonsense.push(self.nonsense.last().copied().unwrap_or(0) + u32::from(page.is_none()));
+        self.invalid.push(self.invalid.last().copied().unwrap_or(0) + u32::from(page.is_none()));
         self.starts.push(starts);
     }
 
     /// Rows in `pages`; `None` if they are not a chunk of this kind, or do not have that many rows.
     fn of(&self, pages: Range<usize>) -> Option<u64> {
-        let makes_sense = self.nonsense.get(pages.start)? == self.nonsense.get(pages.end)?;
+        let all_valid = self.invalid.get(pages.start)? == self.invalid.get(pages.end)?;
         let starts = pages.start < pages.end && *self.starts.get(pages.start)?;
-        (makes_sense && starts).then_some(self.begun.get(pages.end)? - self.begun.get(pages.start)?)
+        (all_valid && starts).then_some(self.begun.get(pages.end)? - self.begun.get(pages.start)?)
     }
 
     /// The first page after which a chunk of `rows` rows starting at page `start` may end.
@@ -102,7 +102,7 @@ struct Candidate {
 /// How a page can be reached.
 #[derive(Debug)]
 struct Reached {
-    /// In more than one way.
+    /// Whether in more than one way.
     ambiguous: bool,
     /// The last group before it, and the page at which that group begins.
     last: Option<(usize, Candidate)>,
@@ -141,7 +141,7 @@ impl Kinds {
 pub(super) struct Pages<'a> {
     source: Arc<dyn ReadAt>,
     kinds: &'a Kinds,
-    pages: &'a [FoundPage],
+    pages: &'a [LocatedPage],
     /// Their rows, for each kind of leaf.
     rows: Vec<Rows>,
     /// Values before each page.
@@ -156,11 +156,11 @@ impl<'a> Pages<'a> {
     pub(super) fn new(
         source: Arc<dyn ReadAt>,
         kinds: &'a Kinds,
-        pages: &'a [FoundPage],
+        pages: &'a [LocatedPage],
         limits: Limits,
     ) -> Result<Self> {
-        let looks = (pages.len() as u64).saturating_mul(kinds.contexts.len() as u64);
-        limits.decoded("the row counts of pages", looks.saturating_mul(LOOK), source.len())?;
+        let entries = (pages.len() as u64).saturating_mul(kinds.contexts.len() as u64);
+        limits.decoded("the row counts of pages", entries.saturating_mul(ROW_ENTRY_BYTES), source.len())?;
         let mut rows: Vec<Rows> = kinds.contexts.iter().map(|_| Rows::new(pages.len())).collect();
         let mut values = vec![0u64];
         let (mut decompressor, mut levels) = (Decompressor::new(), Levels::default());
@@ -171,13 +171,13 @@ impl<'a> Pages<'a> {
                 None => None,
             };
             for (context, rows) in kinds.contexts.iter().zip(&mut rows) {
-                rows.push(bytes.as_ref().and_then(|bytes| look_as(context, page, bytes, &mut levels)));
+                rows.push(bytes.as_ref().and_then(|bytes| count_rows(context, page, bytes, &mut levels)));
             }
         }
         Ok(Self { source, kinds, pages, rows, values, limits, tries: 0, kept: 0 })
     }
 
-    /// The row groups of a segment. Nothing is returned of what can be read in two ways.
+    /// The row groups of a segment; an error if they can be arranged in two ways.
     pub(super) fn arrange(mut self, segment: &Segment, group_rows: Option<u64>) -> Result<Vec<Arranged>> {
         if self.kinds.of_leaves.len() == 1 && !segment.marked {
             return Ok(self.only_column());
@@ -214,14 +214,14 @@ impl<'a> Pages<'a> {
         Ok(groups)
     }
 
-    /// Rows of a single column need no counterpart: any cut at the beginning of a row will do.
+    /// The row groups of a file with a single column, which may be cut before any row.
     fn only_column(self) -> Vec<Arranged> {
         let mut groups: Vec<Arranged> = Vec::new();
         let Some(rows) = self.rows.first() else { return groups };
         for (i, page) in self.pages.iter().enumerate() {
             let begins = rows.of(i..i + 1).is_some();
             let begun = rows.begun.get(i + 1).zip(rows.begun.get(i)).map_or(0, |(to, from)| to - from);
-            if rows.nonsense.get(i + 1).is_none_or(|n| *n > 0) {
+            if rows.invalid.get(i + 1).is_none_or(|n| *n > 0) {
                 break;
             }
             let full = groups.last().is_none_or(|g| g.end() - g.start() >= GROUP_BYTES);
@@ -237,14 +237,14 @@ impl<'a> Pages<'a> {
 
     /// The row groups that may begin at page `at`.
     fn groups_at(&mut self, at: usize, segment: &Segment, group_rows: Option<u64>) -> Result<Vec<Candidate>> {
-        let mut found = Vec::new();
+        let mut groups = Vec::new();
         let values = |page: usize| self.values.get(page).copied().unwrap_or(0);
         // Each leaf has at least one value for each row.
-        let most = (values(self.pages.len()) - values(at)) / (self.kinds.of_leaves.len() as u64).max(1);
+        let max = (values(self.pages.len()) - values(at)) / (self.kinds.of_leaves.len() as u64).max(1);
         let mut end = at;
-        while let Some(rows) = self.rows_as(0, at..end + 1).filter(|rows| *rows <= most) {
+        while let Some(rows) = self.rows_as(0, at..end + 1).filter(|rows| *rows <= max) {
             end += 1;
-            self.try_one()?;
+            self.count_try()?;
             if !ends_chunk(segment, at, end) {
                 if segment.chunk_ends.binary_search(&end).is_ok() {
                     break;
@@ -257,19 +257,19 @@ impl<'a> Pages<'a> {
                 let size = group_rows.is_none_or(|n| rows == n || (rows < n && last));
                 size && (last || !segment.marked)
             };
-            found.extend(candidates.into_iter().filter(fits).map(|ends| Candidate { rows, ends }));
+            groups.extend(candidates.into_iter().filter(fits).map(|ends| Candidate { rows, ends }));
         }
-        Ok(found)
+        Ok(groups)
     }
 
-    /// All ways in which the leaves after the first have `rows` rows each from page `first_end` on: where each leaf's
-    /// chunk ends.
+    /// All ways to give the leaves after the first `rows` rows each, from page `first_end` on: for each way, where the
+    /// chunks end.
     ///
     /// The leaf being placed is the last of `open`: an explicit stack, so that a schema of many leaves does not recurse
     /// deeply.
     fn chunks(&mut self, first_end: usize, rows: u64, segment: &Segment) -> Result<Vec<Vec<usize>>> {
         let leaves = self.kinds.of_leaves.len();
-        let mut found = Vec::new();
+        let mut arrangements = Vec::new();
         let mut ends = vec![first_end];
         // For each leaf except the first, up to the one being placed, the end to try next.
         let mut open = Vec::new();
@@ -277,7 +277,7 @@ impl<'a> Pages<'a> {
             if ends.len() == leaves {
                 self.kept = self.kept.saturating_add((leaves * size_of::<usize>()) as u64);
                 self.limits.decoded("the arrangements of pages", self.kept, self.source.len())?;
-                found.push(ends.clone());
+                arrangements.push(ends.clone());
                 ends.pop();
             } else if open.len() < ends.len() {
                 let start = ends.last().copied().unwrap_or(0);
@@ -289,7 +289,7 @@ impl<'a> Pages<'a> {
             *end = at.saturating_add(1);
             ends.truncate(open.len());
             let start = ends.last().copied().unwrap_or(0);
-            self.try_one()?;
+            self.count_try()?;
             if self.rows_as(open.len(), start..at) != Some(rows) {
                 open.pop();
                 ends.pop();
@@ -300,14 +300,14 @@ impl<'a> Pages<'a> {
                 ends.push(at);
             }
         }
-        Ok(found)
+        Ok(arrangements)
     }
 
-    fn try_one(&mut self) -> Result<()> {
+    fn count_try(&mut self) -> Result<()> {
         self.tries += 1;
         if self.tries > MAX_TRIES {
             return Err(Error::unsupported(
-                "a file whose pages can be arranged in too many ways; the option `row_group_rows` leaves fewer",
+                "a file whose pages can be arranged in too many ways: set the option `row_group_rows`",
             ));
         }
         Ok(())
@@ -337,31 +337,31 @@ fn ends_chunk(segment: &Segment, start: usize, end: usize) -> bool {
 
 /// A page's decompressed bytes; `None` if the codec cannot decompress it.
 fn open(
-    found: &FoundPage,
+    located: &LocatedPage,
     context: &ChunkContext,
     source: &dyn ReadAt,
     decompressor: &mut Decompressor,
 ) -> Result<Option<Bytes>> {
     let page = Page {
         number: 0,
-        place: found.place.clone(),
-        header: found.header,
-        data: found.data,
-        stored: source.read(found.body())?,
+        place: located.place.clone(),
+        header: located.header,
+        data: located.data,
+        stored: source.read(located.body())?,
     };
     Ok(context.decompress(&page, decompressor).ok())
 }
 
-/// Rows that begin in a page of a kind of leaf, and whether its first value begins one.
-fn look_as(
+/// Rows that begin in a page of a kind of leaf, and whether its first value begins a row.
+fn count_rows(
     context: &ChunkContext,
-    found: &FoundPage,
+    page: &LocatedPage,
     bytes: &Bytes,
     levels: &mut Levels,
 ) -> Option<(u64, bool)> {
-    reads(context.dialect, &context.leaf, found.data, bytes, &context.limits, levels).ok()?;
+    check_page(context.dialect, &context.leaf, page.data, bytes, &context.limits, levels).ok()?;
     if context.leaf.max_repetition == 0 {
-        return Some((found.data.num_values as u64, true));
+        return Some((page.data.num_values as u64, true));
     }
     let starts = levels.repetition.first().is_none_or(|level| *level == 0);
     Some((count_level(&levels.repetition, 0) as u64, starts))

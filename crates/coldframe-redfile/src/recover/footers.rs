@@ -1,8 +1,8 @@
 //! The footers inside an unfinished file.
 //!
-//! A writer may write the metadata of all row groups so far, its length and the magic after every few row groups: each
-//! such footer is cumulative, so the part of the file up to it is a complete file. A file cut off after one loses only
-//! the row groups that follow it.
+//! A writer may add a cumulative footer after every few row groups: the metadata of all row groups so far, its length
+//! and the magic. The file up to such a footer is a complete file, so a file that is cut off loses only the row groups
+//! after its last footer.
 
 use std::ops::Range;
 
@@ -18,13 +18,13 @@ const SYNC_LEN: u64 = 16;
 /// How much is searched at once.
 const SEARCH: u64 = 1 << 20;
 /// The shortest file that can end with a footer.
-const LEAST: u64 = 12;
+const MIN_FILE_LEN: u64 = 12;
 /// How all metadata begins: field 1, an `i32`, is 1.
 const METADATA_HEAD: &[u8] = &[0x15, 0x02];
 /// The cost, in bytes, of checking where metadata may begin.
-const LOOK: u64 = 64;
+const CHECK_COST: u64 = 64;
 
-/// Whether the sync marker that a footer names precedes it; a footer that names none needs none.
+/// Whether the sync marker that a footer names precedes it; true for a footer that names none.
 fn is_marked(source: &dyn ReadAt, footer: &Footer) -> Result<bool> {
     let pairs = &footer.metadata.key_value_metadata;
     let Some(named) = pairs.iter().find(|p| p.key == SYNC_KEY.as_bytes()).and_then(|p| p.value.as_ref())
@@ -39,12 +39,12 @@ fn is_marked(source: &dyn ReadAt, footer: &Footer) -> Result<bool> {
 
 /// The last intact footer, wherever it ends.
 ///
-/// Bytes that end in `RED1` are read only if the length before it leads to a valid beginning of metadata, and all such
-/// reads together may be four times the file: so the search ends even in a file made of lookalike footers.
+/// Reads the bytes before a `RED1` only if the length before it leads to a valid beginning of metadata. All such reads
+/// together may take four times the file's length, so the search ends even in a file of lookalike footers.
 pub(crate) fn last_footer(source: &dyn ReadAt, limits: &Limits) -> Result<Option<Footer>> {
     let mut budget = source.len().saturating_mul(4).saturating_add(1 << 20);
     let mut end = source.len();
-    while end >= LEAST {
+    while end >= MIN_FILE_LEN {
         let start = end.saturating_sub(SEARCH);
         let bytes = source.read(start..end)?;
         let mut left: &[u8] = &bytes;
@@ -53,7 +53,7 @@ pub(crate) fn last_footer(source: &dyn ReadAt, limits: &Limits) -> Result<Option
             let footer_end = start + (at + MAGIC.len()) as u64;
             let Some(metadata) = metadata_before(&bytes, at, start, limits) else { continue };
             let head = metadata.start..metadata.start + METADATA_HEAD.len() as u64;
-            budget = budget.saturating_sub(LOOK);
+            budget = budget.saturating_sub(CHECK_COST);
             if budget == 0 {
                 return Ok(None);
             }
@@ -105,7 +105,7 @@ mod tests {
         log.take().into_iter().flatten().map(|r| r.end - r.start).sum()
     }
 
-    /// Each `RED1` once caused a read of 64 KiB.
+    /// Not every `RED1` causes a read of the bytes before it.
     #[test]
     fn a_file_of_magics_is_read_once() {
         assert!(bytes_read(b"RED1".repeat(1 << 20)) < 5 << 20);
@@ -114,7 +114,7 @@ mod tests {
     /// Footers that end one after another and all begin at the same offset: the metadata's total size is quadratic
     /// in their number.
     #[test]
-    fn what_looks_like_footers_is_read_so_many_times_as_the_file_is_long() {
+    fn lookalike_footers_are_read_in_proportion_to_the_file() {
         let many = |footers: usize| {
             let mut bytes = b"RED1".to_vec();
             bytes.extend_from_slice(METADATA_HEAD);
@@ -127,7 +127,7 @@ mod tests {
             }
             bytes
         };
-        let (one, two) = (bytes_read(many(2000)), bytes_read(many(4000)));
-        assert!(one > 64_000 && two < 6 * (4000 * 16) + (3 << 20), "{one} {two}");
+        let (half, whole) = (bytes_read(many(2000)), bytes_read(many(4000)));
+        assert!(half > 64_000 && whole < 6 * (4000 * 16) + (3 << 20), "{half} {whole}");
     }
 }

@@ -1,4 +1,4 @@
-//! Walks the pages of a file without a footer that says where they are.
+//! Walks the pages of a file whose footer is lost.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const SEARCH: u64 = 4096;
 
 /// A data page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct FoundPage {
+pub(super) struct LocatedPage {
     /// Header and bytes.
     pub(super) place: Range<u64>,
     /// Its header.
@@ -30,7 +30,7 @@ pub(super) struct FoundPage {
     pub(super) data: DataPage,
 }
 
-impl FoundPage {
+impl LocatedPage {
     /// Its bytes without the header.
     pub(super) fn body(&self) -> Range<u64> {
         self.place.start + self.header.len as u64..self.place.end
@@ -43,12 +43,12 @@ pub(super) struct Segment {
     /// Whether `RED1` precedes them: then they are one row group.
     pub(super) marked: bool,
     /// The pages.
-    pub(super) pages: Vec<FoundPage>,
+    pub(super) pages: Vec<LocatedPage>,
     /// The pages that are followed by their chunk's metadata.
     pub(super) chunk_ends: Vec<usize>,
 }
 
-/// What a walk found.
+/// The result of a walk.
 #[derive(Debug, Default)]
 pub(super) struct Walked {
     /// Pages.
@@ -64,8 +64,7 @@ pub(super) fn walk(source: &Arc<dyn ReadAt>, limits: &Limits) -> Result<Walked> 
     let mut window = Window::new(source.clone(), WINDOW);
     let mut walked = Walked::default();
     let mut segment = Segment::default();
-    // Bytes that are not a page are parsed all the same, and a little after each marker too: at most this much of
-    // the file.
+    // Failed attempts to parse a page or metadata cost at most this much.
     let mut budget = len.saturating_mul(4).saturating_add(1 << 20);
     let mut marks = false;
     let mut at = MAGIC.len() as u64;
@@ -75,7 +74,7 @@ pub(super) fn walk(source: &Arc<dyn ReadAt>, limits: &Limits) -> Result<Walked> 
             walked.end_segment(&mut segment);
             segment.marked = true;
             marks |= at == MAGIC.len() as u64;
-            walked.pass(at..at + MAGIC.len() as u64);
+            walked.add_other(at..at + MAGIC.len() as u64);
             at += MAGIC.len() as u64;
             continue;
         }
@@ -90,7 +89,7 @@ pub(super) fn walk(source: &Arc<dyn ReadAt>, limits: &Limits) -> Result<Walked> 
             let mut reader = Reader::new(&bytes, at, limits);
             if ColumnMetaData::decode(&mut reader).is_ok() {
                 segment.chunk_ends.push(segment.pages.len());
-                walked.pass(at..reader.offset());
+                walked.add_other(at..reader.offset());
                 at = reader.offset();
                 continue;
             }
@@ -113,8 +112,8 @@ impl Walked {
         }
     }
 
-    /// Adjacent ones are one range.
-    fn pass(&mut self, range: Range<u64>) {
+    /// Adds intact bytes; adjacent ranges become one.
+    fn add_other(&mut self, range: Range<u64>) {
         match self.other.last_mut() {
             Some(last) if last.end == range.start => last.end = range.end,
             _ => self.other.push(range),
@@ -123,13 +122,13 @@ impl Walked {
 }
 
 /// A page at `at` and where it ends; an inner `None` for a page without values.
-fn page(reader: &mut Reader<'_>, at: u64, len: u64) -> Option<(Option<FoundPage>, u64)> {
+fn page(reader: &mut Reader<'_>, at: u64, len: u64) -> Option<(Option<LocatedPage>, u64)> {
     let header = PageHeader::decode(reader).ok()?;
     let end = at.checked_add(header.len as u64)?.checked_add(header.compressed as u64)?;
     if end > len || (header.page_type == DATA_PAGE) != header.data.is_some() {
         return None;
     }
-    let page = header.data.map(|data| FoundPage { place: at..end, header, data });
+    let page = header.data.map(|data| LocatedPage { place: at..end, header, data });
     Some((page, end))
 }
 
@@ -147,7 +146,7 @@ fn next_marker(window: &mut Window, from: u64) -> Result<Option<u64>> {
         if end == len {
             break;
         }
-        // One that straddles the border is found by the next search.
+        // A marker that straddles the border is found by the next search.
         at = end - (MAGIC.len() as u64 - 1);
     }
     Ok(None)
@@ -167,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_are_passed_in_one_walk_and_in_the_memory_of_one() {
+    fn adjacent_markers_are_one_range() {
         let (walked, read) = bytes_read(b"RED1".repeat(1 << 20));
         let [other] = walked.other.as_slice() else { panic!("{:?}", walked.other) };
         assert_eq!((walked.segments.len(), other), (0, &(4..4 << 20)));

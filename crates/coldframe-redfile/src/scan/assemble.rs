@@ -50,7 +50,7 @@ pub(crate) fn column(node: &Node, leaves: &mut Leaves, rows: usize) -> Result<Ar
     field(node, Around::default(), rows, leaves).within(|| format!("column `{}`", node.name))
 }
 
-/// `slots` times a node.
+/// The array of a node that occurs in `slots` slots.
 fn field(node: &Node, around: Around, slots: usize, leaves: &mut Leaves) -> Result<ArrayRef> {
     match node.repetition {
         Repetition::Required => item(node, around, slots, None, leaves),
@@ -133,11 +133,11 @@ fn validity(node: &Node, around: Around, slots: usize, leaves: &Leaves) -> Resul
     Ok((nulls.null_count() > 0).then_some(nulls))
 }
 
-fn check_slots(found: usize, expected: usize) -> Result<()> {
-    if found == expected {
+fn check_slots(actual: usize, expected: usize) -> Result<()> {
+    if actual == expected {
         return Ok(());
     }
-    Err(Error::corrupt(format!("expected levels of {expected} slots, found {found}")))
+    Err(Error::corrupt(format!("expected levels of {expected} slots, found {actual}")))
 }
 
 /// The definition levels of the entries that begin a slot.
@@ -146,16 +146,16 @@ fn slot_levels(data: &LeafData, around: Around) -> std::borrow::Cow<'_, [u8]> {
     if data.levels.repetition.is_empty() {
         return levels.into();
     }
-    let mut found = vec![0; levels.len()];
+    let mut slots = vec![0; levels.len()];
     let mut n = 0;
     for (d, r) in levels.iter().zip(&data.levels.repetition) {
-        if let Some(place) = found.get_mut(n) {
+        if let Some(place) = slots.get_mut(n) {
             *place = *d;
         }
         n += usize::from((*r <= around.repetition) & (*d >= around.definition));
     }
-    found.truncate(n);
-    found.into()
+    slots.truncate(n);
+    slots.into()
 }
 
 /// A bit for each level: whether it is at least `least`.
@@ -170,7 +170,7 @@ fn offsets(node: &Node, around: Around, slots: usize, leaves: &Leaves) -> Result
     let offsets = agreed(node, leaves, |data| {
         let mut offsets = vec![0i32; slots.saturating_add(1)];
         let (lists, items) = (around.definition, node.definition);
-        let found = match (lists, data.max_repetition == node.repetition_level) {
+        let actual = match (lists, data.max_repetition == node.repetition_level) {
             // Every row has a slot, and every entry may be an item: then half of the comparisons can be
             // skipped.
             (0, true) => fill_offsets(data, &mut offsets, |_, r| r == 0, |d, _| d >= items),
@@ -181,7 +181,7 @@ fn offsets(node: &Node, around: Around, slots: usize, leaves: &Leaves) -> Result
                 |d, r| (r <= node.repetition_level) & (d >= items),
             ),
         };
-        check_slots(found, slots)?;
+        check_slots(actual, slots)?;
         Ok(offsets)
     })?;
     if offsets.last().is_some_and(|n| *n < 0) || !offsets.is_sorted() {
@@ -285,12 +285,12 @@ fn primitive<T: arrow_array::ArrowPrimitiveType>(
     Ok(Arc::new(PrimitiveArray::<T>::try_new(values, nulls).map_err(arrow_error)?))
 }
 
-fn check_values(found: usize, present: Option<&BooleanBuffer>, slots: usize) -> Result<()> {
+fn check_values(actual: usize, present: Option<&BooleanBuffer>, slots: usize) -> Result<()> {
     let expected = present.map_or(slots, BooleanBuffer::count_set_bits);
-    if found == expected {
+    if actual == expected {
         return Ok(());
     }
-    Err(Error::corrupt(format!("expected {expected} values, found {found}")))
+    Err(Error::corrupt(format!("expected {expected} values, found {actual}")))
 }
 
 fn spread_copy<T: Copy + Default>(

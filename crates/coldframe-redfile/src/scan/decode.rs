@@ -2,9 +2,9 @@
 //!
 //! Each leaf is read a batch of rows at a time, page by page, so that what is being decoded stays in cache; batches are
 //! cut where their rows are long. With `skip` and `null`, every page is tried first: the losses of all columns cut the
-//! rows of the group into stretches in which a column is either intact or lost, so that rows stay aligned. Leaves of
-//! one column that disagree on their rows cannot be seen in single pages; that shows when a column is assembled, and
-//! the rows are then located by bisection.
+//! rows of the group into stretches in which a column is either intact or lost, so that rows stay aligned. Single
+//! pages do not show that leaves of one column disagree on their rows: then assembling the column fails, and bisection
+//! locates the rows.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -90,16 +90,16 @@ impl DecodeGroup {
             readers.insert(place, reader);
         }
         if readers.is_empty() {
-            // Nothing in the file bounds the rows of no columns.
-            scan.file.options.limits.unit_rows("a row group of which no column is read", group.rows)?;
+            // If no column is read, nothing in the file bounds the number of rows.
+            scan.file.options.limits.unit_rows("a row group without requested columns", group.rows)?;
         }
         let stretches = salvage.stretches(0..group.rows);
         // Batches are shortened before reading if rows are long on average.
         let row = (unpacked / group.rows.max(1)).max(width).max(1);
-        let most_rows = usize::try_from(MAX_BATCH_BYTES / row).unwrap_or(usize::MAX);
-        let batch_rows = scan.batch_rows.min(most_rows.max(1));
+        let max_rows = usize::try_from(MAX_BATCH_BYTES / row).unwrap_or(usize::MAX);
+        let batch_rows = scan.batch_rows.min(max_rows.max(1));
         may_retry |= unpacked > MAX_BATCH_BYTES;
-        let search = Search { rows: batch_rows, left: MAX_SEARCHES, found: None };
+        let search = Search { rows: batch_rows, left: MAX_SEARCHES, lost: None };
         Ok(Batches { scan, group, readers, stretches, salvage, decompressor, batch_rows, may_retry, search })
     }
 }
@@ -122,7 +122,7 @@ fn survey(
     }
 }
 
-/// The cost of damage in a leaf.
+/// The loss that damage in a leaf causes.
 fn loss(group: &Group, leaf: &str, e: &Error, bytes: Range<u64>, rows: Range<u64>) -> Loss {
     let mut loss = Loss::from_error(e, bytes, rows);
     let inner = if loss.structure.is_empty() { String::new() } else { format!(": {}", loss.structure) };
@@ -145,14 +145,14 @@ pub(super) struct Batches {
     search: Search,
 }
 
-/// The search for rows that cannot be assembled: row by row after one, and doubling the range while there is none.
+/// The search for rows that cannot be assembled: row by row after a bad row, in doubling ranges while there is none.
 struct Search {
     /// How many rows to read next.
     rows: usize,
     /// How many more failures are allowed.
     left: u32,
-    /// Adjacent rows found so far, and why they are lost.
-    found: Option<(usize, Error, Range<u64>)>,
+    /// Adjacent lost rows so far: the column, the error, the rows.
+    lost: Option<(usize, Error, Range<u64>)>,
 }
 
 /// Why a batch could not be read: the column, by its index among the scan's columns.
@@ -178,7 +178,7 @@ impl Batches {
                 return Ok(Some(batch));
             }
         }
-        self.record_found();
+        self.record_lost();
         self.finish()?;
         Ok(None)
     }
@@ -198,7 +198,7 @@ impl Batches {
             });
             let Failed(column, e) = match read {
                 Ok((batch, rows)) => {
-                    self.record_found();
+                    self.record_lost();
                     self.search.rows = self.search.rows.saturating_mul(2).min(self.batch_rows);
                     return Ok((Some(batch), rows));
                 }
@@ -215,11 +215,11 @@ impl Batches {
             }
             self.search.rows = if may_search { 1 } else { self.batch_rows };
             let end = start.saturating_add(rows as u64);
-            match &mut self.search.found {
-                Some((same, _, found)) if *same == column && found.end == start => found.end = end,
+            match &mut self.search.lost {
+                Some((same, _, lost)) if *same == column && lost.end == start => lost.end = end,
                 _ => {
-                    self.record_found();
-                    self.search.found = Some((column, e, start..end));
+                    self.record_lost();
+                    self.search.lost = Some((column, e, start..end));
                 }
             }
             for reader in self.readers.values_mut() {
@@ -229,9 +229,9 @@ impl Batches {
         }
     }
 
-    /// Records the rows that the search found.
-    fn record_found(&mut self) {
-        let Some((column, e, rows)) = self.search.found.take() else { return };
+    /// Records the lost rows of the search.
+    fn record_lost(&mut self) {
+        let Some((column, e, rows)) = self.search.lost.take() else { return };
         let name = self.scan.columns.get(column).map_or("", |c| c.name.as_str());
         let bytes = self.group.start..self.group.end;
         self.salvage.lose_rows(loss(&self.group, name, &e, bytes, rows));
@@ -293,7 +293,7 @@ impl Batches {
     }
 
     /// Skips the next `rows` rows of the columns that `wanted` accepts.
-    pub(super) fn pass_over(&mut self, rows: usize, wanted: &dyn Fn(usize) -> bool) -> Result<()> {
+    pub(super) fn skip_rows(&mut self, rows: usize, wanted: &dyn Fn(usize) -> bool) -> Result<()> {
         for (_, column) in self.scan.columns.iter().enumerate().filter(|(i, _)| wanted(*i)) {
             let mut places = Vec::new();
             column.leaf_places(&mut places);

@@ -42,7 +42,7 @@ pub(crate) enum ChunkPart {
 enum PartSource {
     /// A walk, whose errors end the scan.
     Walk(PageWalk),
-    /// A survey, which has already met all errors.
+    /// A survey, which has already seen all errors.
     Surveyed(VecDeque<ChunkPart>),
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct LeafReader {
     next: Option<Page>,
     page: Option<OpenPage>,
     spare: Spare,
-    /// What its values become.
+    /// The type that its values become.
     data_type: DataType,
 }
 
@@ -135,7 +135,7 @@ impl LeafReader {
             if from_first_row {
                 let first = open.levels.repetition.iter().position(|r| *r == 0).unwrap_or(open.count);
                 let values = present(&self.context.leaf, &open.levels, 0..first);
-                open.values.skip(values).map_err(|e| open.place(e))?;
+                open.values.skip(values).map_err(|e| open.locate(e))?;
                 open.present -= values;
                 open.at = first;
             }
@@ -144,10 +144,10 @@ impl LeafReader {
         Ok(self.page.as_mut())
     }
 
-    /// A page that was read to its end must have nothing left.
+    /// Closes a page that was read to its end; an error if bytes are left.
     fn close_page(&mut self) -> Result<()> {
         let Some(page) = self.page.take() else { return Ok(()) };
-        page.values.finish().map_err(|e| page.place(e))?;
+        page.values.finish().map_err(|e| page.locate(e))?;
         let scratch = if self.context.codec.is_some() { page.values.into_memory() } else { Vec::new() };
         self.spare = Spare { levels: page.levels, scratch };
         Ok(())
@@ -197,14 +197,14 @@ impl LeafReader {
             values.reserve(rows.min(1 << 20) * width);
         }
         let left = rows - self.append_pages(rows, decompressor, &mut data)?;
-        let most_unbacked = context.limits.max_unit_rows.max(rows as u64);
+        let max_unbacked = context.limits.max_unit_rows.max(rows as u64);
         let mut unbacked = 0;
         let left = self.advance(left, decompressor, |page, entries, present| {
             let entries_in_page = entries.len();
             data.entries += entries_in_page;
             check_batch("the values of a column", rows, data.bytes())?;
             unbacked += if page.unbacked { entries_in_page as u64 } else { 0 };
-            if unbacked > most_unbacked {
+            if unbacked > max_unbacked {
                 match rows {
                     1 => drop(context.limits.unit_rows("a row's values", unbacked)?),
                     _ => return Err(Error::batch_too_long("the levels of a column", unbacked)),
@@ -237,7 +237,7 @@ impl LeafReader {
 
     /// Skips whole pages of at most `rows` rows together, from the next one on, without decompressing them; returns the
     /// number of rows.
-    fn pass_pages(&mut self, rows: usize) -> Result<usize> {
+    fn skip_pages(&mut self, rows: usize) -> Result<usize> {
         // Only its levels say how many rows a page of a repeated leaf has.
         if self.context.leaf.max_repetition > 0 || self.page.as_ref().is_some_and(|p| p.at < p.count) {
             return Ok(0);
@@ -260,7 +260,7 @@ impl LeafReader {
     /// Skips `rows` rows, including lost ones.
     pub(crate) fn skip(&mut self, mut rows: usize, decompressor: &mut Decompressor) -> Result<()> {
         while rows > 0 {
-            rows -= self.pass_pages(rows)?;
+            rows -= self.skip_pages(rows)?;
             let left = self.advance(rows, decompressor, |page, _, present| page.values.skip(present))?;
             let PartSource::Surveyed(parts) = &mut self.parts else { break };
             match parts.front_mut() {
@@ -302,7 +302,7 @@ impl LeafReader {
             }
             if !inside && leaf.max_repetition > 0 && page.levels.repetition.get(entries.start) != Some(&0) {
                 let e = Error::corrupt("expected a row to begin, found an entry that continues one");
-                return Err(page.place(e));
+                return Err(page.locate(e));
             }
             inside = true;
             left -= begun;
@@ -313,18 +313,18 @@ impl LeafReader {
             };
             let values = if entries.end == page.count { page.present } else { values };
             page.present -= values;
-            each(page, entries, values).map_err(|e| page.place(e))?;
+            each(page, entries, values).map_err(|e| page.locate(e))?;
         }
         Ok(left)
     }
 
-    /// All rows were read: no page may be left.
+    /// Checks that no page is left after the last row.
     pub(crate) fn finish(&mut self, decompressor: &mut Decompressor) -> Result<()> {
         match self.open_page(decompressor)? {
             None => Ok(()),
             Some(page) => {
                 let left = page.count - page.at;
-                Err(page.place(Error::corrupt(format!("expected no more rows, found {left} more values"))))
+                Err(page.locate(Error::corrupt(format!("expected no more rows, found {left} more values"))))
             }
         }
     }
@@ -346,7 +346,7 @@ fn take_rows(leaf: &Leaf, page: &OpenPage, rows: usize) -> (Range<usize>, usize)
         return (page.at..page.at + n, n);
     }
     let levels = page.levels.repetition.get(page.at..).unwrap_or_default();
-    // No more entries than rows are wanted: all fit, without checking where rows end.
+    // If no more entries are left than rows are wanted, all fit.
     if left <= rows {
         return (page.at..page.count, count_level(levels, 0));
     }

@@ -14,8 +14,7 @@ use crate::open::groups::Group;
 /// Yields row groups.
 pub(crate) struct GroupPlan {
     scan: Arc<ScanContext>,
-    /// Decodes the filter's columns first.
-    /// The columns of a filtered scan that decodes those of the filter first.
+    /// How a filtered scan divides the columns: it decodes those of the filter first.
     divided: Option<Arc<Divided>>,
     groups: VecDeque<Arc<Group>>,
 }
@@ -33,8 +32,8 @@ impl Plan for GroupPlan {
         let mut fetch = Vec::new();
         for chunk in self.scan.wanted().into_iter().filter_map(|(i, _)| group.chunks.get(i)) {
             let Some(source) = self.scan.file.parts.get(chunk.source).map(|p| &p.source) else { continue };
-            // A file that was cut off has the front of a chunk, or nothing of it; its pages show which.
-            // Nothing is read of a chunk without metadata.
+            // A truncated file has the start of a chunk or none of it: the chunk's pages show the loss. A chunk without
+            // metadata is not read.
             let end = if chunk.metadata.is_ok() { chunk.range.end.min(source.len()) } else { 0 };
             let range = chunk.range.start.min(end)..end;
             fetch.push(Fetch { source: source.clone(), range });

@@ -25,12 +25,12 @@ use coldframe_core::{BatchIter, DecodeUnit, Divided, Result, arrow_error};
 
 use super::decode::{Batches, DecodeGroup, Failed};
 
-/// How many non-passing rows between two passing ones are read with them.
+/// Maximum non-passing rows between two passing rows that are read with them.
 const BETWEEN: usize = 512;
 /// Batches are read in stretches if at most one row in this many passes.
 const FEW: usize = 8;
 
-/// A row group to decode if a row passes.
+/// A row group whose other columns are decoded only if a row passes.
 pub(super) struct ScoutGroup {
     /// Shared by the scouts of all row groups.
     pub(super) columns: Arc<Divided>,
@@ -44,32 +44,32 @@ impl DecodeUnit for ScoutGroup {
     }
 }
 
-/// The batches of a row group in which a row passes.
+/// The batches of the rows of a row group that pass.
 struct Scouted {
     columns: Arc<Divided>,
     batches: Batches,
     /// Rows that were evaluated.
     at: u64,
-    /// The last of these, which the other columns have not skipped yet: skipping more at once leaves more pages closed.
+    /// How many of these the other columns have yet to skip: a longer skip leaves more pages closed.
     behind: usize,
     ready: VecDeque<RecordBatch>,
 }
 
 impl Scouted {
-    /// Evaluates the next rows; the batches of those that pass are then ready. Returns whether there were any
+    /// Evaluates the filter on the next rows and queues the batches of those that pass. Returns whether there were any
     /// rows.
-    fn look(&mut self) -> Result<bool> {
+    fn evaluate_next(&mut self) -> Result<bool> {
         let columns = self.columns.clone();
         let left = usize::try_from(self.batches.group.rows - self.at).unwrap_or(usize::MAX);
         let of_filter = |column: usize| columns.is_of_filter(column);
         let others = |column: usize| !of_filter(column);
         if left == 0 {
-            self.batches.pass_over(std::mem::take(&mut self.behind), &others)?;
+            self.batches.skip_rows(std::mem::take(&mut self.behind), &others)?;
             self.batches.finish()?;
             return Ok(false);
         }
-        let most = left.min(self.batches.batch_rows);
-        let (known, rows) = self.read(most, &of_filter)?;
+        let max = left.min(self.batches.batch_rows);
+        let (known, rows) = self.read(max, &of_filter)?;
         self.at += rows as u64;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let known = RecordBatch::try_new_with_options(columns.schema().clone(), known, &options)
@@ -79,13 +79,13 @@ impl Scouted {
         let mut parts = Vec::new();
         let mut at = 0;
         for stretch in stretches(&passing, if few { BETWEEN } else { rows }) {
-            self.batches.pass_over(std::mem::take(&mut self.behind) + stretch.start - at, &others)?;
+            self.batches.skip_rows(std::mem::take(&mut self.behind) + stretch.start - at, &others)?;
             at = stretch.start;
             while at < stretch.end {
-                let (decoded, here) = self.read(stretch.end - at, &others)?;
-                let batch = self.whole(&known.slice(at, here), decoded)?;
-                parts.push(if few { of_rows(&batch, &passing.slice(at, here))? } else { batch });
-                at += here;
+                let (decoded, taken) = self.read(stretch.end - at, &others)?;
+                let batch = self.joined(&known.slice(at, taken), decoded)?;
+                parts.push(if few { of_rows(&batch, &passing.slice(at, taken))? } else { batch });
+                at += taken;
             }
         }
         self.behind += rows - at;
@@ -98,8 +98,8 @@ impl Scouted {
         self.batches.read_fitting(rows, &all, wanted).map_err(|Failed(_, e)| e)
     }
 
-    /// The columns in their order.
-    fn whole(&self, known: &RecordBatch, decoded: Vec<ArrayRef>) -> Result<RecordBatch> {
+    /// Joins the filter's columns and the others, in their order.
+    fn joined(&self, known: &RecordBatch, decoded: Vec<ArrayRef>) -> Result<RecordBatch> {
         let columns = self.columns.joined(known.columns().to_vec(), decoded);
         let options = RecordBatchOptions::new().with_row_count(Some(known.num_rows()));
         let schema = self.batches.scan.schema.clone();
@@ -142,7 +142,7 @@ impl Iterator for Scouted {
             if let Some(batch) = self.ready.pop_front() {
                 return Some(Ok(batch));
             }
-            match self.look() {
+            match self.evaluate_next() {
                 Ok(true) => {}
                 Ok(false) => return None,
                 Err(e) => {

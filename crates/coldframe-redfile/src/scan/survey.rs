@@ -1,4 +1,4 @@
-//! What can still be read of a damaged chunk: every page is tried before the first row is returned.
+//! Finds the readable parts of a damaged chunk: tries every page before the first row is returned.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -15,9 +15,9 @@ use crate::pages::walk::{Page, PageWalk};
 /// The result of surveying a damaged chunk.
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
-    /// What can be read.
+    /// The parts to read, with gaps for lost rows.
     pub(crate) parts: VecDeque<ChunkPart>,
-    /// What cannot, and why: the bytes, the rows.
+    /// The losses: error, bytes and rows.
     pub(crate) damage: Vec<(Error, Range<u64>, Range<u64>)>,
 }
 
@@ -57,15 +57,15 @@ impl Survey {
                 Err(e) => break Some(e),
             }
         };
-        let found: u64 = tried.iter().filter_map(|(_, begun)| begun.as_ref().ok()).map(|n| *n as u64).sum();
+        let counted: u64 = tried.iter().filter_map(|(_, begun)| begun.as_ref().ok()).map(|n| *n as u64).sum();
         let whole = stopped.is_none() && tried.iter().all(|(_, begun)| begun.is_ok());
         let rest = walk.offset()..end.max(walk.offset());
-        if whole && found == rows {
+        if whole && counted == rows {
             let parts = tried.into_iter().map(|(page, _)| ChunkPart::Page { page, from_first_row: false });
             return Self { parts: parts.collect(), ..Self::default() };
         }
         if whole {
-            let e = Error::corrupt(format!("expected pages of {rows} rows, found {found}"));
+            let e = Error::corrupt(format!("expected pages of {rows} rows, found {counted}"));
             return Self::all_lost(e, start..rest.end, rows);
         }
         if nested { Self::nested(tried, stopped, rest, rows) } else { Self::flat(tried, stopped, rest, rows) }
@@ -104,8 +104,8 @@ impl Survey {
         self.damage.push((e, bytes, rows));
     }
 
-    /// Only levels say how many rows a page has: the rows of the good pages at both ends are counted; what lies between
-    /// the first and the last bad page is lost.
+    /// Only levels show how many rows a page has. Counts the rows of the good pages at both ends; the rows between the
+    /// first and the last bad page are lost.
     fn nested(
         tried: Vec<(Page, Result<usize>)>,
         stopped: Option<Error>,

@@ -80,7 +80,7 @@ fn children_may_be_anywhere_but_have_one_parent() {
 }
 
 #[test]
-fn depth_is_bounded_and_the_parents_form_refused() {
+fn depth_is_bounded_and_links_to_parents_are_refused() {
     let mut deep: Vec<_> =
         (0..100).map(|i| element(&format!("g{i}"), None, Optional, Children::Count(1))).collect();
     deep.push(element("x", Some(Type::Int32), Optional, Children::None));
@@ -91,7 +91,7 @@ fn depth_is_bounded_and_the_parents_form_refused() {
 }
 
 #[test]
-fn arrow_lists_come_back_as_they_were() {
+fn arrow_lists_round_trip() {
     let list = |item: Field| DataType::List(Arc::new(item.with_name(ELEMENT)));
     let nullable = Field::new("x", DataType::Utf8, true);
     let plain = Field::new("x", DataType::Int32, false);

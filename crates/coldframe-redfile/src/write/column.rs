@@ -116,8 +116,8 @@ impl Column {
         }
     }
 
-    /// Appends `entries` of `leaf`, the first of which with a value has `leaf`'s value `value`. Returns the index
-    /// after the last value.
+    /// Appends `entries` of `leaf`, whose first value is the leaf's value `value`. Returns the index after the last
+    /// value.
     pub(super) fn append(
         &mut self,
         leaf: &Leaf<'_>,
@@ -126,7 +126,7 @@ impl Column {
         pages: &mut Pages,
     ) -> Result<usize> {
         let (mut at, mut value) = (entries.start, value);
-        // Where the entries begin that are not in a page yet.
+        // Where the entries that are not yet in a page begin.
         let (mut page_at, mut page_value) = (at, value);
         while at < entries.end {
             let levels = leaf.definition.as_ref().map(|d| d.get(at..entries.end).unwrap_or_default());
@@ -164,7 +164,7 @@ impl Column {
         Ok(value)
     }
 
-    /// Writes the current page and what of `leaf` belongs to it.
+    /// Writes the current page, with these last entries and values of `leaf`.
     fn write_page(
         &mut self,
         leaf: &Leaf<'_>,
@@ -255,7 +255,7 @@ impl Column {
 
     fn put_header(&mut self, uncompressed: usize, compressed: usize, crc: Option<u32>) -> Result<()> {
         let size = |n: usize| {
-            i32::try_from(n).map_err(|_| Error::invalid(format!("a page of {n} bytes: the most is 2 GiB")))
+            i32::try_from(n).map_err(|_| Error::invalid(format!("a page of {n} bytes: the maximum is 2 GiB")))
         };
         let (uncompressed, compressed, entries) =
             (size(uncompressed)?, size(compressed)?, size(self.entries)?);
@@ -279,13 +279,13 @@ impl Column {
         Ok(())
     }
 
-    /// Whether the leaf's values have the same form in Arrow as in pages, and pages hold nothing else.
+    /// Whether pages hold only values, in the same form as in Arrow.
     pub(super) fn is_copied(&self) -> bool {
         let same = !matches!(self.physical_type, Type::ByteArray | Type::Boolean | Type::Int96);
         same && self.max_definition == 0 && self.encoding == Encoding::Plain
     }
 
-    /// The reference writer's count: the finished pages and the current page.
+    /// The bytes that the reference writer counts: the finished pages and the current page.
     pub(super) fn counted_bytes(&self) -> usize {
         self.pages.len()
             + self.definition.counted_bytes()

@@ -33,7 +33,7 @@ impl DefinitionLevels {
         Self { width, run_from, level: 0, count: 0, stream: Vec::new(), word: 0, held: 0 }
     }
 
-    /// The reference writer's count: its closed runs, and 64 bytes for its own fields.
+    /// The bytes that the reference writer counts: closed runs, and 64 bytes for its own fields.
     pub(super) fn counted_bytes(&self) -> usize {
         if self.width == 0 { 0 } else { 64 + self.stream.len() }
     }
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_pays_from_a_count_that_depends_on_the_width() {
+    fn runs_begin_at_a_count_that_depends_on_the_width() {
         // (largest level, the first count that is a run)
         for (max, from) in
             [(1, 5), (2, 3), (3, 3), (4, 3), (7, 3), (8, 2), (15, 2), (16, 2), (127, 2), (128, 2)]

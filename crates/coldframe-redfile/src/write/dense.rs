@@ -48,7 +48,7 @@ impl Dense<'_> {
         }
     }
 
-    /// All of them.
+    /// The bytes of all values.
     pub(super) fn bytes(&self) -> &[u8] {
         match self {
             Self::Fixed { bytes, .. } => bytes,
@@ -63,7 +63,7 @@ pub(super) fn gather<'a>(array: &'a dyn Array, slots: &[Range<usize>]) -> Result
     if let Some(width) = fixed_width(array.data_type()) {
         let values = fixed_bytes(array)?;
         let bytes = match (slots, values) {
-            ([one], Cow::Borrowed(values)) => Cow::Borrowed(part(values, one, width)),
+            ([range], Cow::Borrowed(values)) => Cow::Borrowed(part(values, range, width)),
             (_, values) => {
                 let mut bytes = Vec::with_capacity(count * width);
                 slots.iter().for_each(|r| bytes.extend_from_slice(part(&values, r, width)));
@@ -116,9 +116,9 @@ fn fixed_valid<const W: usize>(values: &[u8], slots: &[Range<usize>], validity: 
     let mut next = 0;
     let mut validity = validity;
     for slots in slots {
-        let (here, rest) = validity.split_at(slots.len().min(validity.len()));
+        let (current, rest) = validity.split_at(slots.len().min(validity.len()));
         validity = rest;
-        for (value, valid) in values.get(slots.clone()).unwrap_or_default().iter().zip(here) {
+        for (value, valid) in values.get(slots.clone()).unwrap_or_default().iter().zip(current) {
             if let Some(place) = dense.get_mut(next) {
                 *place = *value;
             }
@@ -138,7 +138,7 @@ fn byte_arrays(
     let (offsets, data): (&[i32], &[u8]) = match array.data_type() {
         DataType::Binary => (array.as_binary::<i32>().value_offsets(), array.as_binary::<i32>().value_data()),
         DataType::Utf8 => (array.as_string::<i32>().value_offsets(), array.as_string::<i32>().value_data()),
-        other => return Err(no_such_type(other)),
+        other => return Err(unsupported_type(other)),
     };
     let bound = |i: usize| offsets.get(i).and_then(|o| usize::try_from(*o).ok()).unwrap_or_default();
     let mut ends = Vec::with_capacity(count);
@@ -198,7 +198,7 @@ fn fixed_bytes(array: &dyn Array) -> Result<Cow<'_, [u8]>> {
             let values = array.as_primitive::<TimestampNanosecondType>().values();
             return Ok(Cow::Owned(values.iter().flat_map(|v| int96(*v)).collect()));
         }
-        other => return Err(no_such_type(other)),
+        other => return Err(unsupported_type(other)),
     }))
 }
 
@@ -214,6 +214,6 @@ fn int96(nanoseconds: i64) -> [u8; 12] {
     bytes
 }
 
-fn no_such_type(found: &DataType) -> Error {
-    Error::schema(format!("expected a type that Redfile has, found {found}"))
+fn unsupported_type(data_type: &DataType) -> Error {
+    Error::schema(format!("expected a type that Redfile has, found {data_type}"))
 }

@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn the_example_of_the_text() {
+    fn the_readmes_example() {
         // Lengths 1, 3, 4 and 2.
         assert_eq!(int32(&[1, 1 << 16, 1 << 24, 1 << 8]), [0x2d, 1, 0, 0, 1, 0, 0, 0, 1, 0, 1]);
     }

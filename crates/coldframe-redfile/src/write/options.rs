@@ -9,6 +9,7 @@ use crate::layout::metadata;
 coldframe_core::choices! {
     /// How pages and chunks are laid out.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum Dialect {
         /// As the last commit of the reference wrote them.
         #[default]
@@ -21,6 +22,7 @@ coldframe_core::choices! {
 coldframe_core::choices! {
     /// How integers are stored.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum Encoding {
         /// In 4 or 8 bytes.
         #[default]
@@ -33,6 +35,7 @@ coldframe_core::choices! {
 coldframe_core::choices! {
     /// Compression of pages.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum Codec {
         /// No compression.
         #[default]
@@ -82,7 +85,7 @@ coldframe_core::options! {
         page_bytes: usize = 8 << 10, as Kind::SIZE;
         /// bytes of pages and values after which a row group ends
         row_group_bytes: u64 = 50 << 20, as Kind::SIZE;
-        /// most rows of a row group; the default is the reader's default limit
+        /// maximum rows of a row group; the default is the reader's default limit
         row_group_rows: u64 = Limits::default().max_unit_rows;
         /// whether pages get a CRC-32 of their stored bytes
         crc: bool;
@@ -153,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_option_s_value_is_refused() {
+    fn invalid_option_values_are_refused() {
         for (name, value, message) in [
             (
                 "dialect",

@@ -19,8 +19,8 @@ pub(super) fn prepare(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
         .map_err(|e| Error::schema(format!("values of {} as {target}: {e}", array.data_type())))
 }
 
-/// The longest value that an array may repeat, in bytes: the size of a dictionary, of runs or of views does not tell
-/// how much their values take.
+/// The longest value that an array may repeat, in bytes: the size of a dictionary, of runs or of views does not show
+/// the size of their values.
 pub(super) fn longest_repeated(array: &dyn Array) -> usize {
     match array.data_type() {
         DataType::Dictionary(..) => array.as_any_dictionary_opt().map_or(0, |d| longest(d.values())),
@@ -59,20 +59,22 @@ fn longest(array: &dyn Array) -> usize {
     }
 }
 
-/// The type of the array that is striped: `target` with the names of `found`, and its maps.
-fn striped(found: &DataType, target: &DataType) -> DataType {
-    let item = |found: &Field, target: &Field| {
-        let data_type = striped(found.data_type(), target.data_type());
-        Arc::new(Field::new(found.name(), data_type, found.is_nullable()))
+/// The type of the array that is striped: `target` with the names and maps of `source`.
+fn striped(source: &DataType, target: &DataType) -> DataType {
+    let item = |source: &Field, target: &Field| {
+        let data_type = striped(source.data_type(), target.data_type());
+        Arc::new(Field::new(source.name(), data_type, source.is_nullable()))
     };
-    match (found, target) {
-        (DataType::Map(found, sorted), DataType::List(target)) => DataType::Map(item(found, target), *sorted),
+    match (source, target) {
+        (DataType::Map(source, sorted), DataType::List(target)) => {
+            DataType::Map(item(source, target), *sorted)
+        }
         (
-            DataType::List(found) | DataType::LargeList(found) | DataType::FixedSizeList(found, _),
+            DataType::List(source) | DataType::LargeList(source) | DataType::FixedSizeList(source, _),
             DataType::List(target),
-        ) => DataType::List(item(found, target)),
-        (DataType::Struct(found), DataType::Struct(target)) => {
-            DataType::Struct(found.iter().zip(target).map(|(f, t)| item(f, t)).collect())
+        ) => DataType::List(item(source, target)),
+        (DataType::Struct(source), DataType::Struct(target)) => {
+            DataType::Struct(source.iter().zip(target).map(|(f, t)| item(f, t)).collect())
         }
         _ => target.clone(),
     }

@@ -1,8 +1,8 @@
 //! Dremel's column striping, a column of Arrow at a time.
 //!
-//! A tree of arrays is taken down to its leaves one level of nesting at a time, each level in one pass over all
-//! its values. On the way each future leaf is a list of *entries*, its future levels, and of *slots*, the
-//! positions in the child array that the entries of the highest definition level so far stand for, in order:
+//! The code descends a tree of arrays one level of nesting at a time, each level in one pass over all its values. On
+//! the way each future leaf is a list of *entries*, its future levels, and of *slots*, the
+//! positions in the child array to which the entries of the highest definition level so far belong, in order:
 //!
 //! | step | entries | slots |
 //! |---|---|---|
@@ -35,7 +35,7 @@ pub(super) enum Node {
     Group(Vec<Node>),
     /// The items of a list or map.
     Repeated(Box<Node>),
-    /// Whether it may be null.
+    /// A value that may be null.
     Optional(Box<Node>),
 }
 
@@ -109,7 +109,7 @@ struct Entries {
     /// The levels at this point of the tree.
     repeated: u8,
     defined: u8,
-    /// Adjacent ones are one range.
+    /// Adjacent slots are one range.
     slots: Vec<Range<usize>>,
 }
 
@@ -140,7 +140,7 @@ impl Entries {
                     definition: self.definition,
                 });
             }
-            // Usually the entries are all of the leaf's: then its values are taken without lists of slots.
+            // The usual case: the leaf's values are taken without a list of slots.
             Node::Optional(value) if **value == Node::Leaf && array.null_count() > 0 => {
                 let validity = self.optional(array.nulls())?;
                 leaves.push(Leaf {
@@ -153,7 +153,7 @@ impl Entries {
             Node::Optional(value) => {
                 let validity = self.optional(array.nulls())?;
                 self.retain(&validity);
-                // Its nulls are removed.
+                // The remaining slots have no nulls.
                 self.descend(value, array, leaves)?;
             }
             Node::Repeated(item) => {
@@ -167,15 +167,15 @@ impl Entries {
                     return Err(mismatch("a struct", array.data_type()));
                 };
                 if group.num_columns() != children.len() {
-                    let (expected, found) = (children.len(), group.num_columns());
+                    let (expected, actual) = (children.len(), group.num_columns());
                     return Err(Error::schema(format!(
-                        "expected a struct of {expected} fields, found {found}"
+                        "expected a struct of {expected} fields, found {actual}"
                     )));
                 }
                 let Some(((last, before), (last_column, columns))) =
                     children.split_last().zip(group.columns().split_last())
                 else {
-                    return Err(Error::schema("expected a struct of one field at least, found none"));
+                    return Err(Error::schema("expected a struct of at least one field, found none"));
                 };
                 for (child, column) in before.iter().zip(columns) {
                     self.clone().descend(child, column.as_ref(), leaves)?;
@@ -186,16 +186,16 @@ impl Entries {
         Ok(())
     }
 
-    /// An error if a slot is null: required and repeated values cannot be.
+    /// Refuses null slots: required and repeated values cannot be null.
     fn expect_valid(&self, array: &dyn Array) -> Result<()> {
         let Some(nulls) = array.nulls().filter(|n| n.null_count() > 0) else { return Ok(()) };
         match validity_bytes(Some(nulls), &self.slots)?.iter().position(|valid| *valid == 0) {
             None => Ok(()),
             Some(slot) => {
                 let row = self.row_of(slot);
-                let what =
-                    format!("expected no nulls, as its field says, found one in row {row} of the batch");
-                Err(Error::schema(what))
+                Err(Error::schema(format!(
+                    "expected no nulls in a field that is not nullable, found one in row {row} of the batch"
+                )))
             }
         }
     }
@@ -212,7 +212,7 @@ impl Entries {
         self.first + begun.saturating_sub(1)
     }
 
-    /// One definition level for the slots that are valid. Returns which are, as a byte 0 or 1 for each.
+    /// Adds a definition level to the entries whose slots are valid. Returns the validity: a byte 0 or 1 for each slot.
     fn optional(&mut self, nulls: Option<&NullBuffer>) -> Result<Vec<u8>> {
         let validity = validity_bytes(nulls, &self.slots)?;
         match &mut self.definition {
@@ -315,8 +315,8 @@ fn deeper(level: u8) -> Result<u8> {
     level.checked_add(1).ok_or_else(|| Error::unsupported("nesting of more than 255 levels"))
 }
 
-fn mismatch(expected: &str, found: &DataType) -> Error {
-    Error::schema(format!("expected {expected}, found {found}"))
+fn mismatch(expected: &str, actual: &DataType) -> Error {
+    Error::schema(format!("expected {expected}, found {actual}"))
 }
 
 /// A byte 0 or 1 for each slot.

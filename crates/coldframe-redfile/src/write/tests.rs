@@ -42,13 +42,13 @@ fn a_file_without_rows_has_a_row_group_only_in_the_reference() {
 }
 
 #[test]
-fn row_groups_end_at_their_most_rows() {
+fn row_groups_end_at_their_maximum_rows() {
     let options = WriteOptions { row_group_rows: 40, ..WriteOptions::default() };
     assert_eq!(rows(&write(100, options)), [40, 40, 20]);
 }
 
 #[test]
-fn the_text_has_metadata_behind_each_chunk() {
+fn spec_files_have_metadata_after_each_chunk() {
     let bytes =
         write(300, WriteOptions { dialect: Dialect::Spec, page_bytes: 1000, ..WriteOptions::default() });
     let group = &footer(&bytes).row_groups[0];
@@ -81,7 +81,7 @@ fn the_file_up_to_any_footer_is_whole() {
 }
 
 #[test]
-fn what_cannot_be_written_is_refused() {
+fn unwritable_input_is_refused() {
     let schema = |data_type| arrow_schema::Schema::new(vec![arrow_schema::Field::new("x", data_type, true)]);
     let writer = |schema, options| Writer::new(Vec::new(), &schema, options).unwrap_err().to_string();
     let e = writer(schema(arrow_schema::DataType::Date32), WriteOptions::default());

@@ -6,7 +6,7 @@
     clippy::cast_possible_wrap,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a test that fails is to say where"
+    reason = "a test that fails must show where"
 )]
 
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use coldframe_redfile::write::{self, WriteOptions, Writer};
 
 const ROWS: usize = 300;
 
-/// A number, a text that may be null, a list of numbers; each says its row.
+/// A number, a text that may be null, a list of numbers; each contains its row number.
 fn table() -> RecordBatch {
     let rows = || 0..ROWS as i64;
     let id: ArrayRef = Arc::new(Int64Array::from_iter_values(rows()));
@@ -79,7 +79,7 @@ fn read(file: &RedFile, on_error: OnError) -> Result<(RecordBatch, Vec<Damage>)>
     Ok((concat_batches(file.schema(), &batches).unwrap(), damage.records()))
 }
 
-/// Rows that are returned have consistent values in all columns, and nothing that was not written.
+/// Checks that the values of each row belong together and were written.
 fn check_rows(batch: &RecordBatch) {
     let ids = batch.column(0).as_primitive::<Int64Type>();
     let texts = batch.column(1).as_binary::<i32>();
@@ -88,8 +88,8 @@ fn check_rows(batch: &RecordBatch) {
         if texts.is_valid(row) {
             assert_eq!(texts.value(row), format!("row {id}").as_bytes());
         }
-        let found = lists.value(row).as_primitive::<Int64Type>().values().to_vec();
-        assert_eq!(found, (0..id % 4).map(|k| id * 10 + k).collect::<Vec<_>>());
+        let list = lists.value(row).as_primitive::<Int64Type>().values().to_vec();
+        assert_eq!(list, (0..id % 4).map(|k| id * 10 + k).collect::<Vec<_>>());
     }
 }
 
@@ -153,7 +153,7 @@ fn a_bad_page_header_costs_the_rest_of_the_chunk() {
     assert!((rows.num_rows()..ROWS).all(|row| nulled.column(1).is_null(row)));
 }
 
-/// A file of the text's layout with metadata only behind its chunks, where the text has it.
+/// A `spec` file whose column metadata is only after the chunks, not in the footer.
 fn metadata_at_chunks() -> (Vec<u8>, Vec<usize>) {
     let options = WriteOptions { page_bytes: 200, dialect: write::Dialect::Spec, ..WriteOptions::default() };
     let whole = write(options);
@@ -195,7 +195,7 @@ fn bad_column_metadata_costs_that_chunk() {
 }
 
 #[test]
-fn a_bad_footer_costs_the_file_unless_one_before_it_is_whole() {
+fn a_bad_footer_costs_the_file_without_an_earlier_one() {
     let options = WriteOptions {
         page_bytes: 200,
         row_group_rows: 50,
@@ -207,7 +207,7 @@ fn a_bad_footer_costs_the_file_unless_one_before_it_is_whole() {
     let recover = [("recover", Value::Bool(true))];
     let plain = small_pages(false);
     assert!(open(&plain[..plain.len() - 3], &recover).is_err());
-    let mut found = std::collections::BTreeSet::new();
+    let mut row_counts = std::collections::BTreeSet::new();
     for len in (0..=whole.len()).rev().step_by(7) {
         let bytes = &whole[..len];
         if let Err(e) = open(bytes, &[]) {
@@ -217,9 +217,9 @@ fn a_bad_footer_costs_the_file_unless_one_before_it_is_whole() {
         let (rows, damage) = read(&file, OnError::Raise).unwrap();
         assert!(damage.is_empty());
         check_rows(&rows);
-        found.insert(rows.num_rows());
+        row_counts.insert(rows.num_rows());
     }
-    assert_eq!(found.into_iter().collect::<Vec<_>>(), [100, 200, 300]);
+    assert_eq!(row_counts.into_iter().collect::<Vec<_>>(), [100, 200, 300]);
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn truncation_at_every_byte_is_an_error() {
 }
 
 /// With checksums, a flip in a page is an error or changes nothing; in a header or the footer it is an error or, if it
-/// only hits fields that nobody needs, has no effect.
+/// hits only unused fields, has no effect.
 #[test]
 fn flips_are_errors_and_never_other_data() {
     let whole = small_pages(true);
@@ -270,9 +270,9 @@ fn texts(rows: usize) -> (Vec<u8>, RecordBatch) {
     (writer.finish().unwrap().0, batch)
 }
 
-/// Pages are intact, and the text in one of them is not: that page is lost, and no more.
+/// A page is intact but its text is not UTF-8: only that page is lost.
 #[test]
-fn text_that_is_none_costs_its_page() {
+fn invalid_text_costs_its_page() {
     let (whole, table) = texts(20_000);
     let at = place(&open(&whole, &[]).unwrap(), &[GROUP, "column chunk `text`", "page 57", "page data"]);
     let mut bytes = whole;
@@ -299,7 +299,7 @@ fn text_that_is_none_costs_its_page() {
 
 /// A timestamp outside Arrow's range costs its page, too.
 #[test]
-fn instants_that_are_none_cost_their_page() {
+fn invalid_timestamps_cost_their_page() {
     let values: ArrayRef = Arc::new(TimestampNanosecondArray::from_iter_values(0..3000));
     let batch = RecordBatch::try_from_iter_with_nullable([("t", values, false)]).unwrap();
     let options = WriteOptions { page_bytes: 600, ..WriteOptions::default() };
@@ -319,10 +319,10 @@ fn instants_that_are_none_cost_their_page() {
     assert_eq!((rows.num_rows(), damage.len()), (3000, 0));
 }
 
-/// A column name in the footer that is changed to that of the previous column: both are read, each with its own values,
-/// and neither is mistaken for the other.
+/// A column name in the footer is changed to that of the previous column: both columns are read, each with its own
+/// values.
 #[test]
-fn columns_of_one_name_are_columns_of_their_own() {
+fn columns_of_the_same_name_stay_apart() {
     let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..100));
     let halves: ArrayRef = Arc::new(Float32Array::from_iter_values((0..100u8).map(|i| f32::from(i) / 2.0)));
     let batch = RecordBatch::try_from_iter_with_nullable([
@@ -361,7 +361,7 @@ fn columns_of_one_name_are_columns_of_their_own() {
 
 /// Levels of two leaves that disagree: no single page shows that.
 #[test]
-fn leaves_that_do_not_agree_cost_the_rows_in_which_they_do_not() {
+fn leaves_that_disagree_cost_only_the_rows_that_differ() {
     let numbers = |n: i64| {
         Arc::new(Int64Array::from_iter((0..3000).map(|i| (i % 2 == 0).then_some(i * n)))) as ArrayRef
     };
@@ -395,7 +395,7 @@ fn leaves_that_do_not_agree_cost_the_rows_in_which_they_do_not() {
 
 /// Damage records name bytes that exist.
 #[test]
-fn a_chunk_said_to_stand_behind_the_file_is_lost_at_its_end() {
+fn a_chunk_beyond_the_file_is_lost_at_its_end() {
     let whole = small_pages(true);
     let frame = whole.len() - 8;
     let length = u32::from_le_bytes(*whole[frame..].first_chunk().unwrap()) as usize;
@@ -412,9 +412,9 @@ fn a_chunk_said_to_stand_behind_the_file_is_lost_at_its_end() {
     assert_eq!(lost.bytes, bytes.len() as u64..bytes.len() as u64);
 }
 
-/// In a file that lost its middle, row groups are said to be past its end: one split contains them.
+/// In a file that lost its middle, the footer places row groups past its end: one split contains them.
 #[test]
-fn groups_said_to_stand_behind_the_file_are_lost_once() {
+fn groups_beyond_the_file_are_lost_once() {
     let whole = write(WriteOptions { row_group_rows: 100, ..WriteOptions::default() });
     let second = place(&open(&whole, &[]).unwrap(), &["row group 1"]).start;
     let frame = whole.len() - 8;

@@ -1,10 +1,10 @@
-//! Files made to keep a reader busy, and healthy ones whose shape once did: the cost is proportional to their length.
+//! Hostile files, and valid files of extreme shapes: the cost is proportional to their length.
 
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
     clippy::cast_possible_wrap,
-    reason = "a test that fails is to say where; columns are few enough"
+    reason = "a test that fails must show where; columns are few enough"
 )]
 
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ fn read(file: &RedFile, on_error: OnError) -> Vec<RecordBatch> {
     batches
 }
 
-/// One row of so many columns; column `i` holds `i`.
+/// One row of `columns` columns; column `i` holds `i`.
 fn wide(columns: usize, nullable: bool) -> (SchemaRef, Vec<u8>) {
     let fields: Vec<Field> =
         (0..columns).map(|i| Field::new(format!("c{i}"), DataType::Int64, nullable)).collect();
@@ -86,7 +86,7 @@ fn element(name: &str, children: Children) -> SchemaElement {
 
 /// Each `RED1` might end a footer, and might begin a row group.
 #[test]
-fn a_file_of_magics_is_read_as_often_as_it_takes_to_say_so() {
+fn a_file_of_magics_is_refused_after_a_few_reads() {
     let schema = Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, false)]));
     for schema in [None, Some(schema)] {
         let (log, file) = open(b"RED1".repeat(1 << 20), &options(schema));
@@ -119,7 +119,7 @@ fn a_row_of_a_hundred_thousand_columns() {
     assert!(matches!(e.kind(), ErrorKind::Schema(_)), "{e}");
 }
 
-/// Each leaf was once a nested call in that of the leaf before.
+/// The search for row groups must not recurse for each leaf.
 #[test]
 fn a_row_of_many_columns_without_a_footer() {
     const COLUMNS: usize = 20_000;
@@ -129,7 +129,7 @@ fn a_row_of_many_columns_without_a_footer() {
     check_wide(&read(&file.unwrap(), OnError::Raise), COLUMNS);
 }
 
-/// A row group of five bytes has a place for each of the leaves.
+/// A row group of five bytes takes memory for each leaf.
 #[test]
 fn row_groups_without_chunks_are_bounded_before_they_are_made() {
     let leaves: Vec<_> = (0..20_000).map(|_| element("x", Children::None)).collect();
@@ -177,7 +177,7 @@ fn lists_of_a_footer_are_bounded_before_they_are_built() {
     assert!(matches!(e.kind(), ErrorKind::LimitExceeded { .. }), "{e}");
 }
 
-/// Chunks whose metadata all point to the same place in the file, where there is a megabyte of nothing.
+/// The metadata of all chunks is at the same place in the file: a megabyte of zeros.
 #[test]
 fn metadata_that_chunks_share_is_not_read_for_each() {
     use coldframe_redfile::metadata::ColumnChunk;

@@ -74,14 +74,14 @@ fn detail(node: &Node, key: &str) -> usize {
 }
 
 fn pages(tree: &Node) -> Vec<Page> {
-    let (mut found, mut first) = (Vec::new(), 0);
+    let (mut pages, mut first) = (Vec::new(), 0);
     for group in tree.children.iter().filter(|n| n.name.starts_with("row group ")) {
         for chunk in group.children.iter().filter(|n| !n.name.contains("`list")) {
             let mut row = first;
             for page in chunk.children.iter().filter(|n| n.name.starts_with("page ")) {
                 let [header, data] = [0, 1].map(|i| &page.children[i]);
                 let rows = detail(data, "num_values");
-                found.push(Page {
+                pages.push(Page {
                     header: header.bytes.clone(),
                     bytes: data.bytes.clone(),
                     rows: row..row + rows,
@@ -91,11 +91,11 @@ fn pages(tree: &Node) -> Vec<Page> {
         }
         first += detail(group, "rows");
     }
-    found
+    pages
 }
 
-/// A page; from a bad header on, the rest of the chunk; for lists, whose rows only levels show, the row group. Footers
-/// have no checksum, and only offsets lead to a chunk: if later bytes moved, all of them are lost.
+/// The unit is a page; after a bad page header, the rest of the chunk; for lists, whose rows only levels show, the row
+/// group. Footers have no checksum, and only offsets lead to a chunk: if bytes move, all chunks after them are lost.
 fn unit(tree: &Node) -> impl Fn(&Damaged) -> AllowedLoss + use<> {
     let (units, pages) = (Units::named(tree, "row group ", "rows"), pages(tree));
     move |damaged| {
@@ -173,12 +173,12 @@ fn columns_of_nulls_take_no_memory_for_their_levels() {
     let file = Bytes::from(write(&batch, WriteOptions::default()));
     assert!(file.len() < 10_000, "{}", file.len());
     let open = opener(OpenOptions::default());
-    let found = open(coldframe_testing::fixture::source(file.clone())).unwrap();
-    assert_eq!(found.row_count(), Some(ROWS as u64));
+    let table = open(coldframe_testing::fixture::source(file.clone())).unwrap();
+    assert_eq!(table.row_count(), Some(ROWS as u64));
     laws::assert_bounded("nulls", &file, &laws::opener(open));
 }
 
-/// What might end a footer, and what might be pages, as far as the file goes.
+/// Files full of bytes that look like the end of a footer, or like pages.
 #[test]
 fn work_grows_as_hostile_files_do() {
     let open = laws::opener(opener(recovering()));

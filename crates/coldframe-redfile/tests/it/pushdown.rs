@@ -1,6 +1,6 @@
-//! What is read, and what is not: projections of columns and of nested leaves, counts, limits, filters.
+//! Which bytes are read for projections of columns and of nested leaves, counts, limits and filters.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails is to say where")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails must show where")]
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -84,17 +84,17 @@ fn a_count_reads_nothing_and_a_limit_no_more_than_it_takes() {
     assert_eq!(ranges(&log), chunks(&file, 0)[..1]);
 }
 
-/// RED1 has no statistics: all row groups are read, and the rows are filtered all the same.
+/// RED1 has no statistics: all row groups are read, then their rows are filtered.
 #[test]
 fn filters_are_applied_without_statistics() {
     let (log, file) = file();
     let predicate = Predicate::compare("id", Op::Ge, Arc::new(Int64Array::from(vec![ROWS - 3])));
     let batches = read(&file, &Scan { predicate: Some(predicate), ..columns(&["s.a"]) });
-    let found: Vec<i64> = batches
+    let ids: Vec<i64> = batches
         .iter()
         .flat_map(|b| b.column(0).as_struct().column(0).as_primitive::<Int64Type>().values().to_vec())
         .collect();
-    assert_eq!(found, (ROWS - 3..ROWS).collect::<Vec<_>>());
+    assert_eq!(ids, (ROWS - 3..ROWS).collect::<Vec<_>>());
     let mut expected = [chunks(&file, 0), chunks(&file, 2)].concat();
     expected.sort_by_key(|r| r.start);
     assert_eq!(ranges(&log), expected);
@@ -132,13 +132,14 @@ fn opened(bytes: Vec<u8>) -> RedFile {
 }
 
 fn any_of(values: impl IntoIterator<Item = i64>) -> Predicate {
-    let one = |value| Predicate::compare("id", Op::Eq, Arc::new(Int64Array::from(vec![value])) as ArrayRef);
-    Predicate::Or(values.into_iter().map(one).collect())
+    let equals =
+        |value| Predicate::compare("id", Op::Eq, Arc::new(Int64Array::from(vec![value])) as ArrayRef);
+    Predicate::Or(values.into_iter().map(equals).collect())
 }
 
-/// Rows that pass are complete, however few or many they are and wherever pages and batches cut them.
+/// Rows that pass are complete, for few and many rows and wherever pages and batches cut them.
 #[test]
-fn rows_that_pass_are_whole_wherever_they_stand() {
+fn passing_rows_are_complete_in_any_batch_size() {
     let file = opened(paged().0);
     let all = read(&file, &Scan::default());
     let all = concat_batches(&all[0].schema(), &all).unwrap();

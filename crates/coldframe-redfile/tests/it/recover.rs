@@ -1,6 +1,6 @@
 //! Files without a footer: row groups reconstructed from their pages and a schema.
 
-#![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
+#![expect(clippy::unwrap_used, reason = "a test that fails must show where")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -86,8 +86,8 @@ fn all_rows_of_a_file_whose_footer_is_damaged() {
                     (ROWS.unsigned_abs()).div_ceil(rows),
                     "{dialect:?} {codec}"
                 );
-                let (found, damage) = read(&file, OnError::Skip);
-                assert_eq!(found, table, "{dialect:?} {codec}");
+                let (batch, damage) = read(&file, OnError::Skip);
+                assert_eq!(batch, table, "{dialect:?} {codec}");
                 let [lost] = damage.records().try_into().unwrap();
                 assert_eq!(lost.structure, "footer");
                 assert!(!file.verify_structure().unwrap().is_empty());
@@ -97,22 +97,22 @@ fn all_rows_of_a_file_whose_footer_is_damaged() {
     }
 }
 
-/// A truncated file: complete row groups, in order, and the rest is named.
+/// A truncated file gives its complete row groups, in order.
 #[test]
 fn the_row_groups_before_a_cut() {
     let table = table();
     let whole = write(&table, small());
-    let mut found = std::collections::BTreeSet::new();
+    let mut row_counts = std::collections::BTreeSet::new();
     for len in (0..whole.len()).rev().step_by(11) {
         let Ok(file) = open(&whole[..len], table.schema(), &[]) else { continue };
         let (rows, _) = read(&file, OnError::Raise);
         assert_eq!(rows, table.slice(0, rows.num_rows()), "{len}");
-        found.insert(rows.num_rows());
+        row_counts.insert(rows.num_rows());
     }
-    assert_eq!(found.into_iter().collect::<Vec<_>>(), [70, 140, 210, 280, 300]);
+    assert_eq!(row_counts.into_iter().collect::<Vec<_>>(), [70, 140, 210, 280, 300]);
 }
 
-/// A to C put a marker before each row group: after damage, it leads to the next one.
+/// A to C put a marker before each row group: after damage, it leads to the next group.
 #[test]
 fn the_row_groups_behind_damage_in_a_file_with_markers() {
     let table = table();
@@ -138,9 +138,9 @@ fn the_row_groups_behind_damage_in_a_file_with_markers() {
     assert_eq!(lost.bytes, all.groups()[1].start..all.groups()[1].end - 4);
 }
 
-/// Two columns whose pages look the same can be row groups of any size: no guess is made.
+/// Pages of two columns of the same type can be row groups of any size: the reader does not guess.
 #[test]
-fn what_can_be_read_in_two_ways_is_not_read() {
+fn ambiguous_row_groups_are_not_read() {
     let column = |n: i64| Arc::new(Int64Array::from_iter_values((0..80).map(|i| i * n))) as ArrayRef;
     let fields = ["a", "b"].map(|n| Field::new(n, DataType::Int64, false));
     let schema = Arc::new(Schema::new(fields.to_vec()));
@@ -154,7 +154,7 @@ fn what_can_be_read_in_two_ways_is_not_read() {
 }
 
 #[test]
-fn another_schema_finds_nothing() {
+fn another_schema_recovers_nothing() {
     let table = table();
     let mut bytes = write(&table, small());
     bytes.truncate(bytes.len() - 1);
@@ -185,7 +185,7 @@ fn files_of_all_dialects_without_their_footers() {
                 assert_eq!(read(&file, OnError::Raise).0, rows, "{name}");
                 whole += 1;
             }
-            // No row group, or too little in it to tell how large it is.
+            // No row group, or too few pages to determine its size.
             Err(e) => {
                 assert!(rows.num_rows() < 100 || e.to_string().contains("row_group_rows"), "{name}: {e}")
             }

@@ -183,10 +183,10 @@ impl Random {
 }
 
 /// Arrays are equal if their valid values are.
-fn same(found: &RecordBatch, expected: &RecordBatch) {
-    assert_eq!(found.schema().fields(), expected.schema().fields());
-    for (i, (found, expected)) in found.columns().iter().zip(expected.columns()).enumerate() {
-        assert_eq!(found, expected, "column {i}");
+fn assert_same(actual: &RecordBatch, expected: &RecordBatch) {
+    assert_eq!(actual.schema().fields(), expected.schema().fields());
+    for (i, (actual, expected)) in actual.columns().iter().zip(expected.columns()).enumerate() {
+        assert_eq!(actual, expected, "column {i}");
     }
 }
 
@@ -225,7 +225,7 @@ proptest! {
         prop_assert_eq!(&bytes, &write(&batch, rows.max(1), options));
         let dialect = if spec { "spec" } else { "redelm-f" };
         for extra in [&[("dialect", Value::from(dialect))][..], &[]] {
-            same(&read_by(&open(bytes.clone(), extra).unwrap(), batch_rows), &batch);
+            assert_same(&read_by(&open(bytes.clone(), extra).unwrap(), batch_rows), &batch);
         }
     }
 }
@@ -235,7 +235,7 @@ fn numbers(rows: Range<i32>) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable([("n", array, false)]).unwrap()
 }
 
-/// Batches that hold many pages, end with one, and are a part of one; whatever the address of a page.
+/// Batches that hold many pages, end with a page, or are a part of a page.
 #[test]
 fn numbers_come_out_of_pages_of_all_sizes() {
     let batch = numbers(-700..6300);
@@ -245,7 +245,7 @@ fn numbers_come_out_of_pages_of_all_sizes() {
             let bytes = write(&batch, 7000, options);
             let file = open(bytes.clone(), &[]).unwrap();
             for batch_rows in [1, 17, 1000, 1001, 7000] {
-                same(&read_by(&file, batch_rows), &batch);
+                assert_same(&read_by(&file, batch_rows), &batch);
             }
         }
     }
@@ -274,9 +274,9 @@ fn a_file_cut_off_anywhere_is_read_up_to_its_last_footer() {
         }
         match open(cut, &recover) {
             Ok(file) => {
-                let found = read(&file);
-                assert_eq!(found, batch.slice(0, found.num_rows()));
-                rows.push(found.num_rows());
+                let recovered = read(&file);
+                assert_eq!(recovered, batch.slice(0, recovered.num_rows()));
+                rows.push(recovered.num_rows());
             }
             Err(_) => rows.push(0),
         }
@@ -301,15 +301,15 @@ fn arrays_of_other_types_are_cast() {
     ])
     .unwrap();
     let bytes = write(&batch, 3, WriteOptions::default());
-    let found = read(&open(bytes.clone(), &[("int96", Value::from("timestamp"))]).unwrap());
-    assert_eq!(found.column(0).as_ref(), &BinaryArray::from_vec(vec![b"x", b"", b"yz"]) as &dyn Array);
-    assert_eq!(found.column(2), batch.column(2));
-    let list = found.column(1).as_any().downcast_ref::<ListArray>().unwrap();
+    let cast = read(&open(bytes.clone(), &[("int96", Value::from("timestamp"))]).unwrap());
+    assert_eq!(cast.column(0).as_ref(), &BinaryArray::from_vec(vec![b"x", b"", b"yz"]) as &dyn Array);
+    assert_eq!(cast.column(2), batch.column(2));
+    let list = cast.column(1).as_any().downcast_ref::<ListArray>().unwrap();
     assert_eq!(list.values().as_ref(), &Int32Array::from(vec![1, 2, 3]) as &dyn Array);
     assert_eq!(list.value_offsets(), [0, 1, 1, 3]);
 }
 
-/// Repeated values: a dictionary of few long ones gives the same file, in the same memory, as the values themselves.
+/// Repeated values: a dictionary or runs give the same file as the values themselves.
 #[test]
 fn dictionaries_and_runs_are_written_as_their_values() {
     use arrow_array::types::Int32Type;
@@ -332,20 +332,20 @@ fn dictionaries_and_runs_are_written_as_their_values() {
     for step in [1000, 333] {
         let bytes = write(&given, step, WriteOptions::default());
         assert_eq!(bytes, write(&expected, step, WriteOptions::default()));
-        same(&read(&open(bytes, &[]).unwrap()), &expected);
+        assert_same(&read(&open(bytes, &[]).unwrap()), &expected);
     }
 }
 
-/// 300 rows of a dictionary's one value of a megabyte, and 9,000 rows of lists of 2,100 numbers: batches are cut where one of
-/// 65,536 rows would be long, and nothing is called damage.
+/// 300 rows of a dictionary's only value of a megabyte, and 9,000 rows of lists of 2,100 numbers: batches are cut
+/// before they get too long, and nothing is recorded as damage.
 #[test]
 fn batches_of_long_rows_are_cut() {
     use arrow_array::DictionaryArray;
     use coldframe_core::OnError;
 
-    let word = "x".repeat(1 << 20);
-    let words: ArrayRef = Arc::new(StringArray::from(vec![word.as_str()]));
-    let long: ArrayRef = Arc::new(DictionaryArray::new(Int32Array::from(vec![0; 300]), words));
+    let text = "x".repeat(1 << 20);
+    let texts: ArrayRef = Arc::new(StringArray::from(vec![text.as_str()]));
+    let long: ArrayRef = Arc::new(DictionaryArray::new(Int32Array::from(vec![0; 300]), texts));
     let item = Arc::new(Field::new("element", DataType::Int64, false));
     let numbers: ArrayRef = Arc::new(Int64Array::from(vec![7; 9000 * 2100]));
     let offsets = OffsetBuffer::from_repeated_length(2100, 9000);
@@ -365,13 +365,13 @@ fn batches_of_long_rows_are_cut() {
             let scan = Scan { on_error, ..Scan::default() };
             let [split] = file.splits(u64::MAX).unwrap().try_into().unwrap();
             let mut reader = ScanReader::try_new(&file, &scan, &split, damage.clone()).unwrap();
-            let mut found = 0;
+            let mut total = 0;
             while let Some(batch) = reader.next_batch().unwrap() {
                 assert!(batch.get_array_memory_size() < 300 << 20, "{}", batch.get_array_memory_size());
                 assert!(batch.num_rows() < rows);
-                found += batch.num_rows();
+                total += batch.num_rows();
             }
-            assert_eq!((found, damage.len()), (rows, 0));
+            assert_eq!((total, damage.len()), (rows, 0));
         }
     }
 }
@@ -379,7 +379,7 @@ fn batches_of_long_rows_are_cut() {
 /// Input that could not be read back, or contradicts its field, is an error about the input, not about a
 /// file.
 #[test]
-fn what_cannot_be_written_is_refused_by_name() {
+fn unwritable_input_is_refused_by_name() {
     use coldframe_core::ErrorKind;
 
     let refused = |batch: &RecordBatch| {
@@ -398,9 +398,9 @@ fn what_cannot_be_written_is_refused_by_name() {
         deep = Arc::new(ListArray::new(field, OffsetBuffer::from_lengths([1]), deep, None));
     }
     let deep = RecordBatch::try_from_iter_with_nullable([("deep", deep, true)]).unwrap();
-    for (batch, word) in [(&twice, "two of the name `a`"), (&group, "column `g`"), (&deep, "max_depth")] {
+    for (batch, expected) in [(&twice, "two of the name `a`"), (&group, "column `g`"), (&deep, "max_depth")] {
         let e = refused(batch).unwrap_err();
-        assert!(matches!(e.kind(), ErrorKind::Schema(_)) && e.to_string().contains(word), "{e}");
+        assert!(matches!(e.kind(), ErrorKind::Schema(_)) && e.to_string().contains(expected), "{e}");
     }
 
     // A null where the writer's schema has none: the writer does not consult the batch's schema.
@@ -412,7 +412,7 @@ fn what_cannot_be_written_is_refused_by_name() {
     assert!(matches!(e.kind(), ErrorKind::Schema(_)), "{e}");
     assert_eq!(
         e.to_string(),
-        "column `n`: expected no nulls, as its field says, found one in row 2 of the batch"
+        "column `n`: expected no nulls in a field that is not nullable, found one in row 2 of the batch"
     );
 }
 
@@ -425,18 +425,18 @@ fn the_first_and_last_instants_come_back() {
     let times: ArrayRef = Arc::new(TimestampNanosecondArray::from(all));
     let batch = RecordBatch::try_from_iter_with_nullable([("t", times, true)]).unwrap();
     let bytes = write(&batch, 5, WriteOptions::default());
-    let found = read(&open(bytes, &[("int96", Value::from("timestamp"))]).unwrap());
-    assert_eq!(found.columns(), batch.columns());
+    let read_back = read(&open(bytes, &[("int96", Value::from("timestamp"))]).unwrap());
+    assert_eq!(read_back.columns(), batch.columns());
 }
 
-/// Inside a list there are no names: the message says which column it is in.
+/// Types inside a list have no names: the message names the column.
 #[test]
-fn types_that_do_not_exist_are_named_by_their_column() {
+fn unsupported_types_are_named_by_their_column() {
     let nothing = DataType::List(Arc::new(Field::new("item", DataType::Null, true)));
     let inner = DataType::Struct(vec![Field::new("y", nothing.clone(), true)].into());
-    for (of, word) in [(nothing, "column `x.list.element`"), (inner, "column `x.y.list.element`")] {
+    for (of, expected) in [(nothing, "column `x.list.element`"), (inner, "column `x.y.list.element`")] {
         let schema = Schema::new(vec![Field::new("x", of, true)]);
         let e = Writer::new(Vec::new(), &schema, WriteOptions::default()).unwrap_err();
-        assert!(e.to_string().contains(word), "{e}");
+        assert!(e.to_string().contains(expected), "{e}");
     }
 }

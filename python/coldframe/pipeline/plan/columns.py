@@ -1,10 +1,10 @@
 """The columns of each table, from all its known files.
 
-Files of earlier runs count with the columns that they had in the source, whether this run looks at them or
-not. Nothing is remembered beyond the files: a name that a corrected tables.toml changes is gone with the next
-run. Files whose types differ from the table's current ones are converted again, since readers take a table's
-types from one of its files. If that is impossible (the source is gone, or left out), nothing that needs other
-types is taken.
+Files of earlier runs count with the columns that they had in the source, even if this run skips them. Only
+files define columns: if a corrected tables.toml renames a column, the next run drops the old name. Files
+whose types differ from the table's current ones are converted again, since readers take a table's types from
+one of its files. If that is impossible (the source is gone, or left out), no file that needs other types is
+taken.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pyarrow as pa
 from coldframe._coldframe import SchemaError, UnsupportedError
 from coldframe.pipeline.plan.exchange import GONE, LEFT_OUT
 from coldframe.pipeline.plan.plan_files import decoded, partition_values, schema_id, table_schema
-from coldframe.pipeline.plan.table_work import Fail, Pending, TableWork, due_of
+from coldframe.pipeline.plan.table_work import Fail, Pending, TableWork, pending_of
 from coldframe.pipeline.records import describe
 from coldframe.pipeline.sink.targets import Target
 from coldframe.pipeline.state.journal import State
@@ -25,7 +25,7 @@ from coldframe.widening import shape_of, unified
 
 _METASTORE = "the metastore's definition"
 Planner = Callable[[TableWork, Rows[Pending]], None]
-"""Plans files of a table: those that can be opened are `planned` from then on."""
+"""Plans files of a table: adds those that can be opened to `planned`."""
 
 
 def settle_columns(work: TableWork, state: State, target: Target, planner: Planner, fail: Fail) -> None:
@@ -35,29 +35,29 @@ def settle_columns(work: TableWork, state: State, target: Target, planner: Plann
     """
     if not (work.planned or work.done or work.held):
         return
-    _demand_partitions(work, fail)
-    _demand_declared(work, fail)
+    _check_partitions(work, fail)
+    _check_declared(work, fail)
     _keep_failed(work, state)
     schemas: dict[str, tuple[str, pa.Schema]] = {}
     if work.table.declared is not None:
         schemas[""] = (_METASTORE, work.table.declared)
-    for dues in (work.done, work.held, work.stays):
-        for due in dues:
-            if due.schema not in schemas:
-                schemas[due.schema] = (due.file.relative, decoded(state.schemas[due.schema]))
-    for one in work.planned:
-        if one.schema not in schemas:
-            schemas[one.schema] = (one.file.relative, work.schemas[one.schema])
+    for rows in (work.done, work.held, work.stays):
+        for pending in rows:
+            if pending.schema not in schemas:
+                schemas[pending.schema] = (pending.file.relative, decoded(state.schemas[pending.schema]))
+    for planned in work.planned:
+        if planned.schema not in schemas:
+            schemas[planned.schema] = (planned.file.relative, work.schemas[planned.schema])
     try:
         work.schema = table_schema(work.table, schemas.values(), partitions_inside=target.partitions_inside)
         if work.layout is not None and target.settle_layout is not None:
             keys = work.table.partition_fields
             work.layout = target.settle_layout(work.layout, work.schema, keys)
         outdated = _Outdated(work.schema, state, target)
-        _demand_same(work, outdated)
+        _check_types(work, outdated)
     except (SchemaError, UnsupportedError) as error:
-        for one in work.planned:
-            fail(work, one.file, describe(error))
+        for planned in work.planned:
+            fail(work, planned.file, describe(error))
         if not work.planned:
             work.report.error = describe(error)
         work.planned.clear()
@@ -67,18 +67,18 @@ def settle_columns(work: TableWork, state: State, target: Target, planner: Plann
     _rewrite(work, outdated, planner)
 
 
-def _demand_declared(work: TableWork, fail: Fail) -> None:
-    """Fails files with types that do not fit those that a metastore states for the table."""
+def _check_declared(work: TableWork, fail: Fail) -> None:
+    """Fails files whose types do not fit the table's types in the metastore."""
     declared = work.table.declared
     if declared is None:
         return
     wrong: dict[str, str] = {}
-    for one in work.planned:
-        if one.schema not in wrong:
-            wrong[one.schema] = _misfit(declared, one.file.relative, work.schemas[one.schema])
-        if wrong[one.schema]:
-            fail(work, one.file, wrong[one.schema])
-            work.planned.discard(one.file.relative)
+    for planned in work.planned:
+        if planned.schema not in wrong:
+            wrong[planned.schema] = _misfit(declared, planned.file.relative, work.schemas[planned.schema])
+        if wrong[planned.schema]:
+            fail(work, planned.file, wrong[planned.schema])
+            work.planned.discard(planned.file.relative)
 
 
 def _misfit(declared: pa.Schema, file: str, schema: pa.Schema) -> str:
@@ -90,58 +90,58 @@ def _misfit(declared: pa.Schema, file: str, schema: pa.Schema) -> str:
 
 
 def _keep_failed(work: TableWork, state: State) -> None:
-    """Files that could not be opened: the results of earlier runs stay."""
+    """Keeps the earlier results of files that could not be opened."""
     if len(work.planned) == len(work.work):
         return
-    for due in work.work:
-        before = state.done.look_up(due.file.relative)
-        if before is not None and before.parts and work.planned.get(due.file.relative) is None:
-            work.stays.append(due_of(due.file, before, "which could not be opened"))
+    for pending in work.work:
+        before = state.done.look_up(pending.file.relative)
+        if before is not None and before.parts and work.planned.get(pending.file.relative) is None:
+            work.stays.append(pending_of(pending.file, before, "which could not be opened"))
 
 
-def _demand_partitions(work: TableWork, fail: Fail) -> None:
+def _check_partitions(work: TableWork, fail: Fail) -> None:
     """Fails exactly the files whose directories have values that their partition columns cannot hold."""
     last: tuple[str, ...] | None = None
     wrong = ""
-    for one in work.planned:
+    for planned in work.planned:
         # Files of one directory are adjacent.
-        if one.file.folders != last:
-            last = one.file.folders
+        if planned.file.folders != last:
+            last = planned.file.folders
             try:
-                partition_values(one.file, work.table)
+                partition_values(planned.file, work.table)
                 wrong = ""
             except SchemaError as error:
                 wrong = f"SchemaError: {error}"
         if wrong:
-            fail(work, one.file, wrong)
-            work.planned.discard(one.file.relative)
+            fail(work, planned.file, wrong)
+            work.planned.discard(planned.file.relative)
 
 
-def _demand_same(work: TableWork, outdated: _Outdated) -> None:
-    """A file that cannot be converted in this run cannot get other types either."""
+def _check_types(work: TableWork, outdated: _Outdated) -> None:
+    """Raises if files that this run cannot convert need other types."""
     drops = set(work.drops)
-    stay = [due for due in work.stays if outdated.has(due) and due.file.relative not in drops]
+    stay = [pending for pending in work.stays if outdated.has(pending) and pending.file.relative not in drops]
     if not stay:
         return
     how = {
         GONE: "on_vanished 'remove' takes them out",
-        LEFT_OUT: "a run that takes all of the table converts them once more",
-    }.get(stay[0].why, "they have to be converted together with the others")
+        LEFT_OUT: "a run that selects all of the table converts them again",
+    }.get(stay[0].why, "they must be converted together with the others")
     raise SchemaError(
-        f"table {work.table.name} needs other types by now, and {len(stay)} file(s) of it lie in the old "
-        f"ones, such as that of {stay[0].file.relative}, {stay[0].why}: {how}"
+        f"table {work.table.name} needs other types now, but {len(stay)} of its files keep the old ones, "
+        f"such as that of {stay[0].file.relative}, {stay[0].why}: {how}"
     )
 
 
 def _rewrite(work: TableWork, outdated: _Outdated, planner: Planner) -> None:
     late = work.work.another()
-    for dues in (work.done, work.held):
-        for due in dues:
-            if outdated.has(due):
-                late.append(due)
+    for rows in (work.done, work.held):
+        for pending in rows:
+            if outdated.has(pending):
+                late.append(pending)
                 # A staged result with other types is useless.
-                dues.discard(due.file.relative)
-                work.files.discard(due.file.relative)
+                rows.discard(pending.file.relative)
+                work.files.discard(pending.file.relative)
     if late:
         planner(work, late)
         work.careful = True
@@ -155,17 +155,17 @@ class _Outdated:
         self._state, self._target = state, target
         self._known: dict[str, bool] = {}
 
-    def has(self, due: Pending) -> bool:
+    def has(self, pending: Pending) -> bool:
         """Whether a converted file is outdated."""
-        if not due.has_parts or due.written == self._now:
+        if not pending.has_parts or pending.written == self._now:
             return False
-        known = self._known.get(due.written)
+        known = self._known.get(pending.written)
         if known is None:
-            before = _shapes(decoded(self._state.schemas[due.written]))
+            before = _shapes(decoded(self._state.schemas[pending.written]))
             # Delta and Iceberg store the columns themselves, so a file may lack some.
             whole = self._target.register is None
             known = before != self._shapes if whole else bool(before.items() - self._shapes.items())
-            self._known[due.written] = known
+            self._known[pending.written] = known
         return known
 
 

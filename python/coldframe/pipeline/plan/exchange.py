@@ -1,10 +1,10 @@
-"""What a table loses and gains in one run; it is taken as a whole or not at all.
+"""What a table loses and gains in one run: all of it is taken, or nothing.
 
-Hive compacts, moves and overwrites between two runs: the rows of a source that is gone may be in another one
-that is new or has changed. Taking one without the other would duplicate or lose rows. So until the user has
-decided what happens to sources that are gone (`on_vanished`), nothing new or changed of their table is taken.
-Earlier results whose sources cannot be converted now (gone, left out, withheld) stay unchanged, and so do the
-target files that they share with others.
+Hive compacts, moves and overwrites between two runs: a new or changed source may have the rows of a vanished
+one. Taking one without the other would duplicate or lose rows. So until the user has decided what happens to
+vanished sources (`on_vanished`), the run takes no new or changed files of their table. Earlier results whose
+sources cannot be converted now (gone, left out, withheld) stay unchanged, and so do the target files that
+they share with others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.layouts import unreadable
-from coldframe.pipeline.plan.table_work import Pending, TableWork, due_of
+from coldframe.pipeline.plan.table_work import Pending, TableWork, pending_of
 from coldframe.pipeline.records import Committed, SourceFile
 from coldframe.pipeline.sink.targets import Target
 from coldframe.pipeline.source.inventory import Inventory
@@ -24,7 +24,7 @@ from coldframe.pipeline.state.scratch import Rows
 
 GONE = "whose source is gone"
 LEFT_OUT = "whose source this run leaves out, or could not read"
-UNKNOWN = "whose source is of no known format any more"
+UNKNOWN = "whose source no longer has a known format"
 WITHHELD = "which this run does not take"
 
 
@@ -34,10 +34,10 @@ class Absence:
     def __init__(self, inventory: Inventory, there: Rows[str], options: Options) -> None:
         self._there, self._selection = there, options.selection
         self.moved = there.another()
-        """Those that belong to another table by now."""
+        """Sources that belong to another table now."""
         self._inventory = inventory
         self.is_empty = not (len(there) or len(inventory.left_out))
-        """Whether there is nothing at all in the source."""
+        """Whether the source has no files at all."""
 
     def of(self, source: str) -> str:
         """Why a source is absent; empty if it is present."""
@@ -53,13 +53,13 @@ class Absence:
         """Earlier results of a table that this run does not cover."""
         for entry in journal.done.of_table(work.table.path):
             source = entry.source
-            dealt_with = any(dues.get(source) is not None for dues in (work.done, work.work, work.held))
+            dealt_with = any(rows.get(source) is not None for rows in (work.done, work.work, work.held))
             if not dealt_with and not self.has_vanished(source) and self.moved.get(source) is None:
-                yield due_of(source_of(entry), entry, self.of(source) or UNKNOWN)
+                yield pending_of(source_of(entry), entry, self.of(source) or UNKNOWN)
 
 
 def source_of(entry: Committed) -> SourceFile:
-    """A source that is absent, as far as it is known."""
+    """An absent source, as far as the journal knows it."""
     return SourceFile(entry.source, entry.source, entry.details.bytes, 0, None)
 
 
@@ -74,31 +74,31 @@ class Exchange:
     nested: Mapping[str, str]
     """Why tables cannot be written, by their paths."""
     gone: set[str]
-    """Files of the target that cannot stay, since a source of theirs leaves."""
+    """Target files that cannot stay, since one of their sources leaves."""
 
     def settle(self, work: TableWork) -> bool:
-        """Decides. Returns whether earlier results are replaced, other than those of changed files."""
+        """Decides what to take. Returns whether it replaces earlier results of unchanged files."""
         work.report.on_vanished = self.options.on_vanished
         beside: Pending | None = None
         if self.journal.done.sources_of(work.table.path) > work.known + len(work.vanished):
-            for due in self.absence.others(work, self.journal):
-                work.stays.append(due)
-                beside = due if due.why == GONE else beside
+            for pending in self.absence.others(work, self.journal):
+                work.stays.append(pending)
+                beside = pending if pending.why == GONE else beside
         if not (work.work or work.held or work.vanished):
             # Its columns and folders are those of all its files.
-            work.table.know_only(due.file for dues in (work.done, work.stays) for due in dues)
+            work.table.know_only(pending.file for rows in (work.done, work.stays) for pending in rows)
             return False
         blocked = ""
         if self.options.on_vanished == "remove":
             blocked = _why_not_removed(work, self.journal, self.options, self.absence, beside)
         if self.options.on_vanished == "remove" and not blocked:
-            work.drops = [due.file.relative for due in work.vanished]
-            self.gone.update(due.shared for due in work.vanished)
+            work.drops = [pending.file.relative for pending in work.vanished]
+            self.gone.update(pending.shared for pending in work.vanished)
         else:
             if blocked:
                 work.report.error, work.report.on_vanished = blocked, "fail"
-            for due in work.vanished:
-                work.stays.append(replace(due, why=GONE))
+            for pending in work.vanished:
+                work.stays.append(replace(pending, why=GONE))
             if self.options.on_vanished != "keep" and (work.vanished or beside):
                 _withhold(work, self.journal, blocked, beside)
         self._refuse_unreadable(work)
@@ -110,13 +110,13 @@ class Exchange:
         around = self.nested.get(work.table.path)
         if around is not None and (work.work or work.held):
             work.report.error = f"not converted: {around}"
-            refused = [(due, work.report.error) for dues in (work.work, work.held) for due in dues]
+            refused = [(pending, work.report.error) for rows in (work.work, work.held) for pending in rows]
         else:
             refused = list(unreadable(work, self.target))
-        for due, reason in refused:
-            _leave(work, due, self.journal, reason)
+        for pending, reason in refused:
+            _leave(work, pending, self.journal, reason)
         places = (work.work, work.held, work.done, work.stays)
-        work.table.know_only(due.file for dues in places for due in dues)
+        work.table.know_only(pending.file for rows in places for pending in rows)
 
 
 def _why_not_removed(
@@ -125,42 +125,42 @@ def _why_not_removed(
     """Why rows of vanished sources are not removed although that was requested."""
     if beside is not None:
         return (
-            f"{beside.file.relative} is gone, too, and this run leaves it out: what a table loses and gains "
-            "is taken as a whole. Select all of the table"
+            f"{beside.file.relative} is gone, too, but this run leaves it out. A table's changes can only be "
+            "taken as a whole: select all of the table"
         )
     if not work.vanished:
         return ""
-    stays = {due.shared: due for due in work.stays if due.shared}
-    for due in work.vanished:
-        mate = stays.get(due.shared)
+    stays = {pending.shared: pending for pending in work.stays if pending.shared}
+    for pending in work.vanished:
+        mate = stays.get(pending.shared)
         if mate is not None:
             return (
-                f"the rows of {due.file.relative}, which is gone, share a file with those of "
+                f"the rows of {pending.file.relative}, which is gone, share a file with those of "
                 f"{mate.file.relative}, {mate.why}: select all of the table to take them out"
             )
     return _brake(work, journal, options, absence)
 
 
 def _brake(work: TableWork, journal: Journal, options: Options, absence: Absence) -> str:
-    """An empty mount point looks like a source whose every file was deleted.
+    """Why so much is not removed without an explicit request.
 
-    So much is not removed unless that is explicitly requested.
+    An empty mount point looks like a source whose every file was deleted.
     """
     table = work.table
-    if any(fnmatchcase(one, pattern) for pattern in options.dropped for one in (table.name, table.path)):
+    if any(fnmatchcase(name, pattern) for pattern in options.dropped for name in (table.name, table.path)):
         return ""
     before = sum(entry.details.bytes for entry in journal.done.of_table(table.path))
     there = sum(file.size for files in (table.files, table.damaged) for file in files)
-    there += sum(due.file.size for due in work.stays)
+    there += sum(pending.file.size for pending in work.stays)
     lost = 1 - there / before if before else 0.0 if there else 1.0
     if lost <= options.most_vanished and not absence.is_empty:
         return ""
     what = "the source is empty" if absence.is_empty else f"{lost:.0%} of its bytes"
-    how = "" if absence.is_empty else f", most_vanished {lost:.2f} and above takes out so much"
+    how = "" if absence.is_empty else f", or with most_vanished {lost:.2f} or more"
     return (
         f"nothing is taken out: {len(work.vanished)} source(s) of this table are gone, such as "
-        f"{work.vanished[0].file.relative} ({what}). Is all of the source there? "
-        f"dropped '{table.path}' says that it is meant{how}"
+        f"{work.vanished[0].file.relative} ({what}). Is the whole source mounted? If these files were really "
+        f"deleted, allow it with dropped '{table.path}'{how}"
     )
 
 
@@ -171,75 +171,78 @@ def _withhold(work: TableWork, journal: Journal, blocked: str, beside: Pending |
         return
     why = blocked or (
         f"{max(len(work.vanished), 1)} source(s) of this table are gone since an earlier run, such as "
-        f"{first.file.relative}, and their rows may stand in this one; on_vanished 'remove' takes them out "
-        "of the target, 'keep' leaves them there"
+        f"{first.file.relative}, and their rows may be in this file; on_vanished 'remove' takes them out of "
+        "the target, 'keep' leaves them there"
     )
-    for dues in (work.work, work.held):
-        for due in dues:
-            if not due.again:
-                _leave(work, due, journal, f"not converted: {why}")
+    for rows in (work.work, work.held):
+        for pending in rows:
+            if not pending.again:
+                _leave(work, pending, journal, f"not converted: {why}")
 
 
-def _leave(work: TableWork, due: Pending, journal: Journal, reason: str) -> None:
+def _leave(work: TableWork, pending: Pending, journal: Journal, reason: str) -> None:
     """Does not convert a file in this run: the result of an earlier one stays."""
-    work.refuse(due, reason)
-    before = journal.done.look_up(due.file.relative)
+    work.refuse(pending, reason)
+    before = journal.done.look_up(pending.file.relative)
     if before is not None and before.table == work.table.path:
-        work.stays.append(due_of(due.file, before, WITHHELD))
+        work.stays.append(pending_of(pending.file, before, WITHHELD))
 
 
 def _keep_together(work: TableWork, journal: Journal, gone: set[str]) -> None:
     """Keeps the target files of results that stay, and so everything else in those files."""
-    kept = {due.shared: due for due in work.stays if due.shared}
-    for name, due in kept.items():
+    kept = {pending.shared: pending for pending in work.stays if pending.shared}
+    for name, pending in kept.items():
         gone.discard(name)
-        shared = journal.done.sharing(name) if due.why == GONE else ()
+        shared = journal.done.sharing(name) if pending.why == GONE else ()
         if not all(journal.done.is_whole(part) for _, part in shared):
             work.report.error = (
-                f"{name} has rows of {due.file.relative}, which is gone, and of sources that lie elsewhere "
-                "by now: on_vanished 'remove' takes them out"
+                f"{name} has rows of {pending.file.relative}, which is gone, and of sources that have moved "
+                "since: on_vanished 'remove' takes them out"
             )
-    for dues in (work.work, work.held) if kept else ():
-        for due in dues:
-            mate = kept.get(journal.done.file_shared_by(due.file.relative))
+    for rows in (work.work, work.held) if kept else ():
+        for pending in rows:
+            mate = kept.get(journal.done.file_shared_by(pending.file.relative))
             if mate is not None:
                 how = {
                     GONE: "on_vanished 'remove' takes that out of the target",
                     LEFT_OUT: "a run that takes all of the table converts both",
                 }.get(mate.why, "it is converted together with that")
-                gone.add(due.shared)
+                gone.add(pending.shared)
                 _leave(
                     work,
-                    due,
+                    pending,
                     journal,
                     f"not converted: its earlier rows share a file with those of {mate.file.relative}, "
                     f"{_which(mate)}; {how}",
                 )
 
 
-def _which(due: Pending) -> str:
-    return "which is gone" if due.why == GONE else due.why
+def _which(pending: Pending) -> str:
+    return "which is gone" if pending.why == GONE else pending.why
 
 
 def _convert_mates(work: TableWork, journal: Journal, gone: set[str]) -> bool:
-    """Converts sources again that share a file with one that leaves it. Returns whether there are any."""
+    """Converts again all sources that share a file with a source that leaves it.
+
+    Returns whether this replaces finished results.
+    """
     gone.discard("")
-    # Of sources held together, all are taken or none.
+    # Sources that are held in one file are taken together or not at all.
     known: dict[str, bool] = {}
-    for due in work.held:
-        if due.shared and due.shared not in known:
-            mates = journal.held.sharing(due.shared)
-            known[due.shared] = all(work.held.get(entry.source) is not None for entry, _ in mates)
-            if not known[due.shared]:
-                gone.add(due.shared)
+    for pending in work.held:
+        if pending.shared and pending.shared not in known:
+            mates = journal.held.sharing(pending.shared)
+            known[pending.shared] = all(work.held.get(entry.source) is not None for entry, _ in mates)
+            if not known[pending.shared]:
+                gone.add(pending.shared)
     if not gone:
         return False
-    found = False
-    for dues in (work.done, work.held):
-        for due in dues:
-            if due.shared in gone:
-                dues.discard(due.file.relative)
-                work.files.discard(due.file.relative)
-                work.work.append(Pending(due.file, due.key, again=True))
-                found = found or dues is work.done
-    return found
+    replaces = False
+    for rows in (work.done, work.held):
+        for pending in rows:
+            if pending.shared in gone:
+                rows.discard(pending.file.relative)
+                work.files.discard(pending.file.relative)
+                work.work.append(Pending(pending.file, pending.key, again=True))
+                replaces = replaces or rows is work.done
+    return replaces

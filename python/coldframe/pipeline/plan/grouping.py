@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from coldframe.pipeline.records import PlannedFile, SourceFile, is_partition
 
 SMALL = 16 << 20
-"""Sources up to this size are merged: one of them at a time is held in memory, decoded."""
+"""Sources up to this size are merged. Memory holds one decoded source at a time."""
 TOGETHER = 1000
-"""Sources in a file at most: they share a commit."""
+"""Maximum number of sources in a file: they share a commit."""
 OPEN = 20_000
-"""Sources that wait for company at most."""
+"""Maximum number of sources that wait for their group to fill."""
 
 
 def folder_of(file: SourceFile, table: str) -> str:
@@ -26,25 +26,25 @@ def folder_of(file: SourceFile, table: str) -> str:
 def grouped(
     files: Iterable[PlannedFile], file_bytes: int, shared: Callable[[str], str]
 ) -> Iterator[list[PlannedFile]]:
-    """The files, in groups that become one file each; a file that is not small is a group of its own.
+    """Groups files that become one target file each; a large file is a group by itself.
 
-    `shared` returns the target file that a source currently shares, or nothing.
+    `shared` returns the target file that a source currently shares; empty if none.
     """
     groups: dict[str, list[PlannedFile]] = {}
     sizes: dict[str, int] = {}
     waiting, folder = 0, None
-    for one in files:
-        small = one.file.size <= min(SMALL, file_bytes // 2) and not one.file.is_folder
-        if not (file_bytes and small and len(one.parts) == 1):
-            yield [one]
+    for planned in files:
+        small = planned.file.size <= min(SMALL, file_bytes // 2) and not planned.file.is_folder
+        if not (file_bytes and small and len(planned.parts) == 1):
+            yield [planned]
             continue
-        here = folder_of(one.file, "")
-        if here != folder or waiting >= OPEN:
+        own_folder = folder_of(planned.file, "")
+        if own_folder != folder or waiting >= OPEN:
             yield from groups.values()
-            groups, sizes, waiting, folder = {}, {}, 0, here
-        name = shared(one.file.relative)
-        groups.setdefault(name, []).append(one)
-        sizes[name] = sizes.get(name, 0) + one.file.size
+            groups, sizes, waiting, folder = {}, {}, 0, own_folder
+        name = shared(planned.file.relative)
+        groups.setdefault(name, []).append(planned)
+        sizes[name] = sizes.get(name, 0) + planned.file.size
         waiting += 1
         if sizes[name] >= file_bytes or len(groups[name]) >= TOGETHER:
             done = groups.pop(name)

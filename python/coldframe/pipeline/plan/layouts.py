@@ -8,8 +8,8 @@
     t/c=/..                             Spark reads nothing; Delta takes it for null
     t/x/.. beside t/.., both tables     readers of t take x for a part of it, a vacuum of t deletes x
 
-Delta and Iceberg store each file's partition values themselves, so the order of folders does not matter to
-them. Iceberg stores the values in the files, so it does not even need folders.
+Delta and Iceberg record each file's partition values, so the order of folders does not matter to them.
+Iceberg also stores the values in the files, so it needs no folders.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ _Shape = tuple[str, ...]
 
 
 def nested(works: Sequence[TableWork], journal: Journal) -> Mapping[str, str]:
-    """Why tables that contain, or lie inside, others cannot be written, by path.
+    """Why nested tables cannot be written, by the path of the refused table.
 
-    An existing table stays; of two new ones, the outer one gives way.
+    Of an existing and a new table, the new one is refused; of two new ones, the outer one.
     """
     there = set(journal.done.tables())
     paths = there.union(work.table.path for work in works if work.table.files)
-    found: dict[str, str] = {}
+    refusals: dict[str, str] = {}
     for path in sorted(paths):
-        outer = next((one for one in _above(path) if one in paths), None)
+        outer = next((ancestor for ancestor in _above(path) if ancestor in paths), None)
         if outer is None:
             continue
         refused, other = (path, outer) if outer in there and path not in there else (outer, path)
-        found.setdefault(
+        refusals.setdefault(
             refused,
-            f"it would lie in {refused}, and table {other} in {other}: readers of {outer} would take both "
-            f"for one table. An entry of tables.toml with path '{outer}' makes one of both; or leave one "
-            "out, and migrate it into another directory",
+            f"its directory {refused} and that of table {other} are nested: readers of {outer} would take "
+            f"both for one table. Merge them by an entry of tables.toml with path '{outer}', or leave one "
+            "out and migrate it into another directory",
         )
-    return found
+    return refusals
 
 
 def _above(path: str) -> Iterator[str]:
@@ -55,37 +55,38 @@ def _above(path: str) -> Iterator[str]:
 def unreadable(work: TableWork, target: Target) -> Iterator[tuple[Pending, str]]:
     """Files that would make a table unreadable as a whole, with reasons."""
     rivals = _shapes(_written(work), target) or _shapes(_new(work), target)
-    for due in _new(work):
-        reason = _wrong_by_itself(due.file, target)
-        mine = _shape(due.file, target)
-        other = None if reason else next((one for one in rivals if _clash(one, mine, target)), None)
+    for pending in _new(work):
+        reason = _wrong_by_itself(pending.file, target)
+        mine = _shape(pending.file, target)
+        other = None if reason else next((shape for shape in rivals if _clash(shape, mine, target)), None)
         if other is not None:
             reason = (
-                f"{_said(due.file.relative, mine)}, and {_said(rivals[other], other)}: readers of the table "
-                "would not find all of its rows. Leave one of both out, and migrate it into another directory"
+                f"{_described(pending.file.relative, mine)}, and {_described(rivals[other], other)}: readers "
+                "of the table would not find all of its rows. Leave one of the two out, and migrate it into "
+                "another directory"
             )
         if reason:
-            yield due, f"not converted: {reason}"
+            yield pending, f"not converted: {reason}"
 
 
 def _new(work: TableWork) -> Iterator[Pending]:
-    for dues in (work.work, work.held):
-        yield from dues
+    for rows in (work.work, work.held):
+        yield from rows
 
 
 def _written(work: TableWork) -> Iterator[Pending]:
     """Earlier results in the target that stay there."""
     drops = set(work.drops)
-    for dues in (work.done, work.stays):
-        yield from (due for due in dues if due.has_parts and due.file.relative not in drops)
+    for rows in (work.done, work.stays):
+        yield from (pending for pending in rows if pending.has_parts and pending.file.relative not in drops)
 
 
-def _shapes(dues: Iterator[Pending], target: Target) -> dict[_Shape, str]:
-    """How folders are named, and the first file for each."""
-    found: dict[_Shape, str] = {}
-    for due in dues:
-        found.setdefault(_shape(due.file, target), due.file.relative)
-    return found
+def _shapes(rows: Iterator[Pending], target: Target) -> dict[_Shape, str]:
+    """The shapes of partition folders, each with the first file that has it."""
+    shapes: dict[_Shape, str] = {}
+    for pending in rows:
+        shapes.setdefault(_shape(pending.file, target), pending.file.relative)
+    return shapes
 
 
 def _shape(file: SourceFile, target: Target) -> _Shape:
@@ -93,12 +94,12 @@ def _shape(file: SourceFile, target: Target) -> _Shape:
     return tuple(names if target.register is None else sorted(names))
 
 
-def _clash(one: _Shape, other: _Shape, target: Target) -> bool:
+def _clash(shape: _Shape, other: _Shape, target: Target) -> bool:
     if not target.partitions_inside:
-        return one != other
+        return shape != other
     exact = set(other)
     folded = {name.lower() for name in other}
-    return any(name.lower() in folded and name not in exact for name in one)
+    return any(name.lower() in folded and name not in exact for name in shape)
 
 
 def _wrong_by_itself(file: SourceFile, target: Target) -> str:
@@ -112,5 +113,5 @@ def _wrong_by_itself(file: SourceFile, target: Target) -> str:
     return ""
 
 
-def _said(file: str, shape: _Shape) -> str:
+def _described(file: str, shape: _Shape) -> str:
     return f"{file} lies in folders of {', '.join(shape)}" if shape else f"{file} lies in no partition folder"

@@ -1,4 +1,4 @@
-"""Each source file opened once, its columns and splits learnt; nothing of its rows is read."""
+"""Opens each source file once, for its columns and splits. Reads no rows."""
 
 from __future__ import annotations
 
@@ -44,17 +44,19 @@ _WITH_TABLE = frozenset(name for name, about in formats().items() if "schema_of"
 
 
 def key_maker(table: Table, settings: Mapping[str, str]) -> Callable[[SourceFile], str]:
-    """Gives the identity of a piece of work: the same file, unchanged, into the same target: one key."""
-    made, place = (json.dumps(one, sort_keys=True, default=str) for one in (settings, table.path))
+    """Returns a function that gives the key of a file's conversion: it stays the same while file, options and
+    target do.
+    """
+    made, place = (json.dumps(value, sort_keys=True, default=str) for value in (settings, table.path))
     readings = [
-        json.dumps(dict(one.identity), sort_keys=True, default=str)
-        for one in table.readings or (Reading(table.format, table.options),)
+        json.dumps(dict(value.identity), sort_keys=True, default=str)
+        for value in table.readings or (Reading(table.format, table.options),)
     ]
 
     def key(file: SourceFile) -> str:
-        # As json.dumps with sorted keys would write them; what all files share is written once.
+        # The text is that of json.dumps with sorted keys; the parts that all files share are made once.
         options = readings[file.reading]
-        # Where the store names the content, its time says less than that.
+        # An etag identifies the content better than the time does.
         etag = f'"etag": {json.dumps(file.etag)}, ' if file.etag else ""
         text = (
             f'{{{etag}"mtime": {file.mtime_ns}, "options": {options}, "path": {json.dumps(file.relative)}, '
@@ -66,11 +68,11 @@ def key_maker(table: Table, settings: Mapping[str, str]) -> Callable[[SourceFile
 
 
 def open_options(format: str, given: Mapping[str, Any], unit: str) -> OpenOptions:
-    """How a table's files are opened: `given` are the options of its entry."""
+    """The arguments that open a table's files: `given` are the options of its entry."""
     options = dict(given)
     if format not in TYPELESS:
-        # In tables.toml it names the columns of old ORC files. The types are the file's own, but for text
-        # that is none and decimals that state no digits.
+        # In tables.toml, `schema` names the columns of old ORC files. The types are the file's own, except
+        # for text that is not UTF-8 and decimals without stated digits.
         schema = options.pop("schema", None)
         if format in _WITH_TABLE and isinstance(schema, str):
             options.update(schema=schema, schema_of="table")
@@ -81,10 +83,10 @@ def open_options(format: str, given: Mapping[str, Any], unit: str) -> OpenOption
 
 @dataclass(frozen=True)
 class PlanTask:
-    """Files of a table to be opened. The outcome has what each says of itself."""
+    """Files of a table to be opened. The outcome has the metadata of each."""
 
     files: tuple[tuple[str, str, str, bool], ...]
-    """Path, path relative to the source, identity."""
+    """Path, path relative to the source, identity, whether it is a directory."""
     reading: Reading
     split_bytes: int
     unit: str
@@ -94,46 +96,45 @@ class PlanTask:
     """Data that all tables of a directory share."""
 
     def run(self) -> Opened:
-        """Opens them. One that cannot be opened has its failure, and does not stop the others."""
+        """Opens the files. A file that cannot be opened has a failure, and does not stop the others."""
         columns = _Columns(self.unit)
         return Opened(tuple(self._plan(file, columns) for file in self.files), columns.by_name)
 
     def given_up(self, reason: str) -> Opened:
-        """The outcome where no worker lived long enough to give one."""
+        """The outcome if no worker could open them."""
         return Opened(tuple(OpenedFile(file[1], failure=Failure(reason)) for file in self.files))
 
     def _plan(self, file: tuple[str, str, str, bool], columns: _Columns) -> OpenedFile:
         path, relative, identity, is_folder = file
         try:
-            found = self._look(path, relative, columns)
+            opened = self._look(path, relative, columns)
         except Exception as error:
-            # Whatever is wrong with it is its own: an option of the entry that is none of its format, too.
-            found = OpenedFile(relative, failure=Failure.of(error))
-        # What was learnt above and what the inventory saw must be of one file. A directory is looked at
-        # behind its last byte (see `directory_checks`), and here only where that tells why something is
-        # wrong.
-        look = found.failure is not None or not is_folder
+            # Any error belongs to this file, even an option of the entry that its format does not know.
+            opened = OpenedFile(relative, failure=Failure.of(error))
+        # This metadata and the inventory must describe the same file. A directory is checked after its last
+        # byte (see `directory_checks`), and here only if a change may explain a failure.
+        look = opened.failure is not None or not is_folder
         if look and not is_unchanged(path, identity, self.storage_options):
-            return replace(found, failure=Failure(f"{relative}: {CHANGED}", "changed"))
-        return found
+            return replace(opened, failure=Failure(f"{relative}: {CHANGED}", "changed"))
+        return opened
 
     def _look(self, path: str, relative: str, columns: _Columns) -> OpenedFile:
         if self.reading.refusal:
             raise UnsupportedError(f"{relative}: {self.reading.refusal}")
         if self.reading.by_spark is not None:
-            # Spark opens it, and reads it in a task of its own.
+            # A separate task has Spark open and read it.
             definition = self.reading.by_spark
             name = columns.keep(columns_of(definition.storage.columns, self.unit), self.reading.names)
             return OpenedFile(relative, [(0, 0, 0, None, ())], name)
         opened = self._open(path)
         schema = opened.schema
         names = _names_for(opened, self.reading)
-        self._demand_all(path, schema)
+        self._check_columns(path, schema)
         name = columns.keep(schema, names)
         splits = opened.splits(self.split_bytes)
         return OpenedFile(
             relative,
-            [(one.part, one.start, one.stop, one.rows, one.own) for one in splits],
+            [(split.part, split.start, split.stop, split.rows, split.own) for split in splits],
             name,
             names,
             opened.num_rows,
@@ -141,8 +142,8 @@ class PlanTask:
             has_masked_columns(opened),
         )
 
-    def _demand_all(self, path: str, schema: pa.Schema) -> None:
-        """Raises SchemaError for a file with columns that no definition names: they would be lost."""
+    def _check_columns(self, path: str, schema: pa.Schema) -> None:
+        """Raises SchemaError if the file has more columns than the definition: they would be lost."""
         format = self.reading.format
         if format not in TYPELESS or "schema" not in self.reading.options:
             return
@@ -160,13 +161,13 @@ class PlanTask:
             if isinstance(error, ColdframeError):
                 raise
             raise SchemaError(
-                f"the table's entry has options that are none of {format}: {error}; 'format' in the "
-                "entry says which files it is for"
+                f"the table's entry has options that {format} does not know: {error}; set 'format' in the "
+                "entry to the format of the files that it is for"
             ) from error
 
 
 class _Columns:
-    """The columns of files in the plain types that a table has, each kept once."""
+    """The columns of files in plain types; equal columns are kept once."""
 
     def __init__(self, unit: str) -> None:
         self._unit = unit
@@ -185,7 +186,7 @@ class _Columns:
         if names is not None:
             schema = pa.schema([field.with_name(name) for field, name in zip(schema, names, strict=True)])
         plain = plain_schema(schema, timestamp_unit=self._unit)
-        _demand_distinct(plain)
+        _check_distinct(plain)
         name = schema_id(plain)
         self.by_name[name] = encoded(plain)
         return name
@@ -200,7 +201,7 @@ def plan_tasks(
     files_a_task: int = FILES_A_TASK,
     shared: SharedByTables | None = None,
 ) -> Iterator[PlanTask]:
-    """The tasks for files (and their keys). `shared`: by the tables of a directory."""
+    """The tasks for files (and their keys). `shared`: data that the tables of a directory share."""
     for some in _alike(work, files_a_task):
         files = tuple((file.path, file.relative, file.identity, file.is_folder) for file in some)
         reading = table.reading_of(some[0])
@@ -212,14 +213,14 @@ def plan_tasks(
 
 
 def _alike(work: Iterable[tuple[SourceFile, str]], count: int) -> Iterator[list[SourceFile]]:
-    """Files that are read alike, some at a time."""
+    """Groups files with the same reading, up to `count` at a time."""
     for _, files in itertools.groupby((file for file, _ in work), lambda file: file.reading):
         while some := list(itertools.islice(files, count)):
             yield some
 
 
 def splits_of(planned: PlannedFile, table: Table, unit: str) -> Iterator[Split]:
-    """The splits from `File.splits`, without the footer: to read one, the file is opened again."""
+    """The splits of `File.splits`, rebuilt without the footer: reading one opens the file again."""
     reading = table.reading_of(planned.file)
     options = open_options(reading.format, reading.options, unit)
     arguments = _arguments(reading.format, planned.file.storage_options, options)
@@ -254,13 +255,13 @@ def decoded(text: str) -> pa.Schema:
 def table_schema(
     table: Table, schemas: Iterable[tuple[str, pa.Schema]], *, partitions_inside: bool
 ) -> pa.Schema:
-    """The columns of all files of a table: those of the first one, then what others add; types as wide as
-    needed. `schemas`: a file for each, and its plain columns.
+    """The columns of a table: those of its first file, then those that others add, in types that hold all
+    values. `schemas`: pairs of a file and its plain columns.
     """
     schema = unified(schemas, table=table.name)
     partitions = table.partition_fields
     inside = {field.name.lower() for field in partitions}
-    # As in Hive: where a file has a column of the partition's name, the directory's value counts.
+    # As in Hive, the directory's value replaces a file's column of the same name.
     own = [field for field in schema if field.name.lower() not in inside]
     if partitions_inside:
         own += partitions
@@ -272,7 +273,7 @@ def table_schema(
 def partition_values(file: SourceFile, table: Table) -> tuple[tuple[str, Any], ...]:
     """The values of the partition columns, as Arrow scalars."""
     given = dict(file.keys)
-    _demand_text(file)
+    _check_text(file)
     values: list[tuple[str, Any]] = []
     for column in table.partition_fields:
         text = given.get(column.name)
@@ -283,13 +284,13 @@ def partition_values(file: SourceFile, table: Table) -> tuple[tuple[str, Any], .
             values.append((column.name, pa.scalar(text).cast(column.type)))
         except pa.ArrowInvalid as reason:
             raise SchemaError(
-                f"{file.relative}: partition {column.name}={text} is no {column.type}"
+                f"{file.relative}: partition {column.name}={text} is not a value of type {column.type}"
             ) from reason
     return tuple(values)
 
 
-def _demand_text(file: SourceFile) -> None:
-    """A SchemaError for folders whose names, or the values in them, are no text."""
+def _check_text(file: SourceFile) -> None:
+    """Raises SchemaError if a folder's name, or the value in it, is not UTF-8."""
     for folder in file.folders:
         try:
             folder.encode()
@@ -300,8 +301,9 @@ def _demand_text(file: SourceFile) -> None:
 
 
 def _names_for(opened: coldframe.File, reading: Reading) -> tuple[str, ...] | None:
-    """The table's names for a file's columns, where these are others: tables.toml or a metastore has them for
-    a file that calls its columns by their places.
+    """The table's names for a file's columns; None if the names are the same.
+
+    tables.toml or a metastore names the columns of a file that only numbers them.
     """
     if reading.renamed:
         return tuple(reading.renamed.get(name, name) for name in opened.schema.names)
@@ -323,36 +325,36 @@ def _by_position(names: Sequence[str], own: Sequence[str]) -> tuple[str, ...]:
 def _in_case_of(own: Sequence[str], names: Sequence[str]) -> tuple[str, ...] | None:
     """A file's names as the table writes them; None if all are the same."""
     of_table = {name.lower(): name for name in names}
-    found = tuple(name if name in names else of_table.get(name.lower(), name) for name in own)
-    return None if found == tuple(own) else found
+    cased = tuple(name if name in names else of_table.get(name.lower(), name) for name in own)
+    return None if cased == tuple(own) else cased
 
 
-def _demand_distinct(fields: Iterable[pa.Field], inside: str = "") -> None:
-    """An UnsupportedError for names that Hive, Spark or Delta take for one, also of fields of a struct."""
+def _check_distinct(fields: Iterable[pa.Field], inside: str = "") -> None:
+    """Raises UnsupportedError for names that Hive, Spark or Delta take for the same; also within structs."""
     fields = list(fields)
-    folded = [one.name.lower() for one in fields]
+    folded = [column.name.lower() for column in fields]
     twice = sorted({name for name in folded if folded.count(name) > 1})
     if twice:
         what = f"fields of {inside}" if inside else "columns"
         raise UnsupportedError(f"{what} that differ in case only, or not at all: {twice}")
-    for one in fields:
-        if pa.types.is_nested(one.type):
-            parts = [one.type.field(number) for number in range(one.type.num_fields)]
-            _demand_distinct(parts, f"{inside}.{one.name}" if inside else one.name)
+    for column in fields:
+        if pa.types.is_nested(column.type):
+            parts = [column.type.field(number) for number in range(column.type.num_fields)]
+            _check_distinct(parts, f"{inside}.{column.name}" if inside else column.name)
 
 
-FILES_HERE = 2000
-"""Files of a table that the driver opens by itself; of more the scheduler does."""
+DRIVER_FILES = 2000
+"""Up to so many files of a table, the driver opens them itself; more go to the scheduler."""
 _THREADS = 8
 _THREADS_FAR = 64
-"""Of the driver, for files of a store: opening one is a few requests, and a handful of memory."""
+"""Threads of the driver for files of a store: opening a file takes a few requests and little memory."""
 _FILES_A_THREAD = 8
-"""Files that a thread opens one after the other."""
+"""Files that a thread opens in one task."""
 
 
 def plan_table(
     work: TableWork,
-    dues: Rows[Pending],
+    rows: Rows[Pending],
     *,
     scheduler: Scheduler | None,
     options: Options,
@@ -361,45 +363,45 @@ def plan_table(
     shared: SharedByTables | None = None,
 ) -> None:
     """Opens files of a table and passes their metadata to `planned`, and the others to `fail`."""
-    if not dues:
+    if not rows:
         return
-    here = scheduler is None or len(dues) <= FILES_HERE
-    remote = any(is_remote(due.file.path) for due in itertools.islice(dues, 1))
-    doer = Threads(_THREADS_FAR if remote else _THREADS) if here or scheduler is None else scheduler
-    given = ((due.file, due.key) for due in dues)
+    in_driver = scheduler is None or len(rows) <= DRIVER_FILES
+    remote = any(is_remote(pending.file.path) for pending in itertools.islice(rows, 1))
+    doer = Threads(_THREADS_FAR if remote else _THREADS) if in_driver or scheduler is None else scheduler
+    given = ((pending.file, pending.key) for pending in rows)
     tasks = plan_tasks(
         given,
         work.table,
         split_bytes=options.split_bytes,
         unit=options.timestamp_unit,
-        files_a_task=_FILES_A_THREAD if here else FILES_A_TASK,
+        files_a_task=_FILES_A_THREAD if in_driver else FILES_A_TASK,
         shared=shared,
     )
     for outcome in doer.run(tasks):
         for name, schema in outcome.schemas.items():
             if name not in work.schemas:
                 work.schemas[name] = decoded(schema)
-        for found in outcome.files:
-            due = dues.get(found.relative)
-            if due is None:
-                raise AssertionError("a file was planned that nobody asked for")
+        for opened in outcome.files:
+            pending = rows.get(opened.relative)
+            if pending is None:
+                raise AssertionError("a file was planned that was not requested")
             if progress is not None:
-                progress.advance(work.table.name, due.file.share, found.rows or 0)
-            if found.failure is not None:
-                fail(work, due.file, found.failure.error, found.failure.cause)
+                progress.advance(work.table.name, pending.file.share, opened.rows or 0)
+            if opened.failure is not None:
+                fail(work, pending.file, opened.failure.error, opened.failure.cause)
                 continue
-            work.planned.append(found.planned(due.file, due.key))
+            work.planned.append(opened.planned(pending.file, pending.key))
 
 
 def lacking(table: Table, files: Iterable[SourceFile], unit: str) -> list[str]:
-    """What directories that are tables say that they have not: such as tablets that other servers hold."""
-    found: list[str] = []
+    """What directories report as missing, such as tablets that other servers hold."""
+    missing: list[str] = []
     for file in files:
         if not file.is_folder or table.reading_of(file).by_spark is not None:
             continue
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", PartialTableWarning)
-            # Whether it can be opened, others tell.
+            # Planning reports whether it can be opened.
             with contextlib.suppress(ColdframeError, OSError, TypeError, ValueError):
                 reading = table.reading_of(file)
                 options = open_options(reading.format, reading.options, unit)
@@ -409,5 +411,7 @@ def lacking(table: Table, files: Iterable[SourceFile], unit: str) -> list[str]:
                     storage_options=file.storage_options,
                     **options,
                 )
-        found += [str(one.message) for one in told if issubclass(one.category, PartialTableWarning)]
-    return found
+        missing += [
+            str(warning.message) for warning in caught if issubclass(warning.category, PartialTableWarning)
+        ]
+    return missing

@@ -26,8 +26,8 @@ def plan_tables(
     scheduler: Scheduler | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Opens what is to be converted, and gives each table its columns. `fail` is called for files that cannot
-    be converted; without a `scheduler`, files are opened here.
+    """Opens the files to convert, and gives each table its columns. Calls `fail` for files that cannot be
+    converted; without a `scheduler`, opens the files in this process.
     """
     plan = functools.partial(
         plan_table,

@@ -1,12 +1,12 @@
 """Compares the source with the state, to find out what has to be done.
 
-    done       unchanged, and its files are there
-    work       new, changed, begun afresh, or its files in the target are lost
-    held       converted by a run that did not come to publish it
-    vanished   done once, and not there any more
-    stays      done once, and not looked at by this run: left out, gone, or withheld
+    done       unchanged, and its files are in the target
+    work       new, changed, to be converted again (`--fresh`), or its files in the target are lost
+    held       converted, but not yet published, by an earlier run
+    vanished   converted once, and gone now
+    stays      converted once, and skipped by this run: left out, gone, or withheld
 
-`exchange` says what is taken of a table that loses something.
+`exchange` decides what is taken of a table that loses something.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.exchange import Absence, Exchange, source_of
 from coldframe.pipeline.plan.layouts import nested
 from coldframe.pipeline.plan.plan_files import key_maker
-from coldframe.pipeline.plan.table_work import Pending, TableWork, Works, due_of
+from coldframe.pipeline.plan.table_work import Pending, TableWork, Works, pending_of
 from coldframe.pipeline.records import Committed, SourceFile
 from coldframe.pipeline.report.model import FileReport
 from coldframe.pipeline.sink.sinks import ParquetSink
@@ -32,18 +32,15 @@ from coldframe.pipeline.state.stored_files import StoredFiles
 __all__ = ["Pending", "TableWork", "compare"]
 
 Live = Callable[[Table], "set[str] | None"]
-"""The files that a Delta or Iceberg table lists; None where there is no such table."""
+"""The files that a Delta or Iceberg table lists; None if there is no such table."""
 
 
-CODECS = ("zstd", "snappy", "gzip", "none")
-"""Of Parquet. Which one a file was written with makes no difference to its rows."""
-
-
-def settings_of(options: Options, target: Target, table: Table, codec: str = CODECS[0]) -> dict[str, str]:
-    """What makes two conversions of one file different. Early versions counted the codec among it."""
+def settings_of(options: Options, target: Target, table: Table) -> dict[str, str]:
+    """The settings that decide whether two conversions of one file differ."""
     sink = target.sink
     if type(sink) is ParquetSink:
-        sink = replace(sink, compression=codec)
+        # The codec makes no difference to the rows.
+        sink = replace(sink, compression="zstd")
     settings = {"to": target.name, "sink": repr(sink), "unit": options.timestamp_unit}
     if target.partitions_inside and table.spec is not None:
         settings["partitions"] = str(table.spec.partitions)
@@ -54,19 +51,6 @@ def settings_of(options: Options, target: Target, table: Table, codec: str = COD
     return settings
 
 
-class _Keys:
-    """The identities of a table's files: see `key_maker`."""
-
-    def __init__(self, options: Options, target: Target, table: Table) -> None:
-        self.of, *self._earlier = (
-            key_maker(table, settings_of(options, target, table, codec)) for codec in CODECS
-        )
-
-    def fits(self, key: str, file: SourceFile) -> bool:
-        """Whether a key identifies the file, in the form of this version or of an earlier one."""
-        return key == self.of(file) or any(key == earlier(file) for earlier in self._earlier)
-
-
 def compare(
     inventory: Inventory,
     tables: Sequence[Table],
@@ -74,7 +58,7 @@ def compare(
     options: Options,
     target: Target,
 ) -> list[TableWork]:
-    """The work of each table; those that are known by the state alone come last."""
+    """The work of each table; tables that only the state knows come last."""
 
     def live(table: Table) -> set[str] | None:
         return target.lists(journal.destination, journal.state.name_of(table.name, table.path))
@@ -93,7 +77,7 @@ def compare(
     _forget_what_has_gone(all_works, journal, sharing)
     for entry in (journal.done[source] for source in journal.done if absence.has_vanished(source)):
         work = known.of(entry.table)
-        work.vanished.append(due_of(source_of(entry), entry))
+        work.vanished.append(pending_of(source_of(entry), entry))
         work.report.vanished.append(entry.source)
     for path in _half_dropped(journal, target, live):
         if path not in known:
@@ -101,17 +85,17 @@ def compare(
     works = known.works
     replaces: list[bool] = []
     for work in works:
-        keys = _Keys(options, target, work.table)
-        replaces.append(_sort_files(work, journal, keys, live(work.table), sharing, absence))
+        key_of = key_maker(work.table, settings_of(options, target, work.table))
+        replaces.append(_sort_files(work, journal, key_of, live(work.table), sharing, absence))
     exchange = Exchange(journal, options, target, absence, nested(works, journal), sharing.gone)
-    for work, found in zip(works, replaces, strict=True):
-        found = exchange.settle(work) or found
-        work.careful = bool(work.drops or work.held or found) or _has_spoilt(work, journal)
+    for work, replaced in zip(works, replaces, strict=True):
+        replaced = exchange.settle(work) or replaced
+        work.careful = bool(work.drops or work.held or replaced) or _has_spoilt(work, journal)
     return works
 
 
 class _KnownTables:
-    """The work of each table: of those that are there, then of those that are known by the state alone."""
+    """The work of each table: tables of the source, then those that only the state knows."""
 
     def __init__(self, all_works: Works, tables: Sequence[Table], journal: Journal) -> None:
         self._all_works, self._journal = all_works, journal
@@ -140,7 +124,7 @@ def _note_what_is_there(all_works: Works, inventory: Inventory, tables: Sequence
 
 
 def _forget_what_has_gone(all_works: Works, journal: Journal, sharing: _Sharing) -> None:
-    """Drops what was begun for sources that are not there any more."""
+    """Forgets unfinished results of sources that are gone."""
     for source in journal.held:
         if all_works.there.get(source) is None:
             sharing.leave(journal.held.look_up(source))
@@ -151,28 +135,28 @@ def _forget_what_has_gone(all_works: Works, journal: Journal, sharing: _Sharing)
 
 
 def _spoilt(inventory: Inventory, journal: Journal) -> list[tuple[str, SourceFile]]:
-    """Files of no known format and outside of every table that an earlier run converted, and their tables."""
+    """Files that an earlier run converted and that now have no known format and no table: their earlier
+    tables, and the files.
+    """
     stray = set(inventory.stray)
-    found = []
+    spoilt = []
     for file in inventory.unknown if stray else ():
         entry = journal.done.look_up(file.relative) if file.relative in stray else None
         if entry is not None:
-            found.append((entry.table, file))
-    return found
+            spoilt.append((entry.table, file))
+    return spoilt
 
 
 def _has_spoilt(work: TableWork, journal: Journal) -> bool:
-    """Whether a file that was converted once is of no known format now: its earlier rows stay."""
+    """Whether a converted file has no known format now: its earlier rows stay."""
     before = (journal.done.get(file.relative) for file in work.table.damaged)
     return any(entry is not None and entry.parts for entry in before)
 
 
 def _gone_table(path: str, journal: Journal) -> Table:
-    """A table of which there is nothing left in the source."""
-    known = journal.state.tables.get(path)
-    if known is None:
-        return Table(path.replace("/", "."), path, "gone", None)
-    return Table(known.name, path, known.format or "gone", None)
+    """A table without files in the source."""
+    known = journal.state.tables[path]
+    return Table(known.name, path, known.format, None)
 
 
 def _half_dropped(journal: Journal, target: Target, live: Live) -> Iterator[str]:
@@ -190,17 +174,17 @@ class _Sharing:
 
     def __init__(self, journal: Journal) -> None:
         self.gone: set[str] = set()
-        """Those that cannot stay, since a source of theirs has to leave;"""
+        """Files that cannot stay, since one of their sources has to leave."""
         self._last: tuple[str, bool] = ("", False)
         self.stored = StoredFiles(journal.destination, "")
-        """Of the table that is looked at."""
+        """The files of the table that is being compared."""
 
     def leave(self, entry: Committed | None) -> None:
-        """A source's rows have to leave the file, which others share with it."""
+        """Notes that a source's rows have to leave the file that it shares with others."""
         self.gone.add("" if entry is None else entry.shared_file)
 
     def lost(self, entry: Committed, journal: Journal, live: set[str] | None) -> bool:
-        """See `_lost`; each shared file is looked at once for sources that come one after the other."""
+        """See `_lost`; a shared file is checked once for consecutive sources."""
         name = entry.shared_file
         if not name:
             return _lost(entry, journal, self.stored, live)
@@ -212,12 +196,12 @@ class _Sharing:
 def _sort_files(
     work: TableWork,
     journal: Journal,
-    keys: _Keys,
+    key_of: Callable[[SourceFile], str],
     live: set[str] | None,
     sharing: _Sharing,
     absence: Absence,
 ) -> bool:
-    """Puts each file of a table where it belongs; whether what was made of any before is to be replaced."""
+    """Sorts the files of a table into done, held and work. Returns whether earlier results are replaced."""
     replaces = False
     sharing.stored = StoredFiles(journal.destination, work.table.path)
     for file in work.table.files:
@@ -226,7 +210,7 @@ def _sort_files(
             work.known += 1
         elif before is not None:
             absence.moved.append(file.relative)
-        replaces = _sort(work, file, before, journal, keys, live, sharing) or replaces
+        replaces = _sort(work, file, before, journal, key_of(file), live, sharing) or replaces
     return replaces
 
 
@@ -235,16 +219,16 @@ def _sort(
     file: SourceFile,
     before: Committed | None,
     journal: Journal,
-    keys: _Keys,
+    key: str,
     live: set[str] | None,
     sharing: _Sharing,
 ) -> bool:
-    """Puts a file where it belongs; whether what was made of it before is to be replaced."""
+    """Sorts one file. Returns whether its earlier result is replaced."""
     waiting = journal.held.look_up(file.relative)
     state = journal.state
     usable = (
         waiting is not None
-        and keys.fits(waiting.key, file)
+        and waiting.key == key
         and _is_same(file, waiting)
         and waiting.generation == state.generation
         and all(journal.held.is_whole(part) for part in waiting.parts)
@@ -252,31 +236,31 @@ def _sort(
     now = not state.fresh or (before is not None and before.generation == state.generation)
     # Files that share a target file are held, and published, together.
     together = usable and waiting is not None and bool(waiting.shared_file)
-    again = before is not None and keys.fits(before.key, file) and _is_same(file, before)
+    again = before is not None and before.key == key and _is_same(file, before)
     same = again and now and not together
     if before is not None and same and not sharing.lost(before, journal, live):
-        work.done.append(due_of(file, before))
+        work.done.append(pending_of(file, before))
         work.files.append(FileReport.of_entry(before, file.share, earlier=True))
         return False
     if usable and waiting is not None:
-        work.held.append(replace(due_of(file, waiting), again=again))
+        work.held.append(replace(pending_of(file, waiting), again=again))
         sharing.leave(before)
         return False
     sharing.leave(before)
     sharing.leave(waiting)
-    work.work.append(Pending(file, keys.of(file), again=again))
+    work.work.append(Pending(file, key, again=again))
     return before is not None and bool(before.parts)
 
 
 def _is_same(file: SourceFile, entry: Committed) -> bool:
-    """Whether a source of the same key is the one that was converted: see `identity`."""
-    identity, digest = entry.details.identity, entry.details.digest or ""
-    return is_same_source(file.path, file.identity, identity, digest, file.storage_options)
+    """Whether a source with the same key still is the converted one: see `identity`."""
+    details = entry.details
+    return is_same_source(file.path, file.identity, details.identity, details.digest, file.storage_options)
 
 
 def _lost(entry: Committed, journal: Journal, stored: StoredFiles, live: set[str] | None) -> bool:
-    """Whether a file of the target is gone, or has another size. One that a Delta or Iceberg table does not
-    list any more was taken out by others, on purpose.
+    """Whether a target file of an entry is gone, or has another size. Ignores files that a Delta or Iceberg
+    table no longer lists: others removed them on purpose.
     """
     return any(
         not (stored.is_whole(part.final, part.bytes) and journal.done.is_whole(part))

@@ -24,20 +24,20 @@ class Pending:
     file: SourceFile
     key: str
     schema: str = ""
-    """If it was converted: the name of the columns that it had."""
+    """If it was converted: the name of its columns in the source."""
     written: str = ""
-    """If it was converted: the name of the columns that it was written with."""
+    """If it was converted: the name of its columns in the target."""
     has_parts: bool = False
-    """If it was converted: whether there was a row in it."""
+    """If it was converted: whether it had rows."""
     shared: str = ""
-    """If it was converted: the file of the target that it shares with other sources."""
+    """If it was converted: the target file that it shares with other sources."""
     again: bool = False
-    """If it is to be converted: whether its content was before, and its files are lost or begun afresh."""
+    """If it must be converted: whether the same content was converted before."""
     why: str = ""
-    """If it stays as it is in the target: why this run cannot convert it."""
+    """If its earlier result stays: why this run cannot convert it."""
 
 
-def due_of(file: SourceFile, entry: Committed, why: str = "") -> Pending:
+def pending_of(file: SourceFile, entry: Committed, why: str = "") -> Pending:
     """A source that was converted."""
     details = entry.details
     return Pending(
@@ -52,51 +52,53 @@ class TableWork:
     table: Table
     report: TableReport
     files: FileReports
-    """Those of the report."""
+    """The files of the report."""
     work: Rows[Pending]
     done: Rows[Pending]
     held: Rows[Pending]
-    """Converted by an earlier run, which did not come to publish it."""
+    """Converted, but not yet published, by an earlier run."""
     stays: Rows[Pending]
-    """In the target by earlier runs, and neither looked at nor replaced by this one: its source is gone, left
-    out, or withheld. The rest of the table has to fit to it.
+    """Results of earlier runs that this run does not replace: their source is gone, left out, or withheld.
+    The rest of the table has to fit them.
     """
     planned: Rows[PlannedFile]
     known: int = 0
-    """How many of the sources that are there an earlier run has converted."""
+    """How many of the present sources an earlier run has converted."""
     vanished: list[Pending] = field(default_factory=list)
     drops: list[str] = field(default_factory=list)
-    """Those of `vanished` that are to be taken out."""
+    """The vanished sources whose rows this run removes."""
     schema: pa.Schema | None = None
-    """Of the files to be written."""
+    """The columns of the files to be written."""
     layout: IcebergLayout | None = None
-    """How it is laid out, where it becomes an Iceberg table and its entry says so."""
+    """The layout of an Iceberg table, if its entry states one."""
     schemas: dict[str, pa.Schema] = field(default_factory=dict)
-    """Columns of files that are planned, by their names."""
-    is_outdated: Callable[[Pending], bool] = lambda due: False
-    """Whether an earlier result has other types than `schema`, and may not lie beside files of these."""
+    """The columns of planned files, by their names."""
+    is_outdated: Callable[[Pending], bool] = lambda pending: False
+    """Whether an earlier result has other types than `schema`, so that it cannot stay."""
     refused: bool = False
-    """Whether nothing of it may be published: its files do not go together."""
+    """Whether nothing of it may be published, since its files have incompatible columns."""
     careful: bool = False
-    """Whether what is converted is held until all of the table is: files are replaced or taken out."""
+    """Whether results are held until the whole table is converted, since files are replaced or removed."""
     half_dropped: bool = False
-    """Whether a run that took out all of it was killed before the table's own log said so."""
+    """Whether a run that removed all its files was killed before it committed that to the table's log."""
 
     @property
     def divided_by(self) -> tuple[Term, ...]:
-        """What a file is to have one value of, and is not constant in its directory."""
+        """The terms that need one value per file and are not constant in a directory."""
         return () if self.layout is None else self.layout.divided_by(self.table.keys)
 
     def file_bytes(self, usual: int) -> int:
-        """How large its files become; `usual`: of tables that say nothing."""
-        stated = None if self.layout is None else self.layout.file_bytes
-        return usual if stated is None else stated
+        """The target size of its files; `usual`: the size for tables without a layout."""
+        own = None if self.layout is None else self.layout.file_bytes
+        return usual if own is None else own
 
-    def refuse(self, due: Pending, reason: str) -> None:
+    def refuse(self, pending: Pending, reason: str) -> None:
         """Does not convert a file in this run."""
-        self.work.discard(due.file.relative)
-        self.held.discard(due.file.relative)
-        self.files.append(FileReport(due.file.relative, "failed", bytes_in=due.file.share, error=reason))
+        self.work.discard(pending.file.relative)
+        self.held.discard(pending.file.relative)
+        self.files.append(
+            FileReport(pending.file.relative, "failed", bytes_in=pending.file.share, error=reason)
+        )
 
 
 class Works:
@@ -106,23 +108,23 @@ class Works:
         self._scratch, self._root, self._storage_options = Scratch(), root, storage_options
         pack, unpack = packing(root, storage_options)
 
-        def pack_due(due: Pending) -> tuple[Any, ...]:
-            return (pack(due.file), *list(vars(due).values())[1:])
+        def pack_pending(pending: Pending) -> tuple[Any, ...]:
+            return (pack(pending.file), *list(vars(pending).values())[1:])
 
-        self._due: Rows[Pending] = Rows(
+        self._pending: Rows[Pending] = Rows(
             self._scratch,
-            lambda due: due.file.relative,
-            pack_due,
+            lambda pending: pending.file.relative,
+            pack_pending,
             lambda row: Pending(unpack(row[0]), *row[1:]),
         )
         self.there = names(self._scratch)
-        """The sources that there are."""
+        """The sources that are present."""
 
     def new(self, table: Table) -> TableWork:
-        """The work of a table of which nothing is known yet."""
+        """The empty work of a table."""
         files = FileReports(self._scratch)
         report = TableReport(table.name, table.path, table.format, files)
-        work, done, held, stays = (self._due.another() for _ in range(4))
+        work, done, held, stays = (self._pending.another() for _ in range(4))
         planned = planned_rows(self._scratch, self._root, self._storage_options)
         return TableWork(table, report, files, work, done, held, stays, planned)
 
@@ -131,17 +133,26 @@ def planned_rows(scratch: Scratch, root: str, storage_options: StorageOptions) -
     """Planned files, by relative path."""
     pack_file, unpack_file = packing(root, storage_options)
 
-    def pack(one: PlannedFile) -> tuple[Any, ...]:
-        parts = [tuple(part) for part in one.parts]
-        return (pack_file(one.file), one.key, parts, one.schema, one.names, one.rows, one.known, one.masked)
+    def pack(planned: PlannedFile) -> tuple[Any, ...]:
+        parts = [tuple(part) for part in planned.parts]
+        return (
+            pack_file(planned.file),
+            planned.key,
+            parts,
+            planned.schema,
+            planned.names,
+            planned.rows,
+            planned.known,
+            planned.masked,
+        )
 
     def unpack(row: Any) -> PlannedFile:
         return PlannedFile(unpack_file(row[0]), *row[1:])
 
-    return Rows(scratch, lambda one: one.file.relative, pack, unpack)
+    return Rows(scratch, lambda planned: planned.file.relative, pack, unpack)
 
 
 class Fail(Protocol):
-    """Called for a file that is not converted, with the reason in words and as a cause."""
+    """Called for a file that is not converted, with a message and a cause."""
 
     def __call__(self, work: TableWork, file: SourceFile, error: str, cause: Cause = "failed") -> None: ...

@@ -1,21 +1,20 @@
-"""`coldframe audit DST`: what a migration wrote down, against what lies there, at any time later.
+"""`coldframe audit DST`: compares a target with the records of its migration, at any later time.
 
-    missing     a file that is not there
-    resized     one of another length
-    altered     one of this length, with another checksum (SHA-256 of the whole file)
-    miscounted  one that says another number of rows than was verified
-    unlike      (--deep) one whose rows have another fingerprint than those that were verified
-    unlisted    one that its Delta or Iceberg table does not list any more
-    deleted     one that the table lists, and of whose rows it hides some, or nobody can say how many
-    foreign     one in a table's directory that the migration did not write (of Delta and Iceberg: that the
-                table lists)
-    line        (--before-delete) a source whose line of the list does not hold any more
-    table       a Delta or Iceberg table whose own log or metadata is gone, unreadable, or lacks columns
+    missing     a file does not exist
+    resized     a file has another length
+    altered     a file has the same length, but another checksum (SHA-256 of the whole file)
+    miscounted  a file states another number of rows than was verified
+    unlike      (--deep) a file's rows have another fingerprint than the verified rows
+    unlisted    the Delta or Iceberg table no longer lists a file
+    deleted     the table lists a file, but hides some or an unknown number of its rows
+    foreign     the migration did not write a file in the table's directory (Delta and Iceberg: a file that
+                the table lists)
+    line        (--before-delete) a line of the list no longer matches its source
+    table       a Delta or Iceberg table whose log or metadata is gone, unreadable, or lacks columns
 
-Where the journal is gone there is nothing to compare with, and where a log is gone there is no table: both
-are faults, and the audit says what it had.
+Without a journal there is nothing to compare with, and without a log there is no table: both are faults.
 
-It reads the state and changes nothing; it may run beside a migration, and needs neither Spark nor the source.
+The audit only reads; it may run beside a migration, and needs neither Spark nor the source.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ import pyarrow.parquet as pq
 import coldframe
 from coldframe._coldframe import ColdframeError, RawFingerprint
 from coldframe.pipeline.file_access import StorageOptions, reading, sha256
-from coldframe.pipeline.records import Checks, Committed, Json, Part, describe
+from coldframe.pipeline.records import Committed, Json, Part, describe
 from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.safe_list import SafeList
-from coldframe.pipeline.report.table_check import Standing, kind_of, standing
+from coldframe.pipeline.report.table_check import TableCheck, check_table
 from coldframe.pipeline.report.verdict import Reason, Verdict, judge_audit
 from coldframe.pipeline.scheduling import in_threads
 from coldframe.pipeline.sink.destination import Destination
@@ -52,7 +51,9 @@ KIND_OF_FAULT = {
     "deleted": "",
     "unlisted": "",
 }
-"""The kinds that the verdict has for them; all others are `altered`. Those of whole tables are apart."""
+"""The verdict's kind for each kind of fault; all others are `altered`. The verdict gets faults with an empty
+kind as reasons of whole tables.
+"""
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Fault:
     kind: str
     reason: str
     source: str | None = None
-    """What it was made of."""
+    """The source of the file."""
 
 
 @dataclass
@@ -76,40 +77,40 @@ class Audit:
     rows: int = 0
     bytes: int = 0
     unverified: int = 0
-    """Files that were never read back, since the migration was asked not to."""
+    """Files that were never read back, as requested of the migration."""
     deep: bool = False
     listed: int | None = None
     """Lines of the list that was checked."""
     interrupted: bool = False
-    """The last run did not come to its end: start it again."""
+    """Whether the last run was interrupted: start it again."""
     faults: list[Fault] = field(default_factory=list)
-    told: list[Reason] = field(default_factory=list)
-    """What is wrong with tables as a whole."""
+    reasons: list[Reason] = field(default_factory=list)
+    """Faults of whole tables, of the journal and of the list."""
     journal: bool = True
     """Whether there was a journal to compare with."""
     tables: list[Json] = field(default_factory=list)
-    """What was found of each table: its own log, and the rows that it states."""
+    """The state of each table's log, and the rows that it states."""
 
     def __post_init__(self) -> None:
-        self._standing: dict[str, Standing] = {}
+        self._checks: dict[str, TableCheck] = {}
 
     def add(self, fault: Fault | None) -> None:
-        """Adds the finding of a file."""
+        """Adds the fault of a file."""
         if fault is not None:
             self.faults.append(fault)
 
     def check_state(self, state: State, *, has_journal: bool) -> None:
-        """Checks the journal's statements about itself."""
+        """Checks whether the journal exists, and the last run was complete."""
         self.interrupted = bool(state.begun or state.dropping or state.fresh)
         self.journal = has_journal
         if not has_journal:
-            self.told.append(Reason("no_journal", 1, f"{self.root}/{STATE} has no segments"))
+            self.reasons.append(Reason("no_journal", 1, f"{self.root}/{STATE} has no segments"))
 
     def check_tables(self, destination: Destination, state: State) -> None:
-        """Checks each table as a whole: its files in one listing, and its own log."""
-        self._standing = {path: _standing(destination, state, path) for path in _tables(state)}
-        for path, found in sorted(self._standing.items()):
-            self.add_table(path, found)
+        """Checks each table as a whole: its files in one listing, and its log."""
+        self._checks = {path: _check_table(destination, state, path) for path in state.tables}
+        for path, check in sorted(self._checks.items()):
+            self.add_table(path, check)
 
     def check_files(self, destination: Destination, state: State) -> None:
         """Reads each file, after its table was checked."""
@@ -119,7 +120,7 @@ class Audit:
             for part in entry.parts
             # A file that sources share is checked once, for all of them. Missing and unlisted files are
             # reported by their table.
-            if part.first == 0 and _is_there(part, self._standing[entry.table])
+            if part.first == 0 and _is_there(part, self._checks[entry.table])
         )
 
         def looks() -> Iterator[Callable[[], Fault | None]]:
@@ -135,27 +136,34 @@ class Audit:
         for fault in in_threads(looks(), _THREADS):
             self.add(fault)
 
-    def add_table(self, path: str, found: Standing) -> None:
+    def add_table(self, path: str, check: TableCheck) -> None:
         """Adds the condition of a table."""
-        facts = found.facts
-        about = {"path": path, "to": facts.kind, "state": facts.state, "version": facts.version}
-        self.tables.append({**about, "rows_verified": found.rows_verified, "rows_now": found.rows_now})
-        self.told += found.reasons()
-        if found.whole is not None:
-            self.add(Fault(path, "table", found.whole.reason))
-        for name, one in sorted(found.missing.items()):
-            self.add(Fault(name, "resized" if one.kind == "resized" else "missing", one.reason, one.source))
-        for name, one in sorted(found.changed.items()):
-            kind = "unlisted" if one.kind == "unlisted" else "deleted"
-            self.add(Fault(name, kind, one.reason, one.source))
-        for name in sorted(found.foreign):
+        target = check.target
+        about = {"path": path, "to": target.kind, "state": target.state, "version": target.version}
+        self.tables.append({**about, "rows_verified": check.rows_verified, "rows_now": check.rows_now})
+        self.reasons += check.reasons()
+        if check.whole is not None:
+            self.add(Fault(path, "table", check.whole.reason))
+        for name, difference in sorted(check.missing.items()):
+            self.add(
+                Fault(
+                    name,
+                    "resized" if difference.kind == "resized" else "missing",
+                    difference.reason,
+                    difference.source,
+                )
+            )
+        for name, difference in sorted(check.changed.items()):
+            kind = "unlisted" if difference.kind == "unlisted" else "deleted"
+            self.add(Fault(name, kind, difference.reason, difference.source))
+        for name in sorted(check.foreign):
             self.add(Fault(name, "foreign", "the migration did not write it"))
 
     def check_list(self, listed: SafeList, state: State, storage_options: StorageOptions) -> None:
         """Checks each line of a list against its source and the journal."""
         self.listed = len(listed.lines)
         if not listed.is_whole:
-            self.told.append(Reason("cut_list", 1, "its last line is not there"))
+            self.reasons.append(Reason("cut_list", 1, "its last line is missing"))
         for line, why in safe_list.check(listed, state, storage_options):
             self.add(Fault(line.path, "line", why))
 
@@ -166,47 +174,37 @@ class Audit:
         reasons = [Reason(kind, count) for kind, count in counts.items() if kind]
         for kind, count in (("unverified", self.unverified), ("interrupted", int(self.interrupted))):
             reasons += [Reason(kind, count)] if count else []
-        return judge_audit(self.files, [*reasons, *self.told])
+        return judge_audit(self.files, [*reasons, *self.reasons])
 
     @property
     def exit_code(self) -> int:
-        """0: all is as it was verified; 1: something is not."""
+        """0: everything matches the verified state; 1: something differs."""
         return self.verdict.exit_code
 
     def to_json(self) -> Json:
         """The form for programs."""
         return {
-            **{name: value for name, value in vars(self).items() if not name.startswith("_")},
+            **{name: value for name, value in vars(self).items() if name[0] != "_" and name != "reasons"},
             "faults": [vars(fault) for fault in self.faults],
-            "told": [reason.to_json() for reason in self.told],
+            "told": [reason.to_json() for reason in self.reasons],
             **self.verdict.to_json(),
         }
 
 
-def _tables(state: State) -> Iterator[str]:
-    """The tables that have, or once had, results."""
-    seen = set(state.tables)
-    yield from seen
-    for entry in state.done.each():
-        if entry.table not in seen:
-            seen.add(entry.table)
-            yield entry.table
+def _check_table(destination: Destination, state: State, path: str) -> TableCheck:
+    about = state.tables[path]
+    return check_table(destination, state, about.to, about.name, path)
 
 
-def _standing(destination: Destination, state: State, path: str) -> Standing:
-    about = kind_of(state, path)
-    return standing(destination, state, about.to, about.name, path)
-
-
-def _is_there(part: Part, table: Standing) -> bool:
+def _is_there(part: Part, table: TableCheck) -> bool:
     there = part.final not in table.missing
-    facts = table.facts
-    listed = not facts.has_log or facts.state != "there" or facts.files.get(part.final) is not None
+    target = table.target
+    listed = not target.has_log or target.state != "there" or target.files.get(part.final) is not None
     return there and listed
 
 
 def _sink_of(state: State, entry: Committed) -> Sink:
-    about = kind_of(state, entry.table)
+    about = state.tables[entry.table]
     return find_target(about.to, unit=about.unit).sink
 
 
@@ -227,19 +225,19 @@ def _faults(
     path, options = destination.path(part.final), destination.storage_options
     try:
         if part.sha256 is not None and sha256(path, options) != part.sha256:
-            yield "altered", "its bytes are not those that were written", None
+            yield "altered", "its bytes differ from those that were written", None
             return
         rows = _rows(path, options)
         verified = part.of or part.rows
         if rows != verified:
-            yield "miscounted", f"it says {rows} rows, {verified} were verified", None
+            yield "miscounted", f"it states {rows} rows, but {verified} were verified", None
         elif not deep or not part.checks:
             # A result that was never verified has no fingerprint to compare with.
             return
         elif part.of:
             yield from _unlike(sink, path, inside, options)
-        elif not _is_same(fingerprint(sink, path, options), part.checks):
-            yield "unlike", "its rows are not those that were verified", None
+        elif fingerprint(sink, path, options) != part.checks:
+            yield "unlike", "its rows differ from those that were verified", None
     except (ColdframeError, pa.ArrowException, OSError) as error:
         yield "altered", f"it cannot be read: {describe(error)}", None
 
@@ -247,7 +245,7 @@ def _faults(
 def _unlike(
     sink: Sink, path: str, inside: Sequence[tuple[Committed, Part]], storage_options: StorageOptions
 ) -> Iterator[tuple[str, str, str | None]]:
-    """In a file that sources share, each one's rows are compared with what was read of it."""
+    """Compares each source's rows in a shared file with those that were read from the source."""
     schema, batches = sink.open(path, storage_options)
     waiting = deque(inside)
     seen, left = RawFingerprint(schema), waiting[0][1].rows
@@ -259,18 +257,13 @@ def _unlike(
             at, left = at + some.num_rows, left - some.num_rows
             if left == 0:
                 entry, part = waiting.popleft()
-                if not _is_same(as_stored(seen), part.checks):
-                    yield "unlike", f"rows of {entry.source} are not those that were verified", entry.source
+                if as_stored(seen) != part.checks:
+                    yield (
+                        "unlike",
+                        f"rows of {entry.source} differ from those that were verified",
+                        entry.source,
+                    )
                 seen, left = RawFingerprint(schema), waiting[0][1].rows if waiting else 0
-
-
-def _is_same(found: Checks, recorded: Checks) -> bool:
-    """Early versions did not count NaNs, which are in the checksums as well."""
-    known = recorded.get("columns", {})
-    for name, column in found.get("columns", {}).items():
-        if "nans" not in known.get(name, {}):
-            column.pop("nans", None)
-    return found == recorded
 
 
 def _rows(path: str, storage_options: StorageOptions) -> int | None:

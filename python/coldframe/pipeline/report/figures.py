@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 MAX_MARKS = 200
-"""Damaged places that are marked on one map of a file."""
+"""Maximum number of damaged places on the map of a file."""
 
 
 def duration_text(seconds: float) -> str:
@@ -40,20 +40,20 @@ def duration_text(seconds: float) -> str:
 
 
 def number_text(value: object) -> str:
-    """A number, or a text for no number."""
+    """A number, or `unknown`."""
     return f"{value:,}" if isinstance(value, int) else "unknown"
 
 
 def rows_lost_text(lost: Iterable[int | None]) -> str:
     """A sum of possibly unknown parts: `5`, `5 or more`, `unknown`."""
     known, unknown = 0, False
-    for one in lost:
-        known, unknown = known + (one or 0), unknown or one is None
+    for rows in lost:
+        known, unknown = known + (rows or 0), unknown or rows is None
     return f"{known:,}" if not unknown else f"\u2265 {known:,}" if known else "unknown"
 
 
 def status_bar(counts: Mapping[str, int]) -> str:
-    """How many files have which outcome."""
+    """A bar with the number of files by status."""
     total = max(1, sum(counts.values()))
     shown = [(status, counts[status]) for status in STATUSES if counts.get(status)]
     parts = "".join(
@@ -65,9 +65,9 @@ def status_bar(counts: Mapping[str, int]) -> str:
 
 def size_bars(before: int, after: int) -> str:
     """The sizes of source and target, one below the other."""
-    most = max(1, before, after)
+    largest = max(1, before, after)
     rows = "".join(
-        f'<span>{name}</span><i class="{name}" style="width:{100 * size / most:.2f}%"></i>'
+        f'<span>{name}</span><i class="{name}" style="width:{100 * size / largest:.2f}%"></i>'
         f"<span>{size_text(size)}</span>"
         for name, size in (("before", before), ("after", after))
     )
@@ -80,9 +80,9 @@ def timeline_chart(timeline: Mapping[str, Any]) -> str:
     if not any(sizes):
         return ""
     step = float(timeline["step_seconds"])
-    most = max(sizes)
-    bars = "".join(f'<i style="height:{100 * size / most:.1f}%"></i>' for size in sizes)
-    label = f"at most {size_text(int(most / step))}/s, over {duration_text(len(sizes) * step)}"
+    largest = max(sizes)
+    bars = "".join(f'<i style="height:{100 * size / largest:.1f}%"></i>' for size in sizes)
+    label = f"at most {size_text(int(largest / step))}/s, over {duration_text(len(sizes) * step)}"
     return f'<div class="times" aria-hidden="true">{bars}</div><p class="soft">Read {label}</p>'
 
 
@@ -99,19 +99,19 @@ def byte_map(damage: Sequence[Mapping[str, Any]], size: int) -> str:
 
 
 def grouped(damage: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, int, list[int | None]]]:
-    """Groups similar damage: structure and reason without numbers, how often, rows lost.
+    """Groups similar damage: structure and reason without numbers, count, rows lost.
 
     Unique damage keeps its numbers. The most frequent comes first.
     """
     counts: Counter[tuple[str, str]] = Counter()
     first: dict[tuple[str, str], tuple[str, str]] = {}
     lost: dict[tuple[str, str], list[int | None]] = {}
-    for one in damage:
-        said = str(one.get("structure")), str(one.get("reason"))
-        key = _without_numbers(said[0]), _without_numbers(said[1])
+    for entry in damage:
+        texts = str(entry.get("structure")), str(entry.get("reason"))
+        key = _without_numbers(texts[0]), _without_numbers(texts[1])
         counts[key] += 1
-        first.setdefault(key, said)
-        lost.setdefault(key, []).append(one.get("rows_lost"))
+        first.setdefault(key, texts)
+        lost.setdefault(key, []).append(entry.get("rows_lost"))
     return [(*(first[key] if count == 1 else key), count, lost[key]) for key, count in counts.most_common()]
 
 

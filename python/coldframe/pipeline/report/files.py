@@ -15,7 +15,7 @@ from coldframe.pipeline.sink.destination import HOME, Destination
 PAGES = f"{HOME}/report"
 RUNS = f"{HOME}/runs.jsonl"
 MAX_RUNS = 1000
-"""Runs that are remembered."""
+"""Maximum number of runs in runs.jsonl."""
 
 
 def write_report(report: Report, destination: Destination) -> None:
@@ -33,18 +33,20 @@ def write_report(report: Report, destination: Destination) -> None:
     for name, table in pages.items():
         destination.write(name, table_page(report, table).encode(errors="replace"))
     destination.write(f"{HOME}/report.html", page(report).encode(errors="replace"))
-    for found in list(destination.list(PAGES)):
-        if found.name not in pages:
-            destination.delete(found.name)
+    for stored in list(destination.list(PAGES)):
+        if stored.name not in pages:
+            destination.delete(stored.name)
 
 
 def write_definitions(tables: Sequence[Json], destination: Destination) -> None:
     """Writes the definitions that a run took from a metastore: one line of JSON for each table."""
-    destination.write(f"{HOME}/definitions.jsonl", "".join(f"{json.dumps(one)}\n" for one in tables).encode())
+    destination.write(
+        f"{HOME}/definitions.jsonl", "".join(f"{json.dumps(table)}\n" for table in tables).encode()
+    )
 
 
 def _earlier_runs(destination: Destination) -> list[Json]:
-    """The runs before this one; a line that a power cut has torn is none."""
+    """The earlier runs; skips lines that a power cut has torn."""
     try:
         lines = list(destination.lines(RUNS))
     except FileNotFoundError:

@@ -11,7 +11,7 @@ from coldframe.pipeline.plan.table_work import TableWork
 from coldframe.pipeline.records import SourceFile
 from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.model import LeftOut
-from coldframe.pipeline.report.table_check import standing
+from coldframe.pipeline.report.table_check import check_table
 from coldframe.pipeline.report.verdict import COMPARED, Verdict, may_be_listed
 from coldframe.pipeline.sink.destination import Destination
 from coldframe.pipeline.sink.targets import Target
@@ -19,22 +19,22 @@ from coldframe.pipeline.state.journal import Journal
 
 
 def look_again(works: Sequence[TableWork], journal: Journal, target: Target, options: Options) -> None:
-    """The final check: each table as its own engine reads it now, and each file with its size."""
+    """The final check: each table according to its log, and each file with its size."""
     for work in works:
         report, path = work.report, work.table.path
-        found = standing(journal.destination, journal.state, target.name, work.table.name, path)
-        report.missing += sorted(found.missing)
-        report.rows_now = found.rows_now
-        report.told += found.reasons(options.on_foreign_changes)
-        if found.facts.has_log and options.on_foreign_changes == "append":
-            if found.foreign:
-                report.tell("known_foreign", len(found.foreign))
+        check = check_table(journal.destination, journal.state, target.name, work.table.name, path)
+        report.missing += sorted(check.missing)
+        report.rows_now = check.rows_now
+        report.reasons += check.reasons(options.on_foreign_changes)
+        if check.target.has_log and options.on_foreign_changes == "append":
+            if check.foreign:
+                report.add_reason("known_foreign", len(check.foreign))
         else:
-            report.foreign = sorted(found.foreign)
+            report.foreign = sorted(check.foreign)
 
 
-def tell_partial(works: Sequence[TableWork], unit: str) -> None:
-    """Reports what sources state to be missing, in every run: earlier results belong to the table, too."""
+def report_partial(works: Sequence[TableWork], unit: str) -> None:
+    """Reports parts that sources state to be missing; in every run, since earlier results count, too."""
     for work in works:
         failed = {file.source for file in work.report.problems if file.status == "failed"}
         files = [file for file in work.table.files if file.relative not in failed]
@@ -49,9 +49,9 @@ def write_safe_list(
     options: Options,
     places: Sequence[tuple[str, str, int]] = (),
 ) -> int:
-    """Lists the unchanged sources that the verdict lets be listed. Returns their number.
+    """Lists the unchanged sources that the verdict allows. Returns their number.
 
-    `places`: of a source that is a metastore, its locations and where their files stand.
+    `places`: see `Survey.places`.
     """
     verdicts = [work.report.verdict for work in works]
 
@@ -61,10 +61,10 @@ def write_safe_list(
         # A path that does not fit on a line is not listed.
         if report is None or "\n" in file.path:
             return ""
-        return report.digest if may_be_listed(verdict, report.facts, work.report.allowed) else ""
+        return report.digest if may_be_listed(verdict, report.summary, work.report.allowed) else ""
 
-    # A directory of several tables is safe if all of them are, and nothing else in it was to be read.
-    unsafe = {path for path, found in left_out.items() if any(one.blocks for one in found)}
+    # A directory of several tables is safe if all of them are, and it has no other content to read.
+    unsafe = {path for path, items in left_out.items() if any(item.blocks for item in items)}
     unsafe |= {
         file.path
         for work, verdict in zip(works, verdicts, strict=True)
@@ -73,14 +73,14 @@ def write_safe_list(
     }
 
     def sources() -> Iterator[tuple[SourceFile, str]]:
-        told: set[str] = set()
+        listed: set[str] = set()
         for work, verdict in zip(works, verdicts, strict=True):
             for file in work.table.files:
-                digest = "" if file.path in unsafe or file.path in told else digest_of(work, verdict, file)
+                digest = "" if file.path in unsafe or file.path in listed else digest_of(work, verdict, file)
                 if digest:
                     yield file, digest
                 if digest and file.is_folder:
-                    told.add(file.path)
+                    listed.add(file.path)
 
     about = {
         "target": destination.root,
@@ -88,7 +88,9 @@ def write_safe_list(
         "made": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "compared": COMPARED,
         "leave_behind": list(options.leave_behind),
-        "left_behind": [f"{path}: {one}" for path, found in left_out.items() for one in found if one.named],
+        "left_behind": [
+            f"{path}: {item}" for path, items in left_out.items() for item in items if item.named
+        ],
         "allow_loss": list(options.allow_loss),
         "include": list(options.selection.include),
         "exclude": list(options.selection.exclude),

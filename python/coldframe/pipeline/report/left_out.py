@@ -1,14 +1,14 @@
 """What could be read from a source directory but was not requested.
 
-An HBase root directory, a Kudu data directory and the like hold more than one request reads: other tables,
-snapshots, older versions, edits that only a log has. Such a directory is safe to delete if all of it was
-taken, or if the user named what may be left behind:
+HBase root directories, Kudu data directories and the like hold more than one request reads: other tables,
+snapshots, older versions, edits that are only in a log. Such a directory is safe to delete if all of it was
+taken, or if the user named the parts that may be left behind:
 
     --leave-behind older-versions            of every table
     --leave-behind tables=ns:old,snapshots   this table, and all snapshots
 
-What readers of the engine would not be shown (deleted cells, archives) is reported, and keeps nothing off the
-list.
+Content that the engine does not show to readers (deleted cells, archives) is reported, but does not keep the
+directory off the list.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from coldframe.sources import text_options
 
 _NAMES = {kind: name for name, kind in LEAVABLE.items()}
 _COUNTED = frozenset({"versions", "times", "columns", "regions", "edits"})
-"""What only reading tells: how much of it was passed over."""
+"""Kinds that only reading can count: how much of them was skipped."""
 _UNITS = {"regions": "folders of regions", "edits": "regions"}
 
 
@@ -54,7 +54,7 @@ class _Item:
     count: int | None
 
     def add(self, taken: bool | None, count: int | None) -> None:
-        """Adds another request's statement; it is enough if one request takes it."""
+        """Adds another request's result: one request that takes the item is enough."""
         if self.taken is True or taken is True:
             self.taken = True
         elif self.taken is None or taken is None:
@@ -68,7 +68,7 @@ def look_for_left_out(works: Sequence[TableWork], options: Options) -> dict[str,
     requests: dict[str, list[tuple[TableWork, SourceFile]]] = {}
     for work in works:
         for file in work.table.files:
-            # What Spark reads is a matter of the verdict: what else is in it is unknown.
+            # The verdict covers directories that Spark reads: their other content is unknown.
             if file.is_folder and work.table.reading_of(file).by_spark is None:
                 requests.setdefault(file.path, []).append((work, file))
     return {path: list(_of_directory(path, asked, options)) for path, asked in requests.items()}
@@ -80,17 +80,17 @@ def _of_directory(
     items: dict[tuple[str, str], _Item] = {}
     for work, file in asked:
         try:
-            found = _contents(work, file, options)
+            contents = _contents(work, file, options)
         except (ColdframeError, OSError, ValueError) as error:
-            yield LeftOut(path, "contents", note=f"what it holds cannot be told: {error}")
+            yield LeftOut(path, "contents", note=f"its contents cannot be listed: {error}")
             continue
-        for one in found:
-            taken, count = _taken(one, work.files.get(file.relative))
-            key = (str(one["kind"]), str(one["of"]))
+        for content in contents:
+            taken, count = _taken(content, work.files.get(file.relative))
+            key = (str(content["kind"]), str(content["of"]))
             if key in items:
                 items[key].add(taken, count)
             else:
-                items[key] = _Item(one, taken, count)
+                items[key] = _Item(content, taken, count)
     for (kind, of), item in items.items():
         if item.taken is True:
             continue
@@ -112,7 +112,7 @@ def _of_directory(
 def _contents(work: TableWork, file: SourceFile, options: Options) -> list[Content]:
     reading = work.table.reading_of(file)
     given = open_options(reading.format, reading.options, options.timestamp_unit)
-    found: list[Any] = _coldframe.contents(
+    contents: list[Any] = _coldframe.contents(
         file.path,
         format=reading.format,
         storage_options=text_options(file.storage_options),
@@ -120,13 +120,13 @@ def _contents(work: TableWork, file: SourceFile, options: Options) -> list[Conte
         keys=given.pop("keys", None),
         options=given,
     )
-    return found
+    return contents
 
 
-def _taken(one: Content, report: FileReport | None) -> tuple[bool | None, int | None]:
+def _taken(content: Content, report: FileReport | None) -> tuple[bool | None, int | None]:
     """Whether a request takes something, and how many cells it skipped, if reading counts them."""
-    taken = one["taken"]
-    if taken is not None or one["kind"] not in _COUNTED or report is None or report.passed_over is None:
+    taken = content["taken"]
+    if taken is not None or content["kind"] not in _COUNTED or report is None or report.passed_over is None:
         return taken, None
-    count = report.passed_over.get(str(one["kind"]), 0)
+    count = report.passed_over.get(str(content["kind"]), 0)
     return count == 0, count

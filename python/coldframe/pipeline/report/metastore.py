@@ -1,9 +1,8 @@
-"""Compares the migration with a Hive metastore's statements about the source directories.
+"""Compares the migration with the row counts and formats in a Hive metastore.
 
-Each file counts for every registered directory above it. If directories of tables are nested, it is unknown
-whose the inner files are: a number is right both with and without them. No discrepancy is reported where its
-cause is known: files that failed or were not read are reported elsewhere, and so is damage with an unknown
-number of rows.
+Each file counts for every registered directory above it. If directories of tables are nested, the owner of
+the inner files is unknown: a count is right both with and without them. Discrepancies with a known cause are
+not reported here: files that failed or were not read, and damage with an unknown number of rows.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ from coldframe.pipeline.state.scratch import Rows, Scratch
 from coldframe.sources import is_remote, open_store, options_for
 
 _STALE = (
-    "; the metastore does not claim that its number is accurate (COLUMN_STATS_ACCURATE), and all files that"
-    " are there were read and verified"
+    "; the metastore does not claim that its number is accurate (COLUMN_STATS_ACCURATE), and all existing"
+    " files were read and verified"
 )
 _DECODED = ("converted", "salvaged")
 
 
 @dataclass(frozen=True)
 class Tally:
-    """What was found at and below a directory."""
+    """The files at and below a directory."""
 
     path: str = ""
     rows: int = 0
-    """That were migrated."""
+    """Migrated rows."""
     lost: int = 0
     """Rows that damage is known to have lost."""
     is_unsure: bool = False
@@ -50,18 +49,18 @@ class Tally:
     """Files without a byte."""
     formats: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
-    """The migrated tables that files of it belong to, by their paths."""
+    """The paths of the migrated tables that its files belong to."""
     own_rows: int = 0
-    """Migrated rows that lie in no registered directory below this one."""
+    """Migrated rows outside of registered subdirectories."""
     own_lost: int = 0
     own_files: int = 0
     example: str = ""
     """One of its files, for messages."""
     is_proven: bool = True
-    """All of its files were converted whole, and read back."""
+    """Whether all of its files were converted completely, and read back."""
 
     def plus(self, other: Tally, *, is_own: bool) -> Tally:
-        """With the contents of a directory added; `is_own`: no other directory below this one has them."""
+        """Adds the contents of a directory; `is_own`: they are in no registered subdirectory."""
         return replace(
             self,
             rows=self.rows + other.rows,
@@ -104,7 +103,7 @@ class Tallies:
         self._folder = ""
         self._waiting: Tally | None = None
 
-    def add(self, source: str, found: Tally) -> None:
+    def add(self, source: str, tally: Tally) -> None:
         """Adds a file, or a directory that is read as one, by its path below the source's root."""
         folder = source.rpartition("/")[0]
         if self._rows.get(source) is not None:
@@ -112,7 +111,7 @@ class Tallies:
         if self._waiting is not None and folder != self._folder:
             self._settle()
         before = self._waiting or Tally()
-        self._folder, self._waiting = folder, before.plus(found, is_own=True)
+        self._folder, self._waiting = folder, before.plus(tally, is_own=True)
 
     def of(self, path: str) -> Tally:
         """The tally of a registered directory."""
@@ -139,7 +138,7 @@ def _upwards(path: str) -> Iterator[str]:
     yield ""
 
 
-def hold(
+def compare_run(
     registered: Registered, works: Sequence[TableWork], inventory: Inventory, options: Options
 ) -> MetastoreReport:
     """Compares at the end of a run. Findings about a migrated table go to its report."""
@@ -148,11 +147,11 @@ def hold(
         for file in work.files:
             tallies.add(file.source, _of_report(file, work.table))
     reports = {work.table.path: work.report.metastore for work in works}
-    holding = _Holding(registered, inventory, options, tallies, reports, counts=True)
-    return holding.run([work.table for work in works])
+    comparison = _Comparison(registered, inventory, options, tallies, reports, counts=True)
+    return comparison.run([work.table for work in works])
 
 
-def hold_preview(
+def compare_preview(
     registered: Registered,
     tables: Sequence[Table],
     inventory: Inventory,
@@ -167,9 +166,9 @@ def hold_preview(
     for table in tables:
         for file in table.files:
             formats = (table.reading_of(file).format,)
-            found = Tally(files=1, formats=formats, tables=(table.path,), example=file.relative)
-            tallies.add(file.relative, found)
-    return _Holding(registered, inventory, options, tallies, findings, counts=False).run(tables)
+            tally = Tally(files=1, formats=formats, tables=(table.path,), example=file.relative)
+            tallies.add(file.relative, tally)
+    return _Comparison(registered, inventory, options, tallies, findings, counts=False).run(tables)
 
 
 def _format_of(table: Table, source: str) -> str:
@@ -183,16 +182,16 @@ def _format_of(table: Table, source: str) -> str:
 def _of_report(file: FileReport, table: Table) -> Tally:
     if file.status == "empty":
         return Tally(empty=1)
-    found = Tally(files=1, tables=(table.path,), example=file.source)
+    tally = Tally(files=1, tables=(table.path,), example=file.source)
     if file.status not in (*_DECODED, "held"):
-        return replace(found, is_unsure=True, is_proven=False)
+        return replace(tally, is_unsure=True, is_proven=False)
     lost = file.rows_lost
     is_unsure = lost is None or file.status == "held"
     format = _format_of(table, file.source)
     formats = (format,) if format else ()
     is_proven = file.status == "converted" and file.verified
     return replace(
-        found,
+        tally,
         rows=file.rows,
         lost=lost or 0,
         is_unsure=is_unsure,
@@ -201,7 +200,7 @@ def _of_report(file: FileReport, table: Table) -> Tally:
     )
 
 
-class _Holding:
+class _Comparison:
     """One comparison."""
 
     def __init__(
@@ -218,18 +217,20 @@ class _Holding:
         self._inventory, self._options = inventory, options
         self._tallies, self._findings, self._counts = tallies, findings, counts
         self._asked = bool(inventory.excluded) and options.selection.has_patterns
-        """Whether files were left out as asked: a lack of rows is no fault then."""
-        self._unread = {one.relative for one in inventory.unread}
+        """Whether files were excluded as requested: then missing rows are no fault."""
+        self._unread = {place.relative for place in inventory.unread}
         self._by_name: dict[str, Findings] = {}
-        """Those of tables that the metastore defines, by its names."""
+        """Findings on tables that the metastore defines, by its names."""
         self._open: set[str] = set()
-        """Tables of which a partition states no number of rows."""
+        """Tables with a partition without a number of rows."""
 
     def run(self, tables: Sequence[Table]) -> MetastoreReport:
-        """`tables`: those of the source."""
-        self._by_name = {one.called: self._findings[one.path] for one in tables if one.declared is not None}
-        for name, told in self._registered.told.items():
-            for finding in told:
+        """Compares all registered places. `tables`: the tables of the source."""
+        self._by_name = {
+            table.called: self._findings[table.path] for table in tables if table.declared is not None
+        }
+        for name, findings in self._registered.findings.items():
+            for finding in findings:
                 self._by_name[name].add(finding)
         for file in self._inventory.unknown:
             self._tallies.add(file.relative, Tally(strange=1, is_proven=False))
@@ -242,12 +243,12 @@ class _Holding:
                 self._open.add(place.table)
             tally = self._tallies.of(place.path)
             if self._is_meant(place, tally) and self._has_files(place, tally):
-                self._hold_format(place, tally)
-                self._hold_rows(place, tally)
+                self._compare_format(place, tally)
+                self._compare_rows(place, tally)
         for place in self._registered.wholes:
             tally = self._tallies.of(place.path)
             if self._is_meant(place, tally):
-                self._hold_whole(place, tally)
+                self._compare_whole(place, tally)
         return self._report
 
     def _is_meant(self, place: Place, tally: Tally) -> bool:
@@ -266,23 +267,23 @@ class _Holding:
         matters = place.is_ours or not place.format
         where = place.location or f"{self._inventory.root}/{place.path}".rstrip("/")
         if not is_flat(where) and not _exists(where, self._options):
-            self._tell(place, tally, "missing", f"there is no {where}", is_wrong=matters)
+            self._add(place, tally, "missing", f"there is no {where}", is_wrong=matters)
         elif matters and place.rows:
             text = f"{place.rows[0]:,} rows by the metastore, but {where} holds no files"
-            self._tell_rows(place, tally, text)
+            self._add_rows(place, tally, text)
         elif matters:
-            self._tell(place, tally, "empty", f"{where} holds no files", is_wrong=False)
+            self._add(place, tally, "empty", f"{where} holds no files", is_wrong=False)
         return False
 
-    def _hold_format(self, place: Place, tally: Tally) -> None:
+    def _compare_format(self, place: Place, tally: Tally) -> None:
         if tally.formats and place.format and set(tally.formats) != {place.format}:
             text = f"{place.format} by the metastore, {' and '.join(tally.formats)} by its bytes"
-            self._tell(place, tally, "format", text, is_wrong=False)
+            self._add(place, tally, "format", text, is_wrong=False)
         elif place.is_ours and tally.strange and not tally.formats and not tally.is_unsure:
             text = f"{place.format} by the metastore, but {tally.strange:,} files of no known format"
-            self._tell(place, tally, "format", text)
+            self._add(place, tally, "format", text)
 
-    def _hold_rows(self, place: Place, tally: Tally) -> None:
+    def _compare_rows(self, place: Place, tally: Tally) -> None:
         """Compares the row counts of a directory whose rows are all known."""
         if not (self._counts and place.rows and tally.formats) or tally.is_unsure:
             return
@@ -294,22 +295,24 @@ class _Holding:
         if numbers.intersection(place.rows):
             self._report.agreed += 1
             return
-        stated = place.rows[0]
-        text = f"{stated:,} rows by the metastore, {tally.rows:,} migrated from {place.path or 'the source'}"
+        expected = place.rows[0]
+        text = (
+            f"{expected:,} rows by the metastore, {tally.rows:,} migrated from {place.path or 'the source'}"
+        )
         text += f"; {tally.lost:,} are known to be lost" if tally.lost else ""
-        self._tell_rows(place, tally, text)
+        self._add_rows(place, tally, text)
 
-    def _tell_rows(self, place: Place, tally: Tally, text: str) -> None:
-        stated, migrated = place.rows[0], tally.rows
-        asked = self._asked and migrated < stated
-        text += "; files were left out as asked" if asked else ""
-        # A number that the metastore does not vouch for counts less than files that were all compared.
+    def _add_rows(self, place: Place, tally: Tally, text: str) -> None:
+        expected, migrated = place.rows[0], tally.rows
+        asked = self._asked and migrated < expected
+        text += "; files were excluded as requested" if asked else ""
+        # If the metastore does not claim accuracy, fully verified files prove the number to be stale.
         stale = not (asked or place.is_accurate) and tally.has_files and tally.is_proven
         text += _STALE if stale else ""
         is_wrong = not (asked or stale)
-        self._tell(place, tally, "rows", text, stated=stated, migrated=migrated, is_wrong=is_wrong)
+        self._add(place, tally, "rows", text, expected=expected, migrated=migrated, is_wrong=is_wrong)
 
-    def _hold_whole(self, place: Place, tally: Tally) -> None:
+    def _compare_whole(self, place: Place, tally: Tally) -> None:
         """Compares a table with partitions."""
         if not tally.has_files:
             self._has_files(replace(place, rows=()), tally)
@@ -317,25 +320,25 @@ class _Holding:
         if tally.own_files:
             rows = f", {tally.own_rows:,} rows," if self._counts else ""
             text = f"{tally.own_files:,} files{rows} in no registered partition, such as {tally.example}"
-            self._tell(place, tally, "unregistered", text)
+            self._add(place, tally, "unregistered", text)
         if place.table in self._registered.scattered or place.table not in self._open:
             return
         if self._counts and place.rows and tally.formats and not tally.is_unsure:
             inner, lost = tally.rows - tally.own_rows, tally.lost - tally.own_lost
             self._compare(place, tally, {tally.rows, tally.rows + tally.lost, inner, inner + lost})
 
-    def _tell(
+    def _add(
         self,
         place: Place,
         tally: Tally,
         kind: str,
         text: str,
         *,
-        stated: int | None = None,
+        expected: int | None = None,
         migrated: int | None = None,
         is_wrong: bool = True,
     ) -> None:
-        finding = Finding(kind, place.table, text, place.partition, place.path, stated, migrated, is_wrong)
+        finding = Finding(kind, place.table, text, place.partition, place.path, expected, migrated, is_wrong)
         known = [self._findings[path] for path in tally.tables if path in self._findings]
         if place.table in self._by_name:
             known = [self._by_name[place.table]]
@@ -349,5 +352,5 @@ def _exists(path: str, options: Options) -> bool:
     try:
         return open_store(path, options_for(path, options.source_storage_options)).stat() is not None
     except (ColdframeError, OSError):
-        # Whatever is wrong with it, it exists.
+        # An error other than "not found" means that it exists.
         return True

@@ -1,4 +1,4 @@
-"""What was found, converted, verified, damaged and quarantined. `files` writes it down."""
+"""The report of a run: files found, converted, verified, damaged and quarantined. `files` writes it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 from coldframe.pipeline.records import Committed, Damage, Json, Unread
 from coldframe.pipeline.report.verdict import (
     Reason,
-    RunFacts,
-    SourceFacts,
-    TableFacts,
+    RunSummary,
+    SourceSummary,
+    TableSummary,
     Verdict,
     judge_run,
     judge_table,
@@ -36,7 +36,7 @@ def _few(name: str, items: Rows[Any] | list[Any], shown: Callable[[Any], Any] = 
 
 
 def _counted(name: str, findings: Findings) -> Json:
-    """The same for findings that were kept only as far as they are shown."""
+    """The same for findings, of which only the first are kept."""
     more = {f"{name}_count": len(findings)} if len(findings) > len(findings.shown) else {}
     return {name: findings.to_json(), **more}
 
@@ -47,10 +47,10 @@ class FileReport:
 
     source: str
     status: str
-    """converted; salvaged: converted but for its damage; quarantined: damaged, and nothing could be saved, a
-    copy is kept; failed; changed: while it was read, so that a later run has to convert it; withheld: not
-    taken, since its rows may be in the target already; held: converted, but its table cannot be published
-    yet; empty: no bytes, no rows."""
+    """converted; salvaged: converted except for its damage; quarantined: damaged, no rows saved, copy kept;
+    failed; changed: it changed while it was read, and a later run has to convert it; withheld: not taken,
+    since its rows may already be in the target; held: converted, but its table cannot be published yet;
+    empty: no bytes, no rows."""
     bytes_in: int
     rows: int = 0
     bytes_out: int = 0
@@ -59,19 +59,19 @@ class FileReport:
     damage: list[Damage] = field(default_factory=list)
     error: str | None = None
     quarantine: str | None = None
-    """Where a copy of it lies, relative to the target's root."""
+    """The path of its copy, relative to the target's root."""
     earlier: bool = False
-    """Done by an earlier run."""
+    """Whether an earlier run converted it."""
     seconds: float = 0.0
-    """That its tasks took, together."""
+    """The total time of its tasks."""
     losses: dict[str, int] = field(default_factory=dict)
-    """Values that were changed on the way, by how: see `options.LOSSES`."""
+    """Numbers of changed values, by kind of change: see `options.LOSSES`."""
     digest: str = ""
-    """What the source was when it was converted: see `identity`."""
+    """The source's digest when it was converted: see `identity`."""
     passed_over: dict[str, int] | None = None
-    """Of a directory: cells that could be read but were not requested; None if they were not counted."""
+    """For a directory: cells that were readable but not requested; None if they were not counted."""
     by_spark: bool = False
-    """Whether Spark has read it, and not coldframe."""
+    """Whether Spark has read it instead of coldframe."""
 
     @staticmethod
     def of_entry(entry: Committed, size: int, *, earlier: bool = False) -> FileReport:
@@ -91,15 +91,15 @@ class FileReport:
             earlier,
             details.seconds,
             dict(details.losses),
-            details.digest or "",
-            None if details.passed_over is None else dict(details.passed_over),
+            details.digest,
+            dict(details.passed_over),
             details.by_spark,
         )
 
     @property
-    def facts(self) -> SourceFacts:
-        """The facts that decide whether it may be listed as safe to delete."""
-        return SourceFacts(self.status, self.verified, bool(self.digest), self.losses, self.by_spark)
+    def summary(self) -> SourceSummary:
+        """What decides whether it may be listed as safe to delete."""
+        return SourceSummary(self.status, self.verified, bool(self.digest), self.losses, self.by_spark)
 
     def to_json(self) -> Json:
         """A line of files.jsonl."""
@@ -118,18 +118,20 @@ class Totals:
 
     statuses: Counter[str] = field(default_factory=Counter)
     rows: int = 0
-    """In the target; what is held is not there yet."""
+    """Rows in the target; excludes held results."""
     bytes_in: int = 0
     bytes_out: int = 0
     bytes_now: int = 0
-    """Of the source, and seconds of tasks: those of this run."""
+    """Source bytes that this run converted."""
     seconds: float = 0.0
+    """The total time of this run's tasks."""
     earlier: int = 0
     written: int = 0
-    """Files of which something lies in the target, and those of them that were not read back."""
+    """Files with results in the target."""
     unverified: int = 0
+    """Files whose results were not read back."""
     undigested: int = 0
-    """Sources that were converted by a version that kept no digest of them."""
+    """Converted sources without a digest."""
     by_spark: int = 0
     """Sources that Spark has read."""
     losses: Counter[str] = field(default_factory=Counter)
@@ -161,16 +163,16 @@ class LeftOut:
     source: str
     """The directory."""
     kind: str
-    """As `--leave-behind` calls it, where that knows it."""
+    """The name in `--leave-behind`, if it has one."""
     of: str = ""
     name: str = ""
     count: int | None = None
     unit: str = ""
     note: str = ""
     visible: bool = True
-    """Whether a reader of the engine would be shown it."""
+    """Whether the engine shows it to readers."""
     named: bool = False
-    """The user said that it may be left behind."""
+    """Whether the user allowed to leave it behind."""
 
     def __str__(self) -> str:
         amount = "" if self.count is None else f" ({self.count:,} {self.unit})"
@@ -191,7 +193,7 @@ class FileReports(Rows[FileReport]):
             scratch, lambda file: file.source, lambda file: tuple(vars(file).values()), _file_report
         )
         self.totals = Totals()
-        # Files that were not simply converted are few, or their database is not worth it.
+        # Kept apart: usually few files have problems.
         self._problems: Rows[FileReport] = Rows(scratch, self._key, self._pack, self._unpack)
 
     @property
@@ -229,37 +231,37 @@ class TableReport:
     format: str
     files: FileReports | list[FileReport] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
-    """Files of the target that are not there any more, or not with their size."""
+    """Target files that are gone, or have another size."""
     foreign: list[str] = field(default_factory=list)
-    """Files in its directory that are none of the migration's: readers take them for a part of the table."""
+    """Files of others in its directory: readers take them for a part of the table."""
     vanished: list[str] = field(default_factory=list)
-    """Sources that an earlier run converted, and that are gone."""
+    """Sources that an earlier run converted and that are gone."""
     partial: list[str] = field(default_factory=list)
-    """Sources that have a part of the table only, by what they say of themselves."""
+    """Sources that state to have only a part of the table."""
     metastore: Findings = field(default_factory=Findings)
-    """What a Hive metastore says otherwise than was found."""
+    """Discrepancies with a Hive metastore."""
     metadata: Json = field(default_factory=dict)
-    """Of Delta or Iceberg: version or snapshot."""
+    """The version or snapshot of a Delta or Iceberg table."""
     error: str | None = None
-    """Why the files could not be made a Delta or Iceberg table."""
+    """Why the table could not be published or registered."""
     rows_now: int | None = None
-    """That the table's own log says it has; None where there is no log, or it does not say."""
-    told: list[Reason] = field(default_factory=list)
-    """See `tell`."""
+    """The rows in the table according to its log; None if there is no log, or it does not state them."""
+    reasons: list[Reason] = field(default_factory=list)
+    """See `add_reason`."""
     on_vanished: str = "fail"
     allowed: frozenset[str] = frozenset()
     """Changes of values that the user allowed by name."""
 
-    def tell(self, kind: str, count: int = 1, detail: str = "") -> None:
+    def add_reason(self, kind: str, count: int = 1, detail: str = "") -> None:
         """Adds a reason for the verdict on this table: see `verdict`."""
-        self.told.append(Reason(kind, count, detail))
+        self.reasons.append(Reason(kind, count, detail))
 
     @property
     def verdict(self) -> Verdict:
         """The verdict on everything known of it."""
         totals = self.totals
         return judge_table(
-            TableFacts(
+            TableSummary(
                 written=totals.written,
                 unverified=totals.unverified,
                 undigested=totals.undigested,
@@ -273,7 +275,7 @@ class TableReport:
                 on_vanished=self.on_vanished,
                 metastore=self.metastore.wrong,
                 error=self.error is not None,
-                told=tuple(self.told),
+                reasons=tuple(self.reasons),
             ),
             self.allowed,
         )
@@ -288,10 +290,10 @@ class TableReport:
         """The sums over its files."""
         if isinstance(self.files, FileReports):
             return self.files.totals
-        found = Totals()
+        totals = Totals()
         for file in self.files:
-            found.add(file)
-        return found
+            totals.add(file)
+        return totals
 
     @property
     def counts(self) -> dict[str, int]:
@@ -306,7 +308,7 @@ class TableReport:
 
     @property
     def rows(self) -> int:
-        """The rows in the target; results that are held back are not there yet."""
+        """The rows in the target; excludes held results."""
         return self.totals.rows
 
     @property
@@ -365,38 +367,39 @@ class Report:
     on_error: str
     tables: list[TableReport]
     unknown: list[str] = field(default_factory=list)
-    """Files outside of every table whose format is not one of ours; they were left alone."""
+    """Files of foreign formats outside of every table; they were ignored."""
     unread: list[Unread] = field(default_factory=list)
-    """Places of the source that could not be looked at: unreadable, links, neither file nor directory."""
+    """Places of the source that could not be read: unreadable, links, neither file nor directory."""
     excluded: int = 0
-    """Files and directories that the patterns leave out."""
+    """The number of files and directories that the patterns exclude."""
     hidden: int = 0
-    """Names that were passed over, as Hive and Spark do: `_x`, `.x`, `x.tmp`; `hidden_names`: the first."""
+    """The number of skipped names, which Hive and Spark skip, too: `_x`, `.x`, `x.tmp`."""
     hidden_names: list[str] = field(default_factory=list)
+    """The first skipped names."""
     left_out: list[LeftOut] = field(default_factory=list)
-    """What directories hold beside what was asked for."""
+    """Contents of directories that were not requested."""
     on_vanished: str = "fail"
     timeline: Json = field(default_factory=dict)
     """Bytes of the source and rows by time: see `progress.Timeline`."""
     safe_to_delete: int = 0
     """How many sources `safe-to-delete.txt` lists."""
     metastore: MetastoreReport | None = None
-    """How a Hive metastore was compared, where that was asked for."""
+    """The comparison with a Hive metastore, if requested."""
     runs: list[Json] = field(default_factory=list)
     """The runs into this target, this one last: lines of runs.jsonl."""
     started: float = 0.0
     seconds: float = 0.0
-    told: list[Reason] = field(default_factory=list)
-    """See `tell`."""
+    reasons: list[Reason] = field(default_factory=list)
+    """See `add_reason`."""
 
-    def tell(self, kind: str, count: int = 1, detail: str = "") -> None:
+    def add_reason(self, kind: str, count: int = 1, detail: str = "") -> None:
         """Adds a reason for the verdict on the run that belongs to no table: see `verdict`."""
-        self.told.append(Reason(kind, count, detail))
+        self.reasons.append(Reason(kind, count, detail))
 
-    def tell_unmatched(self, paths: Sequence[str]) -> None:
-        """Entries of tables.toml that match nothing."""
+    def add_unmatched(self, paths: Sequence[str]) -> None:
+        """Adds entries of tables.toml that match nothing."""
         if paths:
-            self.tell("unmatched", len(paths), ", ".join(paths[:3]))
+            self.add_reason("unmatched", len(paths), ", ".join(paths[:3]))
 
     def add_source(self, inventory: Inventory, tables: list[TableReport]) -> None:
         """Adds what was found in the source."""
@@ -409,15 +412,15 @@ class Report:
         """The verdict on everything known."""
         return judge_run(
             [table.verdict for table in self.tables],
-            RunFacts(
+            RunSummary(
                 unread=len(self.unread),
                 excluded=self.excluded,
                 hidden=self.hidden,
-                left_out=sum(one.blocks for one in self.left_out),
-                left_behind=sum(one.visible and one.named for one in self.left_out),
+                left_out=sum(item.blocks for item in self.left_out),
+                left_behind=sum(item.visible and item.named for item in self.left_out),
                 stray=len(self.unknown),
                 metastore=0 if self.metastore is None else self.metastore.findings.wrong,
-                told=tuple(self.told),
+                reasons=tuple(self.reasons),
             ),
         )
 
@@ -445,7 +448,7 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0: nothing that was asked for is missing, wrong or unexplained; else 1."""
+        """0: nothing that was requested is missing, wrong or unexplained; else 1."""
         return self.verdict.exit_code
 
     @property
@@ -477,6 +480,6 @@ class Report:
             "metastore": None if self.metastore is None else self.metastore.to_json(),
             **_few("left_out", self.left_out, vars),
             **_few("unknown", self.unknown),
-            **_few("unread", [vars(one) for one in self.unread]),
+            **_few("unread", [vars(place) for place in self.unread]),
             "tables": [table.to_json() for table in self.tables],
         }

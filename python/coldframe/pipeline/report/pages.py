@@ -1,7 +1,7 @@
-"""The report's first page: what is safe and what is not, problems, all tables; each table has its own page.
+"""The report's first page: verdict, problems, all tables; each table has its own page.
 
-No script, font or picture is loaded from elsewhere. The pages follow the screen's light or dark mode, and are
-complete without scripts, which only sort and filter.
+The pages load no scripts, fonts or pictures. They follow the system's light or dark mode, and are complete
+without scripts, which only sort and filter.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ __all__ = ["check", "document", "findings_list", "lost_text", "page"]
 MAX_PROBLEMS = 100
 """Maximum number of tables with problems that are listed above the table of all."""
 MAX_ROWS = 10_000
-"""Tables on the first page."""
+"""Maximum number of tables on the first page."""
 MAX_FINDINGS = 100
-"""Differences to a metastore, of a table."""
+"""Maximum number of findings on a table."""
 MAX_RUNS = 30
-"""Runs of the trend."""
+"""Maximum number of runs in the trend."""
 
 
 def page(report: Report) -> str:
-    """All tables, each with a page of its own in `report/`."""
+    """The first page. Each table has its own page in `report/`."""
     started = _time(report.started)
     body = f"""<header><h1>Migration to {escape(report.to)}</h1>
 <p class="soft"><code>{escape(report.source)}</code> &#8594; <code>{escape(report.target)}</code></p>
@@ -83,29 +83,29 @@ def _time(seconds: float) -> str:
     return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def check(one: TableReport) -> str:
+def check(outcome: TableReport) -> str:
     """The verdict on a table."""
-    verdict = one.verdict
+    verdict = outcome.verdict
     return f'<span class="{verdict.colour}">{verdict.mark} {escape(verdict.text)}</span>'
 
 
-def lost_text(one: TableReport) -> str:
+def lost_text(outcome: TableReport) -> str:
     """How many rows a table lost to damage."""
-    return rows_lost_text([file.rows_lost for file in one.problems if file.damage])
+    return rows_lost_text([file.rows_lost for file in outcome.problems if file.damage])
 
 
-def _is_wrong(one: TableReport) -> bool:
-    return bool(one.problems) or not one.verified
+def _is_wrong(outcome: TableReport) -> bool:
+    return bool(outcome.problems) or not outcome.verified
 
 
 def _headline(report: Report) -> str:
-    """What is safe, what is not, what was lost, what was left out."""
+    """The verdict and the main figures."""
     verdict = report.verdict
     tables = report.tables
-    sources = sum(len(one.files) for one in tables)
-    wrong = sum(_is_wrong(one) for one in tables)
-    lost = [file.rows_lost for one in tables for file in one.problems if file.damage]
-    kept_off = sum(one.blocks for one in report.left_out)
+    sources = sum(len(outcome.files) for outcome in tables)
+    wrong = sum(_is_wrong(outcome) for outcome in tables)
+    lost = [file.rows_lost for outcome in tables for file in outcome.problems if file.damage]
+    kept_off = sum(outcome.blocks for outcome in report.left_out)
     figures = [
         ("rows in the target", f"{report.rows:,}", ""),
         ("rows lost to damage", rows_lost_text(lost), "bad" if lost else ""),
@@ -115,9 +115,9 @@ def _headline(report: Report) -> str:
             "bad" if wrong else "",
         ),
         ("sources safe to delete", f"{report.safe_to_delete:,} of {sources:,}", ""),
-        ("parts not asked for", f"{kept_off:,}", "part" if kept_off else ""),
+        ("parts not requested", f"{kept_off:,}", "part" if kept_off else ""),
         ("read", size_text(report.bytes_in), ""),
-        ("written", size_text(sum(one.bytes_out for one in tables)), ""),
+        ("written", size_text(sum(outcome.bytes_out for outcome in tables)), ""),
     ]
     cells = "".join(
         f'<div><b class="{colour}">{value}</b><span class="soft">{name}</span></div>'
@@ -131,7 +131,7 @@ def _headline(report: Report) -> str:
 {compared}{notes}
 <p class="soft">{report.safe_to_delete:,} sources are listed in <code>safe-to-delete.txt</code></p>
 {status_bar(report.statuses)}
-{size_bars(report.bytes_in, sum(one.bytes_out for one in tables))}
+{size_bars(report.bytes_in, sum(outcome.bytes_out for outcome in tables))}
 {timeline_chart(report.timeline)}
 </section>"""
 
@@ -141,14 +141,15 @@ def _sentence(text: str) -> str:
 
 
 def _problems(report: Report) -> str:
-    """Tables with problems, each with a link; failed ones before those that lost rows."""
-    wrong = [(number, one) for number, one in enumerate(report.tables, 1) if _is_wrong(one)]
+    """Links to tables with problems, failed ones first."""
+    wrong = [(number, broken) for number, broken in enumerate(report.tables, 1) if _is_wrong(broken)]
     if not wrong:
         return ""
     wrong.sort(key=lambda numbered: -numbered[1].verdict.exit_code)
     items = "".join(
-        f'<li><a href="report/{number}.html">{escape(one.name)}</a>: {check(one)}{_first_error(one)}</li>'
-        for number, one in wrong[:MAX_PROBLEMS]
+        f'<li><a href="report/{number}.html">{escape(broken.name)}</a>: {check(broken)}'
+        f"{_first_error(broken)}</li>"
+        for number, broken in wrong[:MAX_PROBLEMS]
     )
     more = len(wrong) - MAX_PROBLEMS
     tail = f'<p class="soft">and {more:,} more, in the table below</p>' if more > 0 else ""
@@ -157,26 +158,28 @@ def _problems(report: Report) -> str:
 <ul>{items}</ul>{tail}</section>"""
 
 
-def _first_error(one: TableReport) -> str:
+def _first_error(outcome: TableReport) -> str:
     """The first error, in a few words."""
-    said = one.error or next((file.error for file in one.problems if file.error), None)
-    if said is None:
+    error = outcome.error or next((file.error for file in outcome.problems if file.error), None)
+    if error is None:
         return ""
-    return f'<br><span class="soft">{escape(said if len(said) <= 300 else said[:299] + chr(0x2026))}</span>'
+    return (
+        f'<br><span class="soft">{escape(error if len(error) <= 300 else error[:299] + chr(0x2026))}</span>'
+    )
 
 
 def _tables(report: Report) -> str:
     """A line per table, those with problems first."""
-    numbered = sorted(enumerate(report.tables, 1), key=lambda one: not _is_wrong(one[1]))
+    numbered = sorted(enumerate(report.tables, 1), key=lambda outcome: not _is_wrong(outcome[1]))
     rows = (
-        f"<tr{' data-wrong' if _is_wrong(one) else ''}>"
-        f'<td><a href="report/{number}.html">{escape(one.name)}</a></td>'
-        f"<td>{escape(one.format)}</td>"
-        f'<td class="n">{len(one.files):,}</td><td class="n">{len(one.problems):,}</td>'
-        f'<td class="n">{one.rows:,}</td><td class="n">{lost_text(one)}</td>'
-        f'<td class="n">{size_text(one.bytes_in)}</td><td class="n">{size_text(one.bytes_out)}</td>'
-        f"<td>{check(one)}</td></tr>"
-        for number, one in numbered[:MAX_ROWS]
+        f"<tr{' data-wrong' if _is_wrong(outcome) else ''}>"
+        f'<td><a href="report/{number}.html">{escape(outcome.name)}</a></td>'
+        f"<td>{escape(outcome.format)}</td>"
+        f'<td class="n">{len(outcome.files):,}</td><td class="n">{len(outcome.problems):,}</td>'
+        f'<td class="n">{outcome.rows:,}</td><td class="n">{lost_text(outcome)}</td>'
+        f'<td class="n">{size_text(outcome.bytes_in)}</td><td class="n">{size_text(outcome.bytes_out)}</td>'
+        f"<td>{check(outcome)}</td></tr>"
+        for number, outcome in numbered[:MAX_ROWS]
     )
     more = len(numbered) - MAX_ROWS
     tail = f'<p class="soft">{more:,} more tables in report.json</p>' if more > 0 else ""
@@ -200,8 +203,8 @@ def findings_list(findings: Findings) -> str:
     if not len(findings):
         return ""
     rows = "".join(
-        f'<li class="{"bad" if one.is_wrong else "part"}">{escape(str(one))}</li>'
-        for one in findings.shown[:MAX_FINDINGS]
+        f'<li class="{"bad" if finding.is_wrong else "part"}">{escape(str(finding))}</li>'
+        for finding in findings.shown[:MAX_FINDINGS]
     )
     more = len(findings) - MAX_FINDINGS
     tail = f'<p class="soft">{more:,} more in report.json</p>' if more > 0 else ""
@@ -212,34 +215,34 @@ def _metastore(report: Report) -> str:
     if report.metastore is None:
         return ""
     every = Findings()
-    for findings in (report.metastore.findings, *(one.metastore for one in report.tables)):
-        for one in findings:
-            every.add(one)
+    for findings in (report.metastore.findings, *(outcome.metastore for outcome in report.tables)):
+        for outcome in findings:
+            every.add(outcome)
     return f"""<section class="card"><h2>Hive metastore</h2>
 <p class="soft">{escape(report.metastore.summary)}</p>
 {findings_list(every)}</section>"""
 
 
 def _left_out(report: Report) -> str:
-    """What could be read, but was not requested or was skipped."""
-    kept = [f"{one.source}: {one}" for one in report.left_out if one.blocks]
-    named = [f"{one.source}: {one}" for one in report.left_out if one.visible and one.named]
-    unseen = [f"{one.source}: {one}" for one in report.left_out if not one.visible]
+    """Contents of the source that were not requested, or skipped."""
+    kept = [f"{item.source}: {item}" for item in report.left_out if item.blocks]
+    named = [f"{item.source}: {item}" for item in report.left_out if item.visible and item.named]
+    unseen = [f"{item.source}: {item}" for item in report.left_out if not item.visible]
     hidden = f"of {report.hidden:,} hidden names"
     return "\n".join(
         (
-            _names("Not asked for", "parts of directories, which are not on the list for that", kept),
+            _names("Not requested", "parts of directories, which are therefore not on the list", kept),
             _names("Left behind", "parts of directories, as you said", named),
-            _names("In files alone", "parts of directories that readers are not shown", unseen),
-            _names("Passed over", hidden, report.hidden_names),
-            _names("Left alone", "of other formats", report.unknown),
+            _names("Not shown to readers", "parts of directories that the engine does not show", unseen),
+            _names("Skipped", hidden, report.hidden_names),
+            _names("Ignored", "files of other formats", report.unknown),
         )
     )
 
 
 def _unread(report: Report) -> str:
-    places = [f"{one.relative}: {one.reason}" for one in report.unread]
-    return _names("Not read", "places that could not be looked at: their rows are not in the target", places)
+    places = [f"{place.relative}: {place.reason}" for place in report.unread]
+    return _names("Not read", "places that could not be read: their rows are not in the target", places)
 
 
 def _names(title: str, what: str, names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""`coldframe migrate --dry-run`: what a run would do and refuse, without doing any of it."""
+"""`coldframe migrate --dry-run`: previews what a run would convert and refuse."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ class TablePreview:
     bytes: int = 0
     tasks: int = 0
     rows: int | None = 0
-    """As the files say; None where one does not."""
+    """The rows that the files state; None if a file does not state them."""
     done: int = 0
     """Files that an earlier run has converted."""
     columns: str = ""
     refused: list[tuple[str, str]] = field(default_factory=list)
-    """Files, and why they would fail."""
+    """Files that would fail, and why."""
     vanished: list[str] = field(default_factory=list)
     partial: list[str] = field(default_factory=list)
-    """Sources that have a part of the table only, by what they say of themselves."""
+    """Sources that state to have only a part of the table."""
     metastore: Findings = field(default_factory=Findings)
-    """What a Hive metastore says otherwise than was found."""
+    """Discrepancies with a Hive metastore."""
     error: str | None = None
 
     @property
     def reasons(self) -> list[Reason]:
-        """Why a run would end with 1 because of it."""
+        """Why the table would make the exit code 1."""
         counts = {
             "failed": len(self.refused),
             "vanished": len(self.vanished),
@@ -71,7 +71,7 @@ class Preview:
     expected_seconds: float | None = None
     """Time on one core at the rate of earlier runs; None if there were none."""
     expected_bytes: int | None = None
-    """To be written, likewise."""
+    """Bytes to be written, estimated in the same way."""
     metastore: MetastoreReport | None = None
     unmatched: list[str] = field(default_factory=list)
     """Paths of entries of tables.toml that match nothing."""
@@ -81,7 +81,7 @@ class Preview:
 
     @property
     def exit_code(self) -> int:
-        """1 if a run would end with 1, as far as is known now."""
+        """1 if a run would end with exit code 1, as far as is known now."""
         reasons = [reason for table in self.tables for reason in table.reasons]
         unlike = self.metastore.findings.wrong if self.metastore is not None else 0
         wrong = (("unread", len(self.unread)), ("metastore", unlike), ("unmatched", len(self.unmatched)))
@@ -90,7 +90,7 @@ class Preview:
         return judge_preview(reasons).exit_code
 
     def refuse(self, work: TableWork, file: SourceFile, error: str, cause: Cause = "failed") -> None:
-        """A file that a run would not convert."""
+        """Adds a file that a run would not convert."""
         self._by_path[work.table.path].refused.append((file.relative, error))
 
     @property
@@ -117,19 +117,19 @@ class Preview:
 
 
 def new_preview(works: Sequence[TableWork], inventory: Inventory, target: str, to: str) -> Preview:
-    """What is known before a file is opened."""
+    """The preview before any file is opened."""
     return Preview(
         inventory.root,
         target,
         to,
         [TablePreview(work.table.name, work.table.path, work.table.format) for work in works],
         [file.relative for file in inventory.unknown],
-        [(one.relative, one.reason) for one in inventory.unread],
+        [(place.relative, place.reason) for place in inventory.unread],
         inventory.excluded,
     )
 
 
-def _expect(found: Preview, done: Iterable[Committed]) -> None:
+def _expect(preview: Preview, done: Iterable[Committed]) -> None:
     """Estimates time and size from earlier runs."""
     read = seconds = written = 0.0
     for entry in done:
@@ -137,16 +137,16 @@ def _expect(found: Preview, done: Iterable[Committed]) -> None:
         seconds += entry.details.seconds
         written += sum(part.share for part in entry.parts)
     if read:
-        size = sum(table.bytes for table in found.tables)
-        found.expected_seconds = round(seconds * size / read, 3)
-        found.expected_bytes = int(written * size / read)
+        size = sum(table.bytes for table in preview.tables)
+        preview.expected_seconds = round(seconds * size / read, 3)
+        preview.expected_bytes = int(written * size / read)
 
 
 def _describe(work: TableWork, table: TablePreview, options: Options, shared: Callable[[str], str]) -> None:
-    for one in work.planned:
+    for planned in work.planned:
         table.files += 1
-        table.bytes += one.file.share
-        table.rows = None if table.rows is None or one.rows is None else table.rows + one.rows
+        table.bytes += planned.file.share
+        table.rows = None if table.rows is None or planned.rows is None else table.rows + planned.rows
     file_bytes = 0 if work.divided_by else work.file_bytes(options.target_file_bytes)
     groups = grouped(work.planned, file_bytes, shared)
     table.tasks = sum(len(group[0].parts) for group in groups)
@@ -162,12 +162,12 @@ def _describe(work: TableWork, table: TablePreview, options: Options, shared: Ca
     ]
 
 
-def preview_text(found: Preview) -> str:
-    """For people."""
+def preview_text(preview: Preview) -> str:
+    """The form for people."""
     from coldframe.byte_size import size_text
 
     lines: list[str] = []
-    for table in found.tables:
+    for table in preview.tables:
         rows = "" if table.rows is None else f", {table.rows:,} rows"
         done = f"; {table.done:,} files are done" if table.done else ""
         lines.append(
@@ -186,19 +186,19 @@ def preview_text(found: Preview) -> str:
         lines += [f"  a part of the table only: {text}" for text in table.partial]
         lines += metastore_lines(table.metastore, "  ")
         lines += [f"  {table.error}"] if table.error is not None else []
-    lines += metastore_lines(found.metastore.findings) if found.metastore is not None else []
-    lines += [f"NOTHING LIES in {path}, which an entry of tables.toml names" for path in found.unmatched]
-    lines += [f"CANNOT BE READ: {place}: {reason}" for place, reason in found.unread]
-    if found.unknown:
-        lines.append(f"{len(found.unknown):,} files of other formats, such as {found.unknown[0]}")
-    if found.excluded:
-        lines.append(f"{found.excluded:,} files and directories are left out as asked")
-    total = sum(table.files for table in found.tables)
-    size = size_text(sum(table.bytes for table in found.tables))
-    tasks = sum(table.tasks for table in found.tables)
+    lines += metastore_lines(preview.metastore.findings) if preview.metastore is not None else []
+    lines += [f"NOTHING LIES in {path}, which an entry of tables.toml names" for path in preview.unmatched]
+    lines += [f"CANNOT BE READ: {place}: {reason}" for place, reason in preview.unread]
+    if preview.unknown:
+        lines.append(f"{len(preview.unknown):,} files of other formats, such as {preview.unknown[0]}")
+    if preview.excluded:
+        lines.append(f"{preview.excluded:,} files and directories are excluded as requested")
+    total = sum(table.files for table in preview.tables)
+    size = size_text(sum(table.bytes for table in preview.tables))
+    tasks = sum(table.tasks for table in preview.tables)
     expected = ""
-    if total and found.expected_seconds is not None and found.expected_bytes is not None:
-        wanted = size_text(found.expected_bytes)
-        expected = f", about {found.expected_seconds:,.1f} s of one core and {wanted} by earlier runs"
-    lines.append(f"{total:,} files, {size}, {tasks:,} tasks to {found.to}{expected}; nothing was written")
+    if total and preview.expected_seconds is not None and preview.expected_bytes is not None:
+        wanted = size_text(preview.expected_bytes)
+        expected = f", about {preview.expected_seconds:,.1f} s of one core and {wanted} by earlier runs"
+    lines.append(f"{total:,} files, {size}, {tasks:,} tasks to {preview.to}{expected}; nothing was written")
     return "\n".join(lines)

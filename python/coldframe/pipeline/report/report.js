@@ -1,31 +1,31 @@
 "use strict";
-// Sorts and filters tables. Without it they are whole, in the order in which the report has them.
+// Sorts and filters tables. Without it, they are complete and in the report's order.
 (() => {
   const UNITS = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4 };
   const SHOWN = 500;
   const number = (text) => {
-    const found = /^\u2265?\s*([\d.,]+)\s*(B|KiB|MiB|GiB|TiB)?$/.exec(text);
-    return found ? Number(found[1].replaceAll(",", "")) * (UNITS[found[2]] || 1) : NaN;
+    const match = /^\u2265?\s*([\d.,]+)\s*(B|KiB|MiB|GiB|TiB)?$/.exec(text);
+    return match ? Number(match[1].replaceAll(",", "")) * (UNITS[match[2]] || 1) : NaN;
   };
   for (const table of document.querySelectorAll("table.sorted")) {
     const body = table.tBodies[0];
     const rows = [...body.rows].map((row) => ({
       row, wrong: row.dataset.wrong !== undefined, cells: [...row.cells].map((cell) => cell.textContent),
     }));
-    // Of very many rows only the first are in the page as such: the others are made when they are shown.
+    // Of very many rows, the page has only the first as HTML; the others are made when they are shown.
     const data = table.closest(".card").querySelector('script[type="application/json"]');
     for (const [wrong, ...cells] of data ? JSON.parse(data.textContent) : []) rows.push({ row: null, wrong: wrong === 1, cells });
-    rows.forEach((one, at) => { one.at = at; });
-    const made = (one) => {
-      if (!one.row) {
-        one.row = document.createElement("tr");
-        for (const text of one.cells) one.row.insertCell().textContent = text;
+    rows.forEach((line, at) => { line.at = at; });
+    const made = (line) => {
+      if (!line.row) {
+        line.row = document.createElement("tr");
+        for (const text of line.cells) line.row.insertCell().textContent = text;
       }
-      return one.row;
+      return line.row;
     };
     const bar = document.createElement("div");
     const search = document.createElement("input"), only = document.createElement("input");
-    const said = document.createElement("span"), more = document.createElement("button");
+    const shown = document.createElement("span"), more = document.createElement("button");
     const labelled = (input, text) => {
       const label = document.createElement("label");
       label.append(...(input.type === "search" ? [`${text} `, input] : [input, ` ${text}`]));
@@ -35,20 +35,20 @@
     Object.assign(only, { type: "checkbox" });
     Object.assign(more, { type: "button", textContent: "show all" });
     bar.className = "filter";
-    said.className = "soft";
-    said.setAttribute("role", "status");
+    shown.className = "soft";
+    shown.setAttribute("role", "status");
     const some = rows.some(({ wrong }) => wrong);
-    bar.append(labelled(search, table.dataset.filter || "filter"), ...(some ? [labelled(only, "with problems only")] : []), said, more);
+    bar.append(labelled(search, table.dataset.filter || "filter"), ...(some ? [labelled(only, "with problems only")] : []), shown, more);
     table.closest(".wide").before(bar);
     let order = rows, all = false;
 
     const show = () => {
-      const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const terms = search.value.toLowerCase().split(/\s+/).filter(Boolean);
       const fits = order.filter(({ wrong, cells }) => (!only.checked || wrong)
-        && (!words.length || words.every((word) => cells.join(" ").toLowerCase().includes(word))));
+        && (!terms.length || terms.every((term) => cells.join(" ").toLowerCase().includes(term))));
       const most = all ? fits.length : SHOWN;
       body.replaceChildren(...fits.slice(0, most).map(made));
-      said.textContent = fits.length > most ? `${most.toLocaleString("en")} of ${fits.length.toLocaleString("en")} shown`
+      shown.textContent = fits.length > most ? `${most.toLocaleString("en")} of ${fits.length.toLocaleString("en")} shown`
         : `${fits.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")}`;
       more.hidden = fits.length <= most;
     };
@@ -64,12 +64,12 @@
         const falling = head.getAttribute("aria-sort") === "ascending";
         for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
         head.setAttribute("aria-sort", falling ? "descending" : "ascending");
-        const keyed = rows.map((one) => ({ one, value: number(one.cells[at]), text: one.cells[at] }));
-        // What is no number, such as an unknown one, comes last among numbers.
+        const keyed = rows.map((line) => ({ line, value: number(line.cells[at]), text: line.cells[at] }));
+        // Values that are not numbers, such as "unknown", sort after numbers.
         keyed.sort((a, b) => (Number.isNaN(a.value) && Number.isNaN(b.value) ? a.text.localeCompare(b.text, "en", { numeric: true })
-          : Number.isNaN(a.value) ? 1 : Number.isNaN(b.value) ? -1 : a.value - b.value) || a.one.at - b.one.at);
+          : Number.isNaN(a.value) ? 1 : Number.isNaN(b.value) ? -1 : a.value - b.value) || a.line.at - b.line.at);
         if (falling) keyed.reverse();
-        order = keyed.map(({ one }) => one);
+        order = keyed.map(({ line }) => line);
         show();
       });
     });

@@ -1,4 +1,4 @@
-"""`safe-to-delete.txt`: the sources whose every row is in the target, each with what it is known by.
+"""`safe-to-delete.txt`: the sources whose rows are all in the target, with their size, time and digest.
 
     # coldframe safe-to-delete 2
     # {"target": "/lake", "source": "/warehouse", "made": "..", "compared": "..", "left_behind": [..], ..}
@@ -6,8 +6,8 @@
     8331    2014-01-01T00:00:00.000000000Z    whole:9f0c..    /warehouse/sales/000000_0
     # end: 1
 
-The digest is that of `identity`. Paths are as they are, and come last. A source whose path has a line break
-is not listed. `check` asks of each line whether it still holds.
+The digest is that of `identity`. Paths come last and are not escaped. A source whose path has a line break is
+not listed. `check` tests whether each line still matches its source.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SAFE = f"{HOME}/safe-to-delete.txt"
 _FIRST = "# coldframe safe-to-delete 2"
 _LAST = "# end: "
 _THREADS = SIDE_BY_SIDE
-"""Sources that are looked at once: most of the time is waiting."""
+"""Sources that are checked at once: most of the time is waiting."""
 
 
 @dataclass(frozen=True)
@@ -83,14 +83,14 @@ def write(
 def _line(file: SourceFile, digest: str) -> Line | None:
     try:
         same = identity_of(file.path, file.storage_options) == file.identity
-        if same and _says_little(file):
+        if same and _has_weak_identity(file):
             same = digest_now(file.path, file.identity, digest, file.storage_options) == digest
     except (OSError, ColdframeError):
         return None
     return Line(file.size, _time(file.mtime_ns), digest, file.path) if same else None
 
 
-def _says_little(file: SourceFile) -> bool:
+def _has_weak_identity(file: SourceFile) -> bool:
     """Whether its store knows only size and time of a file: these can be set back."""
     return is_remote(file.path) and not file.etag and not file.is_folder
 
@@ -108,21 +108,21 @@ class SafeList:
     about: Json
     lines: tuple[Line, ...]
     is_whole: bool
-    """Whether its end is there."""
+    """Whether the list has its last line."""
 
 
 def read(path: str, storage_options: StorageOptions = None) -> SafeList:
-    """Reads a list. Raises SchemaError if it is invalid, or one of an earlier version."""
+    """Reads a list. Raises SchemaError if it is invalid, or has another version."""
     text = b"".join(pieces(path, storage_options)).decode(errors="surrogateescape")
     first, *rest = text.split("\n")
     if first != _FIRST:
         raise SchemaError(f"{path}: expected {_FIRST!r} in its first line, found {first[:80]!r}")
     try:
         about = json.loads(rest[0].removeprefix("# "))
-        lines = tuple(_parsed(one) for one in rest if one and not one.startswith("#"))
+        lines = tuple(_parsed(row) for row in rest if row and not row.startswith("#"))
     except (ValueError, IndexError) as reason:
         raise SchemaError(f"{path}: {reason}") from reason
-    ends = [one for one in rest if one.startswith(_LAST)]
+    ends = [row for row in rest if row.startswith(_LAST)]
     return SafeList(about, lines, ends == [f"{_LAST}{len(lines)}"])
 
 
@@ -134,21 +134,18 @@ def _parsed(text: str) -> Line:
 def check(
     listed: SafeList, state: State, storage_options: StorageOptions = None
 ) -> Iterator[tuple[Line, str]]:
-    """The lines that no longer hold, with reasons: from the source as it is now, or from the journal."""
+    """The lines that no longer match the current source or the journal, with reasons."""
     sources = _Sources(listed)
-    trees = {
-        entry.details.digest
-        for entry in state.done.each()
-        if entry.details.digest is not None and entry.details.digest.startswith("tree:")
-    }
+    digests = (entry.details.digest for entry in state.done.each())
+    trees = {digest for digest in digests if digest.startswith("tree:")}
 
     def looks() -> Iterator[Callable[[], tuple[Line, str | None]]]:
         for line in listed.lines:
             # Collected here: only one thread at a time may query the state.
             entry = state.done.look_up(sources.of(line.path))
-            told = _told(line, entry, trees)
-            if told is not None:
-                yield functools.partial(_as_told, line, told)
+            fault = _journal_fault(line, entry, trees)
+            if fault is not None:
+                yield functools.partial(_with_fault, line, fault)
             else:
                 known = None if entry is None else entry.details.identity
                 yield functools.partial(_look, line, known, options_for(line.path, storage_options))
@@ -159,11 +156,11 @@ def check(
 
 
 class _Sources:
-    """What the journal calls the files of a list."""
+    """Maps the files of a list to their names in the journal."""
 
     def __init__(self, listed: SafeList) -> None:
         self._root = str(listed.about.get("source", ""))
-        # Where the source is a metastore: the locations of its partitions.
+        # For a metastore as the source: the locations of its partitions.
         given: Any = listed.about.get("places", [])
         self._places: dict[str, tuple[str, int]] = {
             location: (place, keys) for location, place, keys in given
@@ -181,47 +178,47 @@ class _Sources:
         return place_in(place, below, keys)
 
 
-def _as_told(line: Line, why: str) -> tuple[Line, str | None]:
+def _with_fault(line: Line, why: str) -> tuple[Line, str | None]:
     return line, why
 
 
-def _told(line: Line, entry: Committed | None, trees: set[str]) -> str | None:
+def _journal_fault(line: Line, entry: Committed | None, trees: set[str]) -> str | None:
     """The fault of a line according to the journal alone."""
     if line.digest.startswith("tree:"):
-        return None if line.digest in trees else "the journal has no such source any more"
+        return None if line.digest in trees else "the journal no longer has this source"
     if entry is None:
-        return "the journal has no such source any more"
+        return "the journal no longer has this source"
     if entry.details.digest != line.digest:
         return "the journal has another digest of it"
     return None
 
 
 def _look(line: Line, known: str | None, storage_options: StorageOptions) -> tuple[Line, str | None]:
-    """The fault of a line according to the source as it is now."""
+    """The fault of a line according to the current source."""
     try:
         if is_remote(line.path):
-            found = open_store(line.path, storage_options).stat()
-            if found is None:
-                return line, "it is not there any more"
-            size, changed = found.size, _time((found.modified or 0) * 1_000_000)
-            is_folder = found.is_folder
+            entry = open_store(line.path, storage_options).stat()
+            if entry is None:
+                return line, "it no longer exists"
+            size, changed = entry.size, _time((entry.modified or 0) * 1_000_000)
+            is_folder = entry.is_folder
         else:
             about = os.stat(line.path)
             size, changed = about.st_size, _time(about.st_mtime_ns)
             is_folder = os.path.isdir(line.path)
         identity = identity_of(line.path, storage_options)
     except (FileNotFoundError, NotADirectoryError):
-        return line, "it is not there any more"
+        return line, "it no longer exists"
     except (OSError, ColdframeError) as error:
-        return line, f"it cannot be looked at: {error}"
+        return line, f"it cannot be read: {error}"
     if not is_folder:
         if size != line.size:
-            return line, f"it has {size:,} bytes, {line.size:,} were read"
-        # Listings and single answers of object stores use different units of time: there the etag counts.
+            return line, f"it has {size:,} bytes, but {line.size:,} were read"
+        # Object stores use different units of time in listings and single answers; an etag is the same.
         if not line.digest.startswith("etag:") and changed != line.changed:
             return line, f"it was changed at {changed}"
     if digest_now(line.path, identity, line.digest, storage_options) != line.digest:
-        return line, "its content is not the one that was read"
+        return line, "its content differs from that which was read"
     if not is_proof(line.digest, identity, known):
-        return line, "it was touched since it was read, and a digest of its ends proves too little"
+        return line, "it was touched since it was read, and the digest of its ends is no proof"
     return line, None

@@ -37,16 +37,18 @@ def summary(report: Report) -> str:
     if report.metastore is not None:
         lines += metastore_lines(report.metastore.findings)
         lines.append(report.metastore.summary)
-    lines += [f"NOT READ: {one.relative}: {one.reason}" for one in report.unread]
-    lines += [f"NOT ASKED FOR: {one.source}: {one}" for one in report.left_out if one.blocks]
-    lines += [f"left behind: {one.source}: {one}" for one in report.left_out if one.visible and one.named]
+    lines += [f"NOT READ: {item.relative}: {item.reason}" for item in report.unread]
+    lines += [f"NOT REQUESTED: {item.source}: {item}" for item in report.left_out if item.blocks]
+    lines += [
+        f"left behind: {item.source}: {item}" for item in report.left_out if item.visible and item.named
+    ]
     if report.hidden:
         names = "1 hidden name" if report.hidden == 1 else f"{report.hidden:,} hidden names"
-        lines.append(f"{names} passed over, such as {report.hidden_names[0]}")
+        lines.append(f"{names} skipped, such as {report.hidden_names[0]}")
     if report.unknown:
         count = len(report.unknown)
         files = "1 file" if count == 1 else f"{count:,} files"
-        lines.append(f"{files} of other formats left alone, such as {report.unknown[0]}")
+        lines.append(f"{files} of other formats ignored, such as {report.unknown[0]}")
     lines.append(f"{report.verdict.text}; {report.safe_to_delete:,} sources in safe-to-delete.txt")
     lines.append(
         f"{report.rows:,} rows in {duration_text(report.seconds)}; {report.target}/_coldframe/report.html"

@@ -1,11 +1,11 @@
-"""The condition of a target table: what was verified, compared with what readers of the table see.
+"""The check of a target table: compares the verified rows with those that readers of the table see.
 
     rows_verified    according to the journal
-    rows_now         according to the table's own log, including deletion vectors; None if it cannot say
+    rows_now         according to the table's own log, including deletion vectors; None if unknown
 
-Plain files are what their footers say, and these are not opened here: only their existence and size are
-checked. Rows that others deleted are gone. Rows that others wrote elsewhere, as compactions do, are in files
-that were never compared: with `on_foreign_changes="append"` that is known, otherwise it is unexplained.
+For plain files, only their existence and size are checked; their footers are not opened here. Rows that
+others deleted are gone. Rows that others rewrote, as compactions do, are in files that were never compared:
+with `on_foreign_changes="append"` that is expected, otherwise it is a fault.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from coldframe.pipeline.report.target_facts import (
+from coldframe.pipeline.report.target_table import (
     WHOLE_TABLE,
     Difference,
-    TargetFacts,
+    TargetTable,
     differences,
     foreign,
     look,
@@ -25,7 +25,6 @@ from coldframe.pipeline.report.target_facts import (
 from coldframe.pipeline.report.verdict import Reason
 from coldframe.pipeline.sink.destination import Destination
 from coldframe.pipeline.sink.live import LiveFile
-from coldframe.pipeline.state.events import KnownTable
 from coldframe.pipeline.state.journal import State
 
 MAX_NAMED = 1000
@@ -33,18 +32,18 @@ _GONE = ("gone", "resized")
 
 
 @dataclass
-class Standing:
-    """The findings."""
+class TableCheck:
+    """The result of the check."""
 
-    facts: TargetFacts
+    target: TargetTable
     rows_verified: int = 0
     rows_now: int | None = None
     whole: Difference | None = None
-    """What is wrong with the table as a whole."""
+    """The fault of the table as a whole."""
     missing: dict[str, Difference] = field(default_factory=dict)
     """Files that are missing or have another size, and why."""
     changed: dict[str, Difference] = field(default_factory=dict)
-    """Files whose rows others deleted or wrote elsewhere, and why; the first of them only."""
+    """Files whose rows others deleted or rewrote, and why; only the first of them."""
     counts: Counter[str] = field(default_factory=Counter)
     """The number of differences of each kind."""
     foreign: list[str] = field(default_factory=list)
@@ -58,56 +57,55 @@ class Standing:
         if self.counts["deleted"] or self.counts["unlisted"] or self.counts["unknown"]:
             now = self.rows_now
             gone = 0 if now is None else self.rows_verified - now
-            detail = next((f"{one.file}: {one.reason}" for one in self.changed.values()), "")
+            detail = next(
+                (f"{difference.file}: {difference.reason}" for difference in self.changed.values()), ""
+            )
             if gone > 0 and not self.foreign:
                 yield Reason("known_gone" if known else "rows_gone", gone, detail)
             else:
-                # Rows that others wrote may be ours, or not.
+                # Foreign files may contain our rewritten rows.
                 kind = "known_elsewhere" if known else "rows_elsewhere"
                 yield Reason(
-                    kind, sum(self.counts[one] for one in ("deleted", "unlisted", "unknown")), detail
+                    kind,
+                    sum(self.counts[difference] for difference in ("deleted", "unlisted", "unknown")),
+                    detail,
                 )
                 if gone > 0:
                     yield Reason("known_gone" if known else "rows_gone", gone, "at least")
 
 
-def standing(destination: Destination, state: State, kind: str, name: str, path: str) -> Standing:
-    """The condition of a table. Lists it once, and reads its log once."""
-    facts = look(destination, kind, state.name_of(name, path))
-    found = Standing(facts)
-    found.rows_verified = sum(part.rows for entry in state.done.of_table(path) for part in entry.parts)
-    if facts.has_log and facts.state == "there":
-        seen = [file.rows for file in facts.files]
-        found.rows_now = None if None in seen else sum(rows for rows in seen if rows is not None)
-    for one in differences(facts, state):
-        if one.kind in WHOLE_TABLE:
-            found.whole = one
-        elif one.kind in _GONE:
-            found.missing.setdefault(one.file, one)
+def check_table(destination: Destination, state: State, kind: str, name: str, path: str) -> TableCheck:
+    """Checks a table. Lists it once, and reads its log once."""
+    target = look(destination, kind, state.name_of(name, path))
+    check = TableCheck(target)
+    check.rows_verified = sum(part.rows for entry in state.done.of_table(path) for part in entry.parts)
+    if target.has_log and target.state == "there":
+        seen = [file.rows for file in target.files]
+        check.rows_now = None if None in seen else sum(rows for rows in seen if rows is not None)
+    for difference in differences(target, state):
+        if difference.kind in WHOLE_TABLE:
+            check.whole = difference
+        elif difference.kind in _GONE:
+            check.missing.setdefault(difference.file, difference)
         else:
-            found.counts[one.kind] += 1
-            if len(found.changed) < MAX_NAMED:
-                found.changed.setdefault(one.file, one)
-    for file in foreign(facts, state):
-        found.foreign.append(file.path)
-        if facts.has_log and file.path.startswith(f"{path}/"):
-            wrong = _unreadable(facts, file)
+            check.counts[difference.kind] += 1
+            if len(check.changed) < MAX_NAMED:
+                check.changed.setdefault(difference.file, difference)
+    for file in foreign(target, state):
+        check.foreign.append(file.path)
+        if target.has_log and file.path.startswith(f"{path}/"):
+            wrong = _unreadable(target, file)
             if wrong is not None:
-                found.missing[file.path] = Difference(wrong[0], path, "", file.path, file.rows or 0, wrong[1])
-    return found
+                check.missing[file.path] = Difference(wrong[0], path, "", file.path, file.rows or 0, wrong[1])
+    return check
 
 
-def _unreadable(facts: TargetFacts, file: LiveFile) -> tuple[str, str] | None:
+def _unreadable(target: TargetTable, file: LiveFile) -> tuple[str, str] | None:
     """A file of others because of which the whole table cannot be read, and why."""
-    there = facts.stored.get(file.path)
+    there = target.stored.get(file.path)
     if there is None:
-        return "gone", "others wrote it, and it is not there any more: the table cannot be read"
+        return "gone", "others wrote it, and it no longer exists: the table cannot be read"
     if file.bytes is not None and there.size != file.bytes:
-        sizes = f"it has {there.size:,} bytes, the table says {file.bytes:,}"
+        sizes = f"it has {there.size:,} bytes, but the table states {file.bytes:,}"
         return "resized", f"others wrote it, and {sizes}: the table cannot be read"
     return None
-
-
-def kind_of(state: State, path: str) -> KnownTable:
-    """What a table was written as."""
-    return state.tables.get(path) or KnownTable(path, path, "parquet", "us")

@@ -1,4 +1,4 @@
-"""A table's page of the report: what became of its files, problems first, damage that is alike together."""
+"""A table's page of the report: the outcomes of its files, problems first, similar damage grouped."""
 
 from __future__ import annotations
 
@@ -27,57 +27,61 @@ __all__ = ["table_page"]
 MAX_PROBLEMS = 200
 """Maximum number of files with problems that are listed; files.jsonl has them all."""
 MAX_KINDS = 50
-"""Kinds of damage of a table, and of a file."""
+"""Maximum number of kinds of damage of a table, and of a file."""
 MAX_PLACES = 10
 """Maximum number of damaged places of a file that are listed with their offsets."""
 MAX_FILES = 10_000
-"""Files listed, """
+"""Maximum number of listed files."""
 DRAWN_FILES = 500
-"""and those of them that are drawn before anybody asks for more."""
+"""Files that are drawn before the reader asks for more."""
 
 
-def table_page(report: Report, one: TableReport) -> str:
+def table_page(report: Report, outcome: TableReport) -> str:
     """The page of one table."""
     body = f"""<header><p><a href="../report.html">Migration to {escape(report.to)}</a></p>
-<h1>{escape(one.name)}</h1></header>
-{_summary(one)}
-{_damage(one)}
-{_problems(one)}
-{_files(one)}"""
-    return document(f"{one.name}: migration of {report.source}", body)
+<h1>{escape(outcome.name)}</h1></header>
+{_summary(outcome)}
+{_damage(outcome)}
+{_problems(outcome)}
+{_files(outcome)}"""
+    return document(f"{outcome.name}: migration of {report.source}", body)
 
 
-def _summary(one: TableReport) -> str:
-    facts = f"{escape(one.format)}, {len(one.files):,} files, {one.rows:,} rows"
-    if one.seconds:
-        done = one.totals.bytes_now
-        facts += f", {duration_text(one.seconds)} of work, {size_text(int(done / one.seconds))}/s a core"
-    counts = {status: one.count(status) for status in STATUSES}
-    return f"""<section class="card{" wrong" if one.verdict.exit_code else ""}">
-<p class="headline">{check(one)}</p>
-<p class="soft">{facts}</p>
+def _summary(outcome: TableReport) -> str:
+    text = f"{escape(outcome.format)}, {len(outcome.files):,} files, {outcome.rows:,} rows"
+    if outcome.seconds:
+        done = outcome.totals.bytes_now
+        text += (
+            f", {duration_text(outcome.seconds)} of work, {size_text(int(done / outcome.seconds))}/s a core"
+        )
+    counts = {status: outcome.count(status) for status in STATUSES}
+    return f"""<section class="card{" wrong" if outcome.verdict.exit_code else ""}">
+<p class="headline">{check(outcome)}</p>
+<p class="soft">{text}</p>
 {status_bar(counts)}
-{size_bars(one.bytes_in, one.bytes_out)}
-{_notes(one)}
+{size_bars(outcome.bytes_in, outcome.bytes_out)}
+{_notes(outcome)}
 </section>"""
 
 
-def _notes(one: TableReport) -> str:
-    earlier = one.totals.earlier
+def _notes(outcome: TableReport) -> str:
+    earlier = outcome.totals.earlier
     notes = f'<p class="soft">{earlier:,} of the files were done by an earlier run.</p>' if earlier else ""
-    if one.metadata:
-        facts = ", ".join(f"{escape(str(key))} {escape(str(value))}" for key, value in one.metadata.items())
-        notes += f'<p class="soft">{facts}</p>'
-    if one.error is not None:
-        notes += f'<p class="bad">{escape(one.error)}</p>'
+    if outcome.metadata:
+        text = ", ".join(
+            f"{escape(str(key))} {escape(str(value))}" for key, value in outcome.metadata.items()
+        )
+        notes += f'<p class="soft">{text}</p>'
+    if outcome.error is not None:
+        notes += f'<p class="bad">{escape(outcome.error)}</p>'
     for what, names in (
-        ("Missing", one.missing),
-        ("In its directory, but none of the migration's", one.foreign),
-        ("Gone from the source since an earlier run", one.vanished),
-        ("A part of the table only", one.partial),
+        ("Missing", outcome.missing),
+        ("In its directory, but none of the migration's", outcome.foreign),
+        ("Gone from the source since an earlier run", outcome.vanished),
+        ("A part of the table only", outcome.partial),
     ):
         notes += _some(what, names)
-    return notes + findings_list(one.metastore)
+    return notes + findings_list(outcome.metastore)
 
 
 def _some(what: str, names: Sequence[str]) -> str:
@@ -88,10 +92,10 @@ def _some(what: str, names: Sequence[str]) -> str:
     return f'<p class="bad">{what}: {shown}{more}</p>'
 
 
-def _damage(one: TableReport) -> str:
-    """All its damage, what is alike as one line."""
-    found: Iterator[Mapping[str, Any]] = (lost for file in one.problems for lost in file.damage)
-    kinds = grouped(found)
+def _damage(outcome: TableReport) -> str:
+    """All damage of the table, one line per kind."""
+    places: Iterator[Mapping[str, Any]] = (lost for file in outcome.problems for lost in file.damage)
+    kinds = grouped(places)
     if not kinds:
         return ""
     rows = (
@@ -102,20 +106,20 @@ def _damage(one: TableReport) -> str:
     more = len(kinds) - MAX_KINDS
     tail = f'<p class="soft">{more:,} more kinds in files.jsonl</p>' if more > 0 else ""
     headers = ["#places", "#rows lost", "structure", "reason"]
-    return f"""<section class="card"><h2>Damage: {lost_text(one)} rows lost</h2>
+    return f"""<section class="card"><h2>Damage: {lost_text(outcome)} rows lost</h2>
 {table(headers, rows, "Kinds of damage")}{tail}</section>"""
 
 
-def _problems(one: TableReport) -> str:
+def _problems(outcome: TableReport) -> str:
     """The files that were not simply converted."""
-    files = one.problems
+    files = outcome.problems
     if not files:
         return ""
-    told = "\n".join(_problem(file) for file in islice(files, MAX_PROBLEMS))
+    items = "\n".join(_problem(file) for file in islice(files, MAX_PROBLEMS))
     more = len(files) - MAX_PROBLEMS
     tail = f'<p class="soft">{more:,} more in the list below and in files.jsonl</p>' if more > 0 else ""
     return f"""<section class="card"><h2>Files with problems: {len(files):,}</h2>
-{told}
+{items}
 {tail}</section>"""
 
 
@@ -124,13 +128,13 @@ def _problem(file: FileReport) -> str:
     kept = f"{file.rows:,} rows saved, {lost} lost" if file.status == "salvaged" else escape(file.status)
     kept += f", copy in <code>{escape(file.quarantine)}</code>" if file.quarantine else ""
     error = f'<p class="bad">{escape(file.error)}</p>' if file.error else ""
-    facts = f"{size_text(file.bytes_in)}, {kept}"
-    return f"""<div><p><code>{escape(file.source)}</code> <span class="soft">{facts}</span></p>
+    text = f"{size_text(file.bytes_in)}, {kept}"
+    return f"""<div><p><code>{escape(file.source)}</code> <span class="soft">{text}</span></p>
 {byte_map(file.damage, file.bytes_in)}{error}{_places(file)}</div>"""
 
 
 def _places(file: FileReport) -> str:
-    """Its damage: place by place where there are few, else kind by kind."""
+    """The damage of a file: by place if there are few places, else by kind."""
     if not file.damage:
         return ""
     if len(file.damage) <= MAX_PLACES:
@@ -152,14 +156,14 @@ def _places(file: FileReport) -> str:
     return f"<ul>{items}{f'<li>{more:,} more kinds in files.jsonl</li>' if more > 0 else ''}</ul>"
 
 
-def _files(one: TableReport) -> str:
-    """A line a file. A browser draws the first of very many at once, the others when they are asked for."""
-    lines = [_file_cells(file) for file in islice(one.files, MAX_FILES)]
+def _files(outcome: TableReport) -> str:
+    """A line per file. Of very many, the browser draws the first at once, and the others on request."""
+    lines = [_file_cells(file) for file in islice(outcome.files, MAX_FILES)]
     rows = (
         f"<tr{' data-wrong' if wrong else ''}>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
         for wrong, *cells in lines[:DRAWN_FILES]
     )
-    more = len(one.files) - MAX_FILES
+    more = len(outcome.files) - MAX_FILES
     tail = f'<p class="soft">{more:,} more in files.jsonl</p>' if more > 0 else ""
     if rest := lines[DRAWN_FILES:]:
         data = json.dumps(rest, separators=(",", ":"), ensure_ascii=False).replace("</", "<\\/")

@@ -1,23 +1,22 @@
-"""The verdict: one function from facts to `Verified | Partial | Failed | NotVerified`, with its reasons.
+"""The verdict: `Verified | Partial | Failed | NotVerified`, with reasons, from summaries of tables and runs.
 
-It is the only source of the words "verified" and "safe", of their colours, of exit codes, and of which
-sources `safe-to-delete.txt` lists. The report, its pages, the summary, the dry run and the audit print what
-it says.
+Only this module decides what is "verified" and "safe", their colours, exit codes, and the sources in
+`safe-to-delete.txt`. The report, its pages, the summary, the dry run and the audit print its result.
 
-    grade       the verdict is at best    exit code
-    failed      Failed                    1            asked for, and missing, wrong or unexplained
-    unproven    NotVerified               0            not compared
-    partial     Partial                   0            rows or digits are missing, which the user asked for
-    note        Verified                  0            reported, but nothing is wrong with the result
+    grade       best verdict    exit code
+    failed      Failed          1            requested, but missing, wrong or unexplained
+    unproven    NotVerified     0            not compared
+    partial     Partial         0            rows or digits are missing, which the user allowed
+    note        Verified        0            reported, but the result is correct
 
 How to add a reason:
 
-1. Add a line to `KINDS`: its grade, whether it keeps all sources of its table off the list, and its words.
-2. Where you find it, tell the table: `work.report.tell("my_kind", count, "which, or why")`. What belongs to
-   no table goes to `report.tell(..)` of the whole `Report`.
+1. Add a line to `KINDS`: its grade, whether it keeps all sources of its table off the list, and its texts.
+2. Where the problem is detected, add it to the table: `work.report.add_reason("my_kind", count, "which, or
+   why")`. Problems of no table go to `report.add_reason(..)` of the whole `Report`.
 
-Nothing else: words, colours, exit code, report.json and the list follow. What is true of one source only
-(it was salvaged, digits of it were cut) is a fact of that source: see `SourceFacts`.
+Texts, colours, exit code, report.json and the list follow. Properties of a single source (it was salvaged,
+its digits were cut) belong to `SourceSummary`.
 """
 
 from __future__ import annotations
@@ -35,23 +34,23 @@ COMPARED = (
     "each file was read back and compared with what was decoded: the number of rows, and 128-bit sums of the "
     "hashes of all rows"
 )
-"""What "verified" says of a file."""
+"""The meaning of "verified" for a file."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What reasons of one kind have in common."""
+    """A kind of reasons."""
 
     grade: Grade
     blocks: bool
     """Whether no source of the table is safe to delete while it holds."""
-    one: str
-    many: str
-    """The words after the count."""
+    singular: str
+    plural: str
+    """The texts after the count."""
 
 
 KINDS: Mapping[str, Kind] = {
-    # What became of sources.
+    # Outcomes of sources.
     "failed": Kind("failed", True, "file failed", "files failed"),
     "changed": Kind("failed", True, "file changed while it was read", "files changed while they were read"),
     "withheld": Kind("failed", True, "new file was not taken", "new files were not taken"),
@@ -60,13 +59,11 @@ KINDS: Mapping[str, Kind] = {
     "quarantined": Kind("partial", False, "damaged file gave no rows", "damaged files gave no rows"),
     "no_copy": Kind("failed", True, "damaged file could not be copied", "damaged files could not be copied"),
     "unverified": Kind("unproven", True, "file was not read back", "files were not read back"),
-    "nothing": Kind(
-        "unproven", False, "table of which nothing was compared", "tables of which nothing was compared"
-    ),
+    "nothing": Kind("unproven", False, "table without any compared rows", "tables without any compared rows"),
     "dry_run": Kind("unproven", True, "dry run: nothing was written", "dry runs: nothing was written"),
     "lossy": Kind("partial", False, "value was changed", "values were changed"),
     "named_loss": Kind("note", False, "value was changed, as allowed", "values were changed, as allowed"),
-    # What the source says.
+    # Properties of the source.
     "vanished": Kind(
         "failed", True, "source is gone since an earlier run", "sources are gone since an earlier run"
     ),
@@ -83,8 +80,8 @@ KINDS: Mapping[str, Kind] = {
     "left_out": Kind(
         "note",
         False,
-        "part of a source was not asked for, so that source is not on the list",
-        "parts of sources were not asked for, so these sources are not on the list",
+        "part of a source was not requested, so that source is not on the list",
+        "parts of sources were not requested, so these sources are not on the list",
     ),
     "left_behind": Kind(
         "note",
@@ -98,23 +95,21 @@ KINDS: Mapping[str, Kind] = {
         "entry of tables.toml matches nothing",
         "entries of tables.toml match nothing",
     ),
-    "unread": Kind("failed", True, "place could not be looked at", "places could not be looked at"),
+    "unread": Kind("failed", True, "place could not be read", "places could not be read"),
     "excluded": Kind("note", False, "place is left out by patterns", "places are left out by patterns"),
-    "hidden": Kind("note", False, "hidden name was passed over", "hidden names were passed over"),
-    "stray": Kind(
-        "note", False, "file of another format was left alone", "files of other formats were left alone"
-    ),
+    "hidden": Kind("note", False, "hidden name was skipped", "hidden names were skipped"),
+    "stray": Kind("note", False, "file of another format was ignored", "files of other formats were ignored"),
     "unproved_source": Kind(
         "note",
         False,
-        "source was converted by an earlier version, which kept no digest of it",
-        "sources were converted by an earlier version, which kept no digests of them",
+        "source has no digest, so it is not on the list",
+        "sources have no digest, so they are not on the list",
     ),
     "by_spark": Kind(
         "note",
         False,
-        "source was read by Spark, so that what Spark read was compared, and it is not on the list",
-        "sources were read by Spark, so that what Spark read was compared, and they are not on the list",
+        "source was read by Spark: only what Spark read was compared, so it is not on the list",
+        "sources were read by Spark: only what Spark read was compared, so they are not on the list",
     ),
     "allowed_by_spark": Kind(
         "note",
@@ -122,56 +117,56 @@ KINDS: Mapping[str, Kind] = {
         "source was read by Spark, as allowed: what Spark read was compared",
         "sources were read by Spark, as allowed: what Spark read was compared",
     ),
-    # What the target says.
+    # Properties of the target.
     "missing": Kind("failed", True, "file of the target is missing", "files of the target are missing"),
-    "foreign": Kind("failed", True, "file in the table is of others", "files in the table are of others"),
+    "foreign": Kind(
+        "failed", True, "file in the table was written by others", "files in the table were written by others"
+    ),
     "rows_gone": Kind(
         "failed",
         True,
-        "row is not in the table any more: others deleted it",
-        "rows are not in the table any more: others deleted them",
+        "row is no longer in the table: others deleted it",
+        "rows are no longer in the table: others deleted them",
     ),
     "rows_elsewhere": Kind(
         "failed",
         True,
-        "file of the table was rewritten by others, and nobody compared what they wrote",
-        "files of the table were rewritten by others, and nobody compared what they wrote",
+        "file of the table was rewritten by others, and the new files were not compared",
+        "files of the table were rewritten by others, and the new files were not compared",
     ),
     "columns_gone": Kind("failed", True, "table has lost columns", "tables have lost columns"),
     "known_gone": Kind(
         "partial",
         True,
-        "row is not in the table any more: others deleted it",
-        "rows are not in the table any more: others deleted them",
+        "row is no longer in the table: others deleted it",
+        "rows are no longer in the table: others deleted them",
     ),
     "known_elsewhere": Kind(
         "unproven",
         True,
-        "file of the table was rewritten by others, and nobody compared what they wrote",
-        "files of the table were rewritten by others, and nobody compared what they wrote",
+        "file of the table was rewritten by others, and the new files were not compared",
+        "files of the table were rewritten by others, and the new files were not compared",
     ),
     "known_foreign": Kind(
-        "note", False, "file in the table is of others", "files in the table are of others"
+        "note", False, "file in the table was written by others", "files in the table were written by others"
     ),
-    "error": Kind(
-        "failed", True, "table is not as it was asked for", "tables are not as they were asked for"
-    ),
-    # What a metastore says.
+    "error": Kind("failed", True, "table is not as requested", "tables are not as requested"),
+    # Comparison with a metastore.
     "metastore": Kind("failed", True, "difference to the metastore", "differences to the metastore"),
-    # What an audit finds besides.
+    # Only in audits.
     "altered": Kind("failed", True, "file is not as it was verified", "files are not as they were verified"),
     "line": Kind(
         "failed",
         True,
-        "line of the list does not hold any more",
-        "lines of the list do not hold any more",
+        "line of the list no longer holds",
+        "lines of the list no longer hold",
     ),
     "cut_list": Kind("failed", True, "list was cut short", "lists were cut short"),
     "no_journal": Kind("failed", True, "journal is gone", "journals are gone"),
     "no_log": Kind(
         "failed", True, "table's own log or metadata is gone", "tables' own logs or metadata are gone"
     ),
-    "interrupted": Kind("unproven", True, "run did not come to its end", "runs did not come to their end"),
+    "interrupted": Kind("unproven", True, "run was interrupted", "runs were interrupted"),
 }
 
 
@@ -205,10 +200,10 @@ class Reason:
 
     @property
     def text(self) -> str:
-        """In words, with its count."""
+        """The text with its count."""
         kind = KINDS[self.kind]
-        words = f"{self.count:,} {kind.one if self.count == 1 else kind.many}"
-        return f"{words}: {self.detail}" if self.detail else words
+        text = f"{self.count:,} {kind.singular if self.count == 1 else kind.plural}"
+        return f"{text}: {self.detail}" if self.detail else text
 
     def to_json(self) -> Json:
         """For report.json."""
@@ -221,7 +216,7 @@ class _Verdict:
 
     name = ""
     word = ""
-    """For people, who read nothing else."""
+    """The first word for people."""
     colour = ""
     mark = ""
 
@@ -232,7 +227,7 @@ class _Verdict:
 
     @property
     def exit_code(self) -> int:
-        """0: nothing that was asked for is missing, wrong or unexplained; else 1."""
+        """0: nothing that was requested is missing, wrong or unexplained; else 1."""
         return int(any(reason.fails for reason in self.reasons))
 
     @property
@@ -242,7 +237,7 @@ class _Verdict:
 
     @property
     def why(self) -> tuple[Reason, ...]:
-        """The reasons why it is not better; none if it is `Verified`."""
+        """The reasons against `Verified`; empty if it is `Verified`."""
         return tuple(reason for reason in self.reasons if reason.grade != "note")
 
     @property
@@ -252,7 +247,7 @@ class _Verdict:
 
     @property
     def text(self) -> str:
-        """In a line: the word, and why."""
+        """The verdict and its reasons in a line."""
         why = "; ".join(reason.text for reason in self.why)
         return f"{self.word}: {why}" if why else self.word
 
@@ -269,7 +264,7 @@ class _Verdict:
 
 @dataclass(frozen=True)
 class Verified(_Verdict):
-    """All that was asked for is in the target, and was compared with what was decoded."""
+    """Everything that was requested is in the target, and was compared with the decoded rows."""
 
     name = "verified"
     word = "verified"
@@ -279,7 +274,7 @@ class Verified(_Verdict):
 
 @dataclass(frozen=True)
 class Partial(_Verdict):
-    """The contents of the target were compared; rows or digits are missing for reasons that are reported."""
+    """The contents of the target were compared; rows or digits are missing for reported reasons."""
 
     name = "partial"
     word = "PARTIAL"
@@ -289,7 +284,7 @@ class Partial(_Verdict):
 
 @dataclass(frozen=True)
 class Failed(_Verdict):
-    """Something that was asked for is missing, wrong or unexplained."""
+    """Something that was requested is missing, wrong or unexplained."""
 
     name = "failed"
     word = "FAILED"
@@ -299,7 +294,7 @@ class Failed(_Verdict):
 
 @dataclass(frozen=True)
 class NotVerified(_Verdict):
-    """Nobody compared what was written, or nothing was written."""
+    """The written files were not compared, or nothing was written."""
 
     name = "not_verified"
     word = "NOT VERIFIED"
@@ -311,34 +306,34 @@ Verdict: TypeAlias = Verified | Partial | Failed | NotVerified
 
 
 @dataclass(frozen=True)
-class SourceFacts:
-    """What decides whether one source may be listed, beside the verdict on its table."""
+class SourceSummary:
+    """What decides whether a source may be listed, besides the verdict on its table."""
 
     status: str
     verified: bool
-    """All of its files of the target were read back."""
+    """Whether all of its target files were read back."""
     digested: bool
-    """It is known by a digest of what was read."""
+    """Whether it has a digest of the content that was read."""
     losses: Mapping[str, int] = field(default_factory=dict)
-    """Values that were changed on the way, by how."""
+    """Numbers of changed values, by kind of change."""
     by_spark: bool = False
-    """Whether Spark has read it; anything in its bytes that Spark does not show was not compared."""
+    """Whether Spark has read it; content that Spark does not show was not compared."""
 
 
 @dataclass(frozen=True)
-class TableFacts:
-    """What is known of a table at the end of a run."""
+class TableSummary:
+    """The state of a table at the end of a run."""
 
     written: int
-    """Sources of which something lies in the target."""
+    """Sources with results in the target."""
     unverified: int
-    """Sources whose files were written and not read back."""
+    """Sources whose files were not read back."""
     statuses: Mapping[str, int]
-    """How many sources there are of each status."""
+    """The number of sources by status."""
     losses: Mapping[str, int] = field(default_factory=dict)
-    """Values that were changed on the way, by how."""
+    """Numbers of changed values, by kind of change."""
     undigested: int = 0
-    """Sources that were converted by a version that kept no digest of them."""
+    """Converted sources without a digest."""
     by_spark: int = 0
     """Sources that Spark has read."""
     missing: int = 0
@@ -348,24 +343,24 @@ class TableFacts:
     on_vanished: str = "fail"
     metastore: int = 0
     error: bool = False
-    told: tuple[Reason, ...] = ()
+    reasons: tuple[Reason, ...] = ()
     """Reasons that other modules have added: see above."""
 
 
 @dataclass(frozen=True)
-class RunFacts:
-    """What is known of a run beside its tables."""
+class RunSummary:
+    """The state of a run besides its tables."""
 
     unread: int = 0
     excluded: int = 0
     hidden: int = 0
     stray: int = 0
     left_out: int = 0
-    """Parts of directories that could be read and were not asked for."""
+    """Parts of directories that were readable but not requested."""
     left_behind: int = 0
-    """Those of them that the user named."""
+    """Such parts that the user allowed to leave behind."""
     metastore: int = 0
-    told: tuple[Reason, ...] = ()
+    reasons: tuple[Reason, ...] = ()
 
 
 BY_SPARK = ("by_spark", "allowed_by_spark")
@@ -373,37 +368,37 @@ BY_SPARK = ("by_spark", "allowed_by_spark")
 _VANISHED = {"fail": "vanished", "keep": "kept", "remove": "removed"}
 
 
-def judge_table(facts: TableFacts, allowed: frozenset[str] = frozenset()) -> Verdict:
+def judge_table(summary: TableSummary, allowed: frozenset[str] = frozenset()) -> Verdict:
     """The verdict on a table. `allowed`: losses that the user named."""
-    found = [
+    reasons = [
         Reason(status, count)
         for status in ("failed", "changed", "withheld", "held", "salvaged", "quarantined")
-        if (count := facts.statuses.get(status, 0))
+        if (count := summary.statuses.get(status, 0))
     ]
-    if facts.error:
-        found.append(Reason("error"))
+    if summary.error:
+        reasons.append(Reason("error"))
     for kind, count in (
-        ("missing", facts.missing),
-        ("foreign", facts.foreign),
-        ("part", facts.partial),
-        (_VANISHED[facts.on_vanished], facts.vanished),
-        ("metastore", facts.metastore),
-        ("unverified", facts.unverified),
-        ("unproved_source", facts.undigested),
-        (BY_SPARK[NOT_SHOWN in allowed], facts.by_spark),
+        ("missing", summary.missing),
+        ("foreign", summary.foreign),
+        ("part", summary.partial),
+        (_VANISHED[summary.on_vanished], summary.vanished),
+        ("metastore", summary.metastore),
+        ("unverified", summary.unverified),
+        ("unproved_source", summary.undigested),
+        (BY_SPARK[NOT_SHOWN in allowed], summary.by_spark),
     ):
         if count:
-            found.append(Reason(kind, count))
-    for how, count in facts.losses.items():
+            reasons.append(Reason(kind, count))
+    for how, count in summary.losses.items():
         kind = "named_loss" if how in allowed else "lossy"
-        found.append(Reason(kind, count, LOSSES.get(how, how)))
-    if not facts.written:
-        found.append(Reason("nothing"))
-    return _verdict([*found, *facts.told])
+        reasons.append(Reason(kind, count, LOSSES.get(how, how)))
+    if not summary.written:
+        reasons.append(Reason("nothing"))
+    return _verdict([*reasons, *summary.reasons])
 
 
-def judge_run(tables: Iterable[Verdict], facts: RunFacts = RunFacts()) -> Verdict:
-    """The verdict on a run: that on its worst table, and what belongs to none."""
+def judge_run(tables: Iterable[Verdict], summary: RunSummary = RunSummary()) -> Verdict:
+    """The verdict on a run: on all its tables, and on what belongs to no table."""
     summed: dict[str, Reason] = {}
     written = False
     for table in tables:
@@ -418,31 +413,31 @@ def judge_run(tables: Iterable[Verdict], facts: RunFacts = RunFacts()) -> Verdic
     elif "nothing" not in summed:
         summed["nothing"] = Reason("nothing")
     for kind, count in (
-        ("unread", facts.unread),
-        ("metastore", facts.metastore),
-        ("excluded", facts.excluded),
-        ("hidden", facts.hidden),
-        ("left_out", facts.left_out),
-        ("left_behind", facts.left_behind),
-        ("stray", facts.stray),
+        ("unread", summary.unread),
+        ("metastore", summary.metastore),
+        ("excluded", summary.excluded),
+        ("hidden", summary.hidden),
+        ("left_out", summary.left_out),
+        ("left_behind", summary.left_behind),
+        ("stray", summary.stray),
     ):
         if count:
             before = summed.get(kind)
             summed[kind] = Reason(kind, count + (before.count if before is not None else 0))
-    return _verdict([*summed.values(), *facts.told])
+    return _verdict([*summed.values(), *summary.reasons])
 
 
-def judge_preview(found: Iterable[Reason]) -> Verdict:
+def judge_preview(reasons: Iterable[Reason]) -> Verdict:
     """The verdict before a run: nothing has been compared yet."""
-    return _verdict([*found, Reason("dry_run")])
+    return _verdict([*reasons, Reason("dry_run")])
 
 
-def judge_audit(files: int, told: Iterable[Reason]) -> Verdict:
-    """The verdict of an audit, which looked at so many files of the target."""
-    found = list(told)
-    if not files and not any(reason.fails for reason in found):
-        found.append(Reason("nothing"))
-    return _verdict(found)
+def judge_audit(files: int, reasons: Iterable[Reason]) -> Verdict:
+    """The verdict of an audit; `files`: the number of checked target files."""
+    known = list(reasons)
+    if not files and not any(reason.fails for reason in known):
+        known.append(Reason("nothing"))
+    return _verdict(known)
 
 
 def _verdict(reasons: Iterable[Reason]) -> Verdict:
@@ -458,8 +453,8 @@ def _verdict(reasons: Iterable[Reason]) -> Verdict:
 _ORDER: Mapping[str, int] = {"failed": 0, "unproven": 1, "partial": 2, "note": 3}
 
 
-def may_be_listed(table: Verdict, source: SourceFacts, allowed: frozenset[str] = frozenset()) -> bool:
-    """Whether a source may be listed as safe to delete, if it still is the one that was read."""
+def may_be_listed(table: Verdict, source: SourceSummary, allowed: frozenset[str] = frozenset()) -> bool:
+    """Whether a source may be listed as safe to delete, provided that it is unchanged."""
     return (
         not table.blocks
         and source.status == "converted"

@@ -1,4 +1,4 @@
-"""The result of the work: a table whose files are all in place. Delta and Iceberg describe it."""
+"""A table whose files all have their final names, as Delta and Iceberg register it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ Counts = Mapping[tuple[Any, ...], int]
 
 @dataclass(frozen=True)
 class About:
-    """What the definition of a table says to people. It goes along into the catalog."""
+    """The comments and properties of a table's old definition, which the catalog takes over."""
 
     comment: str | None = None
     owner: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     comments: Mapping[str, str] = field(default_factory=dict)
-    """Of columns, by their names in lower case."""
+    """Comments of columns, by their names in lower case."""
 
     def commented(self, columns: Iterable[pa.Field]) -> pa.Schema:
         """Columns with their comments."""
@@ -42,7 +42,7 @@ class About:
 
 
 Ends = tuple[float, float] | None
-"""The smallest and the largest value; None where there are none."""
+"""The smallest and the largest value; None if there are no values."""
 
 
 @dataclass
@@ -55,9 +55,9 @@ class DataFile:
     nulls: dict[str, int]
     """By column."""
     floats: dict[str, Ends] = field(default_factory=dict)
-    """The smallest and the largest value of columns of floats, of which it is known that they have no NaN."""
+    """The smallest and the largest value of float columns that are known to have no NaN."""
     nans: dict[str, int] = field(default_factory=dict)
-    """How many they have, where it is known."""
+    """The number of NaNs of float columns, if known."""
     partition: PartitionValues = field(default_factory=dict)
     """Partition values of all its rows that are not in the directory's name."""
 
@@ -70,42 +70,44 @@ class CommittedTable:
     path: str
     """Relative to the target's root."""
     schema: pa.Schema | None
-    """Of the files; None where files are only taken out of the table."""
+    """The columns of the files; None if files are only removed from the table."""
     partitions: Sequence[pa.Field]
     entries: Iterable[Committed]
-    """They are asked for more than once, and need not be in memory: there may be millions."""
+    """Iterated more than once. Need not be in memory, as there may be millions."""
     run: str = ""
-    """What the run that registers it is called, and its number."""
+    """The name of the run that registers it."""
     epoch: int = 0
+    """The number of that run."""
     known: frozenset[str] = frozenset()
     """The files that commits of earlier runs left in the table."""
     announce: Callable[[Iterable[str], Iterable[str]], None] = lambda add, remove: None
-    """Is told which files a commit adds and removes, before it is made; `committed`, when it was made."""
+    """Called before a commit, with the files that it adds and removes."""
     committed: Callable[[], None] = lambda: None
+    """Called after the commit."""
     place: InCatalog | None = None
     """Its name in a catalog that the user named."""
     named_before: bool = False
     """Whether an earlier run gave it that name."""
     source: str = ""
-    """The source that it is made of, as the catalog's mark names it."""
+    """Its source, in the form of the catalog's mark."""
     about: About = field(default_factory=About)
-    """What the old definition says to people."""
+    """The comments and properties of the old definition."""
     layout: IcebergLayout | None = None
-    """How it is laid out, where a user has said so."""
+    """Its layout, if the user has stated one."""
 
     @property
     def table_name(self) -> TableName:
-        """What it is called."""
+        """Its names."""
         return TableName(self.name, self.path, self.place)
 
     @property
     def files(self) -> Iterator[DataFile]:
-        """The files, each once; for shared files, the rows of all their sources count."""
+        """The files, each once; a shared file has the rows of all its sources."""
         shared: dict[str, DataFile] = {}
         for part in (part for entry in self.entries for part in entry.parts):
             columns = part.checks.get("columns", {})
             nulls = {name: int(check["nulls"]) for name, check in columns.items()}
-            # Of floats, readers of a footer do not see these.
+            # Readers of a footer do not get the bounds of floats.
             floats = {name: _ends(check) for name, check in columns.items() if check.get("nans") == 0}
             nans = {name: check["nans"] for name, check in columns.items() if "nans" in check}
             file = DataFile(part.final, part.rows, part.bytes, nulls, floats, nans, part.partition)
@@ -119,7 +121,7 @@ class CommittedTable:
             before.rows += part.rows
             for name, count in nulls.items():
                 before.nulls[name] = before.nulls.get(name, 0) + count
-            # Where it is unknown of one part, it is unknown of the file.
+            # If a value is unknown for one part, it is unknown for the file.
             known = before.floats.keys() & floats.keys()
             before.floats = {name: _joined(before.floats[name], floats[name]) for name in known}
             before.nans = {name: count + nans[name] for name, count in before.nans.items() if name in nans}
@@ -128,27 +130,28 @@ class CommittedTable:
     @property
     def counts(self) -> Counts:
         """The rows that were verified, by partition."""
-        found: Counter[tuple[Any, ...]] = Counter()
+        counts: Counter[tuple[Any, ...]] = Counter()
         for entry in self.entries:
             for part in entry.parts:
                 texts = partition_texts(part.final)
-                found[
+                counts[
                     tuple(partition_value(texts.get(field.name), field.type) for field in self.partitions)
                 ] += part.rows
-        return found
+        return counts
 
-    def check_counts(self, found: Counts, how: str) -> None:
+    def check_counts(self, actual: Counts, how: str) -> None:
         """Raises unless the table, read as `how` reads it, has the verified row counts."""
         wanted = {key: count for key, count in self.counts.items() if count}
-        there = {key: count for key, count in found.items() if count}
+        there = {key: count for key, count in actual.items() if count}
         if wanted == there:
             return
         wrong = [key for key in {**wanted, **there} if wanted.get(key) != there.get(key)]
         names = ", ".join(field.name for field in self.partitions)
         place = f"partition ({names}) = {wrong[0]}" if names else "the table"
         raise ColdframeError(
-            f"table {self.name}: {how} reads {there.get(wrong[0], 0)} rows of {place}, verified were "
-            f"{wanted.get(wrong[0], 0)}" + (f"; {len(wrong) - 1} more partitions differ" if wrong[1:] else "")
+            f"table {self.name}: {how} reads {there.get(wrong[0], 0)} rows of {place}, but "
+            f"{wanted.get(wrong[0], 0)} were verified"
+            + (f"; {len(wrong) - 1} more partitions differ" if wrong[1:] else "")
         )
 
 
@@ -173,5 +176,5 @@ def _joined(a: Ends, b: Ends) -> Ends:
 
 
 def partition_value(text: str | None, kind: pa.DataType) -> Any:
-    """The value of a partition column that a directory names."""
+    """The value of a partition column, from the text in a directory's name."""
     return None if text is None else pa.scalar(text).cast(kind).as_py()

@@ -38,7 +38,7 @@ from coldframe.sources import is_remote
 
 MARK = "coldframe.files"
 RUN = "coldframe.run"
-"""Keys of our versions' commit information: what they leave in the table, and who made them."""
+"""Keys in the commit information of our versions: the digest of the table's files, and the run."""
 APP = "coldframe"
 
 
@@ -47,10 +47,9 @@ def register(destination: Destination, table: CommittedTable, foreign: str = "re
 
     A version adds and removes exactly the difference from the previous one, and no path twice: Spark treats a
     path that one version both adds and removes as removed. The journal has the files that our own versions
-    left in the table. If the table now has others, or others have written versions, the table is theirs: it
-    is refused, or (`foreign="append"`) the difference from our own last version is applied to what they left.
-    The commit is checked against the protocol. Then the table is read through its log, and must have the
-    verified rows.
+    left in the table. If the table now has other files, or versions of other writers, it is refused, or
+    (`foreign="append"`) the difference from our last version is applied to its current one. The commit is
+    checked against the protocol. Then the table is read through its log, and must have the verified rows.
     """
     from deltalake import DeltaTable
 
@@ -61,7 +60,7 @@ def register(destination: Destination, table: CommittedTable, foreign: str = "re
     exists = DeltaTable.is_deltatable(uri, options)
     if table.schema is None and not exists:
         return {}
-    # In the form of the file system: the library itself writes them as URLs.
+    # Paths as in the file system: the library itself escapes them.
     files = {os.path.relpath(file.final, table.path).replace(os.sep, "/"): file for file in table.files}
     if not exists:
         return _create(destination, table, files)
@@ -75,7 +74,7 @@ def register(destination: Destination, table: CommittedTable, foreign: str = "re
     others = _by_others(history) or _unlike(known, set(present))
     before = set(present)
     if others:
-        last = next((one for one in history if MARK in one), None)
+        last = next((commit for commit in history if MARK in commit), None)
         if known == set(files) or (last is not None and last[MARK] == digest):
             return {"delta version": existing.version(), "changed by others": others}
         if foreign != "append" or not table.known:
@@ -85,7 +84,7 @@ def register(destination: Destination, table: CommittedTable, foreign: str = "re
                 "'append'"
             )
         before = known
-        _demand_present(before - set(files), present, table.name)
+        _check_present(before - set(files), present, table.name)
     new = {path: file for path, file in files.items() if path not in before and path not in present}
     configuration = existing.metadata().configuration
     change = _Change(
@@ -105,9 +104,9 @@ def register(destination: Destination, table: CommittedTable, foreign: str = "re
     if others:
         now_there = DeltaTable(uri, storage_options=options)
         listed = _present(now_there)
-        lost = [one.action.path for one in change.added if one.action.path not in listed]
+        lost = [commit.action.path for commit in change.added if commit.action.path not in listed]
         if lost:
-            raise SchemaError(f"table {table.name}: files that were added are not in it: {lost[:3]}")
+            raise SchemaError(f"table {table.name}: added files are missing from it: {lost[:3]}")
         return {"delta version": now_there.version(), "changed by others": others}
     return _read_back(destination, table, change.added)
 
@@ -118,18 +117,18 @@ def _create(destination: Destination, table: CommittedTable, files: Mapping[str,
 
     prefix = f"{table.path}/"
     if any(prefix + path in table.known for path in files):
-        # Rows that someone deleted through its log would come back.
+        # Rows that someone deleted through the log would come back.
         raise SchemaError(
-            f"table {table.name}: its log is gone, which said what of these files is the table. Put {LOG} in "
-            "its place again, or convert everything once more (fresh)"
+            f"table {table.name}: its log, which listed the table's files, is gone. Restore {LOG}, or "
+            "convert everything again (fresh)"
         )
     schema, partitions = _schema(table), [field.name for field in table.partitions]
-    told = json.loads(schema.to_json())
-    features = _features(told)
+    log_schema = json.loads(schema.to_json())
+    features = _features(log_schema)
     added = _actions(destination, table, files, {})
-    protocol.demand(
+    protocol.check(
         protocol.Commit(
-            schema=told,
+            schema=log_schema,
             partitions=partitions,
             reader=3 if features else 1,
             writer=protocol.FEATURES if features else 2,
@@ -138,17 +137,17 @@ def _create(destination: Destination, table: CommittedTable, files: Mapping[str,
             configuration={},
             before=None,
             present={},
-            adds=[one.told for one in added],
+            adds=[add.entry for add in added],
             removes=(),
         ),
         table.name,
     )
-    # A log that is gone leaves nothing.
+    # Without a log, all known files are removed.
     table.announce((prefix + path for path in files), table.known)
     create_table_with_add_actions(
         destination.path(table.path),
         schema,
-        [one.action for one in added],
+        [add.action for add in added],
         mode="error",
         partition_by=partitions,
         name=table.name,
@@ -164,10 +163,10 @@ class _Added:
     """A file that a version adds."""
 
     action: Any
-    """As the library takes it."""
-    told: protocol.Adding
+    """The library's form."""
+    entry: protocol.Adding
     rows: int
-    """By its footer."""
+    """The rows in its footer."""
 
 
 @dataclass
@@ -189,7 +188,7 @@ class _Change:
         if anew:
             self.gone = set(self.present)
         new = [] if anew or self.table.schema is None else self._new_columns()
-        self._demand(anew=anew, new=new)
+        self._check(anew=anew, new=new)
         self._add_features()
         if new:
             self.existing.alter.add_columns(new, commit_properties=_properties(self.table, self.digest))
@@ -200,8 +199,8 @@ class _Change:
         removed = [
             RemoveAction(path, True, now, None, partition_texts(prefix + path)) for path in sorted(self.gone)
         ]
-        adds = [one.action for one in self.added]
-        self.table.announce((prefix + one.path for one in adds), (prefix + path for path in self.gone))
+        adds = [add.action for add in self.added]
+        self.table.announce((prefix + add.path for add in adds), (prefix + path for path in self.gone))
         self.existing.create_write_transaction(
             # The library itself removes overwritten files.
             adds if anew else [*adds, *removed],
@@ -213,29 +212,29 @@ class _Change:
         self.table.committed()
 
     def _new_columns(self) -> list[Any]:
-        """New columns, from files that came later."""
+        """The columns that newer files add to the table."""
         before = {field.name: field for field in self.existing.schema().fields}
         now = {field.name: field for field in self.schema.fields}
         gone = sorted(name for name in before if name not in now)
         changed = [name for name in now if name in before and before[name].type != now[name].type]
         if changed or gone:
             raise SchemaError(
-                f"table {self.table.name}: columns that its older files have in another way: "
+                f"table {self.table.name}: columns differ from those of its older files: "
                 f"{', '.join([*changed, *gone])}. Migrate into a new directory"
             )
         return [field for name, field in now.items() if name not in before]
 
-    def _demand(self, *, anew: bool, new: Sequence[Any]) -> None:
+    def _check(self, *, anew: bool, new: Sequence[Any]) -> None:
         about, metadata = self.existing.protocol(), self.existing.metadata()
         before = json.loads(self.existing.schema().to_json())
         now = json.loads(self.schema.to_json())
         fresh = {field.name for field in new}
-        added = [one for one in now["fields"] if one["name"] in fresh]
-        told = now if anew else {**before, "fields": [*before["fields"], *added]}
-        features = _features(told)
-        protocol.demand(
+        added = [field for field in now["fields"] if field["name"] in fresh]
+        log_schema = now if anew else {**before, "fields": [*before["fields"], *added]}
+        features = _features(log_schema)
+        protocol.check(
             protocol.Commit(
-                schema=told,
+                schema=log_schema,
                 partitions=metadata.partition_columns,
                 reader=3 if features else about.min_reader_version,
                 writer=protocol.FEATURES if features else about.min_writer_version,
@@ -244,7 +243,7 @@ class _Change:
                 configuration={key: str(value) for key, value in metadata.configuration.items()},
                 before=before,
                 present=self.present,
-                adds=[one.told for one in self.added],
+                adds=[add.entry for add in self.added],
                 removes=self.gone,
             ),
             self.table.name,
@@ -259,7 +258,7 @@ class _Change:
             return
         features = [TableFeatures.TimestampWithoutTimezone]
         if about.min_writer_version < protocol.FEATURES:
-            # Features that the older protocol version implied are now named.
+            # From this version on, features that the older version implied must be named.
             features += [TableFeatures.AppendOnly, TableFeatures.Invariants]
         self.existing.alter.add_feature(
             features,
@@ -272,27 +271,27 @@ class _Change:
 def live(destination: Destination, name: TableName) -> set[str] | None:
     """The files in the table, relative to the target's root; None if there is no table."""
     table = open_table(destination, name.path)
-    return None if table is None else {f"{name.path}/{one}" for one in _present(table)}
+    return None if table is None else {f"{name.path}/{file}" for file in _present(table)}
 
 
 def runs(destination: Destination, name: TableName) -> set[str]:
     """The runs that have committed to the table."""
     table = open_table(destination, name.path)
-    return set() if table is None else {str(one[RUN]) for one in table.history() if RUN in one}
+    return set() if table is None else {str(commit[RUN]) for commit in table.history() if RUN in commit}
 
 
 def _read_back(destination: Destination, table: CommittedTable, added: Iterable[_Added]) -> Json:
     """Counts rows as a reader of the table does: from its log, and the footers of added files."""
-    found = open_table(destination, table.path)
+    current = open_table(destination, table.path)
     if table.schema is not None:
         names = [field.name for field in table.partitions]
-        rows = {f"{table.path}/{one.action.path}": one.rows for one in added}
+        rows = {f"{table.path}/{add.action.path}": add.rows for add in added}
         counts: Counter[tuple[Any, ...]] = Counter()
-        for file in live_files(found, table.path):
+        for file in live_files(current, table.path):
             counts[tuple(file.values.get(name) for name in names)] += rows.get(file.path, file.rows or 0)
         table.check_counts(counts, "Delta")
-    keep_checkpoints(destination, table.path, found)
-    return {"delta version": found.version()}
+    keep_checkpoints(destination, table.path, current)
+    return {"delta version": current.version()}
 
 
 def _actions(
@@ -301,9 +300,9 @@ def _actions(
     files: Mapping[str, DataFile],
     configuration: Mapping[str, str | None],
 ) -> list[_Added]:
-    """What the log says of files that are new in it: the footer of each is read."""
-    # Files that others removed from the table and deleted are not added again.
-    modified = {found.name: found.modified for found in destination.list(table.path)} if files else {}
+    """The log's entries for new files. Reads the footer of each."""
+    # The log records when each file was written.
+    modified = {stored.name: stored.modified for stored in destination.list(table.path)} if files else {}
     indexed = indexed_columns(table.schema or (), configuration)
 
     def look(path: str, file: DataFile) -> _Added:
@@ -311,8 +310,8 @@ def _actions(
 
         footer = pq.read_metadata(reading(destination.path(file.final), destination.storage_options))
         values, changed = partition_texts(file.final), modified.get(file.final, 0)
-        told = statistics(footer, file, indexed)
-        action = AddAction(path, file.bytes, values, changed, True, told)
+        bounds = statistics(footer, file, indexed)
+        action = AddAction(path, file.bytes, values, changed, True, bounds)
         return _Added(
             action, protocol.Adding(path, file.bytes, values, file.rows, file.nulls), footer.num_rows
         )
@@ -330,36 +329,38 @@ def _properties(table: CommittedTable, digest: str, *, last: bool = False) -> An
 
 
 def _digest(paths: Iterable[str], schema: Any) -> str:
-    """A short digest of what a version of ours leaves in the table."""
+    """A digest of the files and columns that one of our versions leaves in the table."""
     text = "\n".join([schema.to_json(), *sorted(paths)])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _by_others(history: Sequence[Mapping[str, Any]]) -> str:
-    """The versions that others wrote since our first one; empty if none."""
-    foreign = [one for one in history if MARK not in one]
-    return ", ".join(f"version {one.get('version')}: {one.get('operation')}" for one in reversed(foreign))
+    """The versions of other writers, for messages; empty if none."""
+    foreign = [commit for commit in history if MARK not in commit]
+    return ", ".join(
+        f"version {commit.get('version')}: {commit.get('operation')}" for commit in reversed(foreign)
+    )
 
 
 def _unlike(known: set[str], present: set[str]) -> str:
-    """What others changed, judged by the files alone: logs are cleaned up, and their versions with them."""
+    """What others changed, judged by the files: cleaned logs no longer have the versions."""
     if not known or known == present:
         return ""
     return f"{len(present - known)} file(s) added, {len(known - present)} taken out"
 
 
-def _demand_present(removed: set[str], present: Mapping[str, int], name: str) -> None:
+def _check_present(removed: set[str], present: Mapping[str, int], name: str) -> None:
     gone = sorted(removed - present.keys())
     if gone:
         raise SchemaError(
-            f"table {name}: {len(gone)} file(s) that are to be replaced, such as {gone[0]}, were rewritten "
-            "by others: their old rows cannot be told from the others' any more"
+            f"table {name}: {len(gone)} file(s) that have to be replaced, such as {gone[0]}, were rewritten "
+            "by others: their old rows can no longer be identified"
         )
     partly = sorted(path for path in removed if present[path])
     if partly:
         raise SchemaError(
-            f"table {name}: others have deleted rows of {len(partly)} file(s) that are to be replaced, such "
-            f"as {partly[0]}, by deletion vectors: what replaces them would bring these rows back"
+            f"table {name}: others have deleted rows of {len(partly)} file(s) that have to be replaced, such "
+            f"as {partly[0]}, by deletion vectors: the new files would bring these rows back"
         )
 
 
@@ -383,9 +384,9 @@ def _features(schema: Mapping[str, Any]) -> set[str]:
 def _present(table: Any) -> dict[str, int]:
     """The files of a version, and how many rows of each are hidden.
 
-    The library returns their names as URLs, and expects them unescaped.
+    The library returns escaped names, and expects unescaped ones.
     """
     hidden = hidden_rows(table)
     names = (unquote(str(path)) for path in add_actions(table).column("path").to_pylist())
-    # If it is unknown what is hidden, something may be.
+    # If the number of hidden rows is unknown, assume that there are some.
     return {name: 1 if hidden is None else hidden.get(name, 0) for name in names}

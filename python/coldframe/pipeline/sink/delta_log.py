@@ -1,4 +1,4 @@
-"""The current contents of a Delta table according to its log, including anyone's deletion vectors."""
+"""The current contents of a Delta table according to its log, including deletion vectors of any writer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LAST = "_last_checkpoint"
 _INTERVAL, _USUAL_INTERVAL = "delta.checkpointInterval", 10
 _VECTORS = "deletionVectors"
 _NO_VECTORS = "it may have a deletion vector, which this version of deltalake does not show"
-_NO_COUNT = "the log does not say how many rows it has"
+_NO_COUNT = "the log does not state its number of rows"
 _PARTITION = "partition."
 
 
@@ -33,12 +33,12 @@ def open_table(destination: Destination, path: str) -> Any:
 
 
 def keep_checkpoints(destination: Destination, path: str, table: Any) -> None:
-    """Writes a checkpoint where the newest one is many versions old: readers need few files of the log.
+    """Writes a checkpoint if the newest one is many versions old, so that readers need few files of the log.
 
     deltalake writes one every 100 versions; the other writers, every 10.
     """
-    stated = str(table.metadata().configuration.get(_INTERVAL) or "")
-    interval = int(stated) if stated.isdigit() and int(stated) > 0 else _USUAL_INTERVAL
+    setting = str(table.metadata().configuration.get(_INTERVAL) or "")
+    interval = int(setting) if setting.isdigit() and int(setting) > 0 else _USUAL_INTERVAL
     try:
         last = int(json.loads(destination.read(f"{path}/{LOG}/{_LAST}"))["version"])
     except FileNotFoundError:
@@ -51,7 +51,7 @@ def read_table(destination: Destination, name: TableName) -> LiveTable:
     """The table according to its log."""
     table = open_table(destination, name.path)
     if table is None:
-        return LiveTable("gone", f"{name.path}/{LOG} is not there")
+        return LiveTable("gone", f"{name.path}/{LOG} does not exist")
     columns = tuple(field.name for field in table.schema().fields)
     return LiveTable("there", "", f"version {table.version()}", columns, live_files(table, name.path))
 
@@ -68,21 +68,23 @@ def live_files(table: Any, path: str) -> Iterator[LiveFile]:
             hidden = 0 if vectors is None else vectors.get(name, 0)
             unknown = _NO_VECTORS if vectors is None else _NO_COUNT if counted is None else ""
             yield LiveFile(
-                # Names of files elsewhere, as in a clone, are complete URLs or paths.
+                # Files elsewhere, as in a clone, have complete URLs or paths.
                 name if "://" in name or name.startswith("/") else f"{path}/{name}",
                 None if unknown else int(counted) - hidden,
                 hidden,
                 row["size_bytes"],
                 unknown,
-                {one.removeprefix(_PARTITION): row[one] for one in values},
+                {column.removeprefix(_PARTITION): row[column] for column in values},
             )
 
 
 def add_actions(table: Any) -> pa.Table:
     """The log's own entries for the files of a version."""
-    found = table.get_add_actions(flatten=True)
-    # Depending on its version, the library returns a table or a batch.
-    return pa.table(found) if hasattr(found, "__arrow_c_stream__") else pa.table([pa.record_batch(found)])
+    actions = table.get_add_actions(flatten=True)
+    # The library returns a table or a batch, depending on its version.
+    return (
+        pa.table(actions) if hasattr(actions, "__arrow_c_stream__") else pa.table([pa.record_batch(actions)])
+    )
 
 
 def hidden_rows(table: Any) -> dict[str, int] | None:

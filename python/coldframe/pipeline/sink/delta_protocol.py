@@ -1,8 +1,7 @@
-"""A commit to a Delta log, held against the protocol before it is made.
+"""Checks a commit to a Delta log against the protocol before it is made.
 
-Whoever writes a log by its actions can write one that no reader opens, or that readers take for something
-else: deltalake checks little of it. What is asked here is what deltalake and Spark check when they read, and
-what the protocol leaves to the writer.
+A writer of actions can produce a log that readers cannot open, or misread: deltalake checks little of it. The
+checks here are those of deltalake and Spark when they read, and those that the protocol leaves to the writer.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from coldframe._coldframe import SchemaError
 NTZ = "timestampNtz"
 VECTORS = "deletionVectors"
 FEATURES = 7
-"""The version of writers from which on a table names its features; of readers it is 3."""
+"""The writer version from which on a table names its features; the reader version is 3."""
 _ASK_WRITERS = re.compile(r"delta\.(invariants|generationExpression|identity\.)")
-"""What a column's metadata demands of writers."""
+"""Keys in a column's metadata that writers have to respect."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -32,17 +31,17 @@ class Adding:
     path: str
     size: int
     values: Mapping[str, str | None]
-    """Of the partition columns."""
+    """The values of the partition columns."""
     rows: int
     nulls: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit, and the table as it will be behind it."""
+    """A commit, and the table as it will be after it."""
 
     schema: Mapping[str, Any]
-    """As the log has it."""
+    """In the log's form."""
     partitions: Sequence[str]
     reader: int
     writer: int
@@ -50,15 +49,15 @@ class Commit:
     writer_features: Collection[str]
     configuration: Mapping[str, str]
     before: Mapping[str, Any] | None
-    """The schema of the version before, where there is one."""
+    """The schema of the previous version, if there is one."""
     present: Mapping[str, int]
-    """The files of that version, and how many rows of each a deletion vector hides."""
+    """The files of the previous version, and how many rows of each a deletion vector hides."""
     adds: Sequence[Adding]
     removes: Collection[str]
 
 
-def demand(commit: Commit, name: str) -> None:
-    """A SchemaError where the log behind the commit would be none that readers can be given."""
+def check(commit: Commit, name: str) -> None:
+    """Raises SchemaError if the commit would break the protocol."""
     wrong = list(dict.fromkeys(problems(commit)))
     if wrong:
         more = f"; and {len(wrong) - 1} more" if wrong[1:] else ""
@@ -66,7 +65,7 @@ def demand(commit: Commit, name: str) -> None:
 
 
 def problems(commit: Commit) -> Iterator[str]:
-    """What is wrong with it, in words."""
+    """Messages for everything that is wrong with the commit."""
     yield from _of_columns(commit)
     yield from _of_features(commit)
     yield from _of_adds(commit)
@@ -76,13 +75,13 @@ def problems(commit: Commit) -> Iterator[str]:
 
 def _of_columns(commit: Commit) -> Iterator[str]:
     fields = commit.schema["fields"]
-    names = Counter(str(one["name"]).lower() for one in fields)
-    # Spark tells names apart without regard to their case.
+    names = Counter(str(field["name"]).lower() for field in fields)
+    # Spark ignores the case of names.
     yield from (f"two columns are called {name}" for name, count in names.items() if count > 1)
     for path, inner in _structs(fields):
         twice = [name for name, count in inner.items() if count > 1]
         yield from (f"two fields of {path} are called {name}" for name in twice)
-    kinds = {str(one["name"]): one["type"] for one in fields}
+    kinds = {str(field["name"]): field["type"] for field in fields}
     for name in commit.partitions:
         if name not in kinds:
             yield f"partition column {name} is not in the schema"
@@ -91,20 +90,20 @@ def _of_columns(commit: Commit) -> Iterator[str]:
     if len(set(commit.partitions)) < len(commit.partitions):
         yield "a partition column is named twice"
     if not kinds.keys() - set(commit.partitions):
-        yield "there is no column besides those of its partitions"
+        yield "it has no columns besides its partition columns"
 
 
 def _structs(fields: Iterable[Mapping[str, Any]], path: str = "") -> Iterator[tuple[str, Counter[str]]]:
-    """The structs inside of columns, and how often each name is in them."""
-    for one in fields:
-        yield from _of_type(one["type"], f"{path}{one['name']}")
+    """The structs inside columns, and how often each field name occurs in them."""
+    for column in fields:
+        yield from _of_type(column["type"], f"{path}{column['name']}")
 
 
 def _of_type(kind: Any, path: str) -> Iterator[tuple[str, Counter[str]]]:
     if not isinstance(kind, Mapping):
         return
     if kind["type"] == "struct":
-        yield path, Counter(str(one["name"]).lower() for one in kind["fields"])
+        yield path, Counter(str(field["name"]).lower() for field in kind["fields"])
         yield from _structs(kind["fields"], f"{path}.")
     for inner in ("elementType", "keyType", "valueType"):
         if inner in kind:
@@ -114,46 +113,47 @@ def _of_type(kind: Any, path: str) -> Iterator[tuple[str, Counter[str]]]:
 def _of_features(commit: Commit) -> Iterator[str]:
     named = NTZ in commit.reader_features and NTZ in commit.writer_features
     if has_type(commit.schema, "timestamp_ntz") and not named:
-        yield f"it has timestamps without a zone, and its protocol does not name the feature {NTZ}"
+        yield f"it has timestamps without a zone, but its protocol does not name the feature {NTZ}"
     if commit.writer_features and commit.writer < FEATURES:
-        yield f"its protocol names features of writers, and asks for version {commit.writer} of them"
+        yield f"its protocol names writer features, but its writer version is {commit.writer}"
     if commit.reader_features and commit.reader < 3:
-        yield f"its protocol names features of readers, and asks for version {commit.reader} of them"
-    only = [one for one in commit.reader_features if one not in commit.writer_features]
-    yield from (f"its protocol asks readers for {one}, and not writers" for one in only)
+        yield f"its protocol names reader features, but its reader version is {commit.reader}"
+    only = [column for column in commit.reader_features if column not in commit.writer_features]
+    yield from (f"its protocol asks readers for {column}, and not writers" for column in only)
     if not commit.adds:
         return
     if commit.configuration.get("delta.columnMapping.mode", "none") != "none":
-        yield "others have mapped its columns: files are found by other names than those in them"
+        yield "others have enabled column mapping: its columns have other names than those in the added files"
     if "rowTracking" in commit.writer_features:
-        yield "others track its rows: each file that is added needs numbers for its rows"
+        yield "others have enabled row tracking: each added file needs numbers for its rows"
     if any(key.startswith("delta.constraints.") for key in commit.configuration):
-        yield "others have put constraints on it, which nobody has checked for the files that are added"
-    for one in commit.schema["fields"]:
-        asks = [key for key in one.get("metadata") or {} if _ASK_WRITERS.match(key)]
+        yield "others have added constraints, which were not checked for the added files"
+    for column in commit.schema["fields"]:
+        asks = [key for key in column.get("metadata") or {} if _ASK_WRITERS.match(key)]
         if asks:
-            yield f"column {one['name']} has {asks[0]}, which nobody has checked for the files that are added"
+            name = column["name"]
+            yield f"column {name} has {asks[0]}, which was not checked for the added files"
 
 
 def _of_adds(commit: Commit) -> Iterator[str]:
-    paths = Counter(one.path for one in commit.adds)
+    paths = Counter(add.path for add in commit.adds)
     yield from (f"it adds {path} twice" for path, count in paths.items() if count > 1)
-    required = [str(one["name"]) for one in commit.schema["fields"] if not one.get("nullable", True)]
-    for one in commit.adds:
-        if one.path in commit.present:
-            yield f"it adds {one.path}, which is there"
-        if one.path in commit.removes:
-            yield f"it adds and removes {one.path}: Spark takes it for removed"
-        if one.path.startswith("/") or _URL.match(one.path) or ".." in one.path.split("/"):
-            yield f"it adds {one.path}, which is no path inside of the table"
-        if set(one.values) != set(commit.partitions):
-            given, wanted = ", ".join(one.values) or "none", ", ".join(commit.partitions) or "none"
-            yield f"{one.path} has values of the partition columns {given}, the table's are {wanted}"
-        if one.size < 0 or one.rows < 0:
-            yield f"{one.path} has {one.size} bytes and {one.rows} rows"
+    required = [str(add["name"]) for add in commit.schema["fields"] if not add.get("nullable", True)]
+    for add in commit.adds:
+        if add.path in commit.present:
+            yield f"it adds {add.path}, which is there already"
+        if add.path in commit.removes:
+            yield f"it adds and removes {add.path}: Spark takes it for removed"
+        if add.path.startswith("/") or _URL.match(add.path) or ".." in add.path.split("/"):
+            yield f"it adds {add.path}, which is not a path inside the table"
+        if set(add.values) != set(commit.partitions):
+            given, wanted = ", ".join(add.values) or "none", ", ".join(commit.partitions) or "none"
+            yield f"{add.path} has values of the partition columns {given}, the table's are {wanted}"
+        if add.size < 0 or add.rows < 0:
+            yield f"{add.path} has {add.size} bytes and {add.rows} rows"
         for name in required:
-            if one.nulls.get(name) or (name in one.values and one.values[name] is None):
-                yield f"{one.path} has nulls in column {name}, which others have forbidden"
+            if add.nulls.get(name) or (name in add.values and add.values[name] is None):
+                yield f"{add.path} has nulls in column {name}, which others have forbidden"
 
 
 def _of_removes(commit: Commit) -> Iterator[str]:
@@ -164,27 +164,27 @@ def _of_removes(commit: Commit) -> Iterator[str]:
             # Readers would keep it: a file is identified by its path and its deletion vector.
             yield f"it removes {path} without the deletion vector that others gave it"
     if commit.removes and commit.configuration.get("delta.appendOnly", "").lower() == "true":
-        yield "it removes files, and others have said that the table is for appending only"
+        yield "it removes files, but others have made the table append-only"
 
 
 def _of_types(commit: Commit) -> Iterator[str]:
-    """Files that stay are read in the types of the table."""
+    """Checks types: files that stay are read in the types of the table."""
     if commit.before is None or commit.present.keys() <= set(commit.removes):
         return
-    now = {str(one["name"]): one["type"] for one in commit.schema["fields"]}
-    for one in commit.before["fields"]:
-        name = str(one["name"])
+    now = {str(column["name"]): column["type"] for column in commit.schema["fields"]}
+    for column in commit.before["fields"]:
+        name = str(column["name"])
         if name not in now:
-            yield f"column {name} is gone, and files that have it stay"
-        elif now[name] != one["type"]:
-            old, new = json.dumps(one["type"]), json.dumps(now[name])
-            yield f"column {name} becomes {new}, and files that have it as {old} stay"
+            yield f"column {name} is gone, but files that have it stay"
+        elif now[name] != column["type"]:
+            old, new = json.dumps(column["type"]), json.dumps(now[name])
+            yield f"column {name} becomes {new}, but files that have it as {old} stay"
 
 
 def has_type(kind: Any, name: str) -> bool:
-    """Whether a schema, or a type of one, has a type of this name in it."""
+    """Whether a schema, or a type in one, contains a type of this name."""
     if isinstance(kind, Mapping):
-        return any(has_type(one, name) for key, one in kind.items() if key not in ("name", "metadata"))
+        return any(has_type(value, name) for key, value in kind.items() if key not in ("name", "metadata"))
     if isinstance(kind, list):
-        return any(has_type(one, name) for one in kind)
+        return any(has_type(value, name) for value in kind)
     return bool(kind == name)

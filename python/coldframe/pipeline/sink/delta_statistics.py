@@ -1,18 +1,18 @@
-"""The statistics of a file in a Delta log, taken from its Parquet footer. By them, readers skip files.
+"""The statistics of a file in a Delta log, from its Parquet footer. Readers use them to skip files.
 
     {"numRecords": 3, "minValues": {"id": 1, "s": {"x": 5}}, "maxValues": {..}, "nullCount": {..}}
 
-A bound that is wrong hides rows, so each is exact, or wider than the values, or left out:
+A wrong bound hides rows, so each bound is exact, or wider than the values, or left out:
 
     text            32 characters; a longer maximum ends in the highest character, so that it is above all
-                    texts that begin with them
+                    texts with the same beginning
     timestamp       milliseconds: the minimum rounded down, the maximum up
-    float, double   as verified, and only without NaN: readers sort it differently. pyarrow does not show what
-                    a footer with the IEEE order says
-    none            binary, what is in lists and maps; dates and times beyond the years 1 to 9999; infinity
+    float, double   as verified, and only without NaN, which readers sort differently. pyarrow does not show
+                    the bounds of a footer with the IEEE order
+    none            binary, values in lists and maps; dates and times beyond the years 1 to 9999; infinity
 
-A file has bounds of all its columns (whose type can have any) or of none: where some are there and one is
-not, deltalake's dataset for pyarrow finds no value in that column. A column that a file lacks is all null.
+A file has bounds of all its columns (whose type can have bounds) or of none: if one column lacks them,
+deltalake's dataset for pyarrow finds no value in that column. A column that a file lacks is all null.
 
 Readers expect statistics of the first 32 columns, structs taken apart, unless the table's properties say
 otherwise.
@@ -49,24 +49,24 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 _PER_MILLISECOND = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 
 Writer: TypeAlias = Callable[[Any], str]
-"""A value of a footer -> its JSON text, or `UnknownBounds` where it has none."""
+"""A value of a footer -> its JSON text. Raises `UnknownBounds` if it has none."""
 
 
 def indexed_columns(schema: Iterable[pa.Field], configuration: Mapping[str, str | None]) -> tuple[Path, ...]:
     """The columns of a table whose statistics readers expect, given the table's properties."""
-    said = configuration.get(INDEXED) or ""
-    most = int(said) if said.lstrip("-").isdigit() else _INDEXED
-    some = itertools.islice(columns(schema), most if most >= 0 else None)
+    setting = configuration.get(INDEXED) or ""
+    limit = int(setting) if setting.lstrip("-").isdigit() else _INDEXED
+    some = itertools.islice(columns(schema), limit if limit >= 0 else None)
     return tuple(path for path, kind in some if not pa.types.is_nested(kind))
 
 
 def statistics(footer: pq.FileMetaData, file: DataFile, indexed: Iterable[Path]) -> str:
     """The statistics of a file as JSON."""
-    found = dict(leaves(footer.schema.to_arrow_schema()))
+    by_path = dict(leaves(footer.schema.to_arrow_schema()))
     nulls: dict[Path, str] = {}
     bounds: dict[Path, tuple[str, str]] | None = {}
     for path in indexed:
-        leaf = found.get(path)
+        leaf = by_path.get(path)
         chunks = [] if leaf is None else chunk_statistics(footer, leaf.number)
         if leaf is None:
             nulls[path] = str(file.rows)
@@ -80,7 +80,7 @@ def statistics(footer: pq.FileMetaData, file: DataFile, indexed: Iterable[Path])
             if ends is not None:
                 bounds[path] = write[0](ends[0]), write[1](ends[1])
         except UnknownBounds:
-            # Fields of structs are none of those that deltalake looks for.
+            # deltalake does not look for the bounds of fields of structs.
             bounds = bounds if path[1:] else None
     parts = [f'"numRecords":{file.rows}']
     if bounds is not None:
@@ -91,7 +91,7 @@ def statistics(footer: pq.FileMetaData, file: DataFile, indexed: Iterable[Path])
 
 
 def _extremes(path: Path, kind: pa.DataType, chunks: Sequence[Any], file: DataFile) -> tuple[Any, Any] | None:
-    """The smallest and the largest value of a column; None where all are null."""
+    """The smallest and the largest value of a column; None if all are null."""
     if pa.types.is_floating(kind):
         if path[1:] or path[0] not in file.floats:
             raise UnknownBounds
@@ -100,7 +100,7 @@ def _extremes(path: Path, kind: pa.DataType, chunks: Sequence[Any], file: DataFi
 
 
 def _writers(kind: pa.DataType) -> tuple[Writer, Writer] | None:
-    """How the minimum and the maximum of a column are written; None of types without."""
+    """The writers of a column's minimum and maximum; None for types without bounds."""
     if pa.types.is_signed_integer(kind):
         return str, str
     if pa.types.is_boolean(kind):
@@ -147,7 +147,7 @@ def _timestamp(milliseconds: int, zone: str) -> str:
 
 
 def _longest(value: str) -> str:
-    """A text that no text with this beginning is above."""
+    """A text that is not below any text with the same beginning."""
     if len(value) <= _CHARACTERS:
         return json.dumps(value)
     if value[_CHARACTERS] == _HIGHEST:
@@ -156,7 +156,7 @@ def _longest(value: str) -> str:
 
 
 def _nested(values: Mapping[Path, str]) -> str:
-    """Values of columns as one JSON object, those of a struct's fields as an object inside."""
+    """Values of columns as a JSON object; fields of a struct are nested objects."""
     inside: dict[str, dict[Path, str]] = {}
     parts = {}
     for path, text in values.items():

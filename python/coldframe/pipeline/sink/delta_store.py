@@ -1,4 +1,4 @@
-"""Store options for other libraries: the same credentials under the names that those use."""
+"""Store options for deltalake: the same credentials under its names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _KINDS = {
     **dict.fromkeys(("gs", "gcs"), "gs"),
     **dict.fromkeys(("hdfs", "viewfs"), "hdfs"),
 }
-# Options of ours only: the library has its own.
+# Options that only coldframe has.
 _OURS = frozenset(("copy_if_not_exists", "max_retries", "retry_timeout", "profile"))
 _PLAIN = frozenset(("allow_http", "allow_invalid_certificates", "proxy_url", "timeout", "connect_timeout"))
 
@@ -24,11 +24,11 @@ def delta_options(destination: Destination) -> dict[str, str] | None:
     given = text_options(destination.storage_options)
     options = _coldframe.resolved_options(destination.root, given)
     kind = _KINDS.get(str(scheme_of(destination.root)), "az")
-    found: dict[str, str] = {}
+    translated: dict[str, str] = {}
     for name, value in options.items():
         if name in _OURS:
             continue
         if name in ("timeout", "connect_timeout") and value.replace(".", "", 1).isdigit():
             value = f"{value}s"
-        found[name if name in _PLAIN or kind == "hdfs" else _PREFIXES[kind] + name] = value
-    return found
+        translated[name if name in _PLAIN or kind == "hdfs" else _PREFIXES[kind] + name] = value
+    return translated

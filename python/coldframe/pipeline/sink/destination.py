@@ -1,23 +1,22 @@
-"""The one place through which the driver touches what it writes to: a directory, HDFS, or an object store.
+"""All access of the driver to its destination: a directory, HDFS, or an object store.
 
-    list, stat, read, lines what lies there
-    create                  a file that is not there yet, whole or not at all; False where there is one
-    write                   a file, whole or not at all, in place of what there was
-    publish                 a staged file under its final name; never over another file
-    delete                  a file, if it is there
-    copy_in                 a file or directory of elsewhere
+    list, stat, read, lines look at files
+    create                  makes a new file, whole or not at all; False if the file exists
+    write                   makes or replaces a file, whole or not at all
+    publish                 renames a staged file to its final name; never over another file
+    delete                  deletes a file, if it exists
+    copy_in                 copies a file or directory from elsewhere
     lock                    one holder at a time
 
-Names are relative to the root and have slashes. What is whole on return is on disk, too. The core's stores do
-the work; they differ in what they promise:
+Names are relative to the root and have slashes. Whole files are on disk when a call returns. The core's
+stores do the work; their guarantees differ:
 
     directory        create and publish: rename without overwriting; lock: of the file system, on one host
     HDFS             the same renames; no lock
     object stores    create: put-if-absent; publish: conditional copy on the server, then delete; no lock
 
-Where there is no lock, the journal's numbers fence: a driver that another one has replaced stops at its next
-segment, before it touches a table. A store that takes the condition of a put and does not keep to it is
-refused before anything is written.
+Without a lock, the journal's numbers fence: a driver that another one has replaced stops at its next segment,
+before it touches a table. A store that ignores the condition of a put is refused before anything is written.
 """
 
 from __future__ import annotations
@@ -39,20 +38,20 @@ from coldframe.pipeline.scheduling import SIDE_BY_SIDE
 from coldframe.sources import is_of_core, is_remote, open_store, scheme_of
 
 HOME = "_coldframe"
-"""The folder of the migration's own in what it writes to."""
+"""The migration's own folder in the destination."""
 _TEMPORARY = ".coldframe-"
-"""How the names begin under which stores have what is not whole yet."""
+"""The prefix of the names of unfinished files."""
 _WITH_FOLDERS = ("hdfs", "viewfs")
 
 
 @dataclass(frozen=True)
-class Found:
+class StoredFile:
     """A file of the destination."""
 
     name: str
     size: int
     modified: int = 0
-    """In milliseconds since 1970."""
+    """Milliseconds since 1970."""
 
 
 def open_destination(root: str, storage_options: Mapping[str, Any] | None = None) -> Destination:
@@ -64,48 +63,48 @@ class Destination:
     """A directory on a file system that the driver and all executors mount."""
 
     storage_options: StorageOptions = None
-    """How a store is reached. They hold secrets: into no file and no message."""
+    """Options of the store. They hold secrets, and must not get into files or messages."""
     at_once = 4
-    """How many calls are worth making side by side."""
+    """How many calls to make at once."""
 
     def __init__(self, root: str) -> None:
         self.root = os.path.abspath(root)
         self._store = open_store(self.root, None)
 
     def path(self, name: str) -> str:
-        """Where a file lies, for those who read and write it themselves."""
+        """The path or URL of a file, for other readers and writers."""
         return os.path.join(self.root, *name.split("/"))
 
     def name_of(self, path: str) -> str:
         """The reverse of `path`."""
         return os.path.relpath(path, self.root).replace(os.sep, "/")
 
-    def list(self, folder: str = "") -> Iterator[Found]:
-        """All files below a folder; none where there is no such folder."""
+    def list(self, folder: str = "") -> Iterator[StoredFile]:
+        """All files below a folder; none if the folder does not exist."""
         try:
-            for some in self._store.list(folder, recursive=True):
-                for one in some:
-                    yield Found(one.path, one.size, one.modified or 0)
+            for entries in self._store.list(folder, recursive=True):
+                for entry in entries:
+                    yield StoredFile(entry.path, entry.size, entry.modified or 0)
         except NotFoundError:
             return
         except OSError:
-            # A file of that name has nothing below it.
+            # If it is a file, there is nothing below it.
             if self.stat(folder) is None:
                 raise
 
-    def stat(self, name: str) -> Found | None:
-        """A file; None where there is none."""
-        found = self._store.stat(name)
-        if found is None or found.is_folder:
+    def stat(self, name: str) -> StoredFile | None:
+        """A file; None if it does not exist."""
+        entry = self._store.stat(name)
+        if entry is None or entry.is_folder:
             return None
-        return Found(name, found.size, found.modified or 0)
+        return StoredFile(name, entry.size, entry.modified or 0)
 
     def has(self, folder: str) -> bool:
         """Whether there is a file in a folder."""
         return next(self.list(folder), None) is not None
 
     def is_empty(self) -> bool:
-        """Whether there is no file: a run that was killed at once has left directories, and nothing else."""
+        """Whether there is no file. There may be directories, which a run leaves that is killed at once."""
         return not self.has("")
 
     def read(self, name: str) -> bytes:
@@ -114,7 +113,7 @@ class Destination:
             return self._store.read(name)
 
     def lines(self, name: str) -> Iterator[bytes]:
-        """The lines of a text, one after the other."""
+        """The lines of a text file."""
         with _as_missing():
             rest = b""
             for piece in pieces(self.path(name), self.storage_options):
@@ -128,14 +127,14 @@ class Destination:
         try:
             self._store.put(name, content)
         except FileExistsError:
-            # If an answer was lost, the request is repeated and finds its own file. Two drivers never write
-            # the same content to one name: a driver that takes over begins with a line of its own.
+            # A request that is repeated after a lost answer finds its own file. Two drivers never write the
+            # same content to one name: a driver that takes over begins with a unique line.
             return self.read(name) == content
         self.settle([name])
         return True
 
     def write(self, name: str, content: bytes | Iterable[bytes]) -> None:
-        """Puts a file in place of what there was; long ones in pieces."""
+        """Makes or replaces a file; an iterable is written piece by piece."""
         upload = self._store.create(name, mode="over")
         try:
             for piece in (content,) if isinstance(content, bytes) else content:
@@ -146,44 +145,44 @@ class Destination:
         self.settle([name])
 
     def publish(self, staged: str, name: str) -> None:
-        """Gives a staged file its final name; FileExistsError where another file has that name."""
+        """Gives a staged file its final name; FileExistsError if another file has that name."""
         with _as_missing():
             try:
                 self._store.publish(staged, name)
             except FileExistsError:
-                # A kill came between two steps, or an answer was lost.
+                # The file may be the same: after a kill between two steps, or a lost answer.
                 if not self._are_same(staged, name):
                     raise
                 self._store.delete(staged)
 
     def delete(self, name: str) -> bool:
-        """Whether there was such a file, where the store says so."""
+        """Deletes a file. Returns whether it existed, as far as the store reports that."""
         try:
             self._store.delete(name)
         except NotFoundError:
             return False
         except OSError:
-            # Below a file there is none.
+            # If a parent is a file, there is nothing below it.
             if self.stat(name) is not None:
                 raise
             return False
         return True
 
     def copy_in(self, path: str, name: str, storage_options: StorageOptions = None) -> None:
-        """Copies a file or directory of elsewhere, with all that is in it, in place of what there was."""
-        for one in below(path, storage_options):
-            source = path if not one else f"{path}/{one}"
-            self.write(f"{name}/{one}" if one else name, pieces(source, storage_options))
+        """Copies a file, or a directory with its contents, from elsewhere; replaces existing files."""
+        for file in below(path, storage_options):
+            source = path if not file else f"{path}/{file}"
+            self.write(f"{name}/{file}" if file else name, pieces(source, storage_options))
 
     def sweep(self, folder: str) -> None:
         """Deletes temporary files that a kill has left."""
-        for found in list(self.list(folder)):
-            last = found.name.rpartition("/")[2]
+        for file in list(self.list(folder)):
+            last = file.name.rpartition("/")[2]
             if last.endswith(".new") or last.startswith(_TEMPORARY):
-                self.delete(found.name)
+                self.delete(file.name)
 
     def lock(self, name: str) -> IO[str] | None:
-        """Holds a lock until the answer is closed; None where another one holds it."""
+        """Holds a lock until the returned file is closed; None if another process holds it."""
         path = self.path(name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         held = open(path, "w", encoding="utf-8")  # noqa: SIM115 - the caller closes it
@@ -195,7 +194,7 @@ class Destination:
         return held
 
     def settle(self, names: Iterable[str]) -> None:
-        """What was published and deleted among these names survives a power cut from here on."""
+        """Makes the publication and deletion of these names survive a power cut."""
         for folder in {os.path.dirname(self.path(name)) for name in names}:
             with contextlib.suppress(FileNotFoundError):
                 descriptor = os.open(folder, os.O_RDONLY)
@@ -205,13 +204,13 @@ class Destination:
                     os.close(descriptor)
 
     def prune(self, folder: str) -> None:
-        """Deletes the empty directories below a folder, and itself."""
+        """Deletes the empty directories at and below a folder."""
         for at, _, _ in os.walk(self.path(folder), topdown=False):
             with contextlib.suppress(OSError):
                 os.rmdir(at)
 
     def _are_same(self, staged: str, name: str) -> bool:
-        """Whether both names are of one file: a file system without the one step has a link and an unlink."""
+        """Whether both names are links to one file, as after a kill between link and unlink."""
         return os.path.samefile(self.path(staged), self.path(name))
 
 
@@ -224,8 +223,8 @@ class StoreDestination(Destination):
         scheme = scheme_of(root)
         if not is_of_core(root) or scheme in ("http", "https"):
             raise unsupported(
-                f"migrating into {root}: its store cannot create a file only where there is none, which is "
-                "what keeps two runs apart; expected a directory, HDFS, S3, Google or Azure"
+                f"migrating into {root}: its store has no conditional put, which serves as the lock; "
+                "expected a directory, HDFS, S3, Google or Azure"
             )
         self.root = root.rstrip("/")
         self.storage_options = dict(storage_options) if storage_options else None
@@ -241,30 +240,32 @@ class StoreDestination(Destination):
         return path.removeprefix(self.path(""))
 
     def lock(self, name: str) -> IO[str] | None:
-        """Makes sure that the journal can fence; what is to be closed is nothing."""
+        """Checks that the journal can fence: there is no lock to hold."""
         self._store.check_exclusive(f"{name}.{uuid.uuid4().hex[:8]}.new")
         return io.StringIO()
 
     def settle(self, names: Iterable[str]) -> None:
-        """What a store has said to be done is done."""
+        """Does nothing: a store's answers are final."""
 
     def prune(self, folder: str) -> None:
-        """Deletes the empty directories below a folder, and itself; object stores have none."""
+        """Deletes the empty directories at and below a folder; object stores have none."""
         if not self._has_folders:
             return
         with contextlib.suppress(ColdframeError, OSError):
-            for one in [one for some in self._store.list(folder) for one in some if one.is_folder]:
-                self.prune(one.path)
+            for entry in [
+                entry for entries in self._store.list(folder) for entry in entries if entry.is_folder
+            ]:
+                self.prune(entry.path)
             self._store.delete(folder)
 
     def _are_same(self, staged: str, name: str) -> bool:
-        """Whether two files have the same bytes: a kill came between the copy and the deletion."""
+        """Whether two files have the same bytes, as after a kill between the copy and the deletion."""
         first, second = self.stat(staged), self.stat(name)
         if first is None:
             raise FileNotFoundError(self.path(staged))
         if second is None or first.size != second.size:
             return False
-        ours = (pieces(self.path(one), self.storage_options) for one in (staged, name))
+        ours = (pieces(self.path(file), self.storage_options) for file in (staged, name))
         return all(a == b for a, b in zip_longest(*ours))
 
 

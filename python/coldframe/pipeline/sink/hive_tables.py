@@ -2,10 +2,10 @@
 
     Parquet   columns, partitions with their locations and their numbers of rows and bytes; Hive, Spark,
               Trino and Impala read them. Spark finds the exact columns in the table's properties
-    Delta     the table and its location: who reads it knows the log
+    Delta     the table and its location: its readers use the log
 
-Only tables and partitions that bear this migration's mark are changed; no file is touched. Each step finds
-out what is there: after a kill, the next run does the rest.
+Only tables and partitions with this migration's mark are changed; no file is touched. Each step looks up what
+exists, so that the next run completes a killed one.
 """
 
 from __future__ import annotations
@@ -35,33 +35,33 @@ _CLASSES = (
     f"{_HIVE}MapredParquetOutputFormat",
     f"{_HIVE}serde.ParquetHiveSerDe",
 )
-_STATED = ("numFiles", "numRows", "totalSize")
+_STATISTICS = ("numFiles", "numRows", "totalSize")
 Kind = Literal["parquet", "delta"]
 
 
 @dataclass
 class _Folder:
-    """The files of a partition, or of a table without."""
+    """The files of a partition, or of a table without partitions."""
 
     rows: int = 0
     bytes: int = 0
     files: set[str] = field(default_factory=set)
 
     @property
-    def stated(self) -> dict[str, str]:
+    def statistics(self) -> dict[str, str]:
         """Its statistics as properties."""
         numbers = (len(self.files), self.rows, self.bytes)
-        return dict(zip(_STATED, map(str, numbers), strict=True))
+        return dict(zip(_STATISTICS, map(str, numbers), strict=True))
 
 
 def check_metastore(uri: str, destination: Destination) -> None:
-    """Raises unless the metastore of an address answers."""
+    """Raises unless the metastore at an address answers."""
     with connect(Selected.of(uri).uris) as metastore:
         metastore.databases()
 
 
 def enlist(destination: Destination, table: CommittedTable, kind: Kind) -> Json:
-    """Makes the metastore's table what the journal says. Repeating it changes nothing."""
+    """Makes the metastore's table match the journal. Repeating it changes nothing."""
     place = table.place
     if place is None:
         return {}
@@ -97,23 +97,23 @@ def root_of(destination: Destination) -> str:
 
 
 def writer(uris: str) -> MetastoreWriter:
-    """A connection through which tables are made and changed."""
+    """A connection that can create and change tables."""
     from coldframe.hive.changes import MetastoreWriter
 
     return MetastoreWriter(uris)
 
 
 def _folders(table: CommittedTable) -> dict[tuple[str, ...], _Folder]:
-    """The files by the values of their partitions, which may lie in several folders."""
+    """The files by their partition values; files of a partition may lie in several folders."""
     names = [field.name for field in table.partitions]
-    found: dict[tuple[str, ...], _Folder] = defaultdict(_Folder)
+    folders: dict[tuple[str, ...], _Folder] = defaultdict(_Folder)
     for file in table.files:
         texts = partition_texts(file.final)
         values = tuple(HIVE_NULL if texts.get(name) is None else str(texts[name]) for name in names)
-        one = found[values]
-        one.rows, one.bytes = one.rows + file.rows, one.bytes + file.bytes
-        one.files.add(file.final)
-    return found
+        folder = folders[values]
+        folder.rows, folder.bytes = folder.rows + file.rows, folder.bytes + file.bytes
+        folder.files.add(file.final)
+    return folders
 
 
 def _definition(
@@ -123,30 +123,30 @@ def _definition(
     before: Definition | None,
     folders: Mapping[tuple[str, ...], _Folder],
 ) -> Definition:
-    """What the table is to be."""
+    """The definition that the table should have."""
     assert table.place is not None
     location, about = root + table.path, table.about
     marks = {**about.properties, **marks_of(root, table), "EXTERNAL": "TRUE"}
-    # Hive 3 deletes files of external tables that say so.
+    # With "true", Hive 3 deletes the files of external tables, too.
     marks["external.table.purge"] = "false"
     if about.comment:
         marks["comment"] = about.comment
     if table.schema is None and before is not None:
-        columns, keys, told = before.storage.columns, before.keys, _spark_properties(before.parameters)
+        columns, keys, spark = before.storage.columns, before.keys, _spark_properties(before.parameters)
     else:
         fields = about.commented(table.schema or ())
         columns, keys = _columns(fields), _columns(about.commented(table.partitions))
-        told = {"spark.sql.sources.provider": kind, **spark_schema([*fields, *table.partitions])}
-        told["spark.sql.sources.schema.numPartCols"] = str(len(keys))
+        spark = {"spark.sql.sources.provider": kind, **spark_schema([*fields, *table.partitions])}
+        spark["spark.sql.sources.schema.numPartCols"] = str(len(keys))
         for number, key in enumerate(table.partitions):
-            told[f"spark.sql.sources.schema.partCol.{number}"] = key.name
+            spark[f"spark.sql.sources.schema.partCol.{number}"] = key.name
     if kind == "delta":
-        # The columns and partitions are those of the log.
+        # The log defines columns and partitions.
         columns, keys = (*columns, *keys), ()
-        told = {"spark.sql.sources.provider": "delta"}
+        spark = {"spark.sql.sources.provider": "delta"}
     elif keys:
-        told["spark.sql.partitionProvider"] = "catalog"
-    stated = {} if keys or kind == "delta" else folders.get((), _Folder()).stated
+        spark["spark.sql.partitionProvider"] = "catalog"
+    statistics = {} if keys or kind == "delta" else folders.get((), _Folder()).statistics
     input_format, output_format, serde = _CLASSES
     properties = {"serialization.format": "1", "path": location}
     storage = Storage(columns, location, input_format, output_format, serde, properties)
@@ -157,7 +157,7 @@ def _definition(
         about.owner or "coldframe",
         storage,
         keys,
-        {**marks, **told, **stated},
+        {**marks, **spark, **statistics},
     )
 
 
@@ -166,13 +166,13 @@ def _spark_properties(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _columns(fields: Iterable[Any]) -> tuple[Column, ...]:
-    found = []
-    for one in fields:
-        comment = (one.metadata or {}).get(b"doc")
+    columns = []
+    for column in fields:
+        comment = (column.metadata or {}).get(b"doc")
         # Hive keeps names in lower case.
         text = None if comment is None else comment.decode()
-        found.append(Column(one.name.lower(), hive_type(one.type), text))
-    return tuple(found)
+        columns.append(Column(column.name.lower(), hive_type(column.type), text))
+    return tuple(columns)
 
 
 def _keys(table: Definition) -> list[str]:
@@ -180,14 +180,14 @@ def _keys(table: Definition) -> list[str]:
 
 
 def _differs(before: Definition, wanted: Definition) -> bool:
-    """Whether something of ours is not as it should be. What others have added stays unnoticed."""
+    """Whether one of our properties differs. Ignores what others have added."""
     storage = replace(before.storage, buckets=0, serde_properties=wanted.storage.serde_properties)
     same = _has(before.parameters, wanted.parameters)
     return not same or storage != wanted.storage or before.keys != wanted.keys
 
 
 def _has(properties: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    """Whether all that is wanted is there; there may be more."""
+    """Whether the properties contain all wanted ones."""
     return wanted.items() <= properties.items()
 
 
@@ -198,25 +198,25 @@ def _bring_partitions(
     folders: Mapping[tuple[str, ...], _Folder],
     committed: CommittedTable,
 ) -> None:
-    """Adds, changes and forgets the partitions that differ."""
-    there = {one.values: one for one in metastore.partition_definitions(table)}
+    """Adds, changes and drops the partitions that differ."""
+    there = {partition.values: partition for partition in metastore.partition_definitions(table)}
     mark = table.parameters[DESTINATION]
     wanted = {values: _partition(root, table, values, folder) for values, folder in folders.items()}
-    added = [one for values, one in wanted.items() if values not in there]
+    added = [partition for values, partition in wanted.items() if values not in there]
     changed = []
-    for values, one in wanted.items():
+    for values, partition in wanted.items():
         old = there.get(values)
         if old is None:
             continue
         if old.parameters.get(DESTINATION) != mark:
             name = table.name_of(old)
             raise SchemaError(f"table {committed.name}: others have registered its partition {name}")
-        if _is_other(old, one):
-            changed.append(replace(one, parameters={**old.parameters, **one.parameters}))
+        if _is_other(old, partition):
+            changed.append(replace(partition, parameters={**old.parameters, **partition.parameters}))
     metastore.add(table, added)
     metastore.change_partitions(table, changed)
-    gone = [one for values, one in there.items() if values not in wanted]
-    metastore.drop(table, [one for one in gone if one.parameters.get(DESTINATION) == mark])
+    gone = [partition for values, partition in there.items() if values not in wanted]
+    metastore.drop(table, [partition for partition in gone if partition.parameters.get(DESTINATION) == mark])
 
 
 def _partition(root: str, table: Definition, values: tuple[str, ...], folder: _Folder) -> PartitionDefinition:
@@ -226,7 +226,7 @@ def _partition(root: str, table: Definition, values: tuple[str, ...], folder: _F
     serde = {"serialization.format": "1"}
     storage = replace(table.storage, location=root + places[0], serde_properties=serde)
     marks = {DESTINATION: table.parameters[DESTINATION]}
-    return PartitionDefinition(values, storage, {**marks, **folder.stated})
+    return PartitionDefinition(values, storage, {**marks, **folder.statistics})
 
 
 def _is_other(old: PartitionDefinition, new: PartitionDefinition) -> bool:
@@ -242,26 +242,31 @@ def _read_back(
     folders: Mapping[tuple[str, ...], _Folder],
     table: CommittedTable,
 ) -> None:
-    """The metastore's own answer must have the verified rows, each partition where its files are."""
+    """Raises unless the metastore returns the verified rows, and each partition at its files' location."""
     now = metastore.definition(wanted.database, wanted.name)
     if now.storage.location != wanted.storage.location:
-        raise SchemaError(f"table {table.name}: {table.place} lies at {now.storage.location}")
+        raise SchemaError(
+            f"table {table.name}: {table.place} lies at {now.storage.location}, expected "
+            f"{wanted.storage.location}"
+        )
     counts: Counter[tuple[Any, ...]] = Counter()
     if not now.keys:
-        stated, found = wanted.parameters.get("numRows"), now.parameters.get("numRows")
-        if stated is not None and stated != found:
-            raise SchemaError(f"table {table.name}: {table.place} has {found} rows, verified were {stated}")
+        verified, listed = wanted.parameters.get("numRows"), now.parameters.get("numRows")
+        if verified is not None and verified != listed:
+            raise SchemaError(
+                f"table {table.name}: {table.place} has {listed} rows, but {verified} were verified"
+            )
         return
     mark = wanted.parameters[DESTINATION]
-    for one in metastore.partition_definitions(now):
-        folder = folders.get(one.values)
-        if folder is None or one.parameters.get(DESTINATION) != mark:
+    for partition in metastore.partition_definitions(now):
+        folder = folders.get(partition.values)
+        if folder is None or partition.parameters.get(DESTINATION) != mark:
             continue
-        expected = _partition(root, wanted, one.values, folder).storage.location
-        if one.storage.location != expected:
-            name = now.name_of(one)
+        expected = _partition(root, wanted, partition.values, folder).storage.location
+        if partition.storage.location != expected:
+            name = now.name_of(partition)
             raise SchemaError(f"table {table.name}: partition {name} of {table.place} is not at {expected}")
-        counts[_typed(one.values, table)] += one.rows or 0
+        counts[_typed(partition.values, table)] += partition.rows or 0
     table.check_counts(counts, "Hive's metastore")
 
 

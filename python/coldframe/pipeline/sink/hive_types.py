@@ -1,4 +1,4 @@
-"""Types of columns as Hive's metastore and Spark have them in a table's definition."""
+"""The names of column types in a table's definition, for Hive and for Spark."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _PLAIN = {
     "binary": ("binary", "binary"),
     "large_binary": ("binary", "binary"),
     "date32[day]": ("date", "date"),
-    # Hive has one type for both, Spark tells them apart.
+    # Hive has one type for timestamps with and without a zone; Spark has two.
     "timestamp[us]": ("timestamp", "timestamp_ntz"),
 }
 _PIECE = 4000
-"""Characters of a property's value that every metastore keeps."""
+"""The length of a property's value that every metastore can store."""
 
 
 def hive_type(kind: pa.DataType) -> str:
@@ -42,19 +42,19 @@ def hive_type(kind: pa.DataType) -> str:
 
 
 def spark_schema(columns: Iterable[pa.Field]) -> dict[str, str]:
-    """The properties in which Spark keeps the columns of a table: it knows their case, and more types."""
+    """The properties in which Spark keeps a table's columns, with their case and Spark's own types."""
     text = json.dumps(_spark_fields(columns), separators=(",", ":"))
     pieces = [text[at : at + _PIECE] for at in range(0, len(text), _PIECE)]
-    found = {f"spark.sql.sources.schema.part.{number}": piece for number, piece in enumerate(pieces)}
-    return {"spark.sql.sources.schema.numParts": str(len(pieces)), **found}
+    parts = {f"spark.sql.sources.schema.part.{number}": piece for number, piece in enumerate(pieces)}
+    return {"spark.sql.sources.schema.numParts": str(len(pieces)), **parts}
 
 
 def _spark_fields(fields: Iterable[pa.Field]) -> dict[str, object]:
-    found = [
+    described = [
         {"name": field.name, "type": _spark_type(field.type), "nullable": True, "metadata": {}}
         for field in fields
     ]
-    return {"type": "struct", "fields": found}
+    return {"type": "struct", "fields": described}
 
 
 def _spark_type(kind: pa.DataType) -> object:
@@ -74,7 +74,7 @@ def _plain(kind: pa.DataType) -> tuple[str, str]:
         return text, text
     if pa.types.is_timestamp(kind) and kind.unit == "us" and kind.tz is not None:
         return "timestamp", "timestamp"
-    found = _PLAIN.get(str(kind))
-    if found is None:
+    names = _PLAIN.get(str(kind))
+    if names is None:
         raise SchemaError(f"Hive and Spark have no type for columns of {kind}")
-    return found
+    return names

@@ -1,6 +1,6 @@
-"""An Iceberg table over files that are in place already: see `iceberg_catalog` for the catalog that it is in.
+"""An Iceberg table over files that are already in place: see `iceberg_catalog` for its catalog.
 
-Any engine can also be pointed at the table's newest metadata file, which the report names.
+Engines can also open the table's newest metadata file, which the report names.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ __all__ = ["live", "open_catalog", "read_table", "register", "runs"]
 
 MARK = "coldframe.files"
 RUN = "coldframe.run"
-"""Properties of our snapshots: what they leave in the table, and who made them."""
+"""Properties of our snapshots: the digest of the table's files, and the run."""
 
 
 def register(destination: Destination, table: CommittedTable, foreign: str = "refuse") -> Json:
     """Makes the table's newest snapshot contain the files of the journal. Repeating it changes nothing.
 
     One transaction adds and removes exactly the difference. Each of our snapshots carries a digest of the
-    files that it left in the table. If others have made snapshots since, the table is theirs: it is refused,
-    or (`foreign="append"`) the difference from our own last snapshot is applied to what they left. Then the
-    table is scanned, and must have the verified rows.
+    files that it left in the table. If other writers have made snapshots since, the table is refused, or
+    (`foreign="append"`) the difference from our last snapshot is applied to its current one. Then the table
+    is scanned, and must have the verified rows.
     """
-    with catalog_of(destination, table.place) as found:
-        return _register(destination, found, table, foreign)
+    with catalog_of(destination, table.place) as handle:
+        return _register(destination, handle, table, foreign)
 
 
-def _register(destination: Destination, found: OpenCatalog, table: CommittedTable, foreign: str) -> Json:
+def _register(destination: Destination, handle: OpenCatalog, table: CommittedTable, foreign: str) -> Json:
     root = url_of(destination)
-    catalog = found.open()
+    catalog = handle.open()
     if table.place is None:
         catalog.create_namespace_if_not_exists(NAMESPACE)
     identifier = identifier_of(catalog, table.table_name)
@@ -68,10 +68,10 @@ def _register(destination: Destination, found: OpenCatalog, table: CommittedTabl
     wanted = sorted(root + file.final for file in table.files)
     known = {root + path for path in table.known}
     if not exists and known & set(wanted):
-        # Rows that someone deleted through its metadata would come back.
+        # Rows that someone deleted through the metadata would come back.
         raise SchemaError(
-            f"table {table.name}: it is gone from the catalog {found.said}, which said what of these "
-            "files is the table. Put that in its place again, or convert everything once more (fresh)"
+            f"table {table.name}: it is gone from the catalog {handle.label}, which listed its files. "
+            "Restore the catalog, or convert everything again (fresh)"
         )
     digest = hashlib.sha256("\n".join([str(table.schema), *wanted]).encode()).hexdigest()
     if current is None:
@@ -82,23 +82,23 @@ def _register(destination: Destination, found: OpenCatalog, table: CommittedTabl
         others, last = _by_others(current)
         others = others or _unlike(known, set(present))
         if others:
-            _demand_columns(current, table)
+            _check_columns(current, table)
         if others and (last == digest or known == set(wanted)):
-            return {**_facts(identifier, current), "changed by others": others}
+            return {**_metadata(identifier, current), "changed by others": others}
         if others:
             before = _ours(root, table, others, foreign)
-            _demand_whole(before - set(wanted), present, table.name)
+            _check_whole(before - set(wanted), present, table.name)
     kept = set(wanted)
     added = [path for path in wanted if path not in before and path not in present]
     removed = [present[path][0] for path in before if path not in kept]
-    # If no earlier file stays, nothing binds the table to its columns.
+    # If no earlier file stays, the table may get other columns.
     anew = not others and len(removed) == len(present)
     if not anew:
-        _demand_columns(current, table)
+        _check_columns(current, table)
     marked = {MARK: digest, RUN: table.run}
     if added or removed:
         gone = [file.file_path.removeprefix(root) for file in removed]
-        # A catalog that is gone leaves nothing.
+        # If the catalog is gone, all known files are removed.
         table.announce((path.removeprefix(root) for path in added), gone if exists else [*table.known, *gone])
     with current.transaction() as transaction:
         if table.schema is not None:
@@ -114,14 +114,14 @@ def _register(destination: Destination, found: OpenCatalog, table: CommittedTabl
             files = [file for file in table.files if root + file.final in new]
             partition_of = partitions_of(transaction.table_metadata, table)
             add_data_files(transaction, files, root, destination, partition_of, marked)
-    found.keep()
+    handle.keep()
     table.committed()
     current = catalog.load_table(identifier)
     if others:
-        return {**_facts(identifier, current), "changed by others": others}
+        return {**_metadata(identifier, current), "changed by others": others}
     if table.schema is not None:
-        _demand_files(current, root, table)
-    return _facts(identifier, current)
+        _check_files(current, root, table)
+    return _metadata(identifier, current)
 
 
 def live(destination: Destination, name: TableName) -> set[str] | None:
@@ -144,8 +144,8 @@ def read_table(destination: Destination, name: TableName) -> LiveTable:
     """The table according to its metadata."""
     with _loaded(destination, name) as table:
         if table is None:
-            said = FILE if name.place is None else name.place.catalog
-            return LiveTable("gone", f"the catalog {said} does not have it")
+            label = FILE if name.place is None else name.place.catalog
+            return LiveTable("gone", f"the catalog {label} does not have it")
         columns = tuple(field.name for field in table.schema().fields)
         snapshot = table.current_snapshot()
         version = "no snapshot" if snapshot is None else f"snapshot {snapshot.snapshot_id}"
@@ -156,16 +156,16 @@ def read_table(destination: Destination, name: TableName) -> LiveTable:
 @contextlib.contextmanager
 def _loaded(destination: Destination, name: TableName) -> Iterator[Any]:
     """A table of the catalog, if there is one."""
-    with catalog_of(destination, name.place) as found:
+    with catalog_of(destination, name.place) as handle:
         table = None
-        if found.exists:
-            catalog = found.open()
+        if handle.exists:
+            catalog = handle.open()
             table = loaded(catalog, identifier_of(catalog, name))
         yield table
 
 
-def _demand_files(current: Any, root: str, table: CommittedTable) -> None:
-    """Raises unless the table has exactly the verified rows of each file, in the partition of that file."""
+def _check_files(current: Any, root: str, table: CommittedTable) -> None:
+    """Raises unless the table has exactly the verified rows of each file, in that file's partition."""
     partition_of = partitions_of(current.metadata, table)
     spec_id = current.metadata.spec().spec_id
     there = {file.path: (entry, file.rows) for entry, file in live_entries(current, root)}
@@ -173,44 +173,44 @@ def _demand_files(current: Any, root: str, table: CommittedTable) -> None:
         entry, rows = there.pop(file.final, (None, 0))
         if rows != file.rows:
             raise ColdframeError(
-                f"table {table.name}: Iceberg reads {rows} rows of {file.final}, verified were {file.rows}"
+                f"table {table.name}: Iceberg reads {rows} rows of {file.final}, {file.rows} were verified"
             )
-        # Files that stay are in a partition of the spec that they came with.
+        # Files that stay keep the partition spec with which they were added.
         if entry is not None and entry.spec_id == spec_id:
-            found, expected = entry.partition, partition_of(file)
-            if found != expected:
+            actual, expected = entry.partition, partition_of(file)
+            if actual != expected:
                 raise ColdframeError(
-                    f"table {table.name}: Iceberg has {file.final} in partition {found}, expected {expected}"
+                    f"table {table.name}: Iceberg has {file.final} in partition {actual}, expected {expected}"
                 )
     if there:
         path, (_, rows) = next(iter(there.items()))
-        raise ColdframeError(f"table {table.name}: Iceberg reads {rows} rows of {path}, verified were 0")
+        raise ColdframeError(f"table {table.name}: Iceberg reads {rows} rows of {path}, 0 were verified")
 
 
 def _unlike(known: set[str], present: set[str]) -> str:
-    """What others changed, judged by the files alone: snapshots expire."""
+    """What others changed, judged by the files, since snapshots expire."""
     if not known or known == present:
         return ""
     return f"{len(present - known)} file(s) added, {len(known - present)} taken out"
 
 
-def _demand_whole(replaced: set[str], present: Mapping[str, tuple[Any, LiveFile]], name: str) -> None:
-    """A SchemaError where others have rewritten files that are to be replaced, or deleted rows of them."""
+def _check_whole(replaced: set[str], present: Mapping[str, tuple[Any, LiveFile]], name: str) -> None:
+    """Raises SchemaError if others have rewritten files that have to be replaced, or deleted rows of them."""
     gone = sorted(replaced - present.keys())
     if gone:
         raise SchemaError(
-            f"table {name}: {len(gone)} file(s) that are to be replaced, such as {gone[0]}, "
-            "were rewritten by others: their old rows cannot be told from the others' any more"
+            f"table {name}: {len(gone)} file(s) that have to be replaced, such as {gone[0]}, "
+            "were rewritten by others: their old rows can no longer be identified"
         )
     partly = sorted(path for path in replaced if present[path][1].hidden or present[path][1].rows is None)
     if partly:
         raise SchemaError(
-            f"table {name}: others have deleted rows of {len(partly)} file(s) that are to be replaced, such "
-            f"as {partly[0]}: what replaces them would bring these rows back"
+            f"table {name}: others have deleted rows of {len(partly)} file(s) that have to be replaced, such "
+            f"as {partly[0]}: the new files would bring these rows back"
         )
 
 
-def _facts(identifier: Identifier, current: Any) -> Json:
+def _metadata(identifier: Identifier, current: Any) -> Json:
     snapshot = current.current_snapshot()
     return {
         "iceberg table": ".".join(identifier),
@@ -219,16 +219,16 @@ def _facts(identifier: Identifier, current: Any) -> Json:
     }
 
 
-def _demand_columns(current: Any, table: CommittedTable) -> None:
+def _check_columns(current: Any, table: CommittedTable) -> None:
     if table.schema is None:
         return
     gone = sorted({field.name for field in current.schema().fields} - set(table.schema.names))
     if gone:
-        raise SchemaError(f"table {table.name}: columns that its files do not have: {', '.join(gone)}")
+        raise SchemaError(f"table {table.name}: its files lack columns of the table: {', '.join(gone)}")
 
 
 def _by_others(current: Any) -> tuple[str, str | None]:
-    """What others have done, in words, and the digest of our last snapshot."""
+    """A description of others' snapshots (empty if none), and the digest of our last snapshot."""
     marks = [snapshot.summary.additional_properties.get(MARK) for snapshot in current.metadata.snapshots]
     ours = [mark for mark in marks if mark is not None]
     others = f"{len(marks) - len(ours)} of {len(marks)} snapshots" if len(ours) < len(marks) else ""
@@ -236,7 +236,7 @@ def _by_others(current: Any) -> tuple[str, str | None]:
 
 
 def _ours(root: str, table: CommittedTable, others: str, foreign: str) -> set[str]:
-    """The files that our own commits left, if new files may be added to what others made of them."""
+    """The files that our commits left. Raises unless files may be added to a table that others changed."""
     if foreign != "append" or not table.known:
         raise SchemaError(
             f"table {table.name} was changed by others since it was migrated ({others}): it is left as it "
@@ -246,7 +246,7 @@ def _ours(root: str, table: CommittedTable, others: str, foreign: str) -> set[st
 
 
 def _create(catalog: Any, identifier: Identifier, root: str, table: CommittedTable) -> Any:
-    """A table without files. One that a killed run left so is found by its marks."""
+    """A table without files. If a run is killed here, the next run finds the table by its marks."""
     from pyiceberg.exceptions import TableAlreadyExistsError
 
     about = table.about

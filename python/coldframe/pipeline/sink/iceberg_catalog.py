@@ -1,10 +1,10 @@
-"""The catalog that an Iceberg table is in: a file of the destination's own, or one that PyIceberg knows.
+"""The catalog of an Iceberg table: a file of the destination, or a catalog in PyIceberg's configuration.
 
-    DST/_coldframe/iceberg.db     where no catalog is named: namespace `migrated`, one destination alone
-    REST, Hive, Glue, SQL ..      by PyIceberg's own configuration; shared with other tables and destinations
+    DST/_coldframe/iceberg.db     if no catalog is named: namespace `migrated`, for one destination only
+    REST, Hive, Glue, SQL ..      by PyIceberg's configuration; shared with other tables and destinations
 
-A table in a shared catalog says in its properties what it was made of and where it lies. One that says
-something else, or nothing, belongs to somebody else: it is never touched.
+In a shared catalog, a table's properties state its source and its location. A table with other properties
+belongs to somebody else and is never touched.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ class OpenCatalog:
     """The catalog of a table."""
 
     open: Callable[[], Any]
-    """Makes a catalog file where there is none."""
+    """Opens the catalog; creates a missing catalog file."""
     exists: bool
     keep: Callable[[], None]
-    """Publishes what was changed last."""
-    said: str
-    """What it is called in messages."""
+    """Publishes the latest changes."""
+    label: str
+    """Its name in messages."""
 
 
 @contextlib.contextmanager
 def catalog_of(destination: Destination, place: InCatalog | None) -> Iterator[OpenCatalog]:
-    """The catalog of a table; `place`: what it is called in one that was named."""
+    """The catalog of a table; `place`: the table's name in a named catalog."""
     if place is not None:
         name = place.catalog
         yield OpenCatalog(lambda: named_catalog(name, destination), True, lambda: None, name)
@@ -77,7 +77,7 @@ def _remote_catalog(destination: Destination, path: str) -> Any:
 
 
 def named_catalog(name: str, destination: Destination) -> Any:
-    """A catalog by PyIceberg's configuration. It reads and writes a destination on a store as we do."""
+    """A catalog of PyIceberg's configuration. It accesses a destination on a store through our stores."""
     from pyiceberg.catalog import load_catalog
 
     properties: Mapping[str, str] = {}
@@ -90,7 +90,7 @@ def named_catalog(name: str, destination: Destination) -> Any:
     except ImportError as missing:
         raise unsupported(f"catalog {name}: without the package {missing.name}: {missing}") from missing
     except Exception as error:
-        # Each kind of catalog has its own errors, those of the network among them.
+        # Each kind of catalog raises its own errors, and network errors.
         raise ColdframeError(f"catalog {name}: it cannot be opened: {_first_line(error)}") from error
 
 
@@ -116,8 +116,8 @@ def url_of(destination: Destination) -> str:
 def identifier_of(catalog: Any, table: TableName) -> Identifier:
     """The table's name in its catalog.
 
-    In the catalog file, if another table has it (`web-logs` and `web_logs`), the later one's name gets
-    letters of its path's digest.
+    In the catalog file, if another table already has the name (`web-logs` and `web_logs`), it gets a suffix
+    from the digest of its path.
     """
     if table.place is not None:
         return (*table.place.namespace.split("."), table.place.table)

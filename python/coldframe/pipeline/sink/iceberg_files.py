@@ -1,9 +1,8 @@
-"""Entries of an Iceberg table for files that are in place already, by what the journal and the files say.
+"""Entries of an Iceberg table for files that are already in place.
 
-Rows, sizes and NaNs are those of the journal, partitions those of the directories, bounds those that the file
-states. Files have no ids: the table's name mapping says which column is which. PyIceberg's own `add_files`
-reads footers of Parquet alone, takes the partition of a file from bounds, whatever nulls there are, and knows
-no bounds of floats.
+Rows, sizes and NaNs come from the journal, partitions from the directories, bounds from the file. Files have
+no field ids: the table's name mapping identifies the columns. PyIceberg's own `add_files` only reads footers
+of Parquet, takes the partition of a file from bounds even if it has nulls, and knows no bounds of floats.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from coldframe.pipeline.sink.iceberg_statistics import (
     FileStatistics,
     measured_columns,
     parquet_statistics,
-    stated_statistics,
+    reported_statistics,
 )
 
 _THREADS = 16
 """Files whose statistics are read at once."""
 _REFORM = -141427
-"""The day 1582-10-15. Iceberg's readers have ORC's library turn earlier days into Julian ones."""
+"""The day 1582-10-15. ORC's library converts earlier days to the Julian calendar for Iceberg's readers."""
 _MAPPING = "schema.name-mapping.default"
 _WRITE_FORMAT = "write.format.default"
 
@@ -55,12 +54,12 @@ def add_data_files(
         rows = file.rows
         if path.endswith(".parquet"):
             footer = pq.read_metadata(reading(path, options))
-            # What readers will find; it is compared with what was verified.
+            # The number that readers will find; it is compared with the verified one later.
             rows = footer.num_rows
-            found = parquet_statistics(footer, file, columns)
+            statistics = parquet_statistics(footer, file, columns)
         else:
-            found = stated_statistics(_stated(path, options), file, columns)
-        return _data_file(file, f"{prefix}{file.final}", rows, partition_of(file), spec_id, found)
+            statistics = reported_statistics(_reported(path, options), file, columns)
+        return _data_file(file, f"{prefix}{file.final}", rows, partition_of(file), spec_id, statistics)
 
     with transaction.update_snapshot(snapshot_properties=dict(marked)).fast_append() as snapshot:
         for made in in_threads((functools.partial(entry, file) for file in files), _THREADS):
@@ -68,28 +67,28 @@ def add_data_files(
 
 
 def write_format(names: Iterable[str]) -> dict[str, str]:
-    """The property that has other engines write files of the same format, for files by their names."""
+    """The property by which other engines write files of the same format; `names`: the table's files."""
     endings = {name.rpartition(".")[2] for name in names}
     return {_WRITE_FORMAT: endings.pop()} if len(endings) == 1 and endings != {"parquet"} else {}
 
 
-def _stated(path: str, storage_options: StorageOptions) -> Iterable[Mapping[str, Any]]:
-    """What a file states of its columns; SchemaError where engines would read other values from it."""
-    found: list[Mapping[str, Any]] = coldframe.open(path, storage_options=storage_options).statistics()[
+def _reported(path: str, storage_options: StorageOptions) -> Iterable[Mapping[str, Any]]:
+    """A file's statistics of its columns; SchemaError if engines would read other values from it."""
+    columns: list[Mapping[str, Any]] = coldframe.open(path, storage_options=storage_options).statistics()[
         "file"
     ]
-    for one in found:
-        days, seconds = one.get("min_days", 0), decimal.Decimal(one.get("min_seconds_utc") or 0)
+    for column in columns:
+        days, seconds = column.get("min_days", 0), decimal.Decimal(column.get("min_seconds_utc") or 0)
         if days < _REFORM or seconds < _REFORM * 86400:
             raise coldframe.SchemaError(
-                f"{path}: column {one['path']} has days before 1582-10-15: engines read other ones from "
-                "files of this format in an Iceberg table. Migrate to files of Parquet"
+                f"{path}: column {column['path']} has days before 1582-10-15, which engines misread in files "
+                "of this format in an Iceberg table. Migrate to files of Parquet"
             )
-    return found
+    return columns
 
 
 def _data_file(
-    file: DataFile, location: str, rows: int, partition: Any, spec_id: int, found: FileStatistics
+    file: DataFile, location: str, rows: int, partition: Any, spec_id: int, statistics: FileStatistics
 ) -> Any:
     from pyiceberg.manifest import DataFile as Entry
     from pyiceberg.manifest import DataFileContent, FileFormat
@@ -101,14 +100,14 @@ def _data_file(
         partition=partition,
         record_count=rows,
         file_size_in_bytes=file.bytes,
-        column_sizes=found.sizes,
-        value_counts=found.values,
-        null_value_counts=found.nulls,
-        nan_value_counts=found.nans,
-        lower_bounds=found.low,
-        upper_bounds=found.high,
+        column_sizes=statistics.sizes,
+        value_counts=statistics.values,
+        null_value_counts=statistics.nulls,
+        nan_value_counts=statistics.nans,
+        lower_bounds=statistics.low,
+        upper_bounds=statistics.high,
         key_metadata=None,
-        split_offsets=found.splits,
+        split_offsets=statistics.splits,
         equality_ids=None,
         sort_order_id=None,
         spec_id=spec_id,

@@ -1,12 +1,12 @@
-"""How an Iceberg table is laid out where its entry in tables.toml says so.
+"""The layout of an Iceberg table, as stated by its entry in tables.toml.
 
     [tables.sales.iceberg]
     partition_by = ["months(sold_at)", "bucket(16, id)", "region"]    # default: the directories' keys
-    sort_by = ["region", "sold_at desc nulls last"]                   # for writers to come
+    sort_by = ["region", "sold_at desc nulls last"]                   # for later writers
     target_file_size = "512m"
     format_version = 2
 
-Terms are written as in Spark's SQL, and kept by the names that Iceberg's metadata has for transforms.
+Terms are written as in Spark's SQL, and stored under Iceberg's names of transforms.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _PLAIN = {
 _WITH_NUMBER = frozenset({"bucket", "truncate"})
 _CALL = re.compile(r"(\w+)\s*\(\s*(?:(\d+)\s*,\s*)?(.+?)\s*\)\Z")
 _ORDER = re.compile(r"(.+?)(?:\s+(asc|desc))?(?:\s+nulls\s+(first|last))?\Z", re.IGNORECASE)
-_MOST = (1 << 31) - 1
-"""Iceberg has the number of a transform as an int."""
+_MAX_NUMBER = (1 << 31) - 1
+"""Iceberg stores the number of a transform as an int."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """A column, or what a transform makes of it."""
+    """A column, or a transform of it."""
 
     column: str
     transform: str = "identity"
-    """As Iceberg's metadata has it: `day`, `bucket[16]`."""
+    """In the form of Iceberg's metadata: `day`, `bucket[16]`."""
 
     def __str__(self) -> str:
         name, _, number = self.transform.rstrip("]").partition("[")
@@ -46,7 +46,7 @@ class Term:
 
 @dataclass(frozen=True)
 class SortTerm:
-    """A term that rows are sorted by."""
+    """A term of the sort order."""
 
     term: Term
     is_descending: bool
@@ -55,7 +55,7 @@ class SortTerm:
 
 @dataclass(frozen=True)
 class IcebergLayout:
-    """What an entry says; None where it says nothing."""
+    """The settings of an entry; None if unset."""
 
     partition_by: tuple[Term, ...] | None = None
     sort_by: tuple[SortTerm, ...] | None = None
@@ -63,26 +63,26 @@ class IcebergLayout:
     format_version: int | None = None
 
     def divided_by(self, keys: Iterable[str]) -> tuple[Term, ...]:
-        """The partitions that are not those of directories, given the keys of these."""
+        """The partition terms whose columns are not keys of directories."""
         constant = {key.lower() for key in keys}
         return tuple(term for term in self.partition_by or () if term.column.lower() not in constant)
 
     def renamed(self, name_of: Callable[[str], str]) -> IcebergLayout:
-        """With other names for its columns."""
+        """The layout with renamed columns."""
 
-        def term(one: Term) -> Term:
-            return replace(one, column=name_of(one.column))
+        def term(old: Term) -> Term:
+            return replace(old, column=name_of(old.column))
 
         partitions, sorts = self.partition_by, self.sort_by
         return replace(
             self,
             partition_by=None if partitions is None else tuple(map(term, partitions)),
-            sort_by=None if sorts is None else tuple(replace(one, term=term(one.term)) for one in sorts),
+            sort_by=None if sorts is None else tuple(replace(sort, term=term(sort.term)) for sort in sorts),
         )
 
 
 def iceberg_layout(entry: object) -> IcebergLayout:
-    """What the part `iceberg` of an entry says; raises SchemaError."""
+    """Parses the part `iceberg` of an entry; raises SchemaError."""
     if not isinstance(entry, Mapping):
         raise SchemaError("iceberg: expected a table of options")
     known = ("partition_by", "sort_by", "target_file_size", "format_version")
@@ -103,7 +103,7 @@ def iceberg_layout(entry: object) -> IcebergLayout:
 def _texts(name: str, given: object) -> Sequence[str] | None:
     if given is None:
         return None
-    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
+    if not isinstance(given, list) or not all(isinstance(text, str) for text in given):
         raise SchemaError(f"iceberg: {name}: expected a list of texts, found {given!r}")
     return given
 
@@ -126,12 +126,10 @@ def _term(text: str) -> Term:
         return Term(_column(text))
     name, number, column = call[1].lower(), call[2], _column(call[3])
     if name == "void":
-        raise SchemaError(
-            f"iceberg: {text}: void is for a partition field that a table has lost; leave the term out"
-        )
+        raise SchemaError(f"iceberg: {text}: void is only for dropped partition fields; leave the term out")
     if name in _PLAIN and number is None:
         return Term(column, _PLAIN[name])
-    if name in _WITH_NUMBER and number is not None and 0 < int(number) <= _MOST:
+    if name in _WITH_NUMBER and number is not None and 0 < int(number) <= _MAX_NUMBER:
         return Term(column, f"{name}[{int(number)}]")
     raise SchemaError(
         "iceberg: expected years, months, days or hours(column), bucket(number, column), "
@@ -146,7 +144,7 @@ def _column(text: str) -> str:
 
 
 def _sort_term(text: str) -> SortTerm:
-    """`region`, `sold_at desc nulls first`. Nulls are first or, where it descends, last, as in Spark."""
+    """`region`, `sold_at desc nulls first`. By default, nulls are first in ascending order, as in Spark."""
     match = _ORDER.match(text.strip())
     if match is None:
         raise SchemaError(f"iceberg: sort_by: expected a column or transform(column), found {text!r}")

@@ -1,11 +1,11 @@
-"""What the current metadata of an Iceberg table lists, including delete files of other writers.
+"""The files in the current metadata of an Iceberg table, including delete files of other writers.
 
     snapshot -> manifests -> data files                 how many rows each has
                           -> positional delete files    which rows of which file are gone
                           -> equality delete files      rows of any older file may be gone: not counted
-                          -> deletion vectors           the same: pyiceberg does not give what they are of
+                          -> deletion vectors           the same: pyiceberg does not return their data file
 
-pyiceberg's own scan is of no use here: it refuses tables with equality deletes.
+pyiceberg's own scan cannot be used: it refuses tables with equality deletes.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ class _Deletes:
 
     positional: list[Any] = field(default_factory=list)
     unknown: list[tuple[int, str]] = field(default_factory=list)
-    """Delete files whose rows are not counted: the sequence number, and why."""
+    """Delete files whose rows cannot be counted: their sequence number, and why."""
 
     def add(self, entry: Any) -> None:
-        """One more delete file."""
+        """Adds a delete file."""
         from pyiceberg.manifest import DataFileContent, FileFormat
 
         file = entry.data_file
         number = entry.sequence_number or 0
         if file.content == DataFileContent.EQUALITY_DELETES:
-            # Of the same transaction it does not concern the data files.
+            # It does not apply to data files of the same transaction.
             self.unknown.append((number - 1, _EQUALITY))
         elif file.file_format == FileFormat.PARQUET:
             self.positional.append(file)
@@ -53,8 +53,8 @@ class _Deletes:
 
 
 def live_entries(table: Any, prefix: str) -> Iterator[tuple[Any, LiveFile]]:
-    """The files of the current snapshot, as the library has them and as they are here; `prefix` is what the
-    names of the target's own begin with.
+    """The files of the current snapshot, in the library's form and in ours. `prefix` is the beginning of the
+    target's file names.
     """
     snapshot = table.current_snapshot()
     if snapshot is None:
@@ -93,39 +93,39 @@ def _entries(table: Any, snapshot: Any) -> tuple[list[Any], _Deletes]:
 
 
 def _hidden(table: Any, deletes: _Deletes) -> dict[str, int]:
-    """Rows that are gone, by the data file; a row that is deleted twice is gone once."""
+    """Numbers of deleted rows by data file; a row that is deleted twice counts once."""
 
     def read(file: Any) -> pa.Table:
         with table.io.new_input(file.file_path).open() as opened:
-            found = pq.read_table(opened, columns=["file_path", "pos"])
-        return found.cast(pa.schema([("file_path", pa.string()), ("pos", pa.int64())]))
+            rows = pq.read_table(opened, columns=["file_path", "pos"])
+        return rows.cast(pa.schema([("file_path", pa.string()), ("pos", pa.int64())]))
 
     some: dict[str, list[pa.Array]] = defaultdict(list)
     calls = (functools.partial(read, file) for file in deletes.positional)
-    for found in in_threads(calls, _THREADS):
-        for path in pc.unique(found["file_path"]).to_pylist():
-            some[path].append(found.filter(pc.equal(found["file_path"], path))["pos"].combine_chunks())
+    for rows in in_threads(calls, _THREADS):
+        for path in pc.unique(rows["file_path"]).to_pylist():
+            some[path].append(rows.filter(pc.equal(rows["file_path"], path))["pos"].combine_chunks())
     return {path: len(pc.unique(pa.concat_arrays(positions))) for path, positions in some.items()}
 
 
 def _partition_columns(table: Any, spec: Any) -> list[tuple[str, Callable[[Any], Any] | None]]:
-    """For each field of a partition: its column, and what makes a value of what a manifest has; None of one
-    that is not the column itself.
+    """For each partition field: its column, and the conversion of a manifest's value; None unless the field
+    is the column itself.
     """
     from pyiceberg.transforms import IdentityTransform
 
     schema = table.schema()
-    found: list[tuple[str, Callable[[Any], Any] | None]] = []
+    columns: list[tuple[str, Callable[[Any], Any] | None]] = []
     for part in spec.fields:
         column = schema.find_column_name(part.source_id)
         identity = isinstance(part.transform, IdentityTransform) and column is not None
         kind = schema.find_type(part.source_id) if identity else None
-        found.append((column or part.name, functools.partial(_value, kind) if identity else None))
-    return found
+        columns.append((column or part.name, functools.partial(_value, kind) if identity else None))
+    return columns
 
 
 def _value(kind: Any, stored: Any) -> Any:
-    """A value as pyarrow gives it: manifests have dates and times as numbers."""
+    """A value in pyarrow's form: manifests store dates and times as numbers."""
     from pyiceberg.io.pyarrow import schema_to_pyarrow
 
     if stored is None or not isinstance(stored, int) or isinstance(stored, bool):

@@ -1,9 +1,9 @@
-"""The partitions and the order of an Iceberg table, as its entry in tables.toml states them.
+"""The partitions and the sort order of an Iceberg table, as its entry in tables.toml states them.
 
-    partition spec    the newest one holds for files that are added; files that stay keep theirs
-    a file            lies in one partition: the value of each term is constant in its directory, or the rows
-                      of its source were divided by it, and the journal has the value
-    sort order        for writers to come: no file of ours claims it, since its rows are as in the source
+    partition spec    the newest one is for files that are added; files that stay keep theirs
+    a file            lies in one partition: each term is constant in its directory, or the rows of its source
+                      were divided by it, and the journal has the value
+    sort order        for later writers: our files do not claim it, since their rows are as in the source
 
 Without an entry, a table is partitioned by the keys of its directories.
 """
@@ -28,9 +28,9 @@ _WRITTEN = 2
 
 
 def settle_layout(layout: IcebergLayout, schema: pa.Schema, keys: Sequence[pa.Field]) -> IcebergLayout:
-    """The layout by the exact names of columns. Raises where the table cannot have it.
+    """The layout with the exact names of columns. Raises if the table cannot have it.
 
-    `keys`: columns whose values directories have.
+    `keys`: the columns that are keys of directories.
     """
     if (layout.format_version or _WRITTEN) > _WRITTEN:
         raise unsupported(
@@ -38,59 +38,59 @@ def settle_layout(layout: IcebergLayout, schema: pa.Schema, keys: Sequence[pa.Fi
             "format_version out, and have an engine upgrade the table"
         )
     if layout.sort_by is not None:
-        _demand_sorting()
+        _check_sorting()
     names = {name.lower(): name for name in schema.names}
 
     def name_of(given: str) -> str:
-        found = given if given in schema.names else names.get(given.lower())
-        if found is None:
+        name = given if given in schema.names else names.get(given.lower())
+        if name is None:
             raise SchemaError(f"iceberg: no column {given}; there are {', '.join(schema.names)}")
-        return found
+        return name
 
     layout = layout.renamed(name_of)
-    sorts = [one.term for one in layout.sort_by or ()]
+    sorts = [sort.term for sort in layout.sort_by or ()]
     for terms in (layout.partition_by or (), sorts):
-        _demand_distinct(terms)
+        _check_distinct(terms)
         for term in terms:
-            _demand_type(term, schema.field(term.column).type)
+            _check_type(term, schema.field(term.column).type)
     constant = {field.name for field in keys}
     for term in layout.partition_by or ():
         if _field_name(term) in schema.names and term.transform != "identity":
             raise SchemaError(
-                f"iceberg: partition {term}: its field is called {_field_name(term)}, as a column is"
+                f"iceberg: partition {term}: its field would have the name of column {_field_name(term)}"
             )
         kind = schema.field(term.column).type
         if term.column not in constant and pa.types.is_floating(kind):
-            # NaN has many forms, and zero two.
+            # NaN has many bit patterns, and zero has two.
             raise unsupported(f"an Iceberg table with partition {term}: rows are not divided by floats")
     return layout
 
 
-def _demand_sorting() -> None:
+def _check_sorting() -> None:
     from pyiceberg.table import Transaction
 
     if not hasattr(Transaction, "update_sort_order"):
         raise unsupported("a sort order with this version of PyIceberg; pip install 'pyiceberg>=0.11'")
 
 
-def _demand_distinct(terms: Iterable[Term]) -> None:
+def _check_distinct(terms: Iterable[Term]) -> None:
     seen: dict[tuple[str, str], Term] = {}
     for term in terms:
-        # Two units of time of one column are one too many to Iceberg.
+        # Iceberg allows one unit of time for a column.
         kind = "time" if term.transform in ("year", "month", "day", "hour") else term.transform
         other = seen.setdefault((term.column, kind), term)
         if other is not term:
             raise SchemaError(f"iceberg: {other} and {term}: one of them is enough")
 
 
-def _demand_type(term: Term, kind: pa.DataType) -> None:
-    found = iceberg_type(kind)
-    if not transform_of(term).can_transform(found):
-        raise SchemaError(f"iceberg: {term}: its column is {found}, which has no {term.transform}")
+def _check_type(term: Term, kind: pa.DataType) -> None:
+    type = iceberg_type(kind)
+    if not transform_of(term).can_transform(type):
+        raise SchemaError(f"iceberg: {term}: its column is {type}, which has no {term.transform}")
 
 
 def _field_name(term: Term) -> str:
-    """What PyIceberg calls a field of a partition."""
+    """PyIceberg's name of a partition field."""
     name, _, number = term.transform.rstrip("]").partition("[")
     if name == "identity":
         return term.column
@@ -100,11 +100,13 @@ def _field_name(term: Term) -> str:
 
 def terms_of(schema: Any, spec: Any) -> list[Term]:
     """The terms of a partition spec."""
-    return [Term(str(schema.find_column_name(one.source_id)), str(one.transform)) for one in spec.fields]
+    return [
+        Term(str(schema.find_column_name(field.source_id)), str(field.transform)) for field in spec.fields
+    ]
 
 
 def bring_layout(transaction: Any, table: CommittedTable, *, anew: bool) -> None:
-    """Gives the table what its layout states. `anew`: no file of before stays."""
+    """Gives the table its layout. `anew`: no earlier file stays."""
     _bring_partitions(transaction, table, anew=anew)
     layout = table.layout
     if layout is None:
@@ -112,13 +114,13 @@ def bring_layout(transaction: Any, table: CommittedTable, *, anew: bool) -> None
     if layout.sort_by is not None:
         _bring_order(transaction, layout.sort_by)
     if layout.file_bytes is not None:
-        stated = {FILE_SIZE: str(layout.file_bytes)}
-        if stated.items() - transaction.table_metadata.properties.items():
-            transaction.set_properties(stated)
+        properties = {FILE_SIZE: str(layout.file_bytes)}
+        if properties.items() - transaction.table_metadata.properties.items():
+            transaction.set_properties(properties)
 
 
 def _bring_partitions(transaction: Any, table: CommittedTable, *, anew: bool) -> None:
-    """Without a layout the partitions are the directories' keys, in tables that have no other files."""
+    """Sets the partitions: those of the layout or, if no earlier file stays, the directories' keys."""
     layout = table.layout
     if layout is not None and layout.partition_by is not None:
         wanted = list(layout.partition_by)
@@ -131,7 +133,7 @@ def _bring_partitions(transaction: Any, table: CommittedTable, *, anew: bool) ->
     if list(have) == wanted:
         return
     with transaction.update_spec() as spec:
-        # In the order that is wanted; a field that comes back gets the id that it had.
+        # Fields get the wanted order; a field that comes back gets its old id.
         kept = 0
         while kept < min(len(have), len(wanted)) and list(have)[kept] == wanted[kept]:
             kept += 1
@@ -144,16 +146,16 @@ def _bring_partitions(transaction: Any, table: CommittedTable, *, anew: bool) ->
 def _bring_order(transaction: Any, sort_by: Sequence[SortTerm]) -> None:
     metadata = transaction.table_metadata
     schema, order = metadata.schema(), metadata.sort_order_by_id(metadata.default_sort_order_id)
-    have = [_sort_term(schema, one) for one in (order.fields if order is not None else ())]
+    have = [_sort_term(schema, sort) for sort in (order.fields if order is not None else ())]
     if have == list(sort_by):
         return
     from pyiceberg.table.sorting import NullOrder
 
     with transaction.update_sort_order() as update:
-        for one in sort_by:
-            add = update.desc if one.is_descending else update.asc
-            nulls = NullOrder.NULLS_FIRST if one.nulls_first else NullOrder.NULLS_LAST
-            add(one.term.column, transform_of(one.term), nulls)
+        for sort in sort_by:
+            add = update.desc if sort.is_descending else update.asc
+            nulls = NullOrder.NULLS_FIRST if sort.nulls_first else NullOrder.NULLS_LAST
+            add(sort.term.column, transform_of(sort.term), nulls)
 
 
 def _sort_term(schema: Any, field: Any) -> SortTerm:
@@ -165,10 +167,10 @@ def _sort_term(schema: Any, field: Any) -> SortTerm:
 
 
 def partitions_of(metadata: Any, table: CommittedTable) -> Callable[[DataFile], Any]:
-    """Gives the partition of a file that is added to the table, as a manifest has it."""
+    """Returns a function that gives the partition of an added file, in the form of a manifest."""
     keys: Mapping[str, pa.DataType] = {field.name: field.type for field in table.partitions}
     terms = terms_of(metadata.schema(), metadata.spec())
-    # Files of one directory come one after the other, and there are fewer directories than files.
+    # Cached by directory: there are fewer directories than files.
     known: dict[tuple[str | None, ...], dict[Term, Any]] = {}
 
     def record(file: DataFile) -> Any:
@@ -182,9 +184,9 @@ def partitions_of(metadata: Any, table: CommittedTable) -> Callable[[DataFile], 
         unknown = [term for term in terms if term not in values and str(term) not in file.partition]
         if unknown:
             raise SchemaError(
-                f"table {table.name}: it is partitioned by {unknown[0]} in its catalog, and nobody has "
-                f"divided the rows of {file.final} by that. Put back the partitions that it had, or migrate "
-                "into a new directory"
+                f"table {table.name}: it is partitioned by {unknown[0]} in its catalog, but the rows of "
+                f"{file.final} were not divided by that. Restore its earlier partitions, or migrate into a "
+                "new directory"
             )
         return Record(
             *(values[term] if term in values else restored_value(file.partition[str(term)]) for term in terms)
@@ -197,9 +199,9 @@ def _of_directory(
     terms: Sequence[Term], keys: Mapping[str, pa.DataType], texts: Mapping[str, str | None]
 ) -> dict[Term, Any]:
     """The values that follow from the directory of a file."""
-    found: dict[Term, Any] = {}
+    values: dict[Term, Any] = {}
     for term in terms:
         if term.column in keys:
             column = pa.array([texts.get(term.column)], pa.string()).cast(keys[term.column])
-            found[term] = transformed(term, column)[0].as_py()
-    return found
+            values[term] = transformed(term, column)[0].as_py()
+    return values

@@ -1,11 +1,10 @@
-"""The columns of an Iceberg table, as the files have them that a commit leaves in it.
+"""The columns of an Iceberg table: those of the files that a commit leaves in it.
 
-Where a commit replaces all files, columns may have other types, and those that no file has any more go. Our
-files have no field ids: the table's name mapping says which id a column of a file has, for all snapshots
-alike. A new id for a column that has another type now would take its name away from the old id, and older
-snapshots, each read with the schema that it was written with, would find nulls. So a column keeps its id,
-and what comes anew in it (a struct for bytes) gets ids that were never used. So does a column that was gone
-and comes back.
+If a commit replaces all files, columns may change their types, and columns that no file has are dropped. Our
+files have no field ids: the table's name mapping gives the id of a file's column, for all snapshots alike. If
+a column with a new type got a new id, its name would no longer map to the old id, and older snapshots, which
+are read with their own schemas, would have nulls. So a column keeps its id, even if it was dropped and comes
+back; new parts of it (a struct in place of bytes) get ids that were never used.
 
     schema 0   1: a string      snapshots of then     ┐
     schema 1   1: a timestamp   snapshots from now on ┴ mapping: a is 1
@@ -28,7 +27,7 @@ _MAPPING = "schema.name-mapping.default"
 
 
 def bring_columns(transaction: Any, current: Any, name: str, schema: pa.Schema, *, anew: bool) -> None:
-    """Gives the table the columns of its files; `anew`: no file of before stays."""
+    """Gives the table the columns of its files. `anew`: no earlier file stays."""
     from pyiceberg.io.pyarrow import schema_to_pyarrow
 
     have = {field.name: _shape(field.type) for field in schema_to_pyarrow(current.schema())}
@@ -50,12 +49,12 @@ def bring_columns(transaction: Any, current: Any, name: str, schema: pa.Schema, 
 
 
 def _shape(kind: pa.DataType) -> str:
-    """A type as Iceberg has it, which knows no smaller integers."""
+    """A type in Iceberg's terms, which has no integers below 32 bits."""
     return re.sub(r"\bint(8|16)\b", "int32", shape_of(plain_type(kind)))
 
 
 def _set_columns(transaction: Any, current: Any, name: str, schema: pa.Schema, *, stay: bool) -> None:
-    """Sets the table's columns. Those that it has besides stay, in front, or go."""
+    """Sets the table's columns. `stay`: its other columns are kept, before these, instead of dropped."""
     from pyiceberg.io.pyarrow import _pyarrow_to_schema_without_ids
     from pyiceberg.schema import Schema
     from pyiceberg.table.name_mapping import create_mapping_from_schema
@@ -68,8 +67,8 @@ def _set_columns(transaction: Any, current: Any, name: str, schema: pa.Schema, *
     wanted = {field.name: field for field in _pyarrow_to_schema_without_ids(pa.schema(schema)).fields}
     others = [field for field in before.fields if stay and field.name not in wanted]
     fields = [*others, *ids.assign(wanted.values(), ids.root)]
-    _demand_partitions(current, name, fields)
-    number = 1 + max(one.schema_id for one in metadata.schemas)
+    _check_partitions(current, name, fields)
+    number = 1 + max(version.schema_id for version in metadata.schemas)
     transaction.set_properties({_MAPPING: type(mapping)(root=ids.mapped(ids.root)).model_dump_json()})
     transaction._apply(
         (
@@ -80,25 +79,26 @@ def _set_columns(transaction: Any, current: Any, name: str, schema: pa.Schema, *
     )
 
 
-def _demand_partitions(current: Any, name: str, fields: list[Any]) -> None:
-    """Older manifests have the partition's values in the type that the column had."""
+def _check_partitions(current: Any, name: str, fields: list[Any]) -> None:
+    """Raises if partition columns change: older manifests have partition values in the old type."""
     types = {field.field_id: field for field in fields}
     for part in current.spec().fields:
         now = types.get(part.source_id)
         if now is None:
             raise SchemaError(
-                f"table {name}: no file has the column any more that its partition field {part.name} is made "
-                "of. Migrate into a new directory"
+                f"table {name}: no file has the column of its partition field {part.name}. Migrate into a "
+                "new directory"
             )
         if now.field_type != current.schema().find_type(part.source_id):
             raise SchemaError(
-                f"table {name}: partition column {now.name} becomes {now.field_type}, which Iceberg cannot "
-                "do with a column that its older versions are partitioned by. Migrate into a new directory"
+                f"table {name}: partition column {now.name} becomes {now.field_type}, but Iceberg cannot "
+                "change the type of a column by which older versions are partitioned. Migrate into a new "
+                "directory"
             )
 
 
 class _Node:
-    """A name of the mapping: its id, and the names inside."""
+    """A name of the mapping: its id, and the names of its fields."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -106,24 +106,24 @@ class _Node:
 
 
 class _Ids:
-    """The ids that names have ever had."""
+    """The ids of all names that the table has ever had."""
 
     def __init__(self, mapping: Any, last: int) -> None:
         self._fresh: Iterator[int] = itertools.count(last + 1)
         self.root = self._known(mapping)
 
     def _known(self, mapping: Any) -> dict[str, _Node]:
-        found: dict[str, _Node] = {}
-        for one in mapping:
-            if one.field_id is None:
+        nodes: dict[str, _Node] = {}
+        for field in mapping:
+            if field.field_id is None:
                 continue
-            for name in one.names:
-                node = found[name] = _Node(one.field_id)
-                node.inside = self._known(one.fields)
-        return found
+            for name in field.names:
+                node = nodes[name] = _Node(field.field_id)
+                node.inside = self._known(field.fields)
+        return nodes
 
     def mapped(self, names: dict[str, _Node]) -> list[Any]:
-        """The mapping with all that has come since."""
+        """The mapping, including new names."""
         from pyiceberg.table.name_mapping import MappedField
 
         return [
@@ -132,15 +132,17 @@ class _Ids:
         ]
 
     def assign(self, fields: Any, names: dict[str, _Node]) -> list[Any]:
-        """Fields with the ids that their names have."""
+        """Fields with the ids of their names."""
         from pyiceberg.types import NestedField
 
-        found = []
+        assigned = []
         for field in fields:
             node = self._node(names, field.name)
             kind = self._type(field.field_type, node.inside)
-            found.append(NestedField(node.number, field.name, kind, required=field.required, doc=field.doc))
-        return found
+            assigned.append(
+                NestedField(node.number, field.name, kind, required=field.required, doc=field.doc)
+            )
+        return assigned
 
     def _node(self, names: dict[str, _Node], name: str) -> _Node:
         if name not in names:

@@ -1,13 +1,13 @@
-"""What a manifest says of the columns of a file: by it, readers skip files.
+"""The statistics of a file's columns in a manifest. Readers use them to skip files.
 
     values, nulls        of each column that is not in a list or map
-    NaNs                 of floats, as they were verified
-    lower, upper bound   texts and bytes are cut, the upper one upwards; floats only where it is known that
-                         there is no NaN, and zero as the zero that is farther out: -0.0 is sorted below 0.0
+    NaNs                 of floats, as verified
+    lower, upper bound   texts and bytes are cut, the upper one upwards; floats only if they are known to have
+                         no NaN, and zero as the outer zero: -0.0 is sorted below 0.0
 
-A bound that is wrong hides rows, so each is exact, or wider than the values, or left out. Which columns have
-what, the properties of the table say (`write.metadata.metrics..`): by default the first 100 columns have all,
-their bounds of 16 characters or bytes.
+A wrong bound hides rows, so each bound is exact, or wider than the values, or left out. The table's
+properties (`write.metadata.metrics..`) select the statistics of each column: by default the first 100 columns
+have all, with bounds of 16 characters or bytes.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from coldframe.pipeline.sink.parquet_footer import (
 
 _DEFAULT = "write.metadata.metrics.default"
 _OF_COLUMN = "write.metadata.metrics.column."
-_MOST = "write.metadata.metrics.max-inferred-column-defaults"
-_USUAL, _USUAL_MOST = "truncate(16)", 100
+_MAX_INFERRED = "write.metadata.metrics.max-inferred-column-defaults"
+_USUAL, _USUAL_MAX = "truncate(16)", 100
 
 
 @dataclass
 class FileStatistics:
-    """Of the columns of a file, by field ids."""
+    """The statistics of a file's columns, by field id."""
 
     sizes: dict[int, int] = field(default_factory=dict)
     values: dict[int, int] = field(default_factory=dict)
@@ -56,54 +56,56 @@ class Measured:
 
     id: int
     kind: Any
-    """Its type, as Iceberg has it."""
+    """Its Iceberg type."""
     has_bounds: bool
     width: int | None
-    """Of bounds of texts and bytes: how many characters or bytes they have; None: all."""
+    """The length of bounds of texts and bytes, in characters or bytes; None: unlimited."""
 
 
 def measured_columns(schema: Any, properties: Mapping[str, str]) -> dict[Path, Measured]:
     """The columns of a table that have statistics."""
     usual = properties.get(_DEFAULT, _USUAL)
-    stated = properties.get(_MOST, "")
-    most = int(stated) if stated.isdigit() else _USUAL_MOST
-    found: dict[Path, Measured] = {}
-    for number, (path, one) in enumerate(_primitives(schema.fields)):
-        inferred = usual if number < most or _DEFAULT in properties else "none"
+    setting = properties.get(_MAX_INFERRED, "")
+    limit = int(setting) if setting.isdigit() else _USUAL_MAX
+    measured: dict[Path, Measured] = {}
+    for number, (path, column) in enumerate(_primitives(schema.fields)):
+        inferred = usual if number < limit or _DEFAULT in properties else "none"
         mode = properties.get(_OF_COLUMN + ".".join(path), inferred).strip().lower()
         if mode == "none":
             continue
         cut = re.fullmatch(r"truncate\((\d+)\)", mode)
-        found[path] = Measured(one.field_id, one.field_type, mode != "counts", int(cut[1]) if cut else None)
-    return found
+        measured[path] = Measured(
+            column.field_id, column.field_type, mode != "counts", int(cut[1]) if cut else None
+        )
+    return measured
 
 
 def _primitives(fields: Iterable[Any], above: Path = ()) -> Iterator[tuple[Path, Any]]:
-    for one in fields:
-        path = (*above, one.name)
-        if one.field_type.is_primitive:
-            yield path, one
-        elif one.field_type.is_struct:
-            yield from _primitives(one.field_type.fields, path)
+    for column in fields:
+        path = (*above, column.name)
+        if column.field_type.is_primitive:
+            yield path, column
+        elif column.field_type.is_struct:
+            yield from _primitives(column.field_type.fields, path)
 
 
 def parquet_statistics(
     footer: pq.FileMetaData, file: DataFile, columns: Mapping[Path, Measured]
 ) -> FileStatistics:
-    """By the footer of a file of Parquet."""
-    found = FileStatistics(splits=_splits(footer))
+    """The statistics in the footer of a Parquet file."""
+    statistics = FileStatistics(splits=_splits(footer))
     for path, leaf in leaves(footer.schema.to_arrow_schema()):
         column = columns.get(path)
         if column is None:
             continue
         groups = [footer.row_group(group).column(leaf.number) for group in range(footer.num_row_groups)]
-        found.sizes[column.id] = sum(group.total_compressed_size for group in groups)
-        found.values[column.id] = sum(group.num_values for group in groups)
+        statistics.sizes[column.id] = sum(group.total_compressed_size for group in groups)
+        statistics.values[column.id] = sum(group.num_values for group in groups)
         chunks = chunk_statistics(footer, leaf.number)
         if all(chunk is not None and chunk.has_null_count for chunk in chunks):
-            found.nulls[column.id] = sum(chunk.null_count for chunk in chunks)
+            statistics.nulls[column.id] = sum(chunk.null_count for chunk in chunks)
         if path[1:] == () and path[0] in file.nans:
-            found.nans[column.id] = file.nans[path[0]]
+            statistics.nans[column.id] = file.nans[path[0]]
         if not column.has_bounds:
             continue
         try:
@@ -114,8 +116,8 @@ def parquet_statistics(
         except UnknownBounds:
             continue
         if ends is not None:
-            _set_bounds(found, column, *ends)
-    return found
+            _set_bounds(statistics, column, *ends)
+    return statistics
 
 
 def _splits(footer: pq.FileMetaData) -> list[int]:
@@ -129,41 +131,41 @@ def _splits(footer: pq.FileMetaData) -> list[int]:
     return sorted(offsets)
 
 
-def stated_statistics(
-    stated: Iterable[Mapping[str, Any]], file: DataFile, columns: Mapping[Path, Measured]
+def reported_statistics(
+    reported: Iterable[Mapping[str, Any]], file: DataFile, columns: Mapping[Path, Measured]
 ) -> FileStatistics:
-    """By what a file of our own formats states of its columns, as `File.statistics` gives it."""
-    found = FileStatistics()
+    """The statistics of a file in one of our formats; `reported`: those of `File.statistics`."""
+    statistics = FileStatistics()
     for name, count in file.nulls.items():
         if (column := columns.get((name,))) is not None:
-            found.nulls[column.id], found.values[column.id] = count, file.rows
+            statistics.nulls[column.id], statistics.values[column.id] = count, file.rows
             if name in file.nans:
-                found.nans[column.id] = file.nans[name]
+                statistics.nans[column.id] = file.nans[name]
             if column.has_bounds and (ends := file.floats.get(name)) is not None:
-                _set_bounds(found, column, *ends)
-    for one in stated:
-        column = columns.get((one["path"],))
+                _set_bounds(statistics, column, *ends)
+    for entry in reported:
+        column = columns.get((entry["path"],))
         if column is not None and column.has_bounds:
-            _set_bounds(found, column, *_ends(one, column.kind))
-    return found
+            _set_bounds(statistics, column, *_ends(entry, column.kind))
+    return statistics
 
 
-def _ends(stated: Mapping[str, Any], kind: Any) -> tuple[Any, Any]:
-    """The smallest and the largest value; None where they are unknown."""
+def _ends(entry: Mapping[str, Any], kind: Any) -> tuple[Any, Any]:
+    """The smallest and the largest value; None if unknown."""
     from pyiceberg.types import DateType, DecimalType, IntegerType, LongType, StringType, TimestampType
     from pyiceberg.types import TimestamptzType as WithZone
 
     if isinstance(kind, (IntegerType, LongType, StringType)):
-        return stated.get("min"), stated.get("max")
+        return entry.get("min"), entry.get("max")
     if isinstance(kind, DateType):
-        return stated.get("min_days"), stated.get("max_days")
+        return entry.get("min_days"), entry.get("max_days")
     if isinstance(kind, (TimestampType, WithZone)):
         return (
-            _microseconds(stated.get("min_seconds_utc"), decimal.ROUND_FLOOR),
-            _microseconds(stated.get("max_seconds_utc"), decimal.ROUND_CEILING),
+            _microseconds(entry.get("min_seconds_utc"), decimal.ROUND_FLOOR),
+            _microseconds(entry.get("max_seconds_utc"), decimal.ROUND_CEILING),
         )
     if isinstance(kind, DecimalType):
-        texts = (stated.get("min"), stated.get("max"))
+        texts = (entry.get("min"), entry.get("max"))
         low, high = (None if text is None else decimal.Decimal(text) for text in texts)
         return low, high
     return None, None
@@ -175,14 +177,14 @@ def _microseconds(seconds: str | None, rounding: str) -> int | None:
     return int((decimal.Decimal(seconds) * 1_000_000).to_integral_value(rounding=rounding))
 
 
-def _set_bounds(found: FileStatistics, column: Measured, low: Any, high: Any) -> None:
-    """Sets the bounds that are known, as Iceberg stores them."""
+def _set_bounds(statistics: FileStatistics, column: Measured, low: Any, high: Any) -> None:
+    """Sets the known bounds, in Iceberg's form."""
     from pyiceberg.conversions import to_bytes
 
     if (low := _lower(column, low)) is not None:
-        found.low[column.id] = to_bytes(column.kind, low)
+        statistics.low[column.id] = to_bytes(column.kind, low)
     if (high := _upper(column, high)) is not None:
-        found.high[column.id] = to_bytes(column.kind, high)
+        statistics.high[column.id] = to_bytes(column.kind, high)
 
 
 def _lower(column: Measured, value: Any) -> Any:
@@ -198,17 +200,17 @@ def _upper(column: Measured, value: Any) -> Any:
         return truncate_upper_bound_binary_string(value, column.width)
     if isinstance(value, str):
         cut = truncate_upper_bound_text_string(value, column.width)
-        # Behind the last character below the surrogates there is one of these, which is none of UTF-8.
+        # The character after U+D7FF is a surrogate, which UTF-8 cannot encode.
         return None if cut is None or any("\ud800" <= letter <= "\udfff" for letter in cut) else cut
     return 0.0 if isinstance(value, float) and value == 0 else _scaled(column, value)
 
 
 def _scaled(column: Measured, value: Any) -> Any:
-    """A decimal with the digits of its column."""
+    """A decimal with the scale of its column."""
     if not isinstance(value, decimal.Decimal):
         return value
     return value.quantize(decimal.Decimal(1).scaleb(-column.kind.scale), context=_DIGITS)
 
 
 _DIGITS = decimal.Context(prec=76)
-"""Python rounds to 28 by itself."""
+"""By default, Python rounds to 28 digits."""

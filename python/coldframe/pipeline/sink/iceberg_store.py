@@ -1,9 +1,9 @@
 """Iceberg on a store: files through our own stores, and a catalog next to the tables.
 
-    DST/_coldframe/iceberg.db ──▶ a local copy ──▶ pyiceberg's SQL catalog ──▶ put back in its place
+    DST/_coldframe/iceberg.db ──▶ a local copy ──▶ pyiceberg's SQL catalog ──▶ put back
 
-An Iceberg table is what its catalog says, so the last step is the commit: with an etag, it replaces only the
-catalog that was read. A run that dies before it leaves metadata files to which nothing points.
+The catalog defines the tables, so putting it back is the commit: with an etag, it replaces only the catalog
+that was read. A run that is killed before that leaves unreferenced metadata files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from coldframe.store_file import RangedFile
 CATALOG = f"{HOME}/iceberg.db"
 ROOT = "coldframe.root"
 _OPTIONS: dict[str, StorageOptions] = {}
-"""Of the roots that this process writes to: properties of pyiceberg are shown in places."""
+"""Storage options by root. They are not in pyiceberg's properties, which are shown in some places."""
 
 
 class CatalogCopy:
@@ -34,24 +34,24 @@ class CatalogCopy:
     def __init__(self, destination: Destination, path: str) -> None:
         self._store = open_store(destination.root, destination.storage_options)
         self._path = path
-        self._found: StoreEntry | None = self._store.stat(CATALOG)
-        if self._found is not None:
+        self._entry: StoreEntry | None = self._store.stat(CATALOG)
+        if self._entry is not None:
             with open(path, "wb") as copy:
                 copy.write(self._store.read(CATALOG))
 
     @property
     def exists(self) -> bool:
         """Whether the destination has a catalog."""
-        return self._found is not None
+        return self._entry is not None
 
     def put_back(self) -> None:
         """Publishes the copy to the destination."""
         with open(self._path, "rb") as copy:
             content = copy.read()
-        if self._found is None:
-            self._found = self._store.put(CATALOG, content)
+        if self._entry is None:
+            self._entry = self._store.put(CATALOG, content)
         else:
-            self._found = self._store.put(CATALOG, content, mode="over", etag=self._found.etag)
+            self._entry = self._store.put(CATALOG, content, mode="over", etag=self._entry.etag)
 
 
 @contextlib.contextmanager
@@ -130,7 +130,7 @@ class _Output(OutputFile):
 
 
 class _Stream:
-    """An upload as pyiceberg ends it: by closing, after an error too."""
+    """An upload for pyiceberg, which closes it even after an error."""
 
     def __init__(self, upload: Any) -> None:
         self._upload = upload
@@ -145,7 +145,7 @@ class _Stream:
         return at
 
     def flush(self) -> None:
-        """Nothing is held back that closing would not send."""
+        """Does nothing: closing sends everything."""
 
     def close(self) -> None:
         if not self.closed:
@@ -164,12 +164,12 @@ class _Stream:
 
 
 def _is_file(store: Store) -> bool:
-    found = store.stat()
-    return found is not None and not found.is_folder
+    entry = store.stat()
+    return entry is not None and not entry.is_folder
 
 
 def _size(store: Store, location: str) -> int:
-    found = store.stat()
-    if found is None or found.is_folder:
+    entry = store.stat()
+    if entry is None or entry.is_folder:
         raise ColdframeError(f"{location}: no such file")
-    return found.size
+    return entry.size

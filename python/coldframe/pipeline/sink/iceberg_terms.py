@@ -1,11 +1,11 @@
-"""What the transforms of an Iceberg table make of columns, many values at once.
+"""The transforms of an Iceberg table, applied to whole columns.
 
-    years, months, days, hours    since 1970, downwards
+    years, months, days, hours    since 1970, rounded down
     truncate[W]                   the first W characters or bytes; numbers: down to a multiple of W
     bucket[N]                     Murmur3 (32 bits) of the value, without its sign bit, modulo N
     identity                      the value
 
-Values are those that manifests have: dates and times are numbers since 1970.
+Results have the form of manifests: dates and times are numbers since 1970.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def iceberg_type(kind: pa.DataType) -> Any:
 
 
 def transform_of(term: Term) -> Any:
-    """The transform as PyIceberg has it."""
+    """PyIceberg's transform."""
     from pyiceberg.transforms import parse_transform
 
     return parse_transform(term.transform)
 
 
 def transformed(term: Term, column: pa.Array) -> pa.Array:
-    """What a term makes of its column; nulls stay nulls."""
+    """The values of a term for its column; nulls stay nulls."""
     name, _, number = term.transform.rstrip("]").partition("[")
     if name == "identity":
         return _internal(column)
@@ -48,7 +48,7 @@ def transformed(term: Term, column: pa.Array) -> pa.Array:
     if name == "truncate" and pa.types.is_binary(column.type):
         return pc.binary_slice(column, 0, int(number))
     if name in ("bucket", "truncate"):
-        return _one_by_one(term, column)
+        return _by_pyiceberg(term, column)
     return _since_1970(name, column)
 
 
@@ -60,7 +60,7 @@ def _since_1970(unit: str, column: pa.Array) -> pa.Array:
         days = column if pa.types.is_date(column.type) else _divided_down(_internal(column), 24 * _HOUR)
         return days.cast(pa.int32())
     if not pa.types.is_date(column.type):
-        # Parts of an instant are those of its day in UTC.
+        # Year and month of an instant are those of its day in UTC.
         column = _divided_down(_internal(column), 24 * _HOUR).cast(pa.int32()).cast(pa.date32())
     years = pc.subtract(pc.year(column), 1970)
     if unit == "year":
@@ -69,7 +69,7 @@ def _since_1970(unit: str, column: pa.Array) -> pa.Array:
 
 
 def _internal(column: pa.Array) -> pa.Array:
-    """Dates and times as numbers, small integers as Iceberg's."""
+    """Dates and times as numbers, small integers as 32 bits."""
     if pa.types.is_timestamp(column.type):
         return column.cast(pa.int64())
     return column.cast(pa.int32()) if pa.types.is_date(column.type) else _as_int(column)
@@ -83,18 +83,18 @@ def _as_int(column: pa.Array) -> pa.Array:
 def _divided_down(values: pa.Array, by: int) -> pa.Array:
     """The quotient, rounded down; Arrow rounds towards zero."""
     divisor = pa.scalar(by, values.type)
-    found = pc.divide(values, divisor)
-    is_below = pc.and_(pc.less(values, 0), pc.not_equal(pc.multiply(found, divisor), values))
-    return pc.if_else(is_below, pc.subtract(found, pa.scalar(1, values.type)), found)
+    quotient = pc.divide(values, divisor)
+    is_below = pc.and_(pc.less(values, 0), pc.not_equal(pc.multiply(quotient, divisor), values))
+    return pc.if_else(is_below, pc.subtract(quotient, pa.scalar(1, values.type)), quotient)
 
 
 def _rounded_down(values: pa.Array, width: int) -> pa.Array:
-    # The lowest numbers of all have no multiple below them: an error.
+    # Raises for the lowest numbers, whose multiple below would overflow.
     return pc.multiply_checked(_divided_down(values, width), pa.scalar(width, values.type))
 
 
 def _is_hashed_as_long(kind: pa.DataType) -> bool:
-    return any(is_one(kind) for is_one in (pa.types.is_integer, pa.types.is_date, pa.types.is_timestamp))
+    return any(matches(kind) for matches in (pa.types.is_integer, pa.types.is_date, pa.types.is_timestamp))
 
 
 def _buckets(values: pa.Array, count: int) -> pa.Array:
@@ -127,8 +127,8 @@ def _rotated(values: pa.Array, by: int) -> pa.Array:
     return pc.bit_wise_or(pc.shift_left(values, _u32(by)), pc.shift_right(values, _u32(32 - by)))
 
 
-def _one_by_one(term: Term, column: pa.Array) -> pa.Array:
-    """By PyIceberg, each value once."""
+def _by_pyiceberg(term: Term, column: pa.Array) -> pa.Array:
+    """Applies PyIceberg's transform to each distinct value."""
     encoded = column.dictionary_encode()
     kind = iceberg_type(column.type)
     transform = transform_of(term)

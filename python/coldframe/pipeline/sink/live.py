@@ -1,4 +1,4 @@
-"""The names of a table, and the files that its own log or metadata lists now, including those of others."""
+"""The names of a table, and the files that its log or metadata lists now, whoever wrote them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class InCatalog:
-    """What a table is called in a catalog that was named."""
+    """A table's name in a catalog that the user named."""
 
     catalog: str
-    """Of Iceberg: its name in PyIceberg's configuration; of Hive: `thrift://host:9083`."""
+    """Iceberg: its name in PyIceberg's configuration; Hive: `thrift://host:9083`."""
     namespace: str
     table: str
 
@@ -22,7 +22,7 @@ class InCatalog:
 
 @dataclass(frozen=True)
 class TableName:
-    """A table of the target."""
+    """The names of a target table."""
 
     name: str
     path: str
@@ -35,25 +35,26 @@ class LiveFile:
     """A file that readers of a table see."""
 
     path: str
-    """Relative to the target's root; of a file that lies elsewhere, as the log has it."""
+    """Relative to the target's root; for a file elsewhere, the name in the log."""
     rows: int | None
-    """That a reader of the table sees in it; None where that cannot be said: see `why`."""
+    """The rows that a reader of the table sees in it; None if unknown: see `why`."""
     hidden: int = 0
-    """Rows of it that the table hides: by a deletion vector, or by delete files."""
+    """Rows that a deletion vector or delete files hide."""
     bytes: int | None = None
     why: str = ""
+    """Why the number of rows is unknown."""
     values: Mapping[str, Any] = field(default_factory=dict, compare=False)
     """Its partition values."""
 
 
 @dataclass(frozen=True)
 class LiveTable:
-    """A table as its log or metadata has it."""
+    """A table according to its log or metadata."""
 
     state: Literal["there", "gone", "unreadable"]
     reason: str = ""
     """Why it is gone or cannot be read."""
     version: str = ""
     columns: tuple[str, ...] | None = None
-    """None where nothing but the files says what they are."""
+    """None if only the files define them."""
     files: Iterable[LiveFile] = ()

@@ -1,4 +1,4 @@
-"""How a table in a catalog that others use is known as this migration's: by two of its properties."""
+"""The two properties by which a migration recognises its tables in a shared catalog."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from coldframe._coldframe import SchemaError
 from coldframe.pipeline.sink.committed import CommittedTable
 
 SOURCE = "coldframe.source"
-"""What it was made of; in the catalog file of a destination, its path;"""
+"""The table's source; in the catalog file of a destination, the table's path."""
 DESTINATION = "coldframe.destination"
-"""and where it lies."""
+"""The table's location."""
 
 
 def marks_of(root: str, table: CommittedTable) -> dict[str, str]:
-    """The properties of a table of ours; `root`: the prefix of the destination's file names."""
+    """The marks of one of our tables; `root`: the prefix of the destination's file names."""
     if table.place is None:
         return {SOURCE: table.path}
     return {SOURCE: table.source, DESTINATION: root + table.path}
 
 
 def check_own(properties: Mapping[str, str], root: str, table: CommittedTable) -> None:
-    """Raises SchemaError if a table that others could have made is not this migration's."""
+    """Raises SchemaError if a table in a shared catalog is not this migration's."""
     if table.place is None:
         return
     wanted = marks_of(root, table)
-    # The source may have another address in a later run; the journal knows the table then.
+    # The source's address may change between runs; if so, the journal knows the table.
     keys = (DESTINATION,) if table.named_before else (SOURCE, DESTINATION)
     if all(properties.get(key) == wanted[key] for key in keys):
         return

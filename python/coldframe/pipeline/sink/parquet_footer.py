@@ -1,4 +1,4 @@
-"""What the footer of a Parquet file says of columns that are not in lists or maps."""
+"""The footer's statistics of a Parquet file, for columns that are not in lists or maps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 Path: TypeAlias = tuple[str, ...]
-"""The names of a column, and of the fields inside of it."""
+"""The names of a column and of the fields inside it."""
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,11 @@ class Leaf:
 
 
 class UnknownBounds(Exception):
-    """A column with values has no bound."""
+    """A column has values, but no bounds."""
 
 
 def columns(fields: Iterable[pa.Field], above: Path = ()) -> Iterator[tuple[Path, pa.DataType]]:
-    """The columns, and instead of structs their fields."""
+    """The columns, with structs replaced by their fields."""
     for field in fields:
         path = (*above, field.name)
         if pa.types.is_struct(field.type):
@@ -36,7 +36,7 @@ def columns(fields: Iterable[pa.Field], above: Path = ()) -> Iterator[tuple[Path
 
 
 def leaves(schema: pa.Schema) -> Iterator[tuple[Path, Leaf]]:
-    """The leaves that are not in lists or maps. The file has its leaves in the order of the schema."""
+    """The leaves that are not in lists or maps, numbered in the order of the schema, as in the file."""
     number = 0
     for path, kind in columns(schema):
         if not pa.types.is_nested(kind):
@@ -58,8 +58,8 @@ def chunk_statistics(footer: pq.FileMetaData, number: int) -> list[Any]:
 
 
 def extremes(kind: pa.DataType, chunks: Sequence[Any]) -> tuple[Any, Any] | None:
-    """The smallest and the largest value of a column that has no floats; None where all are null. Dates and
-    times are numbers.
+    """The smallest and the largest value of a column other than floats; None if all are null. Dates and times
+    are numbers.
     """
     # Python's own dates end with the year 9999.
     raw = pa.types.is_temporal(kind)

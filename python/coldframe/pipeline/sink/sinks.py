@@ -19,16 +19,16 @@ from coldframe.sources import is_remote, open_store
 from coldframe.spark.types import plain_schema
 
 ROW_GROUP_BYTES = 64 << 20
-"""Arrow bytes in a row group: what a task holds in memory, though as pages of the file."""
+"""Arrow bytes in a row group, which a task holds in memory as pages of the file."""
 ROW_GROUP_ROWS = 1 << 20
 READ_ROWS = 16 << 10
-"""Rows that are read back at once: few enough to stay in the processor's cache, and for their memory to be
-used again. With four times as many it takes a tenth longer.
+"""Rows that are read back at once: few enough to stay in the processor's cache and to reuse memory. Four
+times as many take 10 % longer.
 """
 
 
 class WrittenFile(TypedDict):
-    """A file that was written, as `_coldframe.convert` tells of it."""
+    """A written file, as `_coldframe.convert` returns it."""
 
     name: str
     rows: int
@@ -39,18 +39,18 @@ class WrittenFile(TypedDict):
 
 
 class Converted(TypedDict):
-    """What `_coldframe.convert` gives: the files, and what the source's columns were like."""
+    """The result of `_coldframe.convert`: the files, and the observed statistics of the source's columns."""
 
     files: list[WrittenFile]
     observed: RawObserved
 
 
-Demand: TypeAlias = Callable[[pa.RecordBatch], None]
-"""Raises where rows are not what they should be."""
+Check: TypeAlias = Callable[[pa.RecordBatch], None]
+"""Raises if rows are wrong."""
 
 
 class Divide(Protocol):
-    """Tells the partitions of rows: see `coldframe_migrate::Divide` in Rust."""
+    """Gives the partitions of rows: see `coldframe_migrate::Divide` in Rust."""
 
     columns: Sequence[int]
 
@@ -58,7 +58,7 @@ class Divide(Protocol):
 
 
 class Sink(Protocol):
-    """A file format as target."""
+    """A file format of the target."""
 
     @property
     def extension(self) -> str:
@@ -70,18 +70,18 @@ class Sink(Protocol):
         shape: RawShape,
         path: str,
         storage_options: StorageOptions = None,
-        most_bytes: int = 0,
+        max_bytes: int = 0,
         divide: Divide | None = None,
     ) -> Converted:
-        """Writes the rows of a part of a source, as `_coldframe.convert` does: files that are on disk, or in
-        their store, when it returns. The first one is at `path`.
+        """Writes the rows of a part of a source by `_coldframe.convert`. The files are on disk, or in their
+        store, when it returns. The first one is at `path`.
 
-        `most_bytes`: a file ends when it has so many, and another one is begun. `divide`: each file has the
-        rows of one partition.
+        `max_bytes`: after so many bytes, another file is begun. `divide`: each file has the rows of one
+        partition.
         """
 
     def begin(self, schema: pa.Schema, path: str, storage_options: StorageOptions = None) -> RawTarget:
-        """A file that several sources go into."""
+        """Begins a file for the rows of several sources."""
 
     def read(
         self,
@@ -90,21 +90,21 @@ class Sink(Protocol):
         storage_options: StorageOptions = None,
         *,
         rows_only: bool = False,
-        demand: Demand | None = None,
+        check: Check | None = None,
     ) -> RawFingerprint:
-        """The fingerprint of what the file gives back, in the types of `schema` or in the file's own.
+        """The fingerprint of the file's rows, in the types of `schema` or in the file's own.
 
-        Every checksum is checked. `rows_only`: as of RawFingerprint.
+        Verifies all checksums. `rows_only`: see RawFingerprint.
         """
 
     def open(
         self, path: str, storage_options: StorageOptions = None
     ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """The columns and the rows of a file, in their order."""
+        """The columns and rows of a file, in order."""
 
 
 class _WrittenByCore:
-    """What sinks have in common: the core decodes and writes, without Python in between."""
+    """The common part of sinks: the core decodes and writes, without Python in between."""
 
     def _written_as(self) -> tuple[str, Mapping[str, Any]]:
         """The format's name and options for the core."""
@@ -116,7 +116,7 @@ class _WrittenByCore:
         shape: RawShape,
         path: str,
         storage_options: StorageOptions = None,
-        most_bytes: int = 0,
+        max_bytes: int = 0,
         divide: Divide | None = None,
     ) -> Converted:
         """See `Sink.convert`."""
@@ -129,11 +129,11 @@ class _WrittenByCore:
             name,
             format=format,
             options=options,
-            most_bytes=most_bytes or None,
+            most_bytes=max_bytes or None,
             **({} if divide is None else {"divide": (divide.columns, divide)}),
         )
-        found: Converted = converted
-        return found
+        result: Converted = converted
+        return result
 
     def begin(self, schema: pa.Schema, path: str, storage_options: StorageOptions = None) -> RawTarget:
         """See `Sink.begin`."""
@@ -154,22 +154,22 @@ class _WrittenByCore:
         storage_options: StorageOptions = None,
         *,
         rows_only: bool = False,
-        demand: Demand | None = None,
+        check: Check | None = None,
     ) -> RawFingerprint:
         """See `Sink.read`."""
-        found_schema, batches = self.open(path, storage_options)
-        found = RawFingerprint(found_schema if schema is None else schema, rows_only=rows_only)
+        file_schema, batches = self.open(path, storage_options)
+        fingerprint = RawFingerprint(file_schema if schema is None else schema, rows_only=rows_only)
         for batch in batches:
-            if demand is not None:
-                demand(batch)
-            found.add(batch)
-        return found
+            if check is not None:
+                check(batch)
+            fingerprint.add(batch)
+        return fingerprint
 
 
 @dataclass(frozen=True)
 class ParquetSink(_WrittenByCore):
-    """Parquet with a CRC on each page: without one, three of four damages to a file give wrong values without
-    an error. The `parquet` crate writes, Arrow's C++ library reads back.
+    """Parquet with a CRC on each page: without it, three of four kinds of damage give wrong values without an
+    error. The `parquet` crate writes, Arrow's C++ library reads back.
     """
 
     compression: str = "zstd"
@@ -187,17 +187,17 @@ class ParquetSink(_WrittenByCore):
     def open(
         self, path: str, storage_options: StorageOptions = None
     ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """By another implementation than the one that wrote it; a wrong page CRC is an error."""
+        """Reads with another implementation than the writer's; a wrong page CRC is an error."""
         remote = is_remote(path)
         file = pq.ParquetFile(
             reading(path, storage_options),
             page_checksum_verification=True,
-            # A row group is one request or a few, however far away it lies.
+            # A remote row group takes one request or a few.
             pre_buffer=remote,
         )
 
         def batches() -> Iterator[pa.RecordBatch]:
-            # One after the other: of all together, all would be fetched first.
+            # One group at a time: otherwise all would be fetched first.
             for number in range(file.num_row_groups):
                 yield from file.iter_batches(READ_ROWS, row_groups=[number], use_threads=False)
 
@@ -211,7 +211,7 @@ class ColdframeSink(_WrittenByCore):
     format: str
     options: tuple[tuple[str, Any], ...] = ()
     unit: str = "us"
-    """Of the timestamps that it is given."""
+    """The unit of the written timestamps."""
 
     @property
     def extension(self) -> str:
@@ -224,7 +224,7 @@ class ColdframeSink(_WrittenByCore):
     def open(
         self, path: str, storage_options: StorageOptions = None
     ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """With coldframe.open."""
+        """Reads with coldframe.open."""
         unit_option = formats()[self.format]["capabilities"]["unit_option"]
         options: Any = {unit_option: self.unit} if unit_option else {}
         opened = coldframe.open(

@@ -1,5 +1,5 @@
-"""What a migration can end in: plain Parquet or ORC files, or those files under a Delta log or Iceberg
-metadata.
+"""The kinds of tables that a migration can write: plain Parquet or ORC files, or files with a Delta log or
+Iceberg metadata.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from coldframe.pipeline.sink.live import LiveTable, TableName
 from coldframe.pipeline.sink.sinks import ColdframeSink, ParquetSink, Sink
 
 Register = Callable[[Destination, CommittedTable, str], Json]
-"""The target, table, what to do where others have written to it (`"refuse"` or `"append"`) -> what
-the report says of the table's metadata.
+"""(target, table, what to do if others have written to it: `"refuse"` or `"append"`) -> the table's metadata
+for the report.
 """
 Live = Callable[[Destination, TableName], "set[str] | None"]
-"""The target, a table's name -> the files that it lists; None where there is no table."""
+"""(target, table name) -> the files that the table lists; None if there is no table."""
 
 
 @dataclass(frozen=True)
@@ -34,46 +34,46 @@ class Target:
     name: str
     sink: Sink
     partitions_inside: bool = False
-    """Whether partition columns are also in the files (Iceberg), or in the directories' names only."""
+    """Whether partition columns are also in the files (Iceberg), or only in the directories' names."""
     nanoseconds: bool = True
     """Whether its timestamps can have nanoseconds."""
     register: Register | None = None
     live: Live | None = None
     runs: Callable[[Destination, TableName], set[str]] | None = None
-    """The target, a table's name -> the runs that its commits name."""
+    """(target, table name) -> the runs in the table's commits."""
     read_table: Callable[[Destination, TableName], LiveTable] | None = None
-    """The target, a table's name -> the table as its log or metadata has it now."""
+    """(target, table name) -> the table according to its current log or metadata."""
 
     settle_layout: Callable[[IcebergLayout, pa.Schema, Sequence[pa.Field]], IcebergLayout] | None = None
-    """A layout that a user states, the table's columns and those of its directories -> the layout by the
-    exact names of columns. Raises where the table cannot have it. None: tables have no layout of this kind.
+    """(a user's layout, the table's columns, those of its directories) -> the layout with the exact names of
+    columns. Raises if the table cannot have it. None: such tables have no layout.
     """
     enlist: Callable[[Destination, CommittedTable], Json] | None = None
-    """Registers a table, which stands without it, in a catalog that was named."""
+    """Registers a table in a named catalog, if the table also exists without it."""
     check_catalog: Callable[[str, Destination], None] | None = None
-    """The name of a catalog, the target: raises where it cannot be used."""
+    """(name of a catalog, target): raises if the catalog cannot be used."""
 
     def lists(self, destination: Destination, table: TableName) -> set[str] | None:
-        """The files that a table lists; None where there is no table, or one that cannot be read."""
+        """The files that a table lists; None if there is no table, or it cannot be read."""
         if self.live is None:
             return None
         try:
             return self.live(destination, table)
         except Exception:
-            # A log that others have written can be wrong in any way. The converted files are right all the
-            # same; registering it fails, and the last look at the table says why it cannot be read.
+            # A log of other writers can be wrong in any way. The converted files are still correct: only
+            # registering them fails, and the final check of the table reports why it cannot be read.
             return None
 
 
 OVER_ORC = "iceberg-orc"
-"""What the journal and the report call Iceberg over ORC."""
+"""The name of Iceberg over ORC in the journal and the report."""
 
 
 def find_target(name: str, *, files: str = "parquet", compression: str = "zstd", unit: str = "us") -> Target:
-    """The target of this name; UnsupportedError where it is unknown, a package is missing, or it has no
+    """The target of this name; UnsupportedError if it is unknown, a package is missing, or it has no
     timestamps of this unit.
 
-    `files`: the format of a table's files where that is not Parquet, which only Iceberg allows.
+    `files`: the format of a table's files; other formats than Parquet only for Iceberg.
     """
     if files != "parquet":
         if (name, files) != ("iceberg", "orc"):

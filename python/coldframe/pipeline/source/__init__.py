@@ -1,1 +1,1 @@
-"""The source: its files, their tables, and what a metastore knows of them."""
+"""The source: its files, their tables, and their definitions in a metastore."""

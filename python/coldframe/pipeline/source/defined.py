@@ -21,7 +21,7 @@ from coldframe.hive.addresses import Selected
 from coldframe.hive.defined import READ, connect, definitions
 from coldframe.hive.definition import Definition, PartitionDefinition, in_hive
 from coldframe.hive.locations import Locations
-from coldframe.hive.metadata import claims_to_be_accurate, stated_rows
+from coldframe.hive.metadata import claims_to_be_accurate, row_counts
 from coldframe.hive.reader import DefinitionReader
 from coldframe.hive.tables import MetastoreRefusal, Refused
 from coldframe.hive.write_ids import WriteIds
@@ -32,35 +32,35 @@ from coldframe.pipeline.source.findings import Finding
 from coldframe.pipeline.source.foreign_formats import why_not_by_spark
 from coldframe.pipeline.source.ownership import Claims
 from coldframe.pipeline.source.reading import Reading
-from coldframe.pipeline.source.storage_handlers import advice, handled
+from coldframe.pipeline.source.storage_handlers import advice, handled_table
 
 __all__ = ["DefinedSource", "Part", "TakenTable", "read_defined"]
 
 
 @dataclass(frozen=True)
 class Part:
-    """A partition, or a table without such: files that are read alike."""
+    """A partition, or a table without partitions: files with the same reading."""
 
     place: str
-    """Where its files stand among the sources: `sales/orders/dt=2014-01-01`."""
+    """The path of its files among the sources: `sales/orders/dt=2014-01-01`."""
     location: str
     """A readable path or URL."""
     name: str
-    """The partition's, for people; empty of a table without partitions."""
+    """The partition's name for people; empty for a table without partitions."""
     format: str
-    """By the metastore: one of ours, or the name of a class."""
+    """The format in the metastore: one of ours, or the name of a class."""
     rows: tuple[int, ...] = ()
-    """The numbers of rows that the metastore states."""
+    """The row counts that the metastore states."""
     is_accurate: bool = False
-    """Whether the metastore claims that they are accurate."""
+    """Whether the metastore claims that the counts are accurate."""
     readings: Mapping[str, int] = field(default_factory=dict)
-    """How its files are read, by the format of their bytes. Empty if nothing of it is migrated."""
+    """The readings of its files, by the format of their bytes. Empty if it is not migrated."""
     directories: Mapping[str, int] = field(default_factory=dict)
-    """As `readings`, for directories that are read as one."""
+    """As `readings`, for directories that are read as a whole."""
     by_spark: bool = False
-    """Whether Spark reads its directory, which is taken as a whole."""
+    """Whether Spark reads its directory as a whole."""
     keys: tuple[str, ...] = ()
-    """Partition keys whose values are in the names of the folders below, as partitions are not registered."""
+    """For unregistered partitions: the partition keys, whose values are in the names of the folders below."""
 
     @property
     def is_taken(self) -> bool:
@@ -69,7 +69,7 @@ class Part:
 
     @property
     def is_walked(self) -> bool:
-        """Whether its files are looked for one by one."""
+        """Whether its directory is walked for files."""
         return self.is_taken and not self.by_spark
 
 
@@ -83,11 +83,11 @@ class TakenTable:
     findings: tuple[Finding, ...] = ()
     """The parts of it that are not migrated."""
     location: str | None = None
-    """Its own, readable."""
+    """The table's readable location."""
     writes: WriteIds | None = None
-    """Those of a transactional table that the metastore knows."""
+    """For a transactional table: the writes that the metastore knows."""
     is_handled: bool = False
-    """Whether it is a table of another system, in a directory that may have others: see `handled`."""
+    """Whether it is a table of another system, whose directory may have other tables: see `handled_table`."""
 
     @property
     def name(self) -> str:
@@ -96,13 +96,13 @@ class TakenTable:
 
     @property
     def place(self) -> str:
-        """Where its files stand among the sources."""
+        """The path of its files among the sources."""
         return place_of(self.definition.database, self.definition.name)
 
 
 @dataclass
 class DefinedSource:
-    """What the metastore says of the selected tables."""
+    """The metastore's definitions of the selected tables."""
 
     uri: str
     """The address as the user wrote it."""
@@ -114,16 +114,16 @@ class DefinedSource:
     not_meant: set[str] = field(default_factory=set)
     """The places of tables that are not taken."""
     kept: list[Json] = field(default_factory=list)
-    """The definitions that were used, as they are written down in the destination."""
+    """The definitions that were used, in the form of the destination's record."""
 
     @property
     def definitions(self) -> dict[str, Definition]:
-        """Those of the tables that are taken, by their names."""
+        """The definitions of the migrated tables, by name."""
         return {table.name: table.definition for table in self.tables}
 
 
 def place_of(database: str, table: str = "") -> str:
-    """Where the files of a table, or of all of a database, stand among the sources."""
+    """The path of a table's files, or of a whole database's, among the sources."""
     return "/".join(escaped(name) for name in (database, table) if name)
 
 
@@ -138,21 +138,21 @@ def read_defined(
     *,
     others_by_spark: bool = False,
 ) -> DefinedSource:
-    """Reads the tables of the address; where there are patterns `db.table`, those that match one.
+    """Reads the tables of an address; with patterns `db.table`, only those that match.
 
-    `others_by_spark`: formats that are not ours are taken, too.
+    `others_by_spark`: also takes foreign formats.
 
-    Raises UnsupportedError where no table can be taken.
+    Raises UnsupportedError if no table can be taken.
     """
     selected = Selected.of(uri)
-    found = DefinedSource(uri, selected.uris)
+    source = DefinedSource(uri, selected.uris)
     with connect(selected.uris) as metastore:
         locations = Locations(moved or {})
-        _Reader(metastore, found, locations, selected, patterns, others_by_spark).read()
-    if not found.tables:
-        reasons = "; ".join(map(str, found.left_out[:3])) or "no such tables"
+        _Reader(metastore, source, locations, selected, patterns, others_by_spark).read()
+    if not source.tables:
+        reasons = "; ".join(map(str, source.left_out[:3])) or "no such tables"
         raise unsupported(f"{uri}: a migration of none of its tables: {reasons}")
-    return found
+    return source
 
 
 @dataclass
@@ -160,7 +160,7 @@ class _Reader:
     """Reads all definitions, since a table that is not selected may use the same files."""
 
     metastore: DefinitionReader
-    found: DefinedSource
+    source: DefinedSource
     locations: Locations
     selected: Selected
     patterns: Sequence[str]
@@ -169,70 +169,72 @@ class _Reader:
 
     def read(self) -> None:
         taken: list[tuple[TakenTable, Json]] = []
-        for one in definitions(self.metastore, Selected(self.selected.uris)):
-            name = f"{one.database}.{one.name}"
-            is_meant = self._is_meant(one, name)
+        for definition in definitions(self.metastore, Selected(self.selected.uris)):
+            name = f"{definition.database}.{definition.name}"
+            is_meant = self._is_meant(definition, name)
             try:
-                if isinstance(one, Refused):
-                    raise _LeftOut(one.reason)
-                partitions = self._partitions(one, is_meant)
+                if isinstance(definition, Refused):
+                    raise _LeftOut(definition.reason)
+                partitions = self._partitions(definition, is_meant)
                 if is_meant:
-                    taken.append(self._taken(one, partitions))
+                    taken.append(self._taken(definition, partitions))
             except (_LeftOut, MetastoreRefusal, SchemaError) as reason:
-                self._leave_out(one, str(reason), is_meant=is_meant)
+                self._leave_out(definition, str(reason), is_meant=is_meant)
             if not is_meant:
-                self.found.not_meant.add(_place_of(one))
+                self.source.not_meant.add(_place_of(definition))
         for table, kept in taken:
             shared = self._shared(table)
             if shared is None:
-                self.found.tables.append(table)
-                self.found.kept.append(kept)
+                self.source.tables.append(table)
+                self.source.kept.append(kept)
             else:
                 self._leave_out(table.definition, shared, is_meant=True)
         for pattern in self.patterns:
             if pattern not in self.matched:
-                self.found.left_out.append(Finding("nothing", pattern, "no table of the metastore matches"))
+                self.source.left_out.append(Finding("nothing", pattern, "no table of the metastore matches"))
 
-    def _leave_out(self, one: Definition | Refused, reason: str, *, is_meant: bool) -> None:
-        """`is_meant`: whether it was selected; others are only reported, since their files are unknown."""
-        text = f"left out: {reason}" if is_meant else f"where its files lie is not known: {reason}"
-        database, table = one.database, one.name
-        is_wrong = is_meant and not (isinstance(one, Definition) and one.is_view)
+    def _leave_out(self, definition: Definition | Refused, reason: str, *, is_meant: bool) -> None:
+        """Records a left-out table. `is_meant`: whether it was selected; other tables are only reported,
+        since their files are unknown.
+        """
+        text = f"left out: {reason}" if is_meant else f"the location of its files is unknown: {reason}"
+        database, table = definition.database, definition.name
+        is_wrong = is_meant and not (isinstance(definition, Definition) and definition.is_view)
         finding = Finding("left out", f"{database}.{table}", text, is_wrong=is_wrong)
-        self.found.left_out.append(finding)
-        self.found.not_meant.add(place_of(database, "" if table == "*" else table))
+        self.source.left_out.append(finding)
+        self.source.not_meant.add(place_of(database, "" if table == "*" else table))
 
-    def _is_meant(self, one: Definition | Refused, name: str) -> bool:
-        # Hive's names are the same in any case.
+    def _is_meant(self, definition: Definition | Refused, name: str) -> bool:
+        # Hive ignores the case of names.
         matching = [pattern for pattern in self.patterns if fnmatchcase(name.lower(), pattern.lower())]
         self.matched.update(matching)
         if self.patterns and not matching:
             return False
-        if isinstance(one, Refused) and (one.name == "*" or not self.selected.is_one):
-            # The server refuses a whole database, or a table that the pattern may mean.
-            return self.selected.takes_database(one.database)
-        return self.selected.takes(one.database, one.name)
+        if isinstance(definition, Refused) and (definition.name == "*" or not self.selected.is_single):
+            # The server refuses a whole database, or a table that may match the pattern.
+            return self.selected.takes_database(definition.database)
+        return self.selected.takes(definition.database, definition.name)
 
     def _partitions(self, table: Definition, is_meant: bool) -> list[PartitionDefinition]:
-        """The partitions of a table that is meant. The places of all files of a table are claimed."""
+        """The partitions of a selected table. Claims the locations of any table's files."""
         if not table.has_partitions:
             for location in _own_locations(table):
-                self.found.claims.add(self.locations.readable(location), table.full_name)
+                self.source.claims.add(self.locations.readable(location), table.full_name)
             return []
         if not is_meant:
             for brief in self.metastore.partitions(table):
                 if brief.location:
-                    self.found.claims.add(self.locations.readable(brief.location), table.full_name)
+                    self.source.claims.add(self.locations.readable(brief.location), table.full_name)
             return []
-        found = list(self.metastore.partition_definitions(table))
-        for one in found:
-            if one.storage.location:
-                self.found.claims.add(self.locations.readable(one.storage.location), table.full_name)
-        return found
+        partitions = list(self.metastore.partition_definitions(table))
+        for partition in partitions:
+            if partition.storage.location:
+                self.source.claims.add(self.locations.readable(partition.storage.location), table.full_name)
+        return partitions
 
     def _taken(self, table: Definition, partitions: Sequence[PartitionDefinition]) -> tuple[TakenTable, Json]:
-        """Raises _LeftOut or SchemaError where nothing of a table can be taken."""
-        behind = handled(table, self.locations)
+        """Raises _LeftOut or SchemaError if nothing of a table can be taken."""
+        behind = handled_table(table, self.locations)
         if behind is not None:
             place, root = place_of(table.database, table.name), behind.root
             part = Part(place, root, "", behind.reading.format, directories={behind.reading.format: 0})
@@ -249,26 +251,26 @@ class _Reader:
         readings = Readings(table, writes)
         parts = list(self._parts(table, partitions, readings, findings))
         own = self.locations.readable(table.location) if table.location else None
-        left_out = [one for one in findings if one.kind == "left out"]
+        left_out = [finding for finding in findings if finding.kind == "left out"]
         if left_out and not any(part.is_taken for part in parts):
             raise _LeftOut(left_out[0].text.removeprefix("left out: "))
         made = TakenTable(table, tuple(parts), tuple(readings.all), tuple(findings), own, writes)
         return made, _kept(table, partitions)
 
     def _writes(self, table: Definition, findings: list[Finding]) -> WriteIds | None:
-        """Which writes of a transactional table count. Open ones, and what is not known, go to `findings`."""
+        """The valid writes of a transactional table; None if unknown. Reports open ones in `findings`."""
         if not table.is_transactional:
             return None
         try:
-            found = self.metastore.write_ids(table)
+            writes = self.metastore.write_ids(table)
         except MetastoreRefusal as refusal:
-            text = f"which writes count is not known, and all were migrated: {refusal}"
+            text = f"the valid writes are unknown, so all were migrated: {refusal}"
             findings.append(Finding("writes", table.full_name, text))
             return None
-        if found.open:
-            text = f"{len(found.open):,} writes are open: their rows are not migrated"
+        if writes.open:
+            text = f"{len(writes.open):,} writes are open: their rows are not migrated"
             findings.append(Finding("writes", table.full_name, text))
-        return found
+        return writes
 
     def _parts(
         self,
@@ -280,17 +282,19 @@ class _Reader:
         """Parts that cannot be migrated are reported in `findings`."""
         place = place_of(table.database, table.name)
         whole = [] if table.has_partitions else [PartitionDefinition((), table.storage, table.parameters)]
-        for one in [*whole, *partitions]:
-            name, location = table.name_of(one), table.location if whole else one.storage.location
+        for partition in [*whole, *partitions]:
+            name, location = table.name_of(partition), table.location if whole else partition.storage.location
             keys = () if table.has_partitions else tuple(key.name for key in table.keys)
-            if len(one.values) + len(keys) != len(table.keys):
-                raise _LeftOut(f"its partition {one.values} has not one value for each of its keys")
+            if len(partition.values) + len(keys) != len(table.keys):
+                raise _LeftOut(f"its partition {partition.values} has not one value for each of its keys")
             where = self.locations.readable(location or "")
-            format = table.format_of(one.storage)
-            reason = why_not_read(table, one, format) if location else "it has no location"
+            format = table.format_of(partition.storage)
+            reason = why_not_read(table, partition, format) if location else "it has no location"
             by_spark = self.others_by_spark and format not in READ and bool(location)
             if by_spark:
-                reason = "its partitions are not in the metastore" if keys else why_not_by_spark(table, one)
+                reason = (
+                    "its partitions are not in the metastore" if keys else why_not_by_spark(table, partition)
+                )
             if reason is not None:
                 findings.append(
                     Finding("left out", table.full_name, f"left out: {reason}", name, location=where)
@@ -299,18 +303,18 @@ class _Reader:
                 directories: dict[str, int] = {}
             elif by_spark:
                 of_it = {}
-                directories = readings.by_spark(one, format)
+                directories = readings.by_spark(partition, format)
             else:
-                of_it = readings.of(one.storage, format)
-                directories = readings.of_directories(one.storage, format)
-            folder = folder_of((key.name for key in table.keys), one.values)
+                of_it = readings.of(partition.storage, format)
+                directories = readings.of_directories(partition.storage, format)
+            folder = folder_of((key.name for key in table.keys), partition.values)
             yield Part(
                 f"{place}/{folder}" if folder else place,
                 where,
                 name,
                 format,
-                stated_rows(one.parameters),
-                claims_to_be_accurate(one.parameters),
+                row_counts(partition.parameters),
+                claims_to_be_accurate(partition.parameters),
                 of_it,
                 directories,
                 by_spark and bool(directories),
@@ -318,31 +322,31 @@ class _Reader:
             )
 
     def _shared(self, table: TakenTable) -> str | None:
-        """Why its files may not be its own alone; None if they are."""
+        """Why other tables may share its files; None if none does."""
         for part in table.parts:
-            others = self.found.claims.others(part.location, table.name) if part.location else iter(())
-            # A table without partitions may have claimed several places.
+            others = self.source.claims.others(part.location, table.name) if part.location else iter(())
+            # A table without partitions may have claimed several locations.
             other = next((name for name in others if name != table.name or part.name), None)
             if other == table.name:
                 return f"the files of its partition {part.name} at {part.location} may be those of another"
             if other is not None:
-                whose = f"those of its partition {part.name}" if part.name else "its files"
-                return f"{whose} at {part.location} may be those of {other}"
+                files = f"the files of its partition {part.name}" if part.name else "its files"
+                return f"{files} at {part.location} may be those of {other}"
         return None
 
 
-def _place_of(one: Definition | Refused) -> str:
-    return place_of(one.database, "" if one.name == "*" else one.name)
+def _place_of(definition: Definition | Refused) -> str:
+    return place_of(definition.database, "" if definition.name == "*" else definition.name)
 
 
 def _own_locations(table: Definition) -> set[str]:
-    """Where a table without registered partitions has, or may have, files."""
-    # Storage handlers and Spark may use a location differently; it still is the table's.
-    return {one for one in (table.location, table.storage.location) if one}
+    """The locations where a table without registered partitions may have files."""
+    # Storage handlers and Spark may use the location differently, but it still belongs to the table.
+    return {location for location in (table.location, table.storage.location) if location}
 
 
 def _kept(table: Definition, partitions: Sequence[PartitionDefinition]) -> Json:
-    """A definition as it is written down; a partition repeats no columns that are the table's."""
+    """A definition for the destination's record; a partition does not repeat the table's columns."""
     columns = table.storage.columns
 
     def short(part: PartitionDefinition) -> PartitionDefinition:

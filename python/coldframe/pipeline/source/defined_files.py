@@ -2,8 +2,8 @@
 
     walked        the directory of each table, and partitions that lie elsewhere
     by Spark      the location of a partition that Spark reads is one source, and not walked
-    a file        belongs to the partition whose location it lies in, and stands at the place of that one
-    unregistered  files in a table's directory and in no partition: told, and not migrated, as Hive reads none
+    a file        belongs to the partition whose location contains it, and takes that partition's place
+    unregistered  files in a table's directory and in no partition: reported, not migrated, as Hive skips them
 
 Directories of other tables are not entered.
 """
@@ -21,7 +21,7 @@ from coldframe.hive.definition import in_hive
 from coldframe.hive.group import columns_of
 from coldframe.hive.metadata import are_folders_of
 from coldframe.hive.write_ids import OPTION
-from coldframe.pipeline.file_access import root_of, with_one_name
+from coldframe.pipeline.file_access import canonical_root, root_of
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.records import Listing, SourceFile, Unread
 from coldframe.pipeline.scheduling import Scheduler, in_threads
@@ -48,46 +48,46 @@ from coldframe.spark.types import plain_schema
 __all__ = ["check_apart", "look_at_defined", "place_in"]
 
 WHOLE = "directory"
-"""The name, at its partition's place, of a directory that is read as one."""
+"""The name, at its partition's place, of a directory that is read as a whole."""
 _AT_ONCE = 16
-"""Partitions that lie elsewhere, walked side by side."""
+"""Partitions elsewhere that are walked at once."""
 
 
 def check_apart(source: DefinedSource, goal: str) -> None:
-    """Raises SchemaError where the target and a location of the source contain each other."""
-    target = with_one_name(goal) + "/"
+    """Raises SchemaError if the target and a location of the source contain each other."""
+    target = canonical_root(goal) + "/"
     for table in source.tables:
         for location in {table.location or "", *(part.location for part in table.parts)} - {""}:
-            one = with_one_name(root_of(location)) + "/"
-            if one.startswith(target) or target.startswith(one):
+            place = canonical_root(root_of(location)) + "/"
+            if place.startswith(target) or target.startswith(place):
                 raise SchemaError(f"{table.name} at {location} and target {goal} must not contain each other")
 
 
 def look_at_defined(
     source: DefinedSource, options: Options, scheduler: Scheduler | None = None
 ) -> tuple[Inventory, list[Table], dict[str, list[Finding]]]:
-    """The files, their tables, and the findings on these by their names in the metastore."""
+    """The files, their tables, and the findings on tables by their names in the metastore."""
     inventory = new_inventory(source.uri, options.source_storage_options)
     untaken = (part.place for table in source.tables for part in table.parts if not part.is_taken)
     inventory.not_meant = frozenset(source.not_meant).union(untaken)
-    handled = Counter(table.location for table in source.tables if table.is_handled)
+    sharing = Counter(table.location for table in source.tables if table.is_handled)
     looks = [
-        _Look(table, source.claims, options, inventory, max(handled[table.location], 1))
+        _Look(table, source.claims, options, inventory, max(sharing[table.location], 1))
         for table in source.tables
     ]
     for look in looks:
         look.run(scheduler)
-    inventory.unread.sort(key=lambda one: one.relative)
+    inventory.unread.sort(key=lambda place: place.relative)
     findings = {look.table.name: list(look.findings) for look in looks}
-    return inventory, sorted((look.made for look in looks), key=lambda one: one.name), findings
+    return inventory, sorted((look.made for look in looks), key=lambda place: place.name), findings
 
 
 def place_in(place: str, below: str, keys: int = 0) -> str:
-    """The place of a file, by its path below its partition's location. `keys`: how many folders there name
-    values; no other one does.
+    """The place of a file, by its path below its partition's location. `keys`: how many of the folders name
+    partition values; `=` in other folders is escaped.
     """
     *folders, name = below.split("/")
-    others = (one.replace("%", "%25").replace("=", "%3D") for one in folders[keys:])
+    others = (folder.replace("%", "%25").replace("=", "%3D") for folder in folders[keys:])
     return "/".join((place, *folders[:keys], *others, name))
 
 
@@ -98,13 +98,13 @@ def _folder_in(part: Part, below: str) -> str:
 
 
 def _names_values(part: Part, below: str) -> bool:
-    """Whether the folders above a file name its partition values, as partitions are not registered."""
+    """For unregistered partitions: whether the folders above a file name its partition values."""
     return are_folders_of(part.keys, below.split("/")[:-1])
 
 
 @dataclass
 class _Around:
-    """A directory that is walked: whose are the files below it?"""
+    """A walked directory: finds the owners of the files below it."""
 
     root: str
     parts: dict[Key, list[Part]]
@@ -117,7 +117,7 @@ class _Around:
         self._key, self._on = key_of(self.root), Location.of(self.root)
 
     def find(self, relative: str) -> tuple[Part | None, str, bool]:
-        """The partition that a path belongs to, its path in there, and whether it is another table's."""
+        """The partition that a path belongs to, the path in it, and whether the path is another table's."""
         names = () if relative == ROOT else tuple(relative.split("/"))
         for depth in range(len(names), -1, -1):
             key = (*self._key, *names[:depth])
@@ -164,19 +164,19 @@ class _Look:
         self._count = 0
 
     def run(self, scheduler: Scheduler | None) -> None:
-        """Walks the table's directory, and partitions that are not found there."""
+        """Walks the table's directory, and its partitions elsewhere."""
         own, elsewhere = self._roots()
         for around in own:
-            for found in self._walked(around, scheduler):
-                self._take(around, found)
+            for listing in self._walked(around, scheduler):
+                self._take(around, listing)
 
         def listings(around: _Around) -> tuple[_Around, list[Listing]]:
             return around, list(self._walked(around, None))
 
-        calls = ((lambda one=one: listings(one)) for one in elsewhere)
+        calls = ((lambda around=around: listings(around)) for around in elsewhere)
         for around, some in in_threads(calls, _AT_ONCE):
-            for found in some:
-                self._take(around, found)
+            for listing in some:
+                self._take(around, listing)
         whole = [part for part in self.table.parts if part.by_spark]
         looks = (functools.partial(self._whole, part) for part in whole)
         for part, directory in zip(whole, in_threads(looks, _AT_ONCE), strict=True):
@@ -186,7 +186,7 @@ class _Look:
         self.made.format = ", ".join(sorted(formats or {part.format for part in self.table.parts}))
 
     def _roots(self) -> tuple[list[_Around], list[_Around]]:
-        """The table's directory, and those of partitions that lie elsewhere, or hidden in it."""
+        """The table's directory, and the partitions that lie elsewhere, or hidden in it."""
         own = self.table.location
         above = None if own is None else self._around(own)
         elsewhere = []
@@ -209,12 +209,12 @@ class _Look:
             if is_remote(location):
                 yield from walked_in_store(location, around, options, scheduler, is_whole=is_whole)
             elif not os.path.lexists(location):
-                # The comparison with the metastore tells it.
+                # The comparison with the metastore reports it.
                 return
             elif is_whole and (whole := whole_folder(location, of_several=self.table.is_handled)) is not None:
-                found = Listing()
-                found.add(whole)
-                yield found
+                listing = Listing()
+                listing.add(whole)
+                yield listing
             else:
                 yield from walked(location, around)
         except NotFoundError:
@@ -223,40 +223,42 @@ class _Look:
             yield Listing(unread=[Unread(ROOT, str(error))])
 
     def _whole(self, part: Part) -> Directory | Unread | None:
-        """What Spark would read of a partition; None where there is nothing."""
+        """What Spark would read of a partition; None if its directory does not exist."""
         return look_at_directory(
             part.location, options_for(part.location, self._options.source_storage_options)
         )
 
-    def _take_whole(self, part: Part, found: Directory | Unread | None) -> None:
+    def _take_whole(self, part: Part, directory: Directory | Unread | None) -> None:
         place = place_in(part.place, WHOLE)
-        if found is None:
+        if directory is None:
             return
-        if isinstance(found, Unread):
-            self._inventory.unread.append(Unread(place, f"{part.location}: {found.reason}"))
+        if isinstance(directory, Unread):
+            self._inventory.unread.append(Unread(place, f"{part.location}: {directory.reason}"))
             self._unread.append(part.location)
             return
-        self._inventory.hide([f"{part.location}/{name}" for name in found.hidden])
+        self._inventory.hide([f"{part.location}/{name}" for name in directory.hidden])
         if not self._options.selection.takes(place):
             self._inventory.left_out.append(place)
-        elif found.file is not None:
-            file = replace(found.file, format=part.format)
-            self._add(part, "", file, self._refused(part.format, found.refusal) if found.refusal else None)
+        elif directory.file is not None:
+            file = replace(directory.file, format=part.format)
+            self._add(
+                part, "", file, self._refused(part.format, directory.refusal) if directory.refusal else None
+            )
 
-    def _take(self, around: _Around, found: Listing) -> None:
+    def _take(self, around: _Around, listing: Listing) -> None:
         inventory = self._inventory
-        inventory.hide([f"{around.root}/{name}" for name in found.hidden_names], found.hidden)
-        for unread in found.unread:
+        inventory.hide([f"{around.root}/{name}" for name in listing.hidden_names], listing.hidden)
+        for unread in listing.unread:
             part, below, is_foreign = around.find(unread.relative)
             where = around.root if unread.relative == ROOT else f"{around.root}/{unread.relative}"
-            # A link that is not followed may be the location of a partition, which is walked by itself.
+            # A link that is not followed may be a partition's location, which is walked separately.
             is_link = part is None and key_of(where) in self._parts
             if not (is_foreign or is_link):
-                # Directories above partitions may hold files of any of them.
+                # A directory above partitions may hold files of any of them.
                 place = self.table.place if part is None else _folder_in(part, below)
                 inventory.unread.append(Unread(place, f"{where}: {unread.reason}"))
                 self._unread.append(where)
-        for relative in found.left_out:
+        for relative in listing.left_out:
             part, below, is_foreign = around.find(relative)
             if is_foreign or (part is not None and not part.is_walked):
                 continue
@@ -266,13 +268,13 @@ class _Look:
             else:
                 self._count += 1
                 self._strange = self._strange or [f"{around.root}/{relative}"]
-        for file in found.files:
+        for file in listing.files:
             part, below, _ = around.find(file.relative)
             if part is not None:
                 self._add(part, below, file)
 
     def _add(self, part: Part, below: str, file: SourceFile, number: int | None = None) -> None:
-        """`number`: of its reading, where that does not follow from its format."""
+        """Adds a file. `number`: its reading, if that does not follow from its format."""
         below = f"{below}/{WHOLE}".lstrip("/") if file.is_folder else below
         place = place_in(part.place, below, len(part.keys))
         number = self._reading_of(part, file) if number is None else number
@@ -295,15 +297,15 @@ class _Look:
         if number is not None:
             return number
         what = "a directory of a transactional table" if file.is_folder else f"{file.format} by its bytes"
-        reason = f"{what}, where the metastore has {part.format}"
+        reason = f"{what}, but {part.format} in the metastore"
         return self._refused(file.format, reason)
 
     def _has_unknown_writes(self, file: SourceFile, reading: Reading) -> bool:
-        """Whether a directory, read with all of its writes, has some that the metastore does not know."""
+        """Whether a directory that is read with all its writes has some that the metastore does not know."""
         writes = self.table.writes
         if writes is None or not file.is_folder or reading.by_spark or reading.refusal:
             return False
-        # Of one that is read by a list, what it leaves out is told at the end of the run.
+        # If a list of writes is read, the end of the run reports what the list leaves out.
         return OPTION not in reading.options and _has_later_writes(file, writes.text(self.table.name))
 
     def _refused(self, format: str, reason: str) -> int:
@@ -314,7 +316,7 @@ class _Look:
 
     @property
     def findings(self) -> Iterator[Finding]:
-        """What keeps all of the table from being safe to delete."""
+        """The findings that keep the whole table from being safe to delete."""
         name, place = self.table.name, self.table.location or ""
         yield from self.table.findings
         if self._count:
@@ -323,35 +325,35 @@ class _Look:
         if self._later:
             text = (
                 f"writes later than the metastore knows, in {len(self._later):,} of its directories, such as"
-                f" {self._later[0]}: whether they count is not known, and all were migrated"
+                f" {self._later[0]}: whether they are valid is unknown, so all were migrated"
             )
             yield Finding("writes", name, text, location=self._later[0])
         if self._unread:
-            text = f"{len(self._unread):,} places could not be looked at, such as {self._unread[0]}"
+            text = f"{len(self._unread):,} places could not be read, such as {self._unread[0]}"
             yield Finding("unread", name, text, location=self._unread[0])
 
 
 def _has_later_writes(file: SourceFile, known: str) -> bool:
     try:
-        found = contents(
+        items = contents(
             file.path,
             format=file.format or "",
             storage_options=text_options(file.storage_options),
             options={OPTION: known},
         )
     except (ColdframeError, OSError):
-        # Reading meets it again, and reports it.
+        # Reading the directory reports the error.
         return True
-    return any(one["kind"] == "later writes" for one in found)
+    return any(item["kind"] == "later writes" for item in items)
 
 
 def _called(reading: Reading) -> str:
-    """A format in words, and whether Spark reads it."""
+    """A format's name for people, and whether Spark reads it."""
     return reading.format if reading.by_spark is None else f"{reading.format} by Spark"
 
 
 def _sees(root: str, location: str) -> bool:
-    """Whether a walk of the root comes to a location."""
+    """Whether a walk of the root reaches a location."""
     above, below = key_of(root), key_of(location)
     is_below = below[: len(above)] == above and Location.of(root).is_on(Location.of(location))
     return is_below and not any(is_hidden(name) for name in below[len(above) :])
@@ -365,7 +367,7 @@ def _new_table(table: TakenTable, inventory: Inventory, unit: str) -> Table:
     made = Table(
         table.name, table.place, "", spec, files, damaged, empty, place=table.place, called=table.name
     )
-    # Another system has types of its own.
+    # Another system has its own types.
     columns = () if table.is_handled else definition.storage.columns
     made.declared = plain_schema(columns_of(columns, unit), timestamp_unit=unit)
     made.have_keys(key.name for key in definition.keys)

@@ -26,10 +26,10 @@ class SharedByTables:
             return ()
         place = file.path, reading.format
         if place not in self._of:
-            found = _read(file, reading)
-            if not found:
+            shared = _read(file, reading)
+            if not shared:
                 return ()  # not needed with these options; another table's may need it
-            self._of[place] = found
+            self._of[place] = shared
         return self._of[place].get(str(name), ())
 
 

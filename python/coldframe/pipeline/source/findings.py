@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from coldframe.pipeline.records import Json
 
 MAX_SHOWN = 1000
-"""Findings that are kept as such; of more it is known how many there are."""
+"""Findings that are kept; further ones are only counted."""
 MAX_LINES = 20
 """Findings on one table that a terminal shows."""
 
@@ -18,12 +18,12 @@ class Finding:
     """A discrepancy."""
 
     kind: str
-    """rows: another number than was migrated; format: another one than the bytes are of; missing: nothing is
-    where files should be; empty: no files; unregistered: files that belong to no partition; elsewhere: a
-    partition that lies outside of the source; unread: a place that could not be looked at; writes: open ones
-    of a transactional table, later ones than the metastore knows, or nobody knows which count; refused: the
-    metastore does not tell of a table; left out: what is not migrated of a source that is a metastore;
-    nothing: none of its tables lies in the source."""
+    """rows: another number than was migrated; format: another one than that of the bytes; missing: the
+    location does not exist; empty: no files; unregistered: files that belong to no partition; elsewhere: a
+    partition outside of the source; unread: a place that could not be read; writes: open writes of a
+    transactional table, later ones than the metastore knows, or unknown validity; refused: the metastore does
+    not describe a table; left out: what is not migrated of a metastore's tables; nothing: none of its tables
+    lies in the source."""
     table: str
     """As the metastore calls it: `database.table`."""
     text: str
@@ -74,7 +74,8 @@ class Findings:
 def metastore_lines(findings: Findings, indent: str = "") -> list[str]:
     """The first findings as lines for a terminal."""
     lines = [
-        f"{indent}{'not as the metastore has it' if one.is_wrong else 'note'}: {one}" for one in findings
+        f"{indent}{'not as the metastore has it' if finding.is_wrong else 'note'}: {finding}"
+        for finding in findings
     ]
     more = len(findings) - MAX_LINES
     return lines[:MAX_LINES] + ([f"{indent}and {more:,} more in report.json"] if more > 0 else [])
@@ -82,7 +83,7 @@ def metastore_lines(findings: Findings, indent: str = "") -> list[str]:
 
 @dataclass
 class MetastoreReport:
-    """What a metastore was asked, and how its answers compare."""
+    """The comparison of a migration with a metastore."""
 
     uri: str
     tables: int = 0
@@ -92,13 +93,13 @@ class MetastoreReport:
     compared: int = 0
     """Tables and partitions whose number of rows was compared."""
     agreed: int = 0
-    """Those of the compared that had the same number."""
+    """Compared ones with equal numbers."""
     findings: Findings = field(default_factory=Findings)
-    """Those that are of no table of the report."""
+    """Findings that belong to no table of the report."""
 
     @property
     def summary(self) -> str:
-        """In a line."""
+        """The result in a line."""
         return (
             f"metastore {self.uri}: {self.tables:,} tables and {self.partitions:,} partitions in the source; "
             f"{self.agreed:,} of {self.compared:,} numbers of rows agree"

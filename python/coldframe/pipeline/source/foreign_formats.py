@@ -4,8 +4,8 @@
     text, Avro,    by Hive's own classes, which Spark has, with the definition's SerDe and properties
     SequenceFile
 
-A location is read whole, as a directory of a transactional table is. What Spark would not read exactly as
-Hive does is left out, with the reason.
+A location is read as a whole, like a directory of a transactional table. Partitions that Spark would not read
+exactly as Hive does are left out, with the reason.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ _BY_HIVES_CLASSES = frozenset(
 )
 _LAZY = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
 _HIVES_OWN = ("skip.header.line.count", "skip.footer.line.count", "textinputformat.record.delimiter")
-"""Properties that Hive heeds and Spark does not."""
+"""Properties that Hive respects and Spark ignores."""
 _STATISTICS = re.compile(
     r"(EXTERNAL|comment|transient_lastDdlTime|last_modified_(by|time)|num(Files|Rows|Partitions)\w*|rawDataSize"
     r"|totalSize|COLUMN_STATS_ACCURATE|STATS_\w+|DO_NOT_UPDATE_STATS|spark\.sql\..*)\Z"
 )
-"""Properties that say nothing of how files are read."""
+"""Properties that do not affect how files are read."""
 
 
 def why_not_by_spark(table: Definition, partition: PartitionDefinition) -> str | None:
-    """Why Spark does not read a partition's files, or not exactly as Hive does; None where it does."""
+    """Why Spark does not read a partition's files exactly as Hive does; None if it does."""
     storage = partition.storage
     kind = storage.input_format or ""
     properties = {**table.parameters, **partition.parameters, **storage.serde_properties}
@@ -53,11 +53,11 @@ def why_not_by_spark(table: Definition, partition: PartitionDefinition) -> str |
     if (provider := table.parameters.get(PROVIDER, "hive").lower()) not in ("hive", "parquet"):
         return f"a table of Spark's own, of {provider}"
     if table.is_transactional:
-        return "a transactional table: which of its rows count only Hive knows"
+        return "a transactional table: only Hive knows which of its rows are valid"
     if not storage.serde:
         return "it states no SerDe"
-    if kind == _TEXT and (found := next((name for name in _HIVES_OWN if name in properties), None)):
-        return f"Spark does not heed its property {found}"
+    if kind == _TEXT and (setting := next((name for name in _HIVES_OWN if name in properties), None)):
+        return f"Spark ignores its property {setting}"
     types = ", ".join(column.type.lower() for column in _columns(table, storage))
     if "uniontype<" in types:
         return "Spark has no type for unions"
@@ -67,7 +67,7 @@ def why_not_by_spark(table: Definition, partition: PartitionDefinition) -> str |
                 "Spark finds columns of Parquet by their names, and its parquet.column.index.access is true"
             )
         if re.search(r"\bchar\(", types):
-            return "Spark does not pad what Parquet has of a char"
+            return "Spark does not pad a char in Parquet"
     names = [name.lower() for name in names_in_table(table, storage)]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         return f"by position, two of its columns are the table's {', '.join(twice)}"
@@ -75,8 +75,8 @@ def why_not_by_spark(table: Definition, partition: PartitionDefinition) -> str |
 
 
 def definition_for_spark(table: Definition, partition: PartitionDefinition) -> PartitionDefinition:
-    """All that decides how files are read, and nothing else: without a place, values and statistics."""
-    columns = tuple(replace(one, comment=None) for one in _columns(table, partition.storage))
+    """The parts of a definition that decide how files are read: no location, values or statistics."""
+    columns = tuple(replace(column, comment=None) for column in _columns(table, partition.storage))
     storage = replace(partition.storage, columns=columns, location=None)
     kept = {
         key: value
@@ -87,18 +87,18 @@ def definition_for_spark(table: Definition, partition: PartitionDefinition) -> P
 
 
 def names_in_table(table: Definition, storage: Storage) -> tuple[str, ...]:
-    """The table's names for the columns: a partition's are the table's by position."""
+    """The table's names for a partition's columns, which match by position."""
     of_table = [column.name for column in table.storage.columns]
     own = [column.name for column in _columns(table, storage)]
     return (*of_table[: len(own)], *own[len(of_table) :])
 
 
 def _columns(table: Definition, storage: Storage) -> tuple[Column, ...]:
-    """The columns of the files: the partition's own, and what the table has got since."""
+    """The columns of the files: the partition's own, and those that the table got later."""
     since = table.storage.columns[len(storage.columns) :]
     return (*storage.columns, *(since if _may_have_more(storage) else ()))
 
 
 def _may_have_more(storage: Storage) -> bool:
-    """Whether files may have columns that their partition is older than, and lack them without harm."""
+    """Whether files may have or lack columns that are newer than their partition."""
     return storage.input_format in PARQUET or (storage.input_format, storage.serde) == (_TEXT, _LAZY)

@@ -1,4 +1,4 @@
-"""Whether a source is still the one that was planned, and the one that an earlier run converted.
+"""Whether a source is unchanged since it was planned, and since an earlier run converted it.
 
     file        size : mtime_ns : ctime_ns : inode
     of a store  size : etag, or size : time of change if the store has none
@@ -7,15 +7,15 @@
 The inventory records this identity; the task compares it before reading its first and after its last byte. An
 edit of equal size, even one whose time was set back, changes it; reading does not.
 
-Across runs a digest of the content tells more. It is taken between the two checks of the identity:
+Across runs, a digest of the content proves more. It is taken between the two checks of the identity:
 
     whole:..    sha256 of a file of up to 1 MiB
     ends:..     sha256 of the first 64 KiB and the last 256 KiB of a larger one
     etag:..     the store's name of the content
     tree:..     of a directory: its identity, as above
 
-A source whose identity differs is the same if `whole` is equal. If `ends` is equal, it is the same if the
-time of its last change (ctime) is equal, too: an edit in the middle changes that.
+A source with another identity is unchanged if `whole` is equal, or if `ends` and the time of its last change
+(ctime) are equal: an edit in the middle changes the ctime.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ def identity_of(path: str, storage_options: StorageOptions = None) -> str:
     """The current identity of `path`; raises OSError if it cannot be determined."""
     if is_remote(path):
         return _stored(path, storage_options)
-    found = os.stat(path)
+    status = os.stat(path)
     if not os.path.isdir(path):
-        return identity_of_file(found)
+        return identity_of_file(status)
     digest = hashlib.sha256()
     for folder, folders, names in os.walk(path):
         folders.sort()
         for name in sorted(names):
-            one = os.path.join(folder, name)
+            file = os.path.join(folder, name)
             digest.update(
-                f"{os.path.relpath(one, path)}\0{identity_of_file(os.stat(one))}\n".encode(errors="replace")
+                f"{os.path.relpath(file, path)}\0{identity_of_file(os.stat(file))}\n".encode(errors="replace")
             )
     return digest.hexdigest()
 
@@ -97,16 +97,15 @@ def digest_now(path: str, identity: str, digest: str, storage_options: StorageOp
 def is_same_source(
     path: str,
     identity: str,
-    known_identity: str | None,
+    known_identity: str,
     known_digest: str,
     storage_options: StorageOptions = None,
 ) -> bool:
-    """Whether a source is the one that an earlier run converted, given what that run recorded.
+    """Whether a source is unchanged since an earlier run converted it, given the run's record.
 
-    Size and time of change are already known to be equal. Earlier versions recorded neither identity nor
-    digest: then size and time must suffice.
+    Size and time of change are already known to be equal.
     """
-    if known_identity is None or identity == known_identity:
+    if identity == known_identity:
         return True
     if not is_proof(known_digest, identity, known_identity):
         return False
@@ -128,29 +127,29 @@ def _changed_at(identity: str) -> str:
 
 def of_entry(entry: FileEntry) -> str:
     """The identity of a file that a store has listed."""
-    # Listings and single answers use different units of time; an etag is the same in both.
+    # The time's unit differs between listings and single requests; the etag does not.
     return f"{entry.size}:{entry.etag}" if entry.etag else f"{entry.size}:{entry.modified}"
 
 
 def of_entries(entries: Iterable[tuple[str, FileEntry]]) -> str:
     """The identity of a folder: of the files below it and their relative paths."""
     digest = hashlib.sha256()
-    for relative, entry in sorted(entries, key=lambda one: one[0]):
+    for relative, entry in sorted(entries, key=lambda item: item[0]):
         digest.update(f"{relative}\0{of_entry(entry)}\n".encode(errors="replace"))
     return digest.hexdigest()
 
 
 def _stored(path: str, storage_options: StorageOptions) -> str:
     store = open_store(path, storage_options)
-    found = store.stat()
-    if found is None:
+    entry = store.stat()
+    if entry is None:
         raise FileNotFoundError(path)
-    if not found.is_folder:
-        return of_entry(found)
+    if not entry.is_folder:
+        return of_entry(entry)
     below = store.list("", recursive=True)
-    return of_entries((one.path, one) for some in below for one in some)
+    return of_entries((file.path, file) for some in below for file in some)
 
 
-def identity_of_file(found: os.stat_result) -> str:
-    """The identity of a file, of which this was found."""
-    return f"{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}:{found.st_ino}"
+def identity_of_file(status: os.stat_result) -> str:
+    """The identity of a file with this status."""
+    return f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_ino}"

@@ -29,13 +29,13 @@ from coldframe.sources import options_for
 
 TABLES_FILE = "tables.toml"
 ROOT = "."
-"""The relative path of the source's root itself, where that is the data of one server or of several."""
+"""The relative path of the root itself, if it holds the data of one or several servers."""
 LEFTOVERS = ("._COPYING_", ".inprogress", ".tmp")
 THREADS = 8
-FOLDERS_HERE = 1000
-"""Directories of one level that the driver looks into by itself; of more the scheduler does;"""
+DRIVER_FOLDERS = 1000
+"""Up to so many directories of a level, the driver lists them itself; more go to the scheduler."""
 FOLDERS_A_TASK = 50
-"""so many at once."""
+"""Directories in a task of the scheduler."""
 SEVERAL = frozenset(name for name, about in formats().items() if about["capabilities"]["tables"])
 _SIDE_BY_SIDE = frozenset(name for name, about in formats().items() if about["capabilities"]["side_by_side"])
 
@@ -52,20 +52,21 @@ class Inventory:
     empty: Files = field(default_factory=list)
     """Files of zero bytes, as Hive leaves for empty buckets: they hold no rows."""
     unknown: Files = field(default_factory=list)
-    """Files of another format, or too damaged to tell."""
+    """Files of another format, or too damaged to be recognised."""
     unread: list[Unread] = field(default_factory=list)
-    """What could not be looked at."""
+    """Places that could not be read."""
     left_out: Rows[str] = field(default_factory=lambda: names(Scratch()))
-    """Files and directories that were left out as asked, by their relative paths."""
+    """Files and directories that were excluded as requested, by their relative paths."""
     hidden: int = 0
-    """Names that were passed over, as Hive and Spark do, and the first of them."""
+    """The number of skipped names; Hive and Spark skip them, too."""
     hidden_names: list[str] = field(default_factory=list)
+    """The first skipped names."""
     stray: list[str] = field(default_factory=list)
-    """Those of `unknown` that lie outside of every table."""
+    """Unknown files outside of every table."""
     unmatched: list[str] = field(default_factory=list)
-    """Paths of entries of tables.toml that no file belongs to."""
+    """Paths of entries of tables.toml without a file."""
     not_meant: frozenset[str] = frozenset()
-    """Where the source is a metastore: its tables that this run does not take, as paths."""
+    """For a metastore as the source: the places of tables that this run does not take."""
 
     @property
     def excluded(self) -> int:
@@ -73,7 +74,7 @@ class Inventory:
         return len(self.left_out)
 
     def leaves_out(self, source: str) -> bool:
-        """Whether an unlisted source may exist: because it was excluded, or could not be read."""
+        """Whether an unlisted source may still exist: it was excluded, or could not be read."""
         if lies_below(source, self._unread_places) or lies_below(source, self.not_meant):
             return True
         return len(self.left_out) > 0 and any(
@@ -82,8 +83,8 @@ class Inventory:
 
     @functools.cached_property
     def _unread_places(self) -> set[str]:
-        """Determined when the inventory is taken, as it is queried for each source that is gone."""
-        return {one.relative for one in self.unread}
+        """Cached, as it is queried for each vanished source."""
+        return {place.relative for place in self.unread}
 
     def new_files(self) -> Files:
         """An empty list that may grow as large as the inventory's own."""
@@ -94,13 +95,13 @@ class Inventory:
         self.hidden += len(names) if count is None else count
         self.hidden_names += names[: MAX_HIDDEN - len(self.hidden_names)]
 
-    def take(self, found: Listing) -> None:
+    def take(self, listing: Listing) -> None:
         """Adds the contents of some directories."""
-        for file in found.files:
+        for file in listing.files:
             self.add(file)
-        self.unread += found.unread
-        self.hide(found.hidden_names, found.hidden)
-        for place in found.left_out:
+        self.unread += listing.unread
+        self.hide(listing.hidden_names, listing.hidden)
+        for place in listing.left_out:
             self.left_out.append(place)
 
     def add(self, file: SourceFile | Unread) -> None:
@@ -114,7 +115,7 @@ class Inventory:
 
 def lies_below(source: str, places: Set[str]) -> bool:
     """Whether a path is one of the places or lies below one; "." is the root."""
-    return bool(places) and ("." in places or any(one in places for one in _above(source)))
+    return bool(places) and ("." in places or any(path in places for path in _above(source)))
 
 
 def _above(source: str) -> Iterator[str]:
@@ -136,7 +137,7 @@ def packing(
         path, *rest = row
         *rest, tables, reading = rest
         where = path if path is not None else _path(root, rest[0])
-        # A source that is a metastore may lie in several stores.
+        # The tables of a metastore may lie in several stores.
         options = storage_options if path is None else options_for(path, storage_options)
         of_it: Any = (where, *rest, options, tables, reading)
         return SourceFile(*of_it)
@@ -193,9 +194,9 @@ def take_inventory(
         whole = _look(root, ROOT, True)
         inventory.add(whole if isinstance(whole, Unread) else replace(whole, format=several))
         return inventory
-    for found in walked(root, selection or Selection(), scheduler):
-        inventory.take(found)
-    inventory.unread.sort(key=lambda one: one.relative)
+    for listing in walked(root, selection or Selection(), scheduler):
+        inventory.take(listing)
+    inventory.unread.sort(key=lambda place: place.relative)
     return inventory
 
 
@@ -205,14 +206,14 @@ def walked(root: str, selection: Selecting, scheduler: Scheduler | None = None) 
     while folders:
         size = 1
         doer: Scheduler = Threads(THREADS)
-        if scheduler is not None and len(folders) > FOLDERS_HERE:
+        if scheduler is not None and len(folders) > DRIVER_FOLDERS:
             size, doer = FOLDERS_A_TASK, scheduler
         starts = range(0, len(folders), size)
         tasks = (FolderTask(root, tuple(folders[at : at + size]), selection) for at in starts)
         below_them: list[str] = []
-        for found in doer.run(tasks):
-            yield found
-            below_them += found.folders
+        for listing in doer.run(tasks):
+            yield listing
+            below_them += listing.folders
         folders = sorted(below_them)
 
 
@@ -231,13 +232,13 @@ def _several_tables(root: str) -> str | None:
     This also covers a folder whose subfolders are all like that: Kudu's servers, read separately, would
     return the rows of their replicas more than once.
     """
-    if _is_table(root) and (found := _detect(root)) in SEVERAL:
-        return found
+    if _is_table(root) and (format := _detect(root)) in SEVERAL:
+        return format
     with os.scandir(root) as entries:
-        shown = [one for one in entries if not is_hidden(one.name) and one.name != TABLES_FILE]
-    if not all(one.is_dir() and _is_table(one.path) for one in shown):
+        shown = [entry for entry in entries if not is_hidden(entry.name) and entry.name != TABLES_FILE]
+    if not all(entry.is_dir() and _is_table(entry.path) for entry in shown):
         return None
-    kinds = {_detect(one.path) for one in shown}
+    kinds = {_detect(entry.path) for entry in shown}
     return side_by_side(kinds)
 
 
@@ -263,35 +264,35 @@ class FolderTask:
 
     def run(self) -> Listing:
         """Lists them, and examines each file."""
-        found = Listing()
+        listing = Listing()
         for folder in self.folders:
-            _list(self.root, folder, self.selection, found)
-        return found
+            _list(self.root, folder, self.selection, listing)
+        return listing
 
     def given_up(self, reason: str) -> Listing:
         """The outcome if no worker came back."""
         return Listing(unread=[Unread(folder, reason) for folder in self.folders])
 
 
-def _list(root: str, folder: str, selection: Selecting, found: Listing) -> None:
+def _list(root: str, folder: str, selection: Selecting, listing: Listing) -> None:
     path = _path(root, folder)
     if folder != ROOT and _is_table(path):
         if selection.takes(folder):
-            found.add(_look(root, folder, True))
+            listing.add(_look(root, folder, True))
         else:
-            found.left_out.append(folder)
+            listing.left_out.append(folder)
         return
     try:
         with os.scandir(path) as entries:
             there = sorted((entry.name, _is_folder(entry), entry.is_symlink()) for entry in entries)
     except OSError as error:
-        found.add(Unread(folder, _reason(error)))
+        listing.add(Unread(folder, _reason(error)))
         return
     if (FOLDER, True, False) in there and has_metadata(os.listdir(f"{path}/{FOLDER}")):
         if folder == ROOT or selection.takes(folder):
-            found.add(Unread(folder, NOT_LISTED))
+            listing.add(Unread(folder, NOT_LISTED))
         else:
-            found.left_out.append(folder)
+            listing.left_out.append(folder)
         return
     for name, is_folder, is_link in there:
         leftover = is_hidden(name) or (not is_folder and name.endswith(LEFTOVERS))
@@ -299,17 +300,17 @@ def _list(root: str, folder: str, selection: Selecting, found: Listing) -> None:
             continue
         relative = name if folder == ROOT else f"{folder}/{name}"
         if leftover:
-            found.hide([f"{relative}/" if is_folder else relative])
+            listing.hide([f"{relative}/" if is_folder else relative])
             continue
         if not (selection.enters(relative) if is_folder else selection.takes(relative)):
-            found.left_out.append(relative)
+            listing.left_out.append(relative)
         elif is_folder and is_link:
             reason = f"a link to the directory {os.readlink(_path(root, relative))}, which is not followed"
-            found.add(Unread(relative, f"{reason}: migrate that by itself"))
+            listing.add(Unread(relative, f"{reason}: migrate that by itself"))
         elif is_folder:
-            found.folders.append(relative)
+            listing.folders.append(relative)
         else:
-            found.add(_look(root, relative, False))
+            listing.add(_look(root, relative, False))
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -327,12 +328,12 @@ def _look(root: str, relative: str, directory: bool) -> SourceFile | Unread:
             size = sum(part.st_size for part in parts)
             newest = max((part.st_mtime_ns for part in parts), default=0)
             return SourceFile(path, relative, size, newest, _detect(path), identity_of(path), is_folder=True)
-        # Identity first: a replacement of the file from here on is noticed.
-        found = os.stat(path)
-        if not stat.S_ISREG(found.st_mode):
+        # Take the identity first, so that a later replacement of the file is noticed.
+        status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode):
             return Unread(relative, "neither a file nor a directory")
-        kind = _detect(path) if found.st_size else None
-        return SourceFile(path, relative, found.st_size, found.st_mtime_ns, kind, identity_of_file(found))
+        kind = _detect(path) if status.st_size else None
+        return SourceFile(path, relative, status.st_size, status.st_mtime_ns, kind, identity_of_file(status))
     except FileNotFoundError:
         lost = os.path.islink(path)
         return Unread(relative, "a link that leads nowhere" if lost else "gone since it was listed")

@@ -14,11 +14,11 @@ import os
 import re
 from dataclasses import dataclass
 
-from coldframe.pipeline.file_access import with_one_name
+from coldframe.pipeline.file_access import canonical_root
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(?://([^/]*))?(?=/|\Z)")
 _HOSTS = frozenset(("hdfs", "viewfs"))
-"""Whose authority is a host, and may be left out for the default file system's."""
+"""Schemes whose authority is a host; without a host, it is that of the default file system."""
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,14 @@ class Location:
     """A location in a file system: scheme, authority, and path components."""
 
     scheme: str
-    """Empty where it is not said; `file` is local."""
+    """Empty if the location has none; `file` is local."""
     authority: str
     names: tuple[str, ...]
 
     @staticmethod
     def of(text: str) -> Location:
         """Parses a path or URL."""
-        text = with_one_name(text)
+        text = canonical_root(text)
         match = _URL.match(text)
         if match is None:
             return Location("", "", _names(text))
@@ -46,7 +46,7 @@ class Location:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Equal for all ways to write a location. Hosts are not in it: `is_on` compares them."""
+        """Equal for all ways to write a location. Excludes hosts, which `is_on` compares."""
         if self.is_local:
             return ("file", "", *self.names)
         return (self.scheme, "" if self.scheme in _HOSTS else self.authority, *self.names)
@@ -67,8 +67,8 @@ class Root:
 
     def __init__(self, root: str) -> None:
         """`root`: as `file_access.root_of` returns it."""
-        found = Location.of(root)
-        self._root = found if found.scheme else Location("file", "", found.names)
+        location = Location.of(root)
+        self._root = location if location.scheme else Location("file", "", location.names)
 
     def relative(self, location: str | None) -> str | None:
         """The path below the root, "" for the root itself; None for a location elsewhere."""
@@ -77,11 +77,11 @@ class Root:
         place = Location.of(location)
         if not place.is_on(self._root):
             return None
-        found = self._below(place.names)
-        if found is None and self._root.scheme == "file":
+        below = self._below(place.names)
+        if below is None and self._root.scheme == "file":
             # The root is known by its real path; Hive may use a link to it.
-            found = self._below(_names(os.path.realpath("/" + "/".join(place.names))))
-        return found
+            below = self._below(_names(os.path.realpath("/" + "/".join(place.names))))
+        return below
 
     def _below(self, names: tuple[str, ...]) -> str | None:
         root = self._root.names
@@ -92,8 +92,8 @@ def _names(path: str) -> tuple[str, ...]:
     return tuple(name for name in path.split("/") if name)
 
 
-def _same_host(one: str, other: str) -> bool:
+def _same_host(authority: str, other: str) -> bool:
     """Whether two authorities may be the same NameNode or name service."""
-    host, _, port = one.lower().partition(":")
+    host, _, port = authority.lower().partition(":")
     another, _, its_port = other.lower().partition(":")
     return not (host and another) or (host == another and (not (port and its_port) or port == its_port))

@@ -1,18 +1,18 @@
 """A table's path and name in the target: assigned once, and kept in the journal.
 
     sales/p=2/x.orc                 sales            the first run
-    sales/p=1/x.rc, p=2/x.orc       sales__rcfile    an older partition in another format comes later
-                                    sales            keeps its meaning
+    sales/p=1/x.rc, p=2/x.orc       sales__rcfile    a later run finds a partition in another format
+                                    sales            stays the same table
 
 A path belongs to a location and a format of the source. If all files of a table were rewritten in another
-format, the new ones are the same table: they take over its path, and what it loses and gains is one exchange.
+format, the new files stay the same table and take over its path; what it loses and gains is one exchange.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from coldframe._coldframe import SchemaError
@@ -30,7 +30,7 @@ def name_tables(
 
     No path looks like a partition to Spark.
     """
-    known = {} if state is None else dict(_remembered(tables, state))
+    known = {} if state is None else _remembered(state)
     for table in tables:
         table.path, table.name = known.get((table.place, table.known_as), ("", ""))
     paths = {table.path for table in tables if table.path}
@@ -40,36 +40,19 @@ def name_tables(
             if path not in paths and (inventory is None or _has_left_out(path, state, inventory)):
                 paths.add(path)
                 names.add(name)
-        # A path of an early version whose format is unknown.
-        paths |= (
-            state.tables.keys() - {path for path, _ in known.values()} - {table.place for table in tables}
-        )
+
     _give_paths([table for table in tables if not table.path], paths)
     _give_names(tables, names)
-    _demand_distinct(tables)
+    _check_distinct(tables)
 
 
-def _remembered(tables: Sequence[Table], state: State) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+def _remembered(state: State) -> dict[tuple[str, str], tuple[str, str]]:
     """Paths and names in the target, by location and format."""
-    nameless: set[str] = set()
-    for path, about in state.tables.items():
-        if about.place is not None and about.format is not None:
-            yield (about.place, about.format), (path, about.name)
-        else:
-            nameless.add(path)
-    # Early versions did not record a table's source; the results of its files reveal it.
-    for table in tables if nameless else ():
-        for file in table.files:
-            before = state.done.look_up(file.relative)
-            if before is not None and before.table in nameless:
-                nameless.discard(before.table)
-                name = state.tables[before.table].name
-                yield (table.place, table.known_as), (before.table, name)
-                break
+    return {(about.place, about.format): (path, about.name) for path, about in state.tables.items()}
 
 
 def _has_left_out(path: str, state: State, inventory: Inventory) -> bool:
-    """Whether a table has sources that this run leaves out, so that it is not gone."""
+    """Whether a table has sources that this run leaves out: then it is not gone."""
     return any(inventory.leaves_out(entry.source) for entry in state.done.of_table(path))
 
 
@@ -97,7 +80,7 @@ def folder_name(table: str) -> str:
 
 
 def _give_names(tables: Sequence[Table], taken: set[str]) -> None:
-    """Uses the names in tables.toml; if two formats share one, the later one's gets its format appended."""
+    """Uses the names in tables.toml; if two formats share a name, the later one gets its format appended."""
     for table in tables:
         if table.spec is not None and table.name:
             taken.discard(table.name)
@@ -120,7 +103,7 @@ def _give_names(tables: Sequence[Table], taken: set[str]) -> None:
         taken.add(table.name)
 
 
-def _demand_distinct(tables: Sequence[Table]) -> None:
+def _check_distinct(tables: Sequence[Table]) -> None:
     for path in (path for path, count in Counter(table.path for table in tables).items() if count > 1):
         both = sorted(table.called for table in tables if table.path == path)
         raise SchemaError(f"tables {' and '.join(both)} would both lie in {path}: give them different paths")

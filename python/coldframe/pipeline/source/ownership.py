@@ -1,10 +1,10 @@
-"""Whose files lie where: the locations of all tables and partitions of a metastore.
+"""Which tables own which locations: those of all tables and partitions of a metastore.
 
-    sales.orders   /wh/orders/dt=1        a partition: the files below it are its own
-    sales.returns  /wh/orders/dt=1/old    so these may be the rows of both
+    sales.orders   /wh/orders/dt=1        a partition, which owns the files below it
+    sales.returns  /wh/orders/dt=1/old    so these may be rows of both tables
 
-A location is known by its file system and the names of its path, whatever a scheme is called and whether a
-port is named. Locations of partitioned tables are claimed by their partitions alone.
+A location is identified by its file system and path, independent of a scheme's spelling and of ports. For a
+partitioned table, only its partitions claim locations.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from coldframe.pipeline.source.locations import Location
 __all__ = ["Claims", "key_of"]
 
 Key = tuple[str, ...]
-"""Scheme, authority where it is not that of a host, and the names of a path."""
+"""Scheme, authority unless it is a host, and the names of a path."""
 
 
 def key_of(location: str) -> Key:
-    """By what a readable location is known; links of this machine are followed."""
-    found = Location.of(location)
-    if found.is_local:
-        found = Location.of(os.path.realpath("/" + "/".join(found.names)))
-    return found.key
+    """The key of a readable location; local links are resolved."""
+    place = Location.of(location)
+    if place.is_local:
+        place = Location.of(os.path.realpath("/" + "/".join(place.names)))
+    return place.key
 
 
 @dataclass
 class Claims:
-    """Locations, by table."""
+    """The locations that tables claim."""
 
     _sorted: list[tuple[Key, str, Location]] = field(default_factory=list)
     _at: dict[Key, list[tuple[str, Location]]] = field(default_factory=dict)
 
     def add(self, location: str, table: str) -> None:
-        """Notes that a table has files at and below a readable location."""
-        one = table, Location.of(location)
-        self._at.setdefault(key_of(location), []).append(one)
+        """Records that a table has files at and below a readable location."""
+        owner = table, Location.of(location)
+        self._at.setdefault(key_of(location), []).append(owner)
         self._sorted.clear()
 
     def others(self, location: str, table: str) -> Iterator[str]:
-        """Tables with files at, below or above a location: others, or the same for another partition."""
+        """Tables with files at, below or above a location; the same table for its other partitions."""
         key, place = key_of(location), Location.of(location)
         mine = 0
         for name, other in self._at.get(key, ()):
@@ -59,13 +59,13 @@ class Claims:
     def _below(self, key: Key, place: Location) -> Iterator[str]:
         if not self._sorted:
             self._sorted = sorted(
-                ((key, name, one) for key, some in self._at.items() for name, one in some),
-                key=lambda one: one[:2],
+                ((key, name, owner) for key, some in self._at.items() for name, owner in some),
+                key=lambda owner: owner[:2],
             )
-        at = bisect.bisect_left(self._sorted, (key, ""), key=lambda one: one[:2])
-        while at < len(self._sorted) and (found := self._sorted[at])[0][: len(key)] == key:
-            if found[0] != key and found[2].is_on(place):
-                yield found[1]
+        at = bisect.bisect_left(self._sorted, (key, ""), key=lambda owner: owner[:2])
+        while at < len(self._sorted) and (entry := self._sorted[at])[0][: len(key)] == key:
+            if entry[0] != key and entry[2].is_on(place):
+                yield entry[1]
             at += 1
 
     def at(self, key: Key) -> list[str]:

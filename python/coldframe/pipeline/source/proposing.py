@@ -1,4 +1,4 @@
-"""Proposes missing entries of tables.toml, as far as the files themselves tell."""
+"""Proposes missing entries of tables.toml, as far as the files reveal them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from coldframe.pipeline.source.tables import Table
 
 _SERDES = ("text", "binary")
 _ROWS = 1000
-"""Rows among which one is looked for that the two readings have otherwise."""
+"""Rows that are searched for one that the two SerDes read differently."""
 _LONG = 300
-"""Letters of a row that are shown."""
+"""Characters of a row that are shown."""
 
 
 def check_schemas(tables: Sequence[Table], *, tables_file: str | None) -> None:
@@ -37,7 +37,7 @@ def check_schemas(tables: Sequence[Table], *, tables_file: str | None) -> None:
 
 
 def _suggestion(table: Table, *, shared: bool) -> str:
-    """An entry. `shared`: files of other formats are in the same place."""
+    """An entry. `shared`: whether files of other formats are in the same place."""
     lines = [f"[tables.{_toml_key(table.name)}]"]
     if table.place != table.name:
         lines.append(f'path = "{table.place}"')
@@ -55,7 +55,7 @@ def _suggestion(table: Table, *, shared: bool) -> str:
     if serde is None:
         lines.append('serde = "?"   # "text" or "binary": the first rows do not tell')
     else:
-        other = next(one for one in _SERDES if one != serde)
+        other = next(name for name in _SERDES if name != serde)
         lines.append(f'serde = "{serde}"   # by the first rows; or "{other}"')
     lines += shown
     names = [field.name for field in table.partition_fields]
@@ -72,16 +72,16 @@ def _readings(file: SourceFile, schema: str) -> list[str]:
     """The first row that the two SerDes read differently (or the first row), as comments."""
     rows: dict[str, list[Json]] = {}
     for serde in _SERDES:
-        # Bytes that are not text are an error of that reading.
+        # Bytes that are not text are an error of the SerDe `text`.
         with contextlib.suppress(ColdframeError):
-            found = _open(file, schema=schema, serde=serde).read(limit=_ROWS, on_error="null")
-            rows[serde] = found.to_pylist()
+            batch = _open(file, schema=schema, serde=serde).read(limit=_ROWS, on_error="null")
+            rows[serde] = batch.to_pylist()
     pairs = list(zip(*(rows.get(serde, []) for serde in _SERDES), strict=False))
-    at = next((number for number, (one, other) in enumerate(pairs) if one != other), 0)
+    at = next((number for number, (first, other) in enumerate(pairs) if first != other), 0)
     return [
-        f"# row {at + 1:,} as {serde}: {_cut(repr(tuple(found[at].values())))}"
-        for serde, found in rows.items()
-        if len(found) > at
+        f"# row {at + 1:,} as {serde}: {_cut(repr(tuple(batch[at].values())))}"
+        for serde, batch in rows.items()
+        if len(batch) > at
     ]
 
 

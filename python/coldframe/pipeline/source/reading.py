@@ -1,5 +1,5 @@
-"""How files of a table are read: of one of tables.toml, all by its entry; of one that a metastore defines, by
-the format, SerDe and columns of their partition.
+"""How the files of a table are read: by its entry in tables.toml or, for a metastore's table, by the format,
+SerDe and columns of their partition.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ class Reading:
 
     format: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Of `coldframe.open`."""
+    """Options of `coldframe.open`."""
     names: tuple[str, ...] = ()
-    """The table's columns: those that a file has in another case get these names."""
+    """The table's columns: columns of a file that differ in case only get these names."""
     renamed: Mapping[str, str] = field(default_factory=dict)
-    """The table's names for columns of a file that have others."""
+    """The table's names for columns of a file with other names."""
     by_position: bool = False
-    """Whether `names` are the file's columns by position, whatever it calls them."""
+    """Whether `names` replace the file's column names by position."""
     refusal: str = ""
     """Why such files cannot be read as a part of the table."""
     is_only: bool = True
-    """Whether all files of the table are read so."""
+    """Whether it is the only reading of the table."""
     by_spark: PartitionDefinition | None = None
-    """Of directories that Spark reads: their definition, without its place. The columns are those of the
-    files; `names` are the table's for them, by position."""
+    """For directories that Spark reads: their definition, without its location. It has the columns of the
+    files; `names` are the table's names for them, by position."""
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """What makes two readings of one file different."""
+        """The values by which two readings of one file differ."""
         if self.is_only:
             return self.options
         if self.by_spark is not None:

@@ -2,11 +2,11 @@
 
     table without partitions     its location, a number of rows, a format
     partition                    the same
-    table with partitions        its location, a number of rows of all of them
+    table with partitions        its location, the number of rows of all partitions
 
-`numRows` is what Hive counted when it wrote, or was told; 0 and less mean nothing (Spark's inserts leave 0).
-Spark's ANALYZE stores a number of its own, which Hive's inserts do not update: a location may state two
-numbers, and is right with either. Whether Hive claims that its number is accurate is kept with it.
+`numRows` is what Hive counted when it wrote, or what a user set; 0 and less mean unknown (Spark's inserts
+leave 0). Spark's ANALYZE stores another number, which Hive's inserts do not update: a location may have two
+numbers, and matches if either is right. Hive's claim of accuracy is kept with its number.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from coldframe.hive.metadata import (
     declared_format,
     location_of_files,
     partitions_are_registered,
-    stated_rows,
+    row_counts,
 )
 from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
 from coldframe.pipeline.source.defined import DefinedSource
@@ -42,15 +42,15 @@ class Place:
     table: str
     partition: str = ""
     rows: tuple[int, ...] = ()
-    """The numbers that are stated; none where nothing is known."""
+    """The stated numbers of rows; empty if unknown."""
     is_accurate: bool = False
     """Whether the metastore claims that they are accurate."""
     format: str = ""
-    """By its input format: one of ours, or the name of the class; empty where none is said."""
+    """By its input format: one of ours, or the name of the class; empty if unknown."""
     location: str = ""
-    """Where it is, if that is not below the source's root."""
+    """Its location, if that is not below the source's root."""
     is_migrated: bool = False
-    """Whether it is migrated although its format is not ours: by Spark."""
+    """Whether Spark migrates it although its format is foreign."""
 
     @property
     def is_ours(self) -> bool:
@@ -68,8 +68,8 @@ class Registered:
     wholes: Rows[Place]
     """Tables with partitions."""
     scattered: set[str] = field(default_factory=set)
-    """Of the latter those of which a partition lies outside of the table's own directory."""
-    told: Mapping[str, Sequence[Finding]] = field(default_factory=dict)
+    """Tables with a partition outside of the table's own directory."""
+    findings: Mapping[str, Sequence[Finding]] = field(default_factory=dict)
     """Earlier findings on tables, by their names in the metastore."""
 
     @staticmethod
@@ -79,7 +79,7 @@ class Registered:
         return Registered(MetastoreReport(uri), _rows(scratch), _rows(scratch))
 
     def each(self) -> Iterator[Place]:
-        """All of them."""
+        """All places."""
         yield from self.places
         yield from self.wholes
 
@@ -94,25 +94,25 @@ def _rows(scratch: Scratch) -> Rows[Place]:
     )
 
 
-def registered_of(source: DefinedSource, told: Mapping[str, Sequence[Finding]]) -> Registered:
-    """The locations of the tables of a source that is a metastore, and what is `told` of these."""
-    found = Registered.empty(source.uris)
-    found.told = told
+def registered_of(source: DefinedSource, findings: Mapping[str, Sequence[Finding]]) -> Registered:
+    """The locations of a metastore's tables, with earlier findings on these."""
+    registered = Registered.empty(source.uris)
+    registered.findings = findings
     for finding in source.left_out:
-        found.report.findings.add(finding)
+        registered.report.findings.add(finding)
     for table in source.tables:
-        found.report.tables += 1
+        registered.report.tables += 1
         definition = table.definition
         if definition.has_partitions:
-            stated = stated_rows(definition.parameters)
-            claimed = claims_to_be_accurate(definition.parameters)
+            rows = row_counts(definition.parameters)
+            is_accurate = claims_to_be_accurate(definition.parameters)
             where = table.location or ""
-            whole = Place(table.place, table.name, "", stated, claimed, definition.format, where)
-            found.wholes.append(whole)
+            whole = Place(table.place, table.name, "", rows, is_accurate, definition.format, where)
+            registered.wholes.append(whole)
         for part in table.parts:
-            found.report.partitions += bool(part.name)
+            registered.report.partitions += bool(part.name)
             if part.is_taken:
-                found.places.append(
+                registered.places.append(
                     Place(
                         part.place,
                         table.name,
@@ -124,11 +124,11 @@ def registered_of(source: DefinedSource, told: Mapping[str, Sequence[Finding]]) 
                         is_migrated=part.by_spark,
                     )
                 )
-    return found
+    return registered
 
 
 def read_registered(uris: str, source: str, selection: Selection) -> Registered:
-    """Reads from a metastore all selected locations below a root, as `file_access.root_of` returns it."""
+    """Reads from a metastore all selected locations below a root (as `file_access.root_of` returns it)."""
     with connect(uris) as metastore:
         tables = (table for database in metastore.databases() for table in metastore.tables(database))
         return collect(metastore.uri, source, tables, metastore.partitions, selection)
@@ -143,12 +143,12 @@ def collect(
 ) -> Registered:
     """The locations of selected tables below the source."""
     scratch = Scratch()
-    found = Registered(MetastoreReport(uri), _rows(scratch), _rows(scratch))
-    collector = _Collector(found, Root(source), partitions, selection or Selection())
+    registered = Registered(MetastoreReport(uri), _rows(scratch), _rows(scratch))
+    collector = _Collector(registered, Root(source), partitions, selection or Selection())
     others, other = 0, ""
     for table in tables:
         if isinstance(table, Refused):
-            _tell_refused(found, f"{table.database}.{table.name}", table.reason)
+            _add_refused(registered, f"{table.database}.{table.name}", table.reason)
             continue
         location = _location(table)
         if location is not None and not collector.take(table, location):
@@ -157,23 +157,23 @@ def collect(
         text = "the metastore has no table with files"
         if others:
             text = f"none of its {others:,} tables lies below {source}, but elsewhere, such as {other}"
-        found.report.findings.add(Finding("nothing", "", text))
-    return found
+        registered.report.findings.add(Finding("nothing", "", text))
+    return registered
 
 
 @dataclass
 class _Collector:
     """Collects tables and partitions."""
 
-    found: Registered
+    registered: Registered
     root: Root
     partitions: Callable[[HiveTable], Iterable[HivePartition]]
     selection: Selection
     taken: int = 0
-    """Tables that lie below the source; those that are left out as asked, too."""
+    """Tables below the source, including those that were excluded as requested."""
 
     def take(self, table: HiveTable, location: str) -> bool:
-        """Whether a table lies below the source."""
+        """Takes a table that lies below the source; returns whether it does."""
         path = self.root.relative(location)
         if path is None:
             return False
@@ -185,45 +185,45 @@ class _Collector:
     def _add(self, table: HiveTable, path: str) -> None:
         name, parameters = f"{table.database}.{table.name}", table.parameters
         kind = declared_format(table.input_format, parameters)
-        place = Place(path, name, "", stated_rows(parameters), claims_to_be_accurate(parameters), kind)
-        self.found.report.tables += 1
+        place = Place(path, name, "", row_counts(parameters), claims_to_be_accurate(parameters), kind)
+        self.registered.report.tables += 1
         if not _has_partitions(table):
-            self.found.places.append(place)
+            self.registered.places.append(place)
             return
-        self.found.wholes.append(place)
+        self.registered.wholes.append(place)
         try:
             self._add_partitions(table, place)
         except MetastoreRefusal as refusal:
-            self.found.scattered.add(name)
-            _tell_refused(self.found, name, str(refusal))
+            self.registered.scattered.add(name)
+            _add_refused(self.registered, name, str(refusal))
 
     def _add_partitions(self, table: HiveTable, whole: Place) -> None:
         others, other = 0, ""
         for partition in self.partitions(table):
-            self.found.report.partitions += 1
+            self.registered.report.partitions += 1
             path = self.root.relative(partition.location)
             if path is None:
                 others, other = others + 1, str(partition.location)
                 continue
             if not f"{path}/".startswith(f"{whole.path}/" if whole.path else ""):
-                self.found.scattered.add(whole.table)
+                self.registered.scattered.add(whole.table)
             name = "/".join(
                 f"{key}={value}" for key, value in zip(table.keys, partition.values, strict=False)
             )
             kind = declared_format(partition.input_format, table.parameters)
-            stated, claimed = stated_rows(partition.parameters), claims_to_be_accurate(partition.parameters)
-            self.found.places.append(Place(path, whole.table, name, stated, claimed, kind))
+            rows, is_accurate = row_counts(partition.parameters), claims_to_be_accurate(partition.parameters)
+            self.registered.places.append(Place(path, whole.table, name, rows, is_accurate, kind))
         if others:
-            self.found.scattered.add(whole.table)
+            self.registered.scattered.add(whole.table)
             text = f"{others:,} of its partitions lie outside of the source, such as {other}"
-            # With a selection of files, it is unknown whether these would have been selected.
+            # With include patterns, it is unknown whether they would have been selected.
             wrong = not self.selection.include
             finding = Finding("elsewhere", whole.table, text, location=other, is_wrong=wrong)
-            self.found.report.findings.add(finding)
+            self.registered.report.findings.add(finding)
 
 
-def _tell_refused(found: Registered, table: str, reason: str) -> None:
-    found.report.findings.add(Finding("refused", table, reason))
+def _add_refused(registered: Registered, table: str, reason: str) -> None:
+    registered.report.findings.add(Finding("refused", table, reason))
 
 
 def _location(table: HiveTable) -> str | None:

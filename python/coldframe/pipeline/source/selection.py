@@ -18,10 +18,10 @@ from typing import Protocol
 
 
 class Selecting(Protocol):
-    """What decides where a walk goes."""
+    """Decides which files a walk takes and which directories it enters."""
 
     def takes(self, relative: str) -> bool:
-        """Whether a file is meant, by its path relative to the root of the walk."""
+        """Whether a file is selected, by its path relative to the root of the walk."""
 
     def enters(self, relative: str) -> bool:
         """Whether a directory must be examined."""
@@ -52,7 +52,9 @@ class Selection:
 
 def select(include: Sequence[str], exclude: Sequence[str]) -> Selection:
     """Builds the selection."""
-    return Selection(tuple(one.strip("/") for one in include), tuple(one.strip("/") for one in exclude))
+    return Selection(
+        tuple(pattern.strip("/") for pattern in include), tuple(pattern.strip("/") for pattern in exclude)
+    )
 
 
 def _matches(pattern: str, relative: str) -> bool:

@@ -4,8 +4,8 @@
     hbase.table.name = ns:orders            the table there
     hbase.columns.mapping = :key,f:price#b  where Hive's columns are: the key of a row, family:qualifier
 
-The name of a handler's class says whose tables it reads. Columns get Hive's names, and the types of that
-system: a number that HBase has as text stays text.
+The name of a handler's class contains the name of the system. Columns get Hive's names, and that system's
+types: a number that HBase stores as text stays text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from coldframe.hive.locations import Locations
 from coldframe.pipeline.source.inventory import SEVERAL
 from coldframe.pipeline.source.reading import Reading
 
-__all__ = ["Handled", "advice", "handled"]
+__all__ = ["HandledTable", "advice", "handled_table"]
 
 _BYTES = {
     "int": "int",
@@ -30,12 +30,12 @@ _BYTES = {
     "double": "double",
     "boolean": "boolean",
 }
-"""Hive's types, and how the client of HBase calls their bytes."""
+"""Hive's types, and HBase's names for their binary forms."""
 _TEXTS = ("string", "varchar", "char")
 
 
 @dataclass(frozen=True)
-class Handled:
+class HandledTable:
     """A table of another system."""
 
     root: str
@@ -43,7 +43,7 @@ class Handled:
     reading: Reading
 
 
-def handled(table: Definition, locations: Locations) -> Handled | None:
+def handled_table(table: Definition, locations: Locations) -> HandledTable | None:
     """The table behind a storage handler; None unless a location for that system's files was given.
 
     Raises SchemaError for columns that cannot be mapped.
@@ -58,11 +58,11 @@ def handled(table: Definition, locations: Locations) -> Handled | None:
     name = known.get(f"{format}.table.name") or known.get(f"{format}.table_name") or table.full_name
     mapping = known.get(f"{format}.columns.mapping")
     if mapping is None:
-        return Handled(root, Reading(format, {"table": name}, is_only=False))
+        return HandledTable(root, Reading(format, {"table": name}, is_only=False))
     is_binary = known.get(f"{format}.table.default.storage.type", "string").lower().startswith("b")
     wanted, names = _mapped(table.storage.columns, mapping, is_binary=is_binary)
     options = {"table": name, "view": "pivot", "columns": wanted}
-    return Handled(root, Reading(format, options, renamed=names, is_only=False))
+    return HandledTable(root, Reading(format, options, renamed=names, is_only=False))
 
 
 def advice(table: Definition) -> str:
@@ -82,7 +82,7 @@ def _mapped(
     """Cells that are columns, with their types, and Hive's names for them."""
     places = [place.strip() for place in mapping.split(",") if place.strip()]
     if len(places) == len(columns) - 1 and ":key" not in {place.partition("#")[0] for place in places}:
-        # Hive takes the first column for the key then.
+        # Then Hive takes the first column for the key.
         places = [":key", *places]
     if len(places) != len(columns):
         raise SchemaError(f"{len(columns)} columns, and a mapping of {len(places)}: {mapping}")

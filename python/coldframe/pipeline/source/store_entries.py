@@ -1,4 +1,4 @@
-"""Files of a listing, on the driver's own disk: a store may have millions.
+"""Files of a listing, on the driver's disk: a store may have millions.
 
     folder NUL name -> size, time of change, etag
 
@@ -28,12 +28,12 @@ class Kept:
 
     @property
     def identity(self) -> tuple[int, int | None, str | None]:
-        """The identity for opening it: other content is then an error."""
+        """The identity for opening the file: other content is then an error."""
         return self.size, self.modified, self.etag
 
 
 class Shelf(Scratch):
-    """The files of all folders. Any thread may query it: format detection has threads of its own."""
+    """The files of all folders. Any thread may query it, since format detection uses threads."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,13 +48,13 @@ class Shelf(Scratch):
         with self._turn:
             return super().get(number, key)
 
-    def page(self, number: int, after: bytes | None, most: int = PAGE) -> list[tuple[bytes, bytes]]:
+    def page(self, number: int, after: bytes | None, limit: int = PAGE) -> list[tuple[bytes, bytes]]:
         with self._turn:
-            return super().page(number, after, most)
+            return super().page(number, after, limit)
 
 
 class FolderFiles:
-    """The direct files of a folder by name; as much of a dictionary as `Listed` needs."""
+    """The direct files of a folder by name: the part of a dictionary's interface that `Listed` needs."""
 
     def __init__(self, shelf: Shelf, folder: str) -> None:
         self._shelf, self._folder = shelf, folder

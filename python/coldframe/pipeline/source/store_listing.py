@@ -4,8 +4,8 @@
     HDFS and others   folder by folder, several at once; unlistable folders are reported
 
 Whether a folder is one table (Kudu, HBase) is determined from the listing, so it costs requests only if its
-files must be read for that. Memory holds the names of folders, not those of files. What is left out and what
-is reported is the same as in `inventory`.
+files must be read for that. Memory holds the names of folders, not those of files. The rules for skipped and
+reported files are those of `inventory`.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from coldframe.sources import Source, open_store
 
 _T = TypeVar("_T")
 
-FILES_HERE = 2000
-"""Files that the driver looks into by itself; of more the scheduler does;"""
+DRIVER_FILES = 2000
+"""Up to so many files, the driver examines them itself; more go to the scheduler."""
 FILES_A_TASK = 200
-"""so many at once."""
+"""Files in a task of the scheduler."""
 
 
 class _Tree(Listed):
@@ -55,7 +55,7 @@ class _Tree(Listed):
         super().__init__(store)
         self.unread: list[Unread] = []
         self.count = 0
-        """Of files and folders that were listed."""
+        """The number of listed files and folders."""
 
     def new_files(self, folder: str) -> Files:
         return FolderFiles(self._shelf, folder)
@@ -70,16 +70,16 @@ class LookTask:
     """Files of a store to examine. The outcome is like that of a `FolderTask`."""
 
     files: tuple[tuple[str, FileEntry], ...]
-    """By their URLs."""
+    """Pairs of URL and entry."""
     storage_options: StorageOptions = field(repr=False)
     bytes: int = 16 << 20
 
     def run(self) -> Listing:
         """Examines each file."""
-        found = Listing()
+        listing = Listing()
         for url, entry in self.files:
-            found.add(_look(url, entry, self.storage_options))
-        return found
+            listing.add(_look(url, entry, self.storage_options))
+        return listing
 
     def given_up(self, reason: str) -> Listing:
         """The outcome if no worker came back."""
@@ -105,15 +105,15 @@ def take_listed(
     tree = _list_flat(store) if is_flat(root) else _list_folders(store, selection)
     inventory = new_inventory(root, storage_options)
     inventory.unread = tree.unread
-    one = None if any(path in tree.folders for path in named if path != ".") else _one_source(tree)
-    if one is not None:
-        found = _look_at_folder(tree, "", storage_options)
-        inventory.files.append(replace(found, relative=".", format=one))
+    format = None if any(path in tree.folders for path in named if path != ".") else _source_format(tree)
+    if format is not None:
+        folder = _look_at_folder(tree, "", storage_options)
+        inventory.files.append(replace(folder, relative=".", format=format))
         return inventory
 
     for examined in _examined(tree, selection, storage_options, scheduler):
         inventory.take(examined)
-    inventory.unread.sort(key=lambda one: one.relative)
+    inventory.unread.sort(key=lambda format: format.relative)
     return inventory
 
 
@@ -127,9 +127,9 @@ def walked_in_store(
 ) -> Iterator[Listing]:
     """The files at and below a folder of a store.
 
-    `is_whole`: where it is one table by itself, it is given as such, with the relative path `.`.
+    `is_whole`: if the folder is one table by itself, returns it as one source, with the relative path `.`.
 
-    NotFoundError where there is no such folder, which an object store cannot tell from an empty one.
+    Raises NotFoundError if the folder does not exist; an object store cannot tell that from an empty folder.
     """
     store = open_store(root, storage_options)
     if is_flat(root):
@@ -152,7 +152,7 @@ def _examined(
     """The contents of a tree, each selected file examined."""
     doer: Scheduler = Threads(THREADS)
     size = 1
-    if scheduler is not None and tree.count > FILES_HERE:
+    if scheduler is not None and tree.count > DRIVER_FILES:
         doer, size = scheduler, FILES_A_TASK
     passed = Listing()
 
@@ -165,7 +165,7 @@ def _examined(
 
     walked = files()
     for outcome in doer.run(LookTask(some, storage_options) for some in _together(walked, size)):
-        # Executors return them without these options, which hold secrets.
+        # Executors return files without storage options, which hold secrets.
         files_of_it = [replace(file, storage_options=storage_options) for file in outcome.files]
         yield Listing(files_of_it, unread=outcome.unread)
         yield passed.drained()
@@ -210,10 +210,10 @@ def _list_folders(store: Store, selection: Selecting) -> _Tree:
     return tree
 
 
-def _one_source(tree: _Tree) -> str | None:
-    """The format of a root that is the data of one server, or of several side by side."""
-    if (found := tree.detect("")) in SEVERAL:
-        return found
+def _source_format(tree: _Tree) -> str | None:
+    """The format of a root with the data of one server, or of several side by side; None for other roots."""
+    if (format := tree.detect("")) in SEVERAL:
+        return format
     root = tree.folders[""]
     files = [name for name in root.files if not is_hidden(name) and name != TABLES_FILE]
     folders = [name for name in root.folders if not is_hidden(name)]

@@ -1,4 +1,4 @@
-"""The whole source: its root, its contents, and the tables that these make."""
+"""The whole source: its root, its contents, and its tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from coldframe._coldframe import SchemaError
-from coldframe.pipeline.file_access import StorageOptions, exists, root_of, with_one_name
+from coldframe.pipeline.file_access import StorageOptions, canonical_root, exists, root_of
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.scheduling import Scheduler
 from coldframe.pipeline.source.defined import DefinedSource
@@ -29,15 +29,13 @@ class Survey:
     inventory: Inventory
     tables: list[Table]
     registered: Registered | None = None
-    """What a metastore says of the source, where one is asked."""
+    """The locations in a metastore, if one is compared."""
     defined: DefinedSource | None = None
-    """The source, where that is a metastore."""
+    """The definitions, if the source is a metastore."""
 
     @property
     def places(self) -> list[tuple[str, str, int]]:
-        """Locations of a metastore, where their files stand among the sources, and how many folders below
-        them name values.
-        """
+        """A metastore's locations, the places of their files, and the number of partition folders below."""
         if self.defined is None:
             return []
         return [
@@ -49,10 +47,10 @@ class Survey:
 
 
 def roots_of(src: str | os.PathLike[str], dst: str | os.PathLike[str]) -> tuple[str, str]:
-    """The two roots: absolute paths, or URLs without a slash at their end."""
+    """The two roots: absolute paths, or URLs without a trailing slash."""
     source, goal = root_of(src), root_of(dst)
-    one, other = (with_one_name(root) + "/" for root in (source, goal))
-    if one.startswith(other) or other.startswith(one):
+    first, second = (canonical_root(root) + "/" for root in (source, goal))
+    if first.startswith(second) or second.startswith(first):
         raise SchemaError(f"source {source} and target {goal} must not contain each other")
     return source, goal
 
@@ -63,7 +61,7 @@ def look(
     options: Options,
     scheduler: Scheduler | None = None,
 ) -> tuple[Inventory, list[Table]]:
-    """The contents of the source, and the tables that they make."""
+    """The contents of the source, and their tables."""
     storage_options = options.source_storage_options
     specs, tables_file = _specs(tables, source, storage_options)
     named = [spec.path for spec in specs]
@@ -71,31 +69,31 @@ def look(
         inventory = take_listed(source, named, options.selection, storage_options, scheduler=scheduler)
     else:
         inventory = take_inventory(source, named, options.selection, scheduler=scheduler)
-    found = find_tables(inventory, specs)
+    source_tables = find_tables(inventory, specs)
     if not options.untyped:
-        check_schemas(found, tables_file=tables_file)
-    return inventory, found
+        check_schemas(source_tables, tables_file=tables_file)
+    return inventory, source_tables
 
 
 def lay_out(
-    found: Sequence[Table],
+    source_tables: Sequence[Table],
     inventory: Inventory,
     tables: str | os.PathLike[str] | Sequence[TableSpec] | None,
     options: Options,
 ) -> None:
-    """Gives tables that a metastore defines the layouts that entries state for them.
+    """Gives a metastore's tables the layouts in their entries of tables.toml.
 
-    Raises SchemaError for an entry that says anything else: the metastore does.
+    Raises SchemaError for an entry with anything else, which the metastore defines.
     """
     if tables is None:
         return
     specs, _ = _specs(tables, "", options.source_storage_options)
-    by_name = {name.lower(): table for table in found for name in (table.name, table.place)}
+    by_name = {name.lower(): table for table in source_tables for name in (table.name, table.place)}
     for spec in specs:
         if spec.layout is None or spec.options or spec.partitions or spec.format is not None:
             raise SchemaError(
-                f"tables.{spec.name}: where the source is a metastore, an entry has the part iceberg alone: "
-                "definitions say the rest"
+                f"tables.{spec.name}: for a metastore as the source, an entry may only have the part "
+                "iceberg: the metastore defines the rest"
             )
         table = by_name.get(spec.path.lower())
         if table is None or table.spec is None:

@@ -1,7 +1,7 @@
-"""Which table a file belongs to, and what the files do not say of themselves.
+"""Which table a file belongs to, and what its files do not state.
 
     [tables.sales]
-    path = "warehouse/sales"                      # below the source's root; the table's name where left out
+    path = "warehouse/sales"                      # below the source's root; default: the table's name
     schema = "id bigint, amount decimal(10,2)"    # for formats without types
     serde = "binary"
     partitions = "dt date, region string"
@@ -15,9 +15,9 @@
     [tables.events.iceberg]                       # see `iceberg_layout`
     partition_by = ["days(ts)"]
 
-A directory that no entry names is a table by itself, under its own path, down to its first `key=value`
-directory. A data directory of Kudu's or a root directory of HBase is as many tables as it holds: those that
-entries of its path name by `table`, or all.
+A directory without an entry is a table by itself, under its own path, down to its first `key=value`
+directory. A data directory of Kudu or a root directory of HBase gives all tables that it holds, or those that
+entries for its path name by `table`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class TableSpec:
     partitions: tuple[tuple[str, pa.DataType], ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     layout: IcebergLayout | None = None
-    """How it is laid out if it becomes an Iceberg table."""
+    """The layout as an Iceberg table."""
 
 
 @dataclass
@@ -72,8 +72,8 @@ class Table:
 
     name: str
     path: str
-    """Where it will lie below the target's root: where it lies below the source's, but for names that Spark
-    takes for partitions, and for the second format of a directory.
+    """Its path below the target's root: that below the source's root, except for names that Spark takes for
+    partitions, and for the second format of a directory.
     """
     format: str
     spec: TableSpec | None
@@ -82,14 +82,15 @@ class Table:
     """Files in its directory whose bytes are of no known format."""
     empty: Files = field(default_factory=list)
     _keys: dict[str, None] = field(default_factory=dict)
-    """The names of the partition columns, in the order in which files bring them."""
+    """The names of the partition columns, in the order of their first file."""
     place: str = ""
-    """Where it lies below the source's root, and its name there: `naming` makes path and name of them."""
+    """Its path below the source's root: `naming` derives `path` from it."""
     called: str = ""
+    """Its name in the source: `naming` derives `name` from it."""
     readings: tuple[Reading, ...] = ()
-    """How its files are read where a metastore says it of each: a file has the number of one."""
+    """The readings of a metastore's table: each file has the number of one."""
     declared: pa.Schema | None = None
-    """The columns that a metastore says it has, without those of partitions; files may have others, too."""
+    """The columns in the metastore, without those of partitions; files may have others, too."""
 
     def add(self, file: SourceFile) -> None:
         """Adds a file, and the partition columns in its directories."""
@@ -97,11 +98,11 @@ class Table:
         self._keys.update(dict.fromkeys(key for key, _ in file.keys))
 
     def have_keys(self, names: Iterable[str]) -> None:
-        """Sets the partition columns, whatever files there are."""
+        """Sets the partition columns, independent of files."""
         self._keys = dict.fromkeys(names)
 
     def know_only(self, files: Iterable[SourceFile]) -> None:
-        """Restricts the table to files that are in the target, or will be after this run."""
+        """Restricts the partition columns to those of files that are in the target, now or after this run."""
         keys = dict.fromkeys(key for file in files for key, _ in file.keys)
         # In source order.
         self._keys = {key: None for key in (*self._keys, *keys) if key in keys}
@@ -117,12 +118,12 @@ class Table:
         return {} if self.spec is None else self.spec.options
 
     def reading_of(self, file: SourceFile) -> Reading:
-        """How a file of it is read."""
+        """The reading of one of its files."""
         return self.readings[file.reading] if self.readings else Reading(self.format, self.options)
 
     @property
     def known_as(self) -> str:
-        """What the journal calls its format: that of a metastore's table may change from run to run."""
+        """Its format in the journal; one name for a metastore's table, whose formats may change."""
         return DEFINED if self.declared is not None else self.format
 
     @property
@@ -172,7 +173,7 @@ def _partitions(source: str, name: str, text: str) -> tuple[tuple[str, pa.DataTy
 def find_tables(inventory: Inventory, specs: Sequence[TableSpec]) -> list[Table]:
     """Puts each file into its table. Where a directory holds several formats, each is a table."""
     entries = _Entries(specs)
-    # By where they lie: names do not tell `a/b` from `a.b`.
+    # By place: names do not distinguish `a/b` from `a.b`.
     groups: dict[tuple[str, str, str], Table] = {}
     for file in inventory.files:
         for name, place, spec, part in _tables_of(inventory, file, entries):
@@ -185,16 +186,16 @@ def find_tables(inventory: Inventory, specs: Sequence[TableSpec]) -> list[Table]
     name_tables(tables)
     lonely = _place_others(inventory, tables, entries)
     inventory.unmatched = [spec.path for spec in specs if spec.name not in entries.used]
-    # Tables that are named, but whose every file is beyond recognition or empty.
+    # Lonely tables have an entry, but only empty or unrecognised files.
     return sorted([*tables, *lonely], key=lambda table: table.name)
 
 
 def _place_others(inventory: Inventory, tables: list[Table], entries: _Entries) -> list[Table]:
     """Puts empty and unknown files into the tables whose directories they lie in.
 
-    Returns tables that are named in an entry and have no other files.
+    Returns tables that have an entry and no other files.
     """
-    # The first table of an entry or, for those that no entry names, of a place.
+    # The first table of each entry and, for tables without an entry, of each place.
     by_entry: dict[int, Table] = {}
     by_place: dict[str, Table] = {}
     for table in tables:
@@ -213,10 +214,10 @@ def _place_others(inventory: Inventory, tables: list[Table], entries: _Entries) 
 
     unknown: dict[int, tuple[Table, list[SourceFile]]] = {}
     for file in inventory.unknown:
-        if (found := table_of(file)) is None:
+        if (owner := table_of(file)) is None:
             inventory.stray.append(file.relative)
         else:
-            unknown.setdefault(id(found), (found, []))[1].append(file)
+            unknown.setdefault(id(owner), (owner, []))[1].append(file)
     for table, files in unknown.values():
         foreign = _of_other_kinds(table, files, entries)
         for file in files:
@@ -225,25 +226,25 @@ def _place_others(inventory: Inventory, tables: list[Table], entries: _Entries) 
             else:
                 table.damaged.append(file)
     for file in inventory.empty:
-        if (found := table_of(file)) is not None:
-            found.empty.append(file)
+        if (owner := table_of(file)) is not None:
+            owner.empty.append(file)
     return list(lonely.values())
 
 
 def _of_other_kinds(table: Table, unknown: list[SourceFile], entries: _Entries) -> set[str]:
-    """Those of the unknown files in a table's directory that a scan would leave out, such as a README.
+    """The unknown files in a table's directory that a scan would leave out, such as a README.
 
-    The others are damaged files of the table. One that an entry names is always its own.
+    The others are damaged files of the table. A file that is the path of an entry always belongs to it.
     """
     listed = [file for file in unknown if not entries.at(file.relative)]
     if not listed or not len(table.files):
         return set()
     files = [*table.files, *listed]
-    found: list[tuple[str, list[tuple[str, str]], tuple[int, int | None, str | None] | None]] = [
+    candidates: list[tuple[str, list[tuple[str, str]], tuple[int, int | None, str | None] | None]] = [
         (file.path, list(file.keys), None if file.is_folder else (file.size, None, file.etag))
         for file in files
     ]
-    numbers, _ = foreign_files(found, storage_options=listed[0].storage_options)
+    numbers, _ = foreign_files(candidates, storage_options=listed[0].storage_options)
     return {files[number].relative for number in numbers}
 
 
@@ -253,25 +254,25 @@ def _new_table(inventory: Inventory, name: str, path: str, format: str, spec: Ta
 
 
 class _Entries:
-    """The entries of tables.toml by their paths, so that a file's is found by its own directories alone."""
+    """The entries of tables.toml by path, so that a file's entry is found by its directories."""
 
     def __init__(self, specs: Sequence[TableSpec]) -> None:
         self._by_path: dict[str, list[TableSpec]] = {}
         self.used: set[str] = set()
-        """The names of those that took a file."""
+        """The names of entries that have a file."""
         for spec in specs:
             self._by_path.setdefault(spec.path, []).append(spec)
 
     def at(self, path: str) -> list[TableSpec]:
-        """Those of a path."""
+        """The entries of a path."""
         return self._by_path.get(path, [])
 
     def holding(self, file: SourceFile) -> TableSpec | None:
-        """The entry whose path holds the file; the longest where several do."""
-        found = self._holding(file)
-        if found is not None:
-            self.used.add(found.name)
-        return found
+        """The entry whose path contains the file; of several, the one with the longest path."""
+        spec = self._holding(file)
+        if spec is not None:
+            self.used.add(spec.name)
+        return spec
 
     def _holding(self, file: SourceFile) -> TableSpec | None:
         for spec in self.at(file.relative):
@@ -292,25 +293,30 @@ def _tables_of(
     spec = entries.holding(file)
     if file.format in SEVERAL:
         given = [] if spec is None else entries.at(spec.path)
-        entries.used.update(one.name for one in given)
-        if len(given) > 1 or any("table" in one.options for one in given):
-            # Sources are identified by their relative path: each of its tables has one.
-            for one in given:
-                shared = len(given) > 1 or one.path == ROOT
+        entries.used.update(entry.name for entry in given)
+        if len(given) > 1 or any("table" in entry.options for entry in given):
+            # Sources are identified by their relative path, so each of its tables needs one.
+            for entry in given:
+                shared = len(given) > 1 or entry.path == ROOT
                 part = (
-                    replace(file, relative=f"{file.relative}/{one.name}", tables=len(given))
+                    replace(file, relative=f"{file.relative}/{entry.name}", tables=len(given))
                     if shared
                     else file
                 )
-                yield one.name, _below(one.path, one.name) if shared else one.path, one, part
+                yield entry.name, _below(entry.path, entry.name) if shared else entry.path, entry, part
             return
         held = _held_tables(file, spec)
         if len(held) > 1 or (held and file.relative == ROOT):
             place = file.relative if spec is None else spec.path
-            for one in held:
-                path = _below(place, one.path)
-                part = replace(file, relative=f"{file.relative}/{one.path}", tables=len(held))
-                yield one.name if place == ROOT else f"{place.replace('/', '.')}.{one.name}", path, one, part
+            for entry in held:
+                path = _below(place, entry.path)
+                part = replace(file, relative=f"{file.relative}/{entry.path}", tables=len(held))
+                yield (
+                    entry.name if place == ROOT else f"{place.replace('/', '.')}.{entry.name}",
+                    path,
+                    entry,
+                    part,
+                )
             return
     place = _place_of(inventory, file) if spec is None or spec.path == ROOT else spec.path
     yield place.replace("/", ".") if spec is None else spec.name, place, spec, file
@@ -321,8 +327,8 @@ def _below(place: str, name: str) -> str:
 
 
 def _held_tables(file: SourceFile, spec: TableSpec | None) -> list[TableSpec]:
-    """An entry for each table that a directory holds, with the options that its own entry has
-    for all of them; its path is a folder's name. None where they cannot be told: opening it says why.
+    """An entry for each table that a directory holds, with the options of the directory's entry; its path is
+    a folder's name. Empty if the tables cannot be listed: opening the directory reports why.
     """
     options = dict(spec.options) if spec is not None else {}
     ways = {key: options[key] for key in ("keys", "verify_checksums") if key in options}
@@ -348,7 +354,7 @@ def _held_tables(file: SourceFile, spec: TableSpec | None) -> list[TableSpec]:
 
 def _place_of(inventory: Inventory, file: SourceFile) -> str:
     place: list[str] = []
-    # A directory that is a table has the table's name itself.
+    # A directory that is a table is the last name of the table's path.
     for folder in file.relative.split("/") if file.is_folder else file.folders:
         if is_partition(folder):
             break

@@ -12,23 +12,19 @@ from coldframe.sources import is_remote
 
 
 def unmatched(inventory: Inventory, tables: Sequence[Table], state: State) -> list[str]:
-    """The paths of entries that ask for what is not there. What is left out, could not be read or is gone
-    since an earlier run is told as that; a directory without files is a table without rows.
+    """The paths of entries without any files. Skips paths that were left out, could not be read or are gone
+    since an earlier run, which are reported as such, and directories without files: tables without rows.
     """
     return [path for path in inventory.unmatched if not _is_explained(path, inventory, tables, state)]
 
 
 def _is_explained(path: str, inventory: Inventory, tables: Sequence[Table], state: State) -> bool:
     below = f"{path}/"
-    if inventory.leaves_out(path) or any(one.relative.startswith(below) for one in inventory.unread):
+    if inventory.leaves_out(path) or any(unread.relative.startswith(below) for unread in inventory.unread):
         return True
     if any(place.startswith(below) for place in inventory.left_out):
         return True
-    known = (
-        where
-        for where, about in state.tables.items()
-        if (where if about.place is None else about.place) == path
-    )
+    known = (where for where, about in state.tables.items() if about.place == path)
     if any(state.done.sources_of(where) for where in known):
         return True
     taken = any(table.place == path or table.place.startswith(below) for table in tables)

@@ -1,9 +1,9 @@
 """A directory that Spark reads as one source: its files, and why Spark may not read them as Hive does.
 
 000000_0, part-1.parquet    read
-_SUCCESS, .hive-staging     passed over, as Hive and Spark do
-old/000000_0                the whole is refused: whether Hive reads this is a setting of Hive's
-000001_0, an ORC file       refused: its bytes contradict the definition
+_SUCCESS, .hive-staging     skipped, as Hive and Spark do
+old/000000_0                the directory is refused: it depends on Hive's settings whether Hive reads this
+000001_0, an ORC file       the directory is refused: the bytes contradict the definition
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ __all__ = ["Directory", "look_at_directory"]
 
 @dataclass(frozen=True)
 class Directory:
-    """What lies there."""
+    """The contents of a directory."""
 
     file: SourceFile | None = None
-    """All of it; None where there is no file to read."""
+    """The directory as a source; None if it has no rows."""
     refusal: str = ""
     """Why Spark may not read it."""
     hidden: list[str] = field(default_factory=list)
 
 
 def look_at_directory(path: str, storage_options: StorageOptions) -> Directory | Unread | None:
-    """Lists a directory; None where it does not exist."""
+    """Lists a directory; None if it does not exist."""
     try:
-        # What changes from here on is noticed when the directory has been read.
+        # Taken first, so that the check after reading notices any later change.
         identity = identity_of(path, storage_options)
         store = open_store(path, storage_options)
-        entries = [one for some in store.list("", recursive=True) for one in some if not one.is_folder]
+        entries = [entry for some in store.list("", recursive=True) for entry in some if not entry.is_folder]
         return _directory(path, entries, identity, storage_options)
     except (FileNotFoundError, NotFoundError):
         return None
@@ -51,15 +51,15 @@ def look_at_directory(path: str, storage_options: StorageOptions) -> Directory |
 def _directory(
     path: str, entries: Sequence[FileEntry], identity: str, storage_options: StorageOptions
 ) -> Directory:
-    shown = [one for one in entries if not any(is_hidden(name) for name in one.path.split("/"))]
-    hidden = [one.path for one in entries if one not in shown]
-    if not any(one.size for one in shown):
+    shown = [entry for entry in entries if not any(is_hidden(name) for name in entry.path.split("/"))]
+    hidden = [entry.path for entry in entries if entry not in shown]
+    if not any(entry.size for entry in shown):
         return Directory(hidden=hidden)
     file = SourceFile(
         path,
         ROOT,
-        sum(one.size for one in entries),
-        max(one.modified or 0 for one in entries) * 1_000_000,
+        sum(entry.size for entry in entries),
+        max(entry.modified or 0 for entry in entries) * 1_000_000,
         None,
         identity,
         is_folder=True,
@@ -69,13 +69,13 @@ def _directory(
 
 
 def _refusal(path: str, shown: Sequence[FileEntry], storage_options: StorageOptions) -> str:
-    """Why Spark may not read the files as Hive does; empty where it may."""
-    for one in shown:
-        if "/" in one.path:
-            return f"{one.path} lies in a directory of its own, which Hive reads or not by its settings"
-        found = _format_of(f"{path}/{one.path}", storage_options) if one.size else None
-        if found is not None:
-            return f"{one.path} is {found} by its bytes"
+    """Why Spark may not read the files as Hive does; empty if it may."""
+    for entry in shown:
+        if "/" in entry.path:
+            return f"{entry.path} lies in a subdirectory, and Hive's settings decide whether Hive reads these"
+        format = _format_of(f"{path}/{entry.path}", storage_options) if entry.size else None
+        if format is not None:
+            return f"{entry.path} is {format} by its bytes"
     return ""
 
 

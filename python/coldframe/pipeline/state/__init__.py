@@ -1,1 +1,1 @@
-"""What a migration remembers: the journal of its target, and lists too long for memory."""
+"""The state of a migration: the journal of its target, and lists that are too long for memory."""

@@ -1,6 +1,6 @@
-"""The events of the journal, and their one form in JSON: docs/migration-state.md says what each means.
+"""The events of the journal and their JSON form: docs/migration-state.md explains each.
 
-What earlier versions wrote is read: keys that they did not have are optional here.
+Keys whose value is None are left out.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ class RunBegun:
 
     kind: ClassVar = "run"
     epoch: int
-    """How many runs there were, with this one."""
+    """The number of runs, including this one."""
     id: str | None = None
+    """None, like the fields below, in a compacted journal."""
     host: str | None = None
     pid: int | None = None
     started: float | None = None
@@ -28,7 +29,7 @@ class RunBegun:
 
 @dataclass(frozen=True)
 class RunEnded:
-    """A run came to its end."""
+    """A run ended."""
 
     kind: ClassVar = "end"
     at: float
@@ -36,7 +37,7 @@ class RunEnded:
 
 @dataclass(frozen=True)
 class KnownSchema:
-    """Columns, serialised, by a name that follows from them."""
+    """Serialised columns, under a name that is derived from them."""
 
     kind: ClassVar = "schema"
     name: str
@@ -45,7 +46,7 @@ class KnownSchema:
 
 @dataclass(frozen=True)
 class KnownTable:
-    """How a table is written, and which directory and format of the source it comes from."""
+    """How a table is written, and the directory and format of its source."""
 
     kind: ClassVar = "table"
     path: str
@@ -53,8 +54,8 @@ class KnownTable:
     to: str
     unit: str
     """The unit of its timestamps."""
-    place: str | None = None
-    format: str | None = None
+    place: str
+    format: str
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class TableFiles:
 
 @dataclass(frozen=True)
 class Registering:
-    """A commit to a Delta or Iceberg table is about to be made."""
+    """A commit to a Delta or Iceberg table is about to be made. It has the name of the run."""
 
     kind: ClassVar = "register"
     table: str
@@ -79,7 +80,7 @@ class Registering:
 
 @dataclass(frozen=True)
 class Registered:
-    """Whether it was made."""
+    """Whether the announced commit was made."""
 
     kind: ClassVar = "registered"
     table: str
@@ -88,7 +89,7 @@ class Registered:
 
 @dataclass(frozen=True)
 class Named:
-    """What a table is called in a catalog that was named; it is about to be made there."""
+    """A table's name in a named catalog, where it is about to be created."""
 
     kind: ClassVar = "catalog"
     path: str
@@ -99,14 +100,14 @@ class Named:
 
 @dataclass(frozen=True)
 class Switching:
-    """In a metastore, a table is about to get the name of the one that it was made of."""
+    """In a metastore, a table is about to take over the name of its source table."""
 
     kind: ClassVar = "switch"
     path: str
     catalog: str
     database: str
     table: str
-    """The name that both tables had, one after the other."""
+    """The old table's name before the switch, and the new table's name since."""
     kept: str
     """The old table's name since the switch."""
     new: str
@@ -115,7 +116,7 @@ class Switching:
 
 @dataclass(frozen=True)
 class Unswitched:
-    """Both have their own names again."""
+    """Both tables have their own names again."""
 
     kind: ClassVar = "unswitched"
     path: str
@@ -123,7 +124,7 @@ class Unswitched:
 
 @dataclass(frozen=True)
 class Generation:
-    """Entries of older generations count as not done while it is open."""
+    """The latest `--fresh`. While it is open, entries of older generations count as not done."""
 
     kind: ClassVar = "fresh"
     generation: int
@@ -132,7 +133,7 @@ class Generation:
 
 @dataclass(frozen=True)
 class Unit:
-    """A part of a large source is converted, and waits in staging for the others."""
+    """A part of a large source is converted, and waits in staging for the other parts."""
 
     kind: ClassVar = "unit"
     source: str
@@ -140,20 +141,20 @@ class Unit:
     identity: str
     number: int
     part: tuple[int, int, int, int | None]
-    """See `PlannedSplit`. What travels with it is part of the source, which the identity names."""
+    """See `PlannedSplit`. Excludes the data that travels with a split: the identity covers it."""
     written: str
-    """The name of the columns that it was written with."""
+    """The name of its columns in the target."""
     generation: int
     outcome: Outcome
 
-    def counts_for(self, other: Unit) -> bool:
-        """Whether everything but the outcome is the same."""
+    def matches(self, other: Unit) -> bool:
+        """Whether everything except the outcome is equal."""
         return replace(self, outcome=other.outcome) == other
 
 
 @dataclass(frozen=True)
 class Held:
-    """A source is converted; its parts wait in staging until all of its table can be published."""
+    """A source is converted; its parts wait in staging until its whole table can be published."""
 
     kind: ClassVar = "hold"
     entry: Committed
@@ -161,7 +162,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Begun:
-    """Its parts are about to get their final names, and what they replace is about to be deleted."""
+    """A source's parts are about to get their final names; then the files that they replace are deleted."""
 
     kind: ClassVar = "begin"
     entry: Committed
@@ -169,7 +170,7 @@ class Begun:
 
 @dataclass(frozen=True)
 class Done:
-    """Both have happened."""
+    """The publication that `Begun` announced is complete."""
 
     kind: ClassVar = "done"
     source: str
@@ -193,7 +194,7 @@ class Dropping:
 
 @dataclass(frozen=True)
 class Dropped:
-    """They are deleted."""
+    """The parts of a dropped source are deleted."""
 
     kind: ClassVar = "dropped"
     source: str
@@ -201,12 +202,12 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Forgotten:
-    """What was held or begun of a source, or units of it, is of no use."""
+    """The held, begun or partial results of a source are discarded."""
 
     kind: ClassVar = "forget"
     source: str
     done: bool | None = None
-    """Whether the earlier result is lost, too."""
+    """Whether its earlier result is lost, too."""
 
 
 Event: TypeAlias = (
@@ -233,13 +234,13 @@ Event: TypeAlias = (
 
 
 def to_json(event: Event) -> Json:
-    """An event as a line of the journal has it."""
-    said = {name: value for name, value in vars(event).items() if value is not None}
+    """An event in the form of a line of the journal."""
+    record = {name: value for name, value in vars(event).items() if value is not None}
     if isinstance(event, Held | Begun | Compacted):
-        said["entry"] = event.entry.to_json()
+        record["entry"] = event.entry.to_json()
     elif isinstance(event, Unit):
-        said["outcome"] = event.outcome.to_json()
-    return {"event": event.kind, **said}
+        record["outcome"] = event.outcome.to_json()
+    return {"event": event.kind, **record}
 
 
 def from_json(json: Mapping[str, Any]) -> Event:
@@ -252,8 +253,8 @@ def from_json(json: Mapping[str, Any]) -> Event:
 
 
 def _plain(made: type[Any]) -> Callable[[Mapping[str, Any]], Event]:
-    """Of events whose values are as JSON has them: those with a default may be missing."""
-    keys = [(one.name, one.default is MISSING) for one in fields(made)]
+    """A reader of events with plain JSON values; values with a default may be missing."""
+    keys = [(field.name, field.default is MISSING) for field in fields(made)]
 
     def read(json: Mapping[str, Any]) -> Event:
         event: Event = made(**{key: json[key] if is_needed else json.get(key) for key, is_needed in keys})

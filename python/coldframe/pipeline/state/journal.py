@@ -1,25 +1,26 @@
-"""From staged files to the table, so that a kill at any moment loses no row and doubles none.
+"""Publishes staged files so that a kill at any moment loses and duplicates no row.
 
     DST/<table>/<key=value>/<file>.parquet          the table
-    DST/_coldframe/lock                             held while a run is at work
+    DST/_coldframe/lock                             held during a run
     DST/_coldframe/staging/000007/                  files that run 7 writes, and those that it held
     DST/_coldframe/state/000000000012.jsonl         the journal: numbered segments
-    DST/_coldframe/state/000000000010.base.jsonl    all of it up to segment 10, in short
+    DST/_coldframe/state/000000000010.base.jsonl    the compacted journal up to segment 10
     DST/_coldframe/manifest.jsonl                   a line for each file of the tables
 
-docs/migration-state.md has the events. A segment is created under the next number, which only one driver can
-do; each run begins with one that says so. A driver that was taken for dead, and finds the next number taken,
-is fenced: it stops before it touches a table. Segments that began a run are kept for that.
+docs/migration-state.md describes the events. A segment is created under the next number, which only one
+driver can do; the first segment of each run has the event `run`. A driver that was taken for dead, and finds
+the next number taken, is fenced: it stops before it touches a table. Segments that began a run are kept for
+that.
 
-    unit     a part of a large source file is converted, and waits in staging for the others
-    hold     a source file is converted, its parts wait in staging until all of its table can be published
-    begin    its parts are about to get their final names, and what they replace is about to be deleted
+    unit     a part of a large source file is converted, and waits in staging for the other parts
+    hold     a source file is converted, and its parts wait in staging until its whole table can be published
+    begin    its parts are about to get their final names; then the files that they replace are deleted
     done     both have happened
-    drop     its source is gone: its parts are about to be deleted
+    drop     its source is gone, and its parts are about to be deleted
 
-New files are published before the old ones are deleted, and a file that several sources share is deleted
-with the last of them. After a kill, a `begin` without `done` is completed
-if each of its parts is found whole under one of its two names, else undone: the file is converted again.
+New files are published before the old ones are deleted, and a file that several sources share is deleted with
+the last of them. After a kill, a `begin` without `done` is completed if each of its parts exists completely
+under its staged or its final name; otherwise it is undone, and the file is converted again.
 """
 
 from __future__ import annotations
@@ -50,59 +51,61 @@ from coldframe.pipeline.state.stored_files import StoredFiles
 STATE = f"{HOME}/state"
 STAGING = f"{HOME}/staging"
 COMPACT = 64
-"""Segments after which the journal is written in short."""
+"""Number of segments from which on the journal is compacted."""
 T = TypeVar("T")
 R = TypeVar("R")
 _SEGMENT = re.compile(r"(\d{12})(\.base)?\.jsonl\Z")
 
 
 class State:
-    """What the journal says. Reading it changes nothing."""
+    """The state that the journal describes. Reading it changes nothing."""
 
     def __init__(self) -> None:
         scratch = Scratch()
         self.done = Ledger(scratch)
-        """Source files that are finished, by their path relative to the source's root."""
+        """Finished source files, by their path relative to the source's root."""
         self.held = Ledger(scratch)
         """Source files that are converted, but not published yet."""
         self.schemas: dict[str, str] = {}
-        """Columns that files have or were written with, serialised, by a name that follows from them."""
+        """Serialised columns of source and target files, by a name that is derived from them."""
         self.tables: dict[str, KnownTable] = {}
-        """What each table was written as, and what of the source it is, by its path."""
+        """The format and source of each table, by its path."""
         self.registered: dict[str, set[str]] = {}
-        """The files that our commits left in a Delta or Iceberg table, whatever others did since;"""
+        """The files that our commits left in Delta and Iceberg tables, by the table's path."""
         self.registering: dict[str, events.Registering] = {}
-        """and the commit that was about to be made."""
+        """Announced commits whose result is unknown, by the table's path."""
         self.named: dict[str, events.Named] = {}
-        """What tables are called in catalogs, by their paths;"""
+        """The names of tables in catalogs, by the table's path."""
         self.switched: dict[str, events.Switching] = {}
-        """and those that have, or were about to get, the name of the table that they were made of."""
+        """Tables that have, or were about to get, the name of their source table, by path."""
         self.epoch = 0
-        """How many runs there were."""
+        """The number of runs."""
         self.ended: float | None = None
-        """When the last run that was not killed came to its end."""
+        """When the last run ended that was not killed."""
         self.generation = 0
-        """How many times everything was begun afresh; `fresh`: and is not through with it."""
+        """How many times `--fresh` was used."""
         self.fresh = False
+        """Whether the latest `--fresh` is unfinished."""
         self.units: dict[str, dict[int, Unit]] = {}
-        """Parts that are converted of sources that are not, by source and number."""
+        """Converted parts of unfinished sources, by source and number."""
         self.begun: dict[str, Committed] = {}
-        """Entries whose publishing was begun, by their source; `dropping`: what was about to be deleted."""
+        """Entries whose publication was begun, by source."""
         self.dropping: dict[str, Committed] = {}
+        """Entries whose files were about to be deleted, by source."""
 
     def name_of(self, name: str, path: str) -> TableName:
-        """What a table is called, in its catalog too."""
-        found = self.named.get(path)
-        place = None if found is None else InCatalog(found.catalog, found.namespace, found.table)
+        """The names of a table, including that in its catalog."""
+        named = self.named.get(path)
+        place = None if named is None else InCatalog(named.catalog, named.namespace, named.table)
         return TableName(name, path, place)
 
     def begin_fresh(self) -> None:
-        """What was done before counts as not done. One that was killed goes on."""
+        """Lets all earlier results count as not done. Continues an unfinished `--fresh`."""
         if not self.fresh:
             self.generation, self.fresh = self.generation + 1, True
 
     def apply(self, event: Event) -> None:
-        """One event of the journal."""
+        """Applies an event of the journal."""
         match event:
             case events.RunBegun():
                 self.epoch = event.epoch
@@ -164,7 +167,7 @@ class State:
             self.done.pop(event.source)
 
     def events(self) -> Iterator[Event]:
-        """What makes the same state out of an empty one."""
+        """The events that turn an empty state into this one."""
         yield events.RunBegun(self.epoch)
         yield events.Generation(self.generation, self.fresh)
         yield from self.tables.values()
@@ -185,14 +188,10 @@ class State:
 
 def read_state(destination: Destination) -> tuple[State, int]:
     """The state and the number of its last segment. Takes no lock, and works beside a run."""
-    names = {found.name.rsplit("/", 1)[-1] for found in destination.list(STATE)}
-    if "journal.jsonl" in names:
-        raise UnsupportedError(
-            f"{destination.root}: the state of an early version; migrate into a new directory"
-        )
-    found = [match for match in map(_SEGMENT.match, names) if match is not None]
-    base = max((int(match.group(1)) for match in found if match.group(2)), default=0)
-    numbers = sorted(int(match.group(1)) for match in found if not match.group(2))
+    names = {matches.name.rsplit("/", 1)[-1] for matches in destination.list(STATE)}
+    matches = [match for match in map(_SEGMENT.match, names) if match is not None]
+    base = max((int(match.group(1)) for match in matches if match.group(2)), default=0)
+    numbers = sorted(int(match.group(1)) for match in matches if not match.group(2))
     state = State()
     files = [f"{base:012d}.base.jsonl"] if base else []
     for expected, number in enumerate((n for n in numbers if n > base), base + 1):
@@ -213,20 +212,20 @@ class Journal:
     """The state of a target. One run holds it at a time."""
 
     def __init__(self, target: str | Destination, *, keep_replaced: bool = False) -> None:
-        """`keep_replaced`: files that newer ones replace stay, since older versions of a table list them."""
+        """`keep_replaced`: do not delete replaced files, since older versions of a table list them."""
         self.destination = target if isinstance(target, Destination) else Destination(target)
         self.state = State()
         self._keep_replaced = keep_replaced
         self.run = ""
-        """What this run is called in commits of Delta and Iceberg."""
+        """The name of this run in commits of Delta and Iceberg."""
         self._number = 0
         self._late: list[Event] = []
-        """Events that the next segment may take along: what they say shows in the files as well."""
+        """Events that can wait for the next segment, since the files reveal them, too."""
         self._lock: IO[str] | None = None
 
     @property
     def staging(self) -> str:
-        """Where the tasks of this run write."""
+        """The directory in which the tasks of this run write."""
         return self.destination.path(f"{STAGING}/{self.state.epoch:06d}")
 
     @property
@@ -242,12 +241,14 @@ class Journal:
     def __enter__(self) -> Journal:
         root = self.destination.root
         if not self.destination.is_empty() and not self.destination.has(HOME):
-            raise UnsupportedError(f"migrating into {root}: it is neither empty nor of an earlier migration")
+            raise UnsupportedError(
+                f"migrating into {root}: it is neither empty nor the target of an earlier migration"
+            )
         self._lock = self.destination.lock(f"{HOME}/lock")
         if self._lock is None:
             raise ColdframeError(f"{root}: another migration is at work here")
         try:
-            self._demand_state()
+            self._check_state()
             self.destination.sweep(HOME)
             self._take_over()
             self._recover()
@@ -265,63 +266,63 @@ class Journal:
                 self._lock.close()
 
     def keep_schema(self, name: str, schema: str) -> None:
-        """Remembers columns, for files that come later."""
+        """Records columns, for later runs."""
         if name not in self.state.schemas:
             self._later(events.KnownSchema(name, schema))
 
     def keep_table(self, table: KnownTable) -> None:
-        """Remembers what a table is written as, and of what it is made."""
+        """Records the format and the source of a table."""
         if self.state.tables.get(table.path) != table:
             self._later(table)
 
     def keep_name(self, path: str, place: InCatalog) -> None:
-        """Remembers what a table is called in a catalog, before it is made there."""
+        """Records the name of a table in a catalog, before it is created there."""
         named = events.Named(path, place.catalog, place.namespace, place.table)
         if self.state.named.get(path) != named:
             self._append(named)
 
     def begin_switch(self, switching: events.Switching) -> None:
-        """Says which tables are about to change their names."""
+        """Records which tables are about to change their names."""
         self._append(switching)
 
     def end_unswitch(self, path: str) -> None:
-        """They have their own names again."""
+        """Records that both tables have their own names again."""
         self._append(events.Unswitched(path))
 
     def announce(self, table: str, add: Iterable[str], remove: Iterable[str]) -> None:
-        """Says which commit is about to be made to a Delta or Iceberg table: it bears this run's name."""
+        """Records the commit that is about to be made to a Delta or Iceberg table. It has this run's name."""
         self._append(events.Registering(table, self.run, tuple(sorted(add)), tuple(sorted(remove))))
 
     def settle(self, table: str, *, made: bool) -> None:
-        """Whether the commit that was announced was made."""
+        """Records whether the announced commit was made."""
         if table in self.state.registering:
             self._later(events.Registered(table, made))
 
     def begin_fresh(self) -> None:
-        """From here on, what was done before counts as not done. One that was killed goes on."""
+        """Records that all earlier results count as not done. Continues an unfinished `--fresh`."""
         if not self.state.fresh:
             self._append(events.Generation(self.state.generation + 1, open=True))
 
     def end_fresh(self) -> None:
-        """Everything was tried once: what could not be done again stays as it was."""
+        """Ends `--fresh` after every file was tried: files that failed keep their earlier results."""
         if self.state.fresh:
             self._append(events.Generation(self.state.generation, open=False))
 
     def keep_units(self, units: Iterable[Unit]) -> None:
-        """Keeps converted parts of large files in staging, over kills too, until the others are converted."""
+        """Keeps converted parts of large files in staging, even after a kill, until all are converted."""
         self._append(*units)
 
     def hold(self, entries: Iterable[Committed]) -> None:
-        """Keeps converted files in staging, over kills too, until they are committed."""
+        """Keeps converted files in staging, even after a kill, until they are committed."""
         self._append(*map(events.Held, entries))
 
     def forget(self, source: str) -> None:
-        """Records that what is held of a source is no longer needed."""
+        """Records that the held results of a source are no longer needed."""
         self._later(events.Forgotten(source))
 
     def commit(self, entries: Sequence[Committed], drops: Sequence[str] = ()) -> None:
-        """Gives the parts of source files their final names, and takes out what they replace and what of
-        `drops`, sources that are gone, there is.
+        """Gives the parts of source files their final names. Deletes the files that they replace, and the
+        files of `drops`, which are vanished sources.
         """
         before = {source: self.done[source] for source in drops if source in self.done}
         begun = [replace(entry, replaces=self._replaced(entry)) for entry in entries]
@@ -334,45 +335,45 @@ class Journal:
         held |= {name for units in self.state.units.values() for name, _ in _staged(units)}
 
         def useless() -> Iterator[str]:
-            for found in self.destination.list(STAGING):
-                run = found.name.removeprefix(f"{STAGING}/").partition("/")[0]
-                if found.name not in held and not (run.isdigit() and int(run) > self.state.epoch):
-                    yield found.name
+            for file in self.destination.list(STAGING):
+                run = file.name.removeprefix(f"{STAGING}/").partition("/")[0]
+                if file.name not in held and not (run.isdigit() and int(run) > self.state.epoch):
+                    yield file.name
 
         self._each(self.destination.delete, useless())
         self.destination.prune(STAGING)
 
     def compact(self) -> None:
-        """Writes the journal in short, and deletes what that makes superfluous."""
-        names = [found.name for found in self.destination.list(STATE)]
+        """Writes a compacted journal, and deletes the segments that it replaces."""
+        names = [match.name for match in self.destination.list(STATE)]
         if len(names) < COMPACT:
             return
         self._append()
         self.destination.write(f"{STATE}/{self._number:012d}.base.jsonl", _lines_of(self.state.events()))
         base = f"{STATE}/{self._number:012d}.base.jsonl"
         for name in names:
-            found = _SEGMENT.match(name.rsplit("/", 1)[-1])
-            # What a newer driver has written is its own. A driver that slept through whole runs would next
-            # create the segment with which the first of them began: it must find that taken.
-            if found is None or name == base or int(found.group(1)) > self._number:
+            match = _SEGMENT.match(name.rsplit("/", 1)[-1])
+            # Segments of a newer driver stay. So do those that began a run: a driver that slept through whole
+            # runs would next create the segment of the first of them, and must find it taken.
+            if match is None or name == base or int(match.group(1)) > self._number:
                 continue
             if not self._begins_run(name):
                 self.destination.delete(name)
 
     def end(self) -> None:
-        """Says that the run came to its end; a driver that is fenced gets no further than this."""
+        """Records the end of the run; a fenced driver fails here at the latest."""
         self._append(events.RunEnded(time.time()))
 
     def write_manifest(self) -> str:
-        """One line for each file of the tables; of those that sources share one for each source."""
+        """Writes a line for each file of the tables; for shared files, a line for each source."""
         lines = (_manifest_line(entry, part) for entry in self.done.each() for part in entry.parts)
         self.destination.write(f"{HOME}/manifest.jsonl", _each_line(lines))
         return self.destination.path(f"{HOME}/manifest.jsonl")
 
     def is_whole(self, name: str, size: int) -> bool:
-        """Whether a file of the target is there, with its size."""
-        found = self.destination.stat(name)
-        return found is not None and found.size == size
+        """Whether a target file exists with its size."""
+        file = self.destination.stat(name)
+        return file is not None and file.size == size
 
     def _replaced(self, entry: Committed) -> tuple[str, ...]:
         before = self.done.get(entry.source)
@@ -388,7 +389,7 @@ class Journal:
         self._late.append(event)
 
     def _append(self, *new: Event) -> None:
-        """One more segment. Its number is the fence."""
+        """Writes another segment. Its number is the fence."""
         late, self._late = self._late, []
         if not late and not new:
             return
@@ -401,16 +402,16 @@ class Journal:
         for event in new:
             self.state.apply(event)
 
-    def _demand_state(self) -> None:
-        """Raises if the state is gone: the migration's files would be unknown, and rows doubled."""
+    def _check_state(self) -> None:
+        """Raises if the state is gone: the migration's files would be unknown, and rows duplicated."""
         if self.destination.has(STATE):
             return
-        names = (found.name for found in self.destination.list())
+        names = (file.name for file in self.destination.list())
         table = next((name for name in names if not name.startswith(f"{HOME}/")), None)
         if table is not None:
             raise UnsupportedError(
-                f"migrating into {self.destination.root}: {STATE} is gone, which says where the rows of "
-                f"{table} and others come from. Bring it back, or migrate into another directory"
+                f"migrating into {self.destination.root}: {STATE}, which records the sources of {table} and "
+                "other files, is gone. Restore it, or migrate into another directory"
             )
 
     def _take_over(self) -> None:
@@ -424,12 +425,12 @@ class Journal:
                 self.state.apply(run)
                 self.run = name
                 return
-        raise ColdframeError(f"{self.destination.root}: another driver goes on writing its journal")
+        raise ColdframeError(f"{self.destination.root}: another driver keeps writing the journal")
 
     def _recover(self) -> None:
         whole: list[Committed] = []
         begun = list(self.state.begun.values())
-        # Sources may share a file: it is looked for once.
+        # Sources may share a file, which is looked up once.
         places = dict.fromkeys(
             (part.staged, part.final, part.bytes) for entry in begun for part in entry.parts
         )
@@ -451,11 +452,11 @@ class Journal:
         self.clear_staging()
 
     def _is_anywhere(self, staged: str, final: str, size: int) -> bool:
-        # In this order: a driver that is not quite dead may rename it in between.
+        # In this order, since a driver that is still alive may rename it in between.
         return any(self.is_whole(name, size) for name in (staged, final))
 
     def _finish(self, entries: Sequence[Committed], dropped: Iterable[Committed]) -> None:
-        """Publishes and deletes what a segment has announced. Doing so twice changes nothing."""
+        """Publishes and deletes the files that a segment has announced. Repeating it changes nothing."""
         dropped = list(dropped)
         parts = {part.final: part for entry in entries for part in entry.parts}
         self._each(self._publish, parts.values())
@@ -463,7 +464,7 @@ class Journal:
         if not self._keep_replaced:
             replaced = Counter(name for entry in entries for name in entry.replaces if name not in parts)
             old = [name for name, users in replaced.items() if self.done.users(name) <= users]
-            # A dropped source does not count as done any more.
+            # A dropped source no longer counts as done.
             gone = dict.fromkeys(part.final for entry in dropped for part in entry.parts)
             old += [name for name in gone if name not in replaced and not self.done.users(name)]
             self._each(self.destination.delete, old)
@@ -474,7 +475,7 @@ class Journal:
             self._later(events.Dropped(entry.source))
 
     def _each(self, act: Callable[[T], R], things: Iterable[T]) -> list[R]:
-        """Does something with each thing, many side by side. An error comes when the others are done."""
+        """Calls `act` for each item, many at once. Raises an error when the others are done."""
         calls = (functools.partial(act, thing) for thing in things)
         return list(in_threads(calls, self.destination.at_once))
 
@@ -486,12 +487,12 @@ class Journal:
                 raise
         except FileExistsError as reason:
             raise ColdframeError(
-                f"{self.destination.path(part.final)}: a file of others has this name"
+                f"{self.destination.path(part.final)}: another file has this name"
             ) from reason
 
     def _undo(self, entry: Committed) -> None:
-        """Takes back what a killed commit had published; where the older version went with it, the source is
-        not done any more.
+        """Undoes the publication of a killed commit. If the earlier result is lost, too, the source no longer
+        counts as done.
         """
         before = self.done.get(entry.source)
         lost = before is not None and not all(self.is_whole(part.final, part.bytes) for part in before.parts)
@@ -512,10 +513,10 @@ def _staged(units: Mapping[int, Unit]) -> Iterator[tuple[str, int]]:
 
 
 def _manifest_line(entry: Committed, part: Part) -> Json:
-    """A file as it is now; the place of a source's rows only where others' are beside them."""
-    unsaid = {"staged", "final"} if part.of else {"staged", "final", "first", "of"}
-    said = {name: value for name, value in vars(part).items() if name not in unsaid}
-    return {"table": entry.table, "source": entry.source, "file": part.final, **said}
+    """A line of the manifest; has the range of a source's rows only for shared files."""
+    omitted = {"staged", "final"} if part.of else {"staged", "final", "first", "of"}
+    record = {name: value for name, value in vars(part).items() if name not in omitted}
+    return {"table": entry.table, "source": entry.source, "file": part.final, **record}
 
 
 def _lines_of(some: Iterable[Event]) -> Iterator[bytes]:

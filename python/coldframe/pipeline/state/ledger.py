@@ -1,4 +1,4 @@
-"""Converted source files: entries of the journal, many of them, on the driver's own disk.
+"""Converted source files: entries of the journal, on the driver's disk since there may be many.
 
 A `Ledger` is a sorted mapping from sources to entries. It also answers which entries a table has, and whether
 a file of the target belongs to one of them, without scanning all entries.
@@ -26,7 +26,7 @@ class Ledger(Mapping[str, Committed]):
         self._sources: Counter[str] = Counter()
 
     def put(self, entry: Committed) -> None:
-        """Adds an entry, or replaces the one of its source."""
+        """Adds an entry; replaces an entry of the same source."""
         source = key_of(entry.source)
         if self._length and self._scratch.get(self._entries, source) is not None:
             self.pop(entry.source)
@@ -91,7 +91,7 @@ class Ledger(Mapping[str, Committed]):
         return self._used(name)[0]
 
     def is_whole(self, part: Part) -> bool:
-        """Whether every row of a shared file belongs to an entry."""
+        """Whether all rows of a shared file belong to entries."""
         return not part.of or self._used(part.final)[1] == part.of
 
     def _used(self, name: str) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""What a run knows of its files: rows on the driver's own disk, so that memory does not grow with them.
+"""Data of a run on its files: rows on the driver's disk, so that memory does not grow with them.
 
     rows     (list, key) -> body        each `Rows` or `Ledger` has its own list; a body is marshalled
 
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar, overload
 
 CACHE_KIB = 32 << 10
-"""Of SQLite's pages in memory."""
+"""The size of SQLite's page cache in memory."""
 PAGE = 512
 """Rows that are written or read at once."""
 
@@ -45,7 +45,7 @@ class Scratch:
         return next(self._lists)
 
     def put(self, number: int, key: bytes, body: bytes) -> None:
-        """Adds a row, or replaces the one of that key."""
+        """Adds a row; replaces a row with the same key."""
         self._waiting[number, key] = body
         if len(self._waiting) >= PAGE:
             self._settle()
@@ -55,22 +55,22 @@ class Scratch:
         waiting = self._waiting.get((number, key))
         if waiting is not None:
             return waiting
-        found = self._database.execute(
+        row = self._database.execute(
             "select body from rows where list = ? and key = ?", (number, key)
         ).fetchone()
-        return None if found is None else bytes(found[0])
+        return None if row is None else bytes(row[0])
 
-    def page(self, number: int, after: bytes | None, most: int = PAGE) -> list[tuple[bytes, bytes]]:
-        """Keys and bodies after a key, or from the first one on."""
+    def page(self, number: int, after: bytes | None, limit: int = PAGE) -> list[tuple[bytes, bytes]]:
+        """Keys and bodies after a key, or from the beginning."""
         self._settle()
         how = ">" if after is not None else ">="
         return self._database.execute(
             f"select key, body from rows where list = ? and key {how} ? order by key limit ?",
-            (number, after or b"", most),
+            (number, after or b"", limit),
         ).fetchall()
 
     def rows(self, number: int, prefix: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
-        """Keys and bodies in key order: those after a prefix that begin with it, or all.
+        """Keys and bodies in key order: keys longer than the prefix that begin with it, or all.
 
         Concurrent changes may or may not be seen.
         """
@@ -95,8 +95,8 @@ class Scratch:
     def count(self, number: int) -> int:
         """How many rows a list has."""
         self._settle()
-        (found,) = self._database.execute("select count(*) from rows where list = ?", (number,)).fetchone()
-        return int(found)
+        (count,) = self._database.execute("select count(*) from rows where list = ?", (number,)).fetchone()
+        return int(count)
 
     def _settle(self) -> None:
         if self._waiting:
@@ -106,7 +106,7 @@ class Scratch:
 
 
 def key_of(text: str) -> bytes:
-    """A text as a key; file names that are not UTF-8, too."""
+    """A text as a key; also for file names that are not UTF-8."""
     return text.encode("utf-8", "surrogateescape")
 
 
@@ -116,9 +116,9 @@ def text_of(key: bytes) -> str:
 
 
 class Rows(Generic[T]):
-    """Things with one key each, in key order: iterable, and with look-ups.
+    """Objects with one key each, in key order: iterable, and with look-ups.
 
-    Adding under an existing key replaces the old thing. It may be changed during iteration.
+    Adding under an existing key replaces the old object. Changes during iteration are allowed.
     """
 
     def __init__(
@@ -128,27 +128,27 @@ class Rows(Generic[T]):
         pack: Callable[[T], tuple[Any, ...]],
         unpack: Callable[[Any], T],
     ) -> None:
-        """`pack` turns a thing into a tuple of plain values, `unpack` turns it back."""
+        """`pack` turns an object into a tuple of plain values, `unpack` turns it back."""
         self._scratch, self._number = scratch, scratch.new_list()
         self._key, self._pack, self._unpack = key, pack, unpack
         self._length: int | None = 0
 
     def another(self) -> Rows[T]:
-        """An empty one of the same kind."""
+        """An empty collection of the same kind."""
         return Rows(self._scratch, self._key, self._pack, self._unpack)
 
     def append(self, thing: T) -> None:
-        """Adds a thing, or replaces the one of its key."""
+        """Adds an object; replaces an object with the same key."""
         self._scratch.put(self._number, key_of(self._key(thing)), marshal.dumps(self._pack(thing)))
         self._length = None
 
     def get(self, key: str) -> T | None:
-        """The thing with this key."""
+        """The object with this key; None if there is none."""
         body = self._scratch.get(self._number, key_of(key))
         return None if body is None else self._unpack(marshal.loads(body))
 
     def discard(self, key: str) -> None:
-        """Removes a thing, if it exists."""
+        """Removes an object, if it exists."""
         self._scratch.delete(self._number, key_of(key))
         self._length = None
 
@@ -182,5 +182,5 @@ class Rows(Generic[T]):
 
 
 def names(scratch: Scratch) -> Rows[str]:
-    """Names only."""
+    """A collection of names."""
     return Rows(scratch, lambda name: name, lambda name: (name,), lambda row: str(row[0]))

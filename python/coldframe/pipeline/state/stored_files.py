@@ -1,10 +1,10 @@
-"""The files of a target folder with their sizes, from one listing: a call per file would take hours."""
+"""The files of a target folder with their sizes, from one listing: calls for each file would take hours."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coldframe.pipeline.sink.destination import Destination, Found
+from coldframe.pipeline.sink.destination import Destination, StoredFile
 from coldframe.pipeline.state.scratch import Rows, Scratch
 
 
@@ -15,33 +15,33 @@ class StoredFiles:
         """`without`: subfolders to ignore."""
         self._destination, self._folder = destination, folder
         self._without = tuple(f"{folder}/{name}/" for name in without)
-        self._listed: Rows[Found] | None = None
+        self._listed: Rows[StoredFile] | None = None
 
-    def get(self, name: str) -> Found | None:
+    def get(self, name: str) -> StoredFile | None:
         """A file; None if it does not exist."""
         return self._files().get(name)
 
     def is_whole(self, name: str, size: int) -> bool:
         """Whether a file exists with its size; a file outside the folder is queried individually."""
         inside = name.startswith(f"{self._folder}/")
-        found = self.get(name) if inside else self._destination.stat(name)
-        return found is not None and found.size == size
+        file = self.get(name) if inside else self._destination.stat(name)
+        return file is not None and file.size == size
 
-    def __iter__(self) -> Iterator[Found]:
+    def __iter__(self) -> Iterator[StoredFile]:
         return iter(self._files())
 
     def __bool__(self) -> bool:
         return bool(self._files())
 
-    def _files(self) -> Rows[Found]:
+    def _files(self) -> Rows[StoredFile]:
         if self._listed is None:
             self._listed = Rows(
                 Scratch(),
-                lambda found: found.name,
-                lambda found: (found.name, found.size, found.modified),
-                lambda row: Found(*row),
+                lambda file: file.name,
+                lambda file: (file.name, file.size, file.modified),
+                lambda row: StoredFile(*row),
             )
-            for found in self._destination.list(self._folder):
-                if not found.name.startswith(self._without):
-                    self._listed.append(found)
+            for file in self._destination.list(self._folder):
+                if not file.name.startswith(self._without):
+                    self._listed.append(file)
         return self._listed

@@ -1,1 +1,1 @@
-"""The doing: tasks that convert and verify, and the commit of what they give back."""
+"""Tasks that convert and verify, and the commit of their results."""

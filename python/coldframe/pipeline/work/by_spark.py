@@ -1,11 +1,11 @@
-"""Directories that Spark reads, in formats that are not ours: written and verified like all others.
+"""Directories in foreign formats, which Spark reads: written and verified like all others.
 
     Spark's rows -> JVM counts them -> Arrow -> executor: fingerprint, write, read back, compare
                           |                                          |
                           +------------- the same number ------------+
 
-A directory is one job of the session. Its files are staged and committed as those of every source. What is
-compared is what Spark read: what its bytes say beyond that, nobody knows.
+A directory is one job of the session. Its files are staged and committed like those of any source. The
+verification covers the rows that Spark read; it cannot cover content that Spark did not show.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ __all__ = ["SparkTask", "check_spark"]
 
 
 def check_spark(spark: SparkSession | Callable[[], SparkSession] | InProcess) -> None:
-    """Raises UnsupportedError where there is no session that can read other formats."""
+    """Raises UnsupportedError if no session can read foreign formats."""
     if isinstance(spark, InProcess):
         raise unsupported("other formats without Spark: --others spark does not go with --master in-process")
     if not callable(spark):
-        _demand_hive(spark)
+        _check_hive(spark)
 
 
-def _demand_hive(spark: SparkSession) -> None:
+def _check_hive(spark: SparkSession) -> None:
     if not has_hive(spark):
         raise unsupported(
             "other formats with a Spark session without Hive support, or with Spark Connect:"
@@ -67,9 +67,9 @@ class SparkTask:
     location: str
     definition: PartitionDefinition
     read: pa.Schema
-    """The columns that Spark gives, under the table's names."""
+    """The columns that Spark returns, under the table's names."""
     schema: pa.Schema
-    """The table's."""
+    """The table's columns."""
     constants: tuple[tuple[str, Any], ...]
     staged: str
     sink: Sink
@@ -81,7 +81,7 @@ class SparkTask:
     target_options: StorageOptions = field(default=None, repr=False)
 
     def run(self) -> Outcome:
-        """Not without a session."""
+        """Fails: only `run_in` has a session."""
         return self.given_up("there is no Spark to read it")
 
     def given_up(self, reason: str) -> Outcome:
@@ -89,27 +89,27 @@ class SparkTask:
         return Outcome(self.key, 0, failure=Failure(reason))
 
     def run_in(self, spark: SparkSession) -> Outcome:
-        """Reads and writes all of it. Raises only where the session is lost."""
+        """Reads and writes the whole directory. Raises only if the session is lost."""
         started = time.monotonic()
         try:
-            _demand_hive(spark)
+            _check_hive(spark)
             outcome = self._joined(*self._run(spark))
         except Exception as error:
             if not is_alive(spark):
                 raise
-            outcome = self.given_up(_told(error))
+            outcome = self.given_up(_message(error))
         return replace(outcome, seconds=round(time.monotonic() - started, 3))
 
     def _run(self, spark: SparkSession) -> tuple[list[Outcome], int]:
-        """What the executors have written, and how many rows the JVM has seen."""
+        """The outcomes of the executors, and the number of rows that the JVM has counted."""
         from pyspark.sql import Observation
         from pyspark.sql import functions as of
 
         seen = Observation(self.key)
         rows = rows_of(spark, self.definition, self.location).observe(seen, of.count(of.lit(1)).alias("rows"))
         answers = rows.mapInArrow(functools.partial(_write, self), OUTCOME_SCHEMA).collect()
-        found = [cast("Outcome", loads(answer.outcome)) for answer in answers]
-        return found, int(seen.get["rows"])
+        outcomes = [cast("Outcome", loads(answer.outcome)) for answer in answers]
+        return outcomes, int(seen.get["rows"])
 
     def _joined(self, outcomes: list[Outcome], seen: int) -> Outcome:
         """The outcomes of all parts as one."""
@@ -125,16 +125,16 @@ class SparkTask:
         return Outcome(self.key, 0, files, rows, verified=self.verify)
 
 
-def _told(error: Exception) -> str:
-    """The line of an error that says what is wrong: Spark's have a page of the JVM's stack."""
+def _message(error: Exception) -> str:
+    """The relevant line of one of Spark's errors, which include a page of the JVM's stack."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith("Caused by: ")]
-    said = causes[-1].removeprefix("Caused by: ") if causes else (lines or [type(error).__name__])[0]
-    return f"Spark does not read it: {said[:500]}"
+    message = causes[-1].removeprefix("Caused by: ") if causes else (lines or [type(error).__name__])[0]
+    return f"Spark does not read it: {message[:500]}"
 
 
 def _write(task: SparkTask, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What `mapInArrow` runs: the rows of a part, to files of the target."""
+    """What `mapInArrow` runs: writes the rows of a part to target files."""
     some = iter(batches)
     first = next((batch for batch in some if batch.num_rows), None)
     if first is not None:
@@ -178,6 +178,6 @@ class _Counted:
         for batch in batches:
             self.rows += batch.num_rows
             columns = zip(batch.columns, schema.types, strict=True)
-            # Spark's timestamps are instants; they come as the wall clock of UTC: see `hive_reading`.
+            # Spark's timestamps are instants, here of the wall clock in UTC: see `hive_reading`.
             cast = [column if column.type == kind else column.cast(kind) for column, kind in columns]
             yield pa.RecordBatch.from_arrays(cast, schema=schema)

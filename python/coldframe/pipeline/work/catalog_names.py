@@ -1,10 +1,10 @@
-"""What tables are called in the catalog that a run names, and what goes along from their definitions.
+"""The names of tables in a run's catalog, and the properties that they take over from their definitions.
 
     orders of the metastore's database sales     sales.orders
     the table a/b of a directory                 migrated.a_b
-    namespace, rename, suffix                    say otherwise
+    namespace, rename, suffix                    override these names
 
-A table keeps the name that it got: the files of a table in two catalogs would be two tables.
+A table keeps its name: in two catalogs, its files would be two tables.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ _OF_HIVE = re.compile(
     r"|external\.table\.purge|discover\.partitions|TRANSLATED_TO_EXTERNAL|(spark\.sql|orc|parquet|avro|hive|serialization"
     r"|hbase|kudu|coldframe)\..*)\Z"
 )
-"""Properties that are about the old files, or that an engine keeps for itself."""
+"""Properties that describe the old files, or that engines keep for themselves."""
 
 Definitions = Mapping[str, Definition]
-"""By the name of a table's entry."""
+"""Definitions by the name of a table's entry."""
 
 
 def definition_of(table: Table, definitions: Definitions) -> Definition | None:
-    """What a metastore says of a table."""
+    """A metastore's definition of a table."""
     return None if table.spec is None else definitions.get(table.spec.name)
 
 
 def about(definition: Definition | None) -> About:
-    """What goes along of a definition."""
+    """The properties that the new table takes over from a definition."""
     if definition is None:
         return About()
     kept = {key: value for key, value in definition.parameters.items() if not _OF_HIVE.match(key)}
@@ -54,7 +54,7 @@ def about(definition: Definition | None) -> About:
 def names_of(
     works: Sequence[TableWork], options: Options, definitions: Definitions
 ) -> dict[str, InCatalog | None]:
-    """What the tables are to be called in the catalog, by their paths; None where there is no catalog."""
+    """The names of the tables in the catalog, by their paths; None if no catalog is named."""
     return {
         work.table.path: _name(work.table, options, definition_of(work.table, definitions)) for work in works
     }
@@ -88,24 +88,24 @@ def _name(table: Table, options: Options, definition: Definition | None) -> InCa
 def settled_name(
     table: Table, names: Mapping[str, InCatalog | None], state: State, *, fresh: bool, is_free: bool
 ) -> InCatalog | None:
-    """What a table is called from this run on; SchemaError if that is not possible.
+    """The name of a table from this run on; SchemaError if it cannot have that name.
 
-    `is_free`: it may get a name though an earlier run has made it without one.
+    `is_free`: a table that an earlier run made without a name may get one.
     """
     wanted, recorded = names[table.path], state.name_of(table.name, table.path).place
     if wanted is not None and recorded is not None and not table.files:
-        # Its source is gone, and with it the definition.
+        # The source is gone, so there is no definition.
         wanted = recorded if recorded.catalog == wanted.catalog else wanted
-    # Hive knows names in any case.
+    # Hive ignores the case of names.
     same = Counter(str(name).lower() for name in names.values() if name is not None)
     if wanted is not None and same[str(wanted).lower()] > 1:
-        raise SchemaError(f"two tables would be {wanted}: rename one of them")
+        raise SchemaError(f"two tables would be registered as {wanted}: rename one of them")
     if wanted == recorded:
         return wanted
     if wanted is None:
-        raise SchemaError(f"it is {recorded}: name that catalog again")
+        raise SchemaError(f"it is registered as {recorded}: name that catalog again")
     is_there = recorded is not None if is_free else bool(state.registered.get(table.path))
     if is_there and not fresh:
-        now = f"it is {recorded}" if recorded is not None else "no catalog was named for it before"
-        raise SchemaError(f"{now}, and cannot be {wanted} as well: convert everything once more (fresh)")
+        now = f"it is {recorded}" if recorded is not None else "an earlier run named no catalog for it"
+        raise SchemaError(f"{now}, and cannot be {wanted} as well: convert everything again (fresh)")
     return wanted

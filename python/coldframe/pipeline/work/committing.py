@@ -1,9 +1,9 @@
 """From outcomes of tasks to files of the tables.
 
-A source file is committed when its last part is back, several at a time. Where files of a table are replaced
-or taken out, what is converted is held until all of the table is, and then published at once: readers see the
-earlier result until then, and never files of two types side by side. Where something of such a table failed,
-and the types changed or sources are gone, the earlier result stays; what is converted waits for the next run.
+A source file is committed when its last part is back, several at a time. If files of a table are replaced or
+removed, its new files are held until the whole table is converted, and then published at once: until then,
+readers see the earlier result, and never files of two types side by side. If a file of such a table failed,
+and the types changed or sources are gone, the earlier result stays, and the new files wait for the next run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from coldframe._coldframe import ColdframeError
 from coldframe.pipeline.plan.exchange import source_of
 from coldframe.pipeline.plan.grouping import folder_of
 from coldframe.pipeline.plan.plan_files import encoded, schema_id
-from coldframe.pipeline.plan.table_work import Fail, Pending, TableWork, due_of
+from coldframe.pipeline.plan.table_work import Fail, Pending, TableWork, pending_of
 from coldframe.pipeline.records import (
     Cause,
     Committed,
@@ -40,16 +40,15 @@ from coldframe.pipeline.work.convert import losses
 from coldframe.pipeline.work.in_flight import Running
 
 BATCH = 1000
-"""Source files that are committed together, at most: they share a segment of the journal and the waits for
-the disk;"""
+"""Maximum number of source files in a commit: they share a segment of the journal and the disk's syncs."""
 BATCH_SECONDS = 2.0
-"""and how long the first of them waits for the others."""
+"""How long the first file of a commit waits for the others."""
 AT_ONCE = 1000
-"""Held files that are published in one commit, and sources that are taken out in one."""
+"""Maximum number of held files and removed sources in a commit."""
 
 
 class TornFile(ColdframeError):
-    """A commit would take the rows of some sources out of a file that others share with them."""
+    """A commit would remove the rows of some sources from a file that they share with others."""
 
 
 class Committer:
@@ -73,11 +72,11 @@ class Committer:
         self._names: dict[int, tuple[pa.Schema, str]] = {}
         self._since = 0.0
 
-    def finish(self, one: Running) -> None:
-        """All tasks of a source file are back. What follows from that is done by `settle`."""
-        work, planned = one.work, one.planned
-        outcomes = [one.outcomes[number] for number in sorted(one.outcomes)]
-        wrong = self._wrong(one, outcomes)
+    def finish(self, running: Running) -> None:
+        """Takes a source file whose tasks are all back. `settle` commits it."""
+        work, planned = running.work, running.planned
+        outcomes = [running.outcomes[number] for number in sorted(running.outcomes)]
+        wrong = self._wrong(running, outcomes)
         if wrong is not None:
             destination = self._journal.destination
             for file in (file for outcome in outcomes for file in outcome.files):
@@ -95,30 +94,30 @@ class Committer:
         self._units = [unit for unit in self._units if unit.source != entry.source]
         self._ready.append((work, entry, FileReport.of_entry(entry, planned.file.share)))
 
-    def _wrong(self, one: Running, outcomes: Sequence[Outcome]) -> Failure | None:
-        """Why a source is not converted; None where it is."""
-        planned = one.planned
-        if one.changed:
+    def _wrong(self, running: Running, outcomes: Sequence[Outcome]) -> Failure | None:
+        """Why a source is not converted; None if it is."""
+        planned = running.planned
+        if running.changed:
             return Failure(f"{planned.file.path}: {CHANGED}", "changed")
         failed = [outcome.failure for outcome in outcomes if outcome.failure is not None]
         if not failed:
-            # A source that shares a file with others was judged before its rows went there.
+            # A source that shares a file was checked before its rows were written.
             shared = any(file.of for outcome in outcomes for file in outcome.files)
             return None if shared else losses(planned.file.relative, planned.rows, outcomes)
         causes = {failure.cause for failure in failed}
-        # One part that failed by itself is enough: the others' damage does not explain it.
+        # If any part failed without damage, the source is not merely damaged.
         cause: Cause = "changed" if "changed" in causes else "failed" if "failed" in causes else "damaged"
         return Failure("; ".join(dict.fromkeys(failure.error for failure in failed)), cause)
 
-    def keep(self, one: Running, outcome: Outcome) -> None:
-        """One of several tasks of a source file is back: a later run need not do it again."""
+    def keep(self, running: Running, outcome: Outcome) -> None:
+        """Keeps the outcome of one of several tasks of a source file, so that no later run repeats it."""
         if outcome.failure is None:
             self._note()
-            self._units.append(self._unit(one, _moved(outcome, self._journal.destination.name_of)))
+            self._units.append(self._unit(running, _moved(outcome, self._journal.destination.name_of)))
 
     def settle(self) -> None:
-        """Commits, or holds, what is ready, if that is enough or has waited long enough. Sources that share a
-        file of the target are ready together.
+        """Commits or holds what is ready, if it fills a batch or has waited long enough. Sources that share a
+        target file are ready together.
         """
         if not (self._ready or self._units):
             return
@@ -130,7 +129,7 @@ class Committer:
             self._since = time.monotonic()
 
     def flush(self) -> None:
-        """Commits, or holds, what is ready."""
+        """Commits or holds what is ready."""
         ready, self._ready = self._ready, []
         units, self._units = self._units, []
         if units:
@@ -150,32 +149,33 @@ class Committer:
             work.files.append(report)
 
     def publish(self, work: TableWork) -> None:
-        """All tasks of a careful table are back."""
+        """Publishes a careful table, whose tasks are all back, unless its earlier result has to stay."""
         self.flush()
         failed = [file.source for file in work.report.problems if file.error is not None]
-        # In its old types, beside the others in their new ones, a file must not lie; nor one that has rows of
-        # others that are elsewhere by then.
+        # A file in old types must not stay beside files in new ones, nor may a shared file stay whose other
+        # rows are published elsewhere.
         stale = [source for source in failed if self._is_outdated(work, source)]
         shared = any(self._leaves_rows(work, source) for source in failed)
-        # Rows that a changed source has lost may stand in new ones: without it they would be there twice.
-        news = any(due.file.relative not in self._journal.done for due in work.held)
+        # New sources may have rows that a changed source has lost. If that one failed, its earlier result
+        # would duplicate them.
+        news = any(pending.file.relative not in self._journal.done for pending in work.held)
         news = news and work.report.on_vanished != "keep"
         parted = news and any(self._is_rewritten(work, source) for source in failed)
         stays = bool(work.refused or stale or shared or parted or (failed and work.drops))
         if stays and work.report.error is None:
             why = "its types have changed" if stale or work.refused else "sources of it are gone"
             if not (stale or work.refused):
-                why = "rows that it had may stand in files that are new" if parted else why
-                why = "its rows lie in one file with those of others" if shared else why
+                why = "new files may have rows that it had" if parted else why
+                why = "its rows share a file with those of others" if shared else why
             work.report.error = (
                 f"{len(failed)} file(s) could not be converted, such as {failed[0]}, and {why}: the earlier "
-                "result stays until they are converted, or left out"
+                "result stays until all are converted or left out"
             )
-        for due in work.held:
-            # Files that an earlier run has held are not in the report yet.
-            before = work.files.get(due.file.relative)
-            held = self._journal.held[due.file.relative]
-            report = FileReport.of_entry(held, due.file.share, earlier=before is None)
+        for pending in work.held:
+            # The report does not have files that an earlier run held yet.
+            before = work.files.get(pending.file.relative)
+            held = self._journal.held[pending.file.relative]
+            report = FileReport.of_entry(held, pending.file.share, earlier=before is None)
             report.status = "held" if stays else report.status
             work.files.append(report)
         if not stays:
@@ -185,45 +185,45 @@ class Committer:
             except TornFile as torn:
                 work.report.error = str(torn)
 
-    def kept(self, one: Running) -> dict[int, Outcome]:
-        """Outcomes of an earlier run that count for this one: of the same source, cut and written alike."""
-        units = self._journal.state.units.get(one.planned.file.relative, {})
-        found = {}
+    def kept(self, running: Running) -> dict[int, Outcome]:
+        """Outcomes of an earlier run that this run can use: of the same source, split and written alike."""
+        units = self._journal.state.units.get(running.planned.file.relative, {})
+        outcomes = {}
         for number, unit in units.items():
-            if number < len(one.planned.parts) and unit.counts_for(self._unit(one, unit.outcome)):
-                found[number] = _moved(unit.outcome, self._journal.destination.path)
-        if units and not found:
-            self._journal.forget(one.planned.file.relative)
-        return found
+            if number < len(running.planned.parts) and unit.matches(self._unit(running, unit.outcome)):
+                outcomes[number] = _moved(unit.outcome, self._journal.destination.path)
+        if units and not outcomes:
+            self._journal.forget(running.planned.file.relative)
+        return outcomes
 
-    def _unit(self, one: Running, outcome: Outcome) -> Unit:
-        """What the journal has of a part of a source."""
-        part, start, stop, rows, _ = one.planned.parts[outcome.number]
+    def _unit(self, running: Running, outcome: Outcome) -> Unit:
+        """The journal's record of a part of a source."""
+        part, start, stop, rows, _ = running.planned.parts[outcome.number]
         return Unit(
-            source=one.planned.file.relative,
-            key=one.planned.key,
-            identity=one.planned.file.identity,
+            source=running.planned.file.relative,
+            key=running.planned.key,
+            identity=running.planned.file.identity,
             number=outcome.number,
             part=(part, start, stop, rows),
-            written=self._keep(one.work.schema),
+            written=self._keep(running.work.schema),
             generation=self._journal.state.generation,
             outcome=outcome,
         )
 
     def _leaves_rows(self, work: TableWork, source: str) -> bool:
-        """Whether a source's earlier result lies in a file that others are about to leave."""
+        """Whether a source's earlier result shares a file with sources that are about to leave it."""
         mates = _beside(self._journal.done, self._journal.done.get(source))
         drops = frozenset(work.drops) if mates else frozenset()
         return any(work.held.get(mate) is not None or mate in drops for mate in mates)
 
     def _is_rewritten(self, work: TableWork, source: str) -> bool:
-        """Whether a source has changed since rows of it were taken."""
-        entry, due = self._journal.done.get(source), work.work.get(source)
-        return entry is not None and bool(entry.parts) and (due is None or due.key != entry.key)
+        """Whether a source has changed since its rows were converted."""
+        entry, pending = self._journal.done.get(source), work.work.get(source)
+        return entry is not None and bool(entry.parts) and (pending is None or pending.key != entry.key)
 
     def _is_outdated(self, work: TableWork, source: str) -> bool:
         entry = self._journal.done.get(source)
-        return entry is not None and work.is_outdated(due_of(source_of(entry), entry))
+        return entry is not None and work.is_outdated(pending_of(source_of(entry), entry))
 
     def _entry(self, work: TableWork, planned: PlannedFile, outcomes: Sequence[Outcome]) -> Committed:
         epoch = self._journal.state.epoch
@@ -232,7 +232,7 @@ class Committer:
         parts: list[Part] = []
         for outcome in outcomes:
             for more, file in enumerate(outcome.files):
-                # The run's number makes the name one that no other attempt at this file has, at any time.
+                # The run's number makes the name unique among all attempts at this file.
                 name = f"{file.name or own}-{epoch:04d}-{outcome.number:04d}{f'-{more}' if more else ''}"
                 parts.append(
                     Part(
@@ -275,7 +275,7 @@ class Committer:
         )
 
     def _keep(self, schema: pa.Schema | None) -> str:
-        """Remembers columns once, and gives the name under which files have them."""
+        """Records columns once, and returns their name."""
         if schema is None:
             raise AssertionError("a file without columns was converted")
         known = self._names.get(id(schema))
@@ -286,36 +286,36 @@ class Committer:
 
 
 def _moved(outcome: Outcome, move: Callable[[str], str]) -> Outcome:
-    """With other names for its files: the journal's are relative to the target's root."""
+    """An outcome with its files renamed: the journal's names are relative to the target's root."""
     return replace(outcome, files=tuple(replace(file, staged=move(file.staged)) for file in outcome.files))
 
 
 def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Counts of all parts of a source."""
-    found: Counter[str] = Counter()
+    """The sums of the counts of all parts of a source."""
+    total: Counter[str] = Counter()
     for some in counts:
-        found.update(some)
-    return {key: count for key, count in found.items() if count}
+        total.update(some)
+    return {key: count for key, count in total.items() if count}
 
 
 def _of_columns(work: TableWork, planned: PlannedFile, outcomes: Sequence[Outcome]) -> dict[str, int]:
-    """Values that are lost with whole columns: one for each row."""
+    """Values that are lost with whole columns: one per row."""
     rows = sum(outcome.rows for outcome in outcomes)
     partitions = {field.name.lower() for field in work.table.partition_fields}
     dropped = [name for name in work.schemas[planned.schema].names if name.lower() in partitions]
-    found = {"partition-columns": rows * len(dropped), "masked-columns": rows * planned.masked}
-    return {how: count for how, count in found.items() if count}
+    lost = {"partition-columns": rows * len(dropped), "masked-columns": rows * planned.masked}
+    return {how: count for how, count in lost.items() if count}
 
 
 def _digest(file: SourceFile, outcomes: Sequence[Outcome]) -> str:
-    """What a later run knows the source by: see `identity`. Empty where it could not be taken."""
+    """The digest by which a later run recognises the source: see `identity`. Empty if it cannot be taken."""
     if file.is_folder:
         return f"tree:{file.identity}"
     if file.etag:
         return f"etag:{file.etag}"
-    found = next((outcome.digest for outcome in outcomes if outcome.digest is not None), "")
-    if found or outcomes:
-        return found
+    digest = next((outcome.digest for outcome in outcomes if outcome.digest is not None), "")
+    if digest or outcomes:
+        return digest
     # A file without rows has no task.
     try:
         return content_digest(file.path, file.storage_options)
@@ -324,35 +324,35 @@ def _digest(file: SourceFile, outcomes: Sequence[Outcome]) -> str:
 
 
 def batches(work: TableWork, journal: Journal) -> Iterator[tuple[list[Committed], list[str]]]:
-    """What is held of a table and what is to be taken out, in commits: what has to do with one file of the
-    target is in one.
+    """Divides held and removed sources of a table into commits. Sources that share a target file, before or
+    after the commit, are in the same one.
     """
     drops = dict.fromkeys(work.drops)
     entries: dict[str, Committed] = {}
     dropped: dict[str, None] = {}
 
     def take(source: str) -> None:
-        """A source, those that its new file has rows of, and those that its old one has rows of."""
+        """Takes a source with all sources that share its new or its old file."""
         waiting, seen = [source], set[str]()
         while waiting:
-            one = waiting.pop()
-            if one in seen or one in entries or one in dropped:
+            current = waiting.pop()
+            if current in seen or current in entries or current in dropped:
                 continue
-            seen.add(one)
-            if one not in drops and work.held.get(one) is not None:
-                held = journal.held.look_up(one)
-                # One that is not held any more has been committed.
+            seen.add(current)
+            if current not in drops and work.held.get(current) is not None:
+                held = journal.held.look_up(current)
+                # A source that is no longer held has been committed.
                 if held is None:
                     continue
-                entries[one] = held
+                entries[current] = held
                 waiting += _beside(journal.held, held)
-            elif one in drops:
-                dropped[one] = None
-            elif work.stays.get(one) is not None:
-                raise TornFile(f"not published: {one} stays as it is, and shares a file with {source}")
-            waiting += _beside(journal.done, journal.done.look_up(one))
+            elif current in drops:
+                dropped[current] = None
+            elif work.stays.get(current) is not None:
+                raise TornFile(f"not published: {current} has to stay, but shares a file with {source}")
+            waiting += _beside(journal.done, journal.done.look_up(current))
 
-    for sources in ((due.file.relative for due in work.held), iter(work.drops)):
+    for sources in ((pending.file.relative for pending in work.held), iter(work.drops)):
         for source in sources:
             take(source)
             if len(entries) + len(dropped) >= AT_ONCE:

@@ -29,7 +29,7 @@ from coldframe.file import raw_scan
 from coldframe.pipeline.file_access import StorageOptions, discard
 from coldframe.pipeline.records import Checks, Damage, Failure, Outcome, StagedFile
 from coldframe.pipeline.sink.iceberg_layout import Term
-from coldframe.pipeline.sink.sinks import Demand, Sink
+from coldframe.pipeline.sink.sinks import Check, Sink
 from coldframe.pipeline.source.identity import CHANGED, content_digest, is_unchanged
 from coldframe.pipeline.work.dividing import Division
 
@@ -37,7 +37,7 @@ BATCH_ROWS = 64 * 1024
 
 
 class Writing(Protocol):
-    """What writing files and reading them back takes of a task."""
+    """What writing and verifying files needs from a task."""
 
     @property
     def sink(self) -> Sink: ...
@@ -55,7 +55,7 @@ class Writing(Protocol):
 
 @dataclass(frozen=True)
 class Task:
-    """One split of one source file, to become a file of the target, or several of a good size."""
+    """One split of one source file, to become one or several target files."""
 
     key: str
     """The source file's identity in the journal."""
@@ -64,30 +64,31 @@ class Task:
     schema: pa.Schema
     """The table's columns, in their plain types."""
     names: tuple[str, ...] | None
-    """New names for the file's columns by position, where the file has placeholders only."""
+    """New names for the file's columns by position, if the file has placeholders only."""
     constants: tuple[tuple[str, Any], ...]
-    """Partition values that the target wants inside its files: name and Arrow scalar."""
+    """Partition values that the target has inside its files: name and Arrow scalar."""
     staged: str
-    """Where to write; never seen by readers of the table."""
+    """The path to write; readers of the table never see it."""
     sink: Sink
     on_error: str
     unit: str
     verify: bool = True
     bytes: int = 0
-    """Of the source, about: what the task costs."""
+    """Approximate source bytes: what the task costs."""
     file_bytes: int = 0
-    """After so many bytes another file is begun, where the sink can; 0: never."""
+    """After so many bytes another file is begun, if the sink can; 0: never."""
     rows: int | None = None
-    """Of the whole source, where it is this one split and says so."""
+    """The stated rows of the source, if it is a single split."""
     divided_by: tuple[Term, ...] = ()
     """Values that are the same for all rows of a target file, but may differ within the source."""
     source: str = ""
-    """The path of the source, and what it was when it was planned; no identity: not compared here."""
+    """The path of the source."""
     identity: str = ""
+    """Its identity when it was planned; empty: not compared here."""
     digest: bool = False
-    """Whether a digest of the source is taken, between the two looks at what it is."""
+    """Whether to take a digest of the source, between the two checks of its identity."""
     source_options: StorageOptions = field(default=None, repr=False)
-    """How the stores of source and target are reached. They hold secrets, which travel with the task only."""
+    """Options of the source's store. These hold secrets, which travel with the task only."""
     target_options: StorageOptions = field(default=None, repr=False)
 
     def run(self) -> Outcome:
@@ -95,7 +96,7 @@ class Task:
         return run_task(self)
 
     def given_up(self, reason: str) -> Outcome:
-        """The outcome if no worker lived long enough to return one."""
+        """The outcome if no worker could run the task."""
         return Outcome(self.key, self.number, failure=Failure(reason))
 
 
@@ -114,7 +115,7 @@ def run_task(task: Task) -> Outcome:
         outcome = replace(outcome, digest=digest_of_source(task))
     except Exception as error:
         outcome = replace(outcome, failure=Failure.of(error))
-    outcome = tell_change(task, outcome)
+    outcome = check_change(task, outcome)
     if outcome.failure is not None:
         discard_files(written, task.target_options)
         outcome = replace(outcome, files=())
@@ -135,18 +136,18 @@ def discard_files(staged: Iterable[str], storage_options: StorageOptions) -> Non
 
 
 def check_unchanged(task: Task) -> None:
-    """Raises OSError unless the source is the planned one."""
+    """Raises OSError if the source has changed since it was planned."""
     if not _unchanged(task):
         raise OSError(f"{task.source}: {CHANGED}")
 
 
 def digest_of_source(task: Task) -> str | None:
-    """The digest by which a later run recognises the source, if this task is asked for it."""
+    """The digest by which a later run recognises the source; None if this task does not take it."""
     return content_digest(task.source, task.source_options) if task.digest else None
 
 
-def tell_change(task: Task, outcome: Outcome) -> Outcome:
-    """Checks after the last byte: if the source changed, anything read may be a mix of two files."""
+def check_change(task: Task, outcome: Outcome) -> Outcome:
+    """Fails the outcome if the source changed until its last byte was read: the rows may mix two files."""
     if _unchanged(task):
         return outcome
     return replace(outcome, failure=Failure(f"{task.source}: {CHANGED}", "changed"))
@@ -157,7 +158,7 @@ def _unchanged(task: Task) -> bool:
 
 
 class VerificationError(ColdframeError):
-    """The decoded or the written rows are not what they should be."""
+    """Decoded or written rows differ from the expected ones."""
 
 
 class Decoding:
@@ -178,12 +179,12 @@ class Decoding:
     @property
     def damage(self) -> tuple[Damage, ...]:
         """The losses so far."""
-        found: list[Any] = self.rows.damage()
-        return tuple(found)
+        lost: list[Any] = self.rows.damage()
+        return tuple(lost)
 
     @property
     def passed_over(self) -> dict[str, int]:
-        """What could be read besides these rows but was not requested; complete after the last one."""
+        """Counts of content that was readable but not requested; complete after the last row."""
         return self.rows.passed_over()
 
     @property
@@ -191,19 +192,19 @@ class Decoding:
         """Values that were changed during conversion; complete after the last row."""
         return self.rows.changes()
 
-    def demand(self, rows: int, observed: RawObserved) -> None:
-        """Checks, after the last batch, the rows and values against what the file states.
+    def check(self, rows: int, observed: RawObserved) -> None:
+        """Compares the decoded rows and values with the file's statistics, after the last batch.
 
-        A reader that loses rows, or returns values other than stated, is not trusted. If rows are lost, the
-        file's statistics cover more than was decoded.
+        A reader that loses rows, or returns other values than stated, is not trusted. Skips damaged files,
+        whose statistics also cover the lost rows.
         """
         task = self._task
         if self.damage:
             return
-        stated = task.split.rows
-        if stated is not None and rows != stated:
+        declared = task.split.rows
+        if declared is not None and rows != declared:
             raise VerificationError(
-                f"part {task.number} of {task.split.path} declares {stated} rows, but {rows} were decoded"
+                f"part {task.number} of {task.split.path} declares {declared} rows, but {rows} were decoded"
             )
         unlike = [] if self._witness is None else self._witness.differences(observed)
         if unlike:
@@ -211,19 +212,20 @@ class Decoding:
 
 
 def constant(value: Any, kind: pa.DataType) -> pa.Array:
-    """A partition's value in the core's form: an array of one."""
+    """A partition value in the core's form: an array of length 1."""
     return pa.repeat(value, 1) if value.is_valid else pa.nulls(1, kind)
 
 
 def _convert(task: Task, staged: str, written: list[str]) -> Outcome:
     """Writes the rows of a split.
 
-    `written` receives the paths of all files before any of them is read back: if that fails, all are deleted.
+    `written` receives the paths of all files before any of them is read back, so that a failure can delete
+    them.
     """
     decoding = Decoding(task)
     files, observed = write_files(task, decoding.rows, decoding.shape, staged, written)
     rows = sum(file.rows for file in files)
-    decoding.demand(rows, observed)
+    decoding.check(rows, observed)
     return Outcome(
         task.key,
         task.number,
@@ -239,50 +241,50 @@ def _convert(task: Task, staged: str, written: list[str]) -> Outcome:
 def write_files(
     task: Writing, rows: Any, shape: RawShape, staged: str, written: list[str]
 ) -> tuple[tuple[StagedFile, ...], RawObserved]:
-    """Writes rows and reads their files back. `written` receives the paths of the files before that.
+    """Writes rows and reads their files back. `written` receives the paths before that.
 
-    Also returns what the source's columns were like.
+    Also returns the observed statistics of the source's columns.
     """
     division = Division(task.divided_by, task.schema) if task.divided_by else None
     converted = task.sink.convert(rows, shape, staged, task.target_options, task.file_bytes, division)
     folder = os.path.dirname(staged)
-    written += [f"{folder}/{found['name']}" for found in converted["files"]]
+    written += [f"{folder}/{result['name']}" for result in converted["files"]]
     files = tuple(
         finish_file(
             task,
-            found["print"],
+            result["print"],
             StagedFile(
                 path,
-                found["rows"],
-                found["bytes"],
-                found["sha256"],
-                checks_of(found["print"]) if task.verify else Checks(),
-                partition={} if division is None else division.values(found["partition"] or 0),
+                result["rows"],
+                result["bytes"],
+                result["sha256"],
+                checks_of(result["print"]) if task.verify else Checks(),
+                partition={} if division is None else division.values(result["partition"] or 0),
             ),
-            None if division is None else functools.partial(division.demand, partition=found["partition"]),
+            None if division is None else functools.partial(division.check, partition=result["partition"]),
         )
-        for path, found in zip(written, converted["files"], strict=True)
+        for path, result in zip(written, converted["files"], strict=True)
     )
     return files, converted["observed"]
 
 
-def checks_of(found: RawFingerprint) -> Checks:
+def checks_of(raw: RawFingerprint) -> Checks:
     """A fingerprint in JSON."""
-    given: Any = found.to_json()
+    given: Any = raw.to_json()
     checks: Checks = given
     return checks
 
 
 def finish_file(
-    task: Writing, read: RawFingerprint, file: StagedFile, demand: Demand | None = None
+    task: Writing, read: RawFingerprint, file: StagedFile, check: Check | None = None
 ) -> StagedFile:
-    """Reads a written file back. `demand` looks at its rows, too, and raises where they are wrong."""
+    """Reads a written file back. `check` also gets its rows, and raises if they are wrong."""
     if not task.verify:
         return file
     # Equal rows imply equal columns; if rows differ, the differing columns are named.
     differences: list[str] = []
     for rows_only in (True, False):
-        written = _read_back(task, file.staged, rows_only, demand)
+        written = _read_back(task, file.staged, rows_only, check)
         differences = read.differences(written) or differences
         if not differences:
             break
@@ -291,24 +293,24 @@ def finish_file(
     return replace(file, verified=True)
 
 
-def _read_back(task: Writing, staged: str, rows_only: bool, demand: Demand | None) -> RawFingerprint:
+def _read_back(task: Writing, staged: str, rows_only: bool, check: Check | None) -> RawFingerprint:
     try:
-        return task.sink.read(staged, task.schema, task.target_options, rows_only=rows_only, demand=demand)
+        return task.sink.read(staged, task.schema, task.target_options, rows_only=rows_only, check=check)
     except CorruptFileError as error:
         # Damage of the written file is not damage of the source.
         raise VerificationError(f"what was written cannot be read: {error}") from error
 
 
-def losses(source: str, stated: int | None, outcomes: Sequence[Outcome]) -> Failure | None:
-    """The fault of a source as a whole, although each part is right on its own."""
+def losses(source: str, declared: int | None, outcomes: Sequence[Outcome]) -> Failure | None:
+    """A fault of the source as a whole; None if there is none."""
     rows = sum(outcome.rows for outcome in outcomes)
     damage = [lost for outcome in outcomes for lost in outcome.damage]
     if damage and not rows:
         first = damage[0]
         reason = f"none of its rows could be saved; {first['structure']}: {first['reason']}"
         return Failure(f"CorruptFileError: {reason}", "damaged")
-    if not damage and stated is not None and rows != stated:
-        return Failure(f"VerificationError: {source} declares {stated} rows, but {rows} were decoded")
+    if not damage and declared is not None and rows != declared:
+        return Failure(f"VerificationError: {source} declares {declared} rows, but {rows} were decoded")
     return None
 
 
@@ -317,7 +319,7 @@ def fingerprint(sink: Sink, path: str, storage_options: StorageOptions = None) -
     return as_stored(sink.read(path, storage_options=storage_options))
 
 
-def as_stored(found: RawFingerprint) -> Checks:
+def as_stored(raw: RawFingerprint) -> Checks:
     """A fingerprint in the form that the journal returns."""
-    stored: Checks = json.loads(json.dumps(found.to_json()))
+    stored: Checks = json.loads(json.dumps(raw.to_json()))
     return stored

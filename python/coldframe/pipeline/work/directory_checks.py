@@ -1,9 +1,9 @@
-"""Checks that directories are unchanged, after the last byte that was read of them.
+"""Checks that directories are unchanged, after their last byte was read.
 
-A directory may have very many files, and many tasks read it, several for each of its tables. They have read
-one state of it if its identity after the last byte equals the inventory's. One check covers every table whose
-last task was back before the check began; later tables wait for the next one. Results that a killed run kept
-need no check: they count only if the next inventory finds the same identity.
+A directory may have very many files, and many tasks read it, several for each of its tables. All have read
+the same state if the directory's identity after the last byte equals the inventory's. One check covers every
+table whose last task was back before the check began; later tables wait for the next check. Results that a
+killed run kept need no check: they count only if the next inventory finds the same identity.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _THREADS = 8
 class _Directory:
     waiting: list[Running] = field(default_factory=list)
     served: list[Running] = field(default_factory=list)
-    """By the look that is under way."""
+    """The sources that the running check covers."""
 
 
 class DirectoryChecks:
     """Checks by the driver, in parallel to its loop: one at a time per directory."""
 
     def __init__(self, finish: Callable[[Running], None]) -> None:
-        """`finish` is called for sources all of whose tasks are back; for directories after their check."""
+        """`finish` is called for sources whose tasks are all back; for directories after their check."""
         self._finish = finish
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="coldframe-look")
         self._directories: dict[str, _Directory] = {}
@@ -42,18 +42,18 @@ class DirectoryChecks:
     def __exit__(self, *_: object) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def finish(self, one: Running) -> None:
-        """All tasks of a source are back."""
-        if not one.planned.file.is_folder:
-            self._finish(one)
+    def finish(self, running: Running) -> None:
+        """Takes a source whose tasks are all back."""
+        if not running.planned.file.is_folder:
+            self._finish(running)
             return
-        directory = self._directories.setdefault(one.planned.file.path, _Directory())
-        directory.waiting.append(one)
+        directory = self._directories.setdefault(running.planned.file.path, _Directory())
+        directory.waiting.append(running)
         if not directory.served:
             self._begin(directory)
 
     def settle(self, *, wait_for_all: bool = False) -> None:
-        """Finishes those whose directory has been checked: `changed` if it differs now."""
+        """Finishes sources whose directory has been checked; sets `changed` if it differs now."""
         while self._flying:
             timeout = None if wait_for_all else 0
             back = wait(self._flying, timeout=timeout, return_when=FIRST_COMPLETED).done
@@ -62,9 +62,9 @@ class DirectoryChecks:
                 served, directory.served = directory.served, []
                 if directory.waiting:
                     self._begin(directory)
-                for one in served:
-                    one.changed = not look.result()
-                    self._finish(one)
+                for running in served:
+                    running.changed = not look.result()
+                    self._finish(running)
             if not (back or wait_for_all):
                 return
 

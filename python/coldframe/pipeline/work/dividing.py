@@ -1,7 +1,7 @@
-"""Which partition the rows of a task are in, where a table is partitioned by values in its files.
+"""The partitions of a task's rows, for tables that are partitioned by values in their files.
 
-The core asks for a number for each row, and writes the rows of each number into files of their own. When such
-a file is read back, all of its rows must be in its partition.
+The core asks for a partition number for each row, and writes the rows of each number into separate files.
+When such a file is read back, all of its rows must be in its partition.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _VALUE, _ROW = "v", "row"
 
 
 class Division:
-    """Numbers the partitions of rows in the order in which they are found."""
+    """Numbers the partitions of rows in the order of their first row."""
 
     def __init__(self, terms: Sequence[Term], schema: pa.Schema) -> None:
         self._terms = terms
         names = dict.fromkeys(term.column for term in terms)
         self.columns: Sequence[int] = [schema.get_field_index(name) for name in names]
-        """What decides, by the number in the table."""
+        """The columns that determine the partition, by their number in the table."""
         self._names = list(names)
         self._numbers: dict[tuple[Any, ...], int] = {}
 
@@ -40,11 +40,13 @@ class Division:
         values = list(self._numbers)[partition]
         return {str(term): stored_value(value) for term, value in zip(self._terms, values, strict=True)}
 
-    def demand(self, rows: pa.RecordBatch, partition: int | None) -> None:
-        """Raises unless all rows of a file that was written are in its partition."""
-        found = self._partitions(rows).unique().to_pylist()
-        if found not in ([], [partition]):
-            raise ColdframeError(f"rows of the partitions {found} are in the file of partition {partition}")
+    def check(self, rows: pa.RecordBatch, partition: int | None) -> None:
+        """Raises unless all rows of a written file are in its partition."""
+        partitions = self._partitions(rows).unique().to_pylist()
+        if partitions not in ([], [partition]):
+            raise ColdframeError(
+                f"rows of the partitions {partitions} are in the file of partition {partition}"
+            )
 
     def _partitions(self, rows: pa.RecordBatch) -> pa.Array:
         columns = [transformed(term, rows.column(term.column)) for term in self._terms]
@@ -54,15 +56,15 @@ class Division:
         groups = pa.table({_VALUE: codes, _ROW: pa.array(range(rows.num_rows))}).group_by(_VALUE)
         firsts = groups.aggregate([(_ROW, "min")]).sort_by(_VALUE)[f"{_ROW}_min"].combine_chunks()
         tuples = zip(*(column.take(firsts).to_pylist() for column in columns), strict=True)
-        numbers = [self._numbers.setdefault(one, len(self._numbers)) for one in tuples]
+        numbers = [self._numbers.setdefault(values, len(self._numbers)) for values in tuples]
         return pa.array(numbers, pa.uint32()).take(codes)
 
 
 def _codes(columns: Sequence[pa.Array]) -> pa.Array:
-    """Numbers from 0 on, the same for rows with the same values."""
+    """Numbers from 0 on, equal for rows with equal values."""
     codes = _encoded(columns[0])
     for column in columns[1:]:
-        high, low = (one.cast(pa.int64()) for one in (codes, _encoded(column)))
+        high, low = (part.cast(pa.int64()) for part in (codes, _encoded(column)))
         codes = _encoded(pc.bit_wise_or(pc.shift_left(high, pa.scalar(32, pa.int64())), low))
     return codes
 

@@ -1,13 +1,13 @@
-"""The rows of a directory as Hive would give them, by a Spark session with Hive support.
+"""The rows of a directory as Hive would return them, from a Spark session with Hive support.
 
     Parquet     spark.read.parquet, with the columns of the definition
-    the others  HiveTableRelation -> Hive's input format and SerDe, which read the directory
+    others      HiveTableRelation -> Hive's input format and SerDe, which read the directory
 
-The relation is made of a definition, and no catalog is asked or told: the session's metastore may be that of
-the source, another one, or none. Spark has no public way to it, so its own classes are called here.
+The relation is built from a definition, without any catalog: the session's metastore may be that of the
+source, another one, or none. Spark has no public API for that, so its internal classes are called here.
 
-Hive's timestamps have no zone. Its classes give them as the wall clock of the JVM, and Spark makes instants
-of them: they are the wall clock of UTC only if the JVM's zone is UTC.
+Hive's timestamps have no zone. Hive's classes return them as the wall clock of the JVM, and Spark converts
+them to instants: these are the wall clock of UTC only if the JVM's zone is UTC.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _CATALOG = "org.apache.spark.sql.catalyst.catalog."
 _SETTINGS = {
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
     "spark.sql.caseSensitive": "false",
-    # A file that is damaged, or gone, is an error, and not fewer rows.
+    # A damaged or missing file is an error instead of fewer rows.
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
 }
 _READING_PARQUET = {
     "mergeSchema": "false",
-    # Dates and times before 1900 whose calendar is unknown are an error.
+    # Dates and times before 1900 with an unknown calendar are an error.
     "datetimeRebaseMode": "EXCEPTION",
     "int96RebaseMode": "EXCEPTION",
 }
@@ -54,38 +54,39 @@ def rows_of(spark: SparkSession, definition: PartitionDefinition, location: str)
         reader = session.read.schema(_in_spark(columns, has_lengths=False)).options(**_READING_PARQUET)
         return reader.parquet(_literal(location))
     if any("timestamp" in column.type.lower() for column in columns):
-        _demand_utc(session)
+        _check_utc(session)
     return _relation(session, definition, location)
 
 
 def _in_spark(columns: Sequence[Column], *, has_lengths: bool) -> str:
-    """Columns in Spark's language. `has_lengths`: whether a varchar may say how long it is."""
+    """Columns in Spark's DDL. `has_lengths`: whether a varchar may have a length."""
     types = (
-        one.type if has_lengths else re.sub(r"varchar\(\d+\)", "string", one.type.lower()) for one in columns
+        column.type if has_lengths else re.sub(r"varchar\(\d+\)", "string", column.type.lower())
+        for column in columns
     )
-    named = zip((one.name.replace("`", "``") for one in columns), types, strict=True)
+    named = zip((column.name.replace("`", "``") for column in columns), types, strict=True)
     return ", ".join(f"`{name}` {kind}" for name, kind in named)
 
 
 def _literal(location: str) -> str:
-    """A path that stands for itself: Spark takes some letters for patterns."""
+    """A path with escaped pattern characters: Spark would expand them."""
     return re.sub(r"([\[\]{}*?\\])", r"\\\1", location)
 
 
-def _demand_utc(session: SparkSession) -> None:
-    """Raises UnsupportedError where the executors are in another zone."""
+def _check_utc(session: SparkSession) -> None:
+    """Raises UnsupportedError unless the JVM's zone is UTC."""
     zone = (
         session.range(1).selectExpr("reflect('java.time.ZoneId', 'systemDefault') AS zone").collect()[0].zone
     )
     if zone not in ("UTC", "Etc/UTC", "GMT", "Z"):
         raise unsupported(
-            f"timestamps where Spark's Java is in the zone {zone}: set -Duser.timezone=UTC in"
+            f"timestamps in a Spark whose Java has the time zone {zone}: set -Duser.timezone=UTC in"
             " spark.driver.extraJavaOptions and spark.executor.extraJavaOptions"
         )
 
 
 def _relation(session: SparkSession, definition: PartitionDefinition, location: str) -> DataFrame:
-    """The directory as a table of Hive's without partitions."""
+    """The directory as a Hive table without partitions."""
     from pyspark.sql import DataFrame
 
     java = _Java(session)
@@ -113,7 +114,7 @@ def _relation(session: SparkSession, definition: PartitionDefinition, location: 
 
 
 class _Java:
-    """Makes records of Spark's catalog in the JVM. Their fields grow with Spark's versions, at the end."""
+    """Makes records of Spark's catalog in the JVM. Newer versions of Spark append fields to them."""
 
     _STORAGE = ("locationUri", "inputFormat", "outputFormat", "serde", "compressed", "properties")
     _TABLE = (
@@ -128,12 +129,12 @@ class _Java:
         self._gateway = given.sparkContext._gateway
 
     def storage(self, **fields: Any) -> Any:
-        """How a table's files are read."""
+        """A CatalogStorageFormat: how a table's files are read."""
         empty = self.jvm.org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat.empty()
         return self._record("CatalogStorageFormat", self._STORAGE, fields, empty.productElement)
 
     def table(self, **fields: Any) -> Any:
-        """A table."""
+        """A CatalogTable."""
         name = f"{_CATALOG}CatalogTable$"
         companion = self.jvm.java.lang.Class.forName(name).getField("MODULE$").get(None)
 
@@ -146,7 +147,7 @@ class _Java:
         self, name: str, order: Sequence[str], fields: Mapping[str, Any], default: Callable[[int], Any]
     ) -> Any:
         constructors = self.jvm.java.lang.Class.forName(f"{_CATALOG}{name}").getConstructors()
-        longest = max(constructors, key=lambda one: one.getParameterCount())
+        longest = max(constructors, key=lambda constructor: constructor.getParameterCount())
         count = longest.getParameterCount()
         values = self._gateway.new_array(self.jvm.java.lang.Object, count)
         for at in range(count):
@@ -155,12 +156,12 @@ class _Java:
         return longest.newInstance(values)
 
     def option(self, value: Any) -> Any:
-        """An Option of Scala's; None is its None."""
+        """A Scala Option; None becomes Scala's None."""
         return self.jvm.scala.Option.apply(value)
 
     def map(self, given: Mapping[str, str]) -> Any:
-        """A Map of Scala's."""
-        found = self.jvm.java.util.HashMap()
+        """A Scala Map."""
+        java_map = self.jvm.java.util.HashMap()
         for key, value in given.items():
-            found.put(key, value)
-        return self.jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(found)
+            java_map.put(key, value)
+        return self.jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(java_map)

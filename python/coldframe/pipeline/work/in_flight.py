@@ -17,7 +17,7 @@ class Running:
     planned: PlannedFile
     outcomes: dict[int, Outcome] = field(default_factory=dict)
     changed: bool = False
-    """It is a directory, and another one than was planned."""
+    """Whether it is a directory that has changed since it was planned."""
 
     @property
     def is_back(self) -> bool:
@@ -30,35 +30,35 @@ class InFlight:
 
     def __init__(self, works: Sequence[TableWork]) -> None:
         self._sources: dict[str, Running] = {}
-        """By their keys."""
-        self._left = {work.table.path: len(work.planned) for work in works}
+        """Sources by their keys."""
+        self._unfinished = {work.table.path: len(work.planned) for work in works}
         """How many sources of each table are not finished."""
 
     @property
     def tables(self) -> int:
         """How many tables have unfinished sources."""
-        return sum(count > 0 for count in self._left.values())
+        return sum(count > 0 for count in self._unfinished.values())
 
     @property
     def files(self) -> int:
         """How many sources are unfinished."""
-        return sum(self._left.values())
+        return sum(self._unfinished.values())
 
     def begin(self, work: TableWork, planned: PlannedFile) -> Running:
         """Registers a source whose tasks are about to be handed out."""
-        one = self._sources[planned.key] = Running(work, planned)
-        return one
+        running = self._sources[planned.key] = Running(work, planned)
+        return running
 
     def take(self, outcome: Outcome) -> Running | None:
         """Takes a returned task; None if another attempt at it was already accepted."""
-        one = self._sources.get(outcome.key)
-        if one is None or outcome.number in one.outcomes:
+        running = self._sources.get(outcome.key)
+        if running is None or outcome.number in running.outcomes:
             return None
-        one.outcomes[outcome.number] = outcome
-        return one
+        running.outcomes[outcome.number] = outcome
+        return running
 
-    def finish(self, one: Running) -> bool:
+    def finish(self, running: Running) -> bool:
         """Finishes a source; returns whether it was the last one of its table."""
-        self._sources.pop(one.planned.key, None)
-        self._left[one.work.table.path] -= 1
-        return not self._left[one.work.table.path]
+        self._sources.pop(running.planned.key, None)
+        self._unfinished[running.work.table.path] -= 1
+        return not self._unfinished[running.work.table.path]

@@ -1,12 +1,12 @@
-"""Merges small sources of one table and partition into one file, in which each has rows of its own.
+"""Merges small sources of one table and partition into one file, in which each has a range of rows.
 
     source a, rows 0..310 ┐
     source b, rows 310..520 ┼─ staged file ─ read back ─ published when all their entries are
-    source c, damaged       ┘  (c has no rows in it, and an error of its own)
+    source c, damaged       ┘  (c has no rows in the file; its outcome is an error)
 
-Each source is decoded completely, and checked against its own statistics, before a row of it is written. So
-one that fails, or changes while it is read, does not affect the others. The journal has an entry for each
-source with its rows of the file: if a source vanishes or changes later, exactly these are removed.
+Each source is decoded completely, and checked against its statistics, before any of its rows is written. So a
+source that fails, or changes while it is read, does not affect the others. The journal has an entry for each
+source with its range of rows: if a source vanishes or changes later, exactly these are removed.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from coldframe.pipeline.work.convert import (
     Decoding,
     Task,
     attempt,
+    check_change,
     check_unchanged,
     checks_of,
     digest_of_source,
     discard_files,
     finish_file,
     losses,
-    tell_change,
 )
 
 
@@ -40,7 +40,7 @@ class MergeTask:
     tasks: tuple[Task, ...]
     staged: str
     stem: str
-    """What the file's name begins with."""
+    """The beginning of the file's name."""
 
     @property
     def bytes(self) -> int:
@@ -52,7 +52,7 @@ class MergeTask:
         return run_merge(self)
 
     def given_up(self, reason: str) -> MergeOutcome:
-        """The outcome if no worker lived long enough to return one."""
+        """The outcome if no worker could run the task."""
         return MergeOutcome(tuple(task.given_up(reason) for task in self.tasks))
 
     def apart(self) -> Sequence[Any]:
@@ -67,8 +67,8 @@ def run_merge(merge: MergeTask) -> MergeOutcome:
     staged = attempt(merge.staged)
     merged = _Merging(merge, staged)
     try:
-        for one in merge.tasks:
-            merged.add(one)
+        for task in merge.tasks:
+            merged.add(task)
         file = merged.finish()
     except Exception as error:
         discard_files([staged], merge.tasks[0].target_options)
@@ -91,22 +91,22 @@ class _Merging:
         self._merge, self._task, self._staged = merge, merge.tasks[0], staged
         self._outcomes: list[Outcome] = []
         self._inside: dict[str, _Inside] = {}
-        """Of the sources that have rows in the file, by their keys."""
+        """The sources that have rows in the file, by their keys."""
         self._target: RawTarget | None = None
-        """Begun with the first row."""
+        """The file; begun with the first row."""
         self._print = RawFingerprint(self._task.schema)
         """The fingerprint of all rows together, and their number."""
         self._count = 0
 
     def add(self, task: Task) -> None:
-        """Decodes another source, and writes its rows if all of it is right."""
+        """Decodes another source, and writes its rows if all its checks pass."""
         started = time.monotonic()
         outcome, decoded = Outcome(task.key, task.number), None
         try:
             check_unchanged(task)
             decoding = Decoding(task)
             decoded = decode(decoding.rows, decoding.shape)
-            decoding.demand(decoded.rows, decoded.observed())
+            decoding.check(decoded.rows, decoded.observed())
             outcome = replace(
                 outcome,
                 rows=decoded.rows,
@@ -119,7 +119,7 @@ class _Merging:
             outcome = replace(outcome, failure=losses(task.source, task.rows, [outcome]))
         except Exception as error:
             outcome = replace(outcome, failure=Failure.of(error))
-        outcome = tell_change(task, outcome)
+        outcome = check_change(task, outcome)
         self._outcomes.append(replace(outcome, seconds=round(time.monotonic() - started, 3)))
         if outcome.failure is not None or decoded is None or not decoded.rows:
             return
@@ -154,12 +154,12 @@ class _Merging:
         return MergeOutcome(tuple(outcomes))
 
     def failed(self, failure: Failure) -> MergeOutcome:
-        """A fault of the file fails every source that has not failed itself, and is not their damage."""
+        """Fails every source for a fault of the common file, which is no damage of theirs."""
         failure = Failure(failure.error)
         outcomes = [
             outcome if outcome.failure is not None else replace(outcome, failure=failure)
             for outcome in self._outcomes
         ]
         seen = {outcome.key for outcome in outcomes}
-        outcomes += [one.given_up(failure.error) for one in self._merge.tasks if one.key not in seen]
+        outcomes += [task.given_up(failure.error) for task in self._merge.tasks if task.key not in seen]
         return MergeOutcome(tuple(outcomes))

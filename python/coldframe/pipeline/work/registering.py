@@ -23,10 +23,10 @@ def register(
     source: str,
     definitions: Definitions,
 ) -> None:
-    """Delta and Iceberg: the finished files become a version of the table, which is read back. Where a
-    catalog is named, the table gets its name there.
+    """Delta and Iceberg: the finished files become a version of the table, which is read back. If a catalog
+    is named, the table is registered there.
 
-    `source`: its root; `definitions`: what a metastore says of its tables.
+    `source`: the source's root; `definitions`: the metastore's definitions of its tables.
     """
     if target.register is None and options.catalog is None and not journal.state.named:
         return
@@ -41,12 +41,12 @@ def register(
             continue
         try:
             before = journal.state.name_of(work.table.name, path).place
-            # Iceberg tables are what their catalog says. Others stand at their path besides.
+            # Iceberg tables exist only in their catalog; other tables also exist at their path.
             is_free = target.enlist is not None
             place = settled_name(work.table, names, journal.state, fresh=options.fresh, is_free=is_free)
             _settle_killed(work, journal, target)
             if place is not None and target.enlist is None:
-                # What a killed run has done there must be found.
+                # Recorded first, so that the next run finds what a killed run has done in the catalog.
                 journal.keep_name(path, place)
             committed = CommittedTable(
                 work.table.name,
@@ -73,12 +73,12 @@ def register(
                 work.report.metadata = {**(work.report.metadata or {}), **more}
                 journal.keep_name(path, place)
         except Exception as error:
-            # The files are right and stay; another run, or another target, can make a table of them.
+            # The files are correct and stay; another run can register them.
             work.report.error = f"{target.name}: {describe(error)}"
 
 
 def _settle_killed(work: TableWork, journal: Journal, target: Target) -> None:
-    """After a run that was killed while registering: the table itself tells whether that succeeded."""
+    """Asks the table whether a run that was killed while registering had committed."""
     about = journal.state.registering.get(work.table.path)
     if about is not None and target.runs is not None:
         name = journal.state.name_of(work.table.name, work.table.path)

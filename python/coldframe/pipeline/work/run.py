@@ -1,7 +1,7 @@
-"""A run: hands files out as tasks, and commits what comes back.
+"""A run: hands files out as tasks, and commits their outcomes.
 
-Spark schedules splits and nothing else (`scheduling`). Each source file is committed as soon as its last
-split is back (`committing`), so a run that is killed keeps what it has done.
+Spark only schedules splits (`scheduling`). Each source file is committed as soon as its last split is back
+(`committing`), so a killed run keeps what it has done.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Run:
     timeline: Timeline = field(default_factory=Timeline)
 
     def begin(self, works: Sequence[TableWork]) -> None:
-        """Reports what is known of each table before any of its files is opened."""
+        """Reports what is known of each table before its files are opened."""
         for work in works:
             work.report.allowed = frozenset(self.options.allow_loss)
             self._report_unreadable(work)
@@ -70,7 +70,7 @@ class Run:
             self.fail(work, file, reason, "damaged" if same else "changed")
 
     def fail(self, work: TableWork, file: SourceFile, error: str, cause: Cause = "failed") -> None:
-        """Fails a source. Quarantines it only for damage of its own, and if that is requested."""
+        """Fails a source. Quarantines it if that is requested and the source itself is damaged."""
         status = "changed" if cause == "changed" else "failed"
         failed = FileReport(file.relative, status, bytes_in=file.share, error=error)
         if self.options.on_error == "quarantine" and cause == "damaged":
@@ -87,7 +87,7 @@ class Run:
         try:
             return self._quarantine(work.report, planned.file, None, damage)
         except (ColdframeError, OSError) as error:
-            work.report.tell("no_copy", detail=f"{planned.file.relative}: {describe(error)}")
+            work.report.add_reason("no_copy", detail=f"{planned.file.relative}: {describe(error)}")
             return None
 
     def _quarantine(
@@ -102,7 +102,7 @@ class Run:
         return place
 
     def convert(self, works: Sequence[TableWork]) -> None:
-        """Runs the tasks of all tables, and commits what comes back."""
+        """Runs the tasks of all tables, and commits their outcomes."""
         journal = self.journal
         committer = Committer(
             journal,
@@ -111,13 +111,13 @@ class Run:
             salvaged=self._salvaged,
         )
         flight = InFlight(works)
-        size = sum(one.file.share for work in works for one in work.planned)
+        size = sum(running.file.share for work in works for running in work.planned)
         self.progress.start(flight.tables, flight.files, size)
 
-        def finish(one: Running) -> None:
-            committer.finish(one)
-            if flight.finish(one) and one.work.careful:
-                committer.publish(one.work)
+        def finish(running: Running) -> None:
+            committer.finish(running)
+            if flight.finish(running) and running.work.careful:
+                committer.publish(running.work)
 
         conversion = Conversion(self.options, self.target, journal.destination, journal, committer, flight)
         with DirectoryChecks(finish) as checks:
@@ -135,23 +135,23 @@ class Run:
         committer: Committer,
         checks: DirectoryChecks,
     ) -> None:
-        """Takes what comes back, until everything is back."""
+        """Takes outcomes until all tasks are back."""
         for answer in answers:
             # Sources that share a target file come back together.
             for outcome in answer.outcomes:
-                one = flight.take(outcome)
-                if one is None:
+                running = flight.take(outcome)
+                if running is None:
                     continue
-                self._tell(one, outcome)
-                if one.is_back:
-                    checks.finish(one)
+                self._advance(running, outcome)
+                if running.is_back:
+                    checks.finish(running)
                 else:
-                    committer.keep(one, outcome)
+                    committer.keep(running, outcome)
             checks.settle()
             committer.settle()
         checks.settle(wait_for_all=True)
 
-    def _tell(self, one: Running, outcome: Outcome) -> None:
-        size = one.planned.file.share // len(one.planned.parts)
+    def _advance(self, running: Running, outcome: Outcome) -> None:
+        size = running.planned.file.share // len(running.planned.parts)
         self.timeline.add(size, outcome.rows)
-        self.progress.advance(one.work.table.name, size, outcome.rows)
+        self.progress.advance(running.work.table.name, size, outcome.rows)

@@ -1,10 +1,10 @@
-"""After the verification: in the metastore, the new table gets the name of the one that it was made of.
+"""After the verification: in the metastore, the new table takes over the name of its source table.
 
-    sales.orders           -> sales.orders_old     the old definition: nothing else of it is changed
+    sales.orders           -> sales.orders_old     the old definition, otherwise unchanged
     sales.orders_parquet   -> sales.orders
 
-What is to be done is in the journal first. Who goes on after a kill looks at what is there: `coldframe
-unswitch` gives both tables their names back, wherever it stopped. Between the two steps nothing has the name.
+The journal records the switch before it begins. After a kill at any step, `coldframe unswitch` looks up which
+names exist and gives both tables their names back. Between the two renames no table has the name.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TRANSLATED = "TRANSLATED_TO_EXTERNAL"
 def switch(works: Sequence[TableWork], journal: Journal, definitions: Mapping[str, Definition]) -> None:
     """Switches every table of the run that is verified."""
     for work in works:
-        # Tables that are not verified are in the report already.
+        # The report already has the tables that are not verified.
         if not work.report.verdict.is_verified:
             continue
         try:
@@ -47,37 +47,37 @@ def switch(works: Sequence[TableWork], journal: Journal, definitions: Mapping[st
 def _switch(work: TableWork, journal: Journal, old: Definition | None) -> None:
     place = journal.state.name_of(work.table.name, work.table.path).place
     if place is None or old is None:
-        raise SchemaError("it is not of a metastore, or not registered in one")
+        raise SchemaError("the table does not come from a metastore, or is not registered in one")
     if old.database != place.namespace:
         raise SchemaError(f"{place} and {old.full_name} are not in one database")
     path = work.table.path
-    one = Switching(path, place.catalog, old.database, old.name, old.name + KEPT, place.table)
+    switching = Switching(path, place.catalog, old.database, old.name, old.name + KEPT, place.table)
     with writer(place.catalog) as metastore:
-        pair = _Pair(metastore, one, root_of(journal.destination) + path)
+        pair = _Pair(metastore, switching, root_of(journal.destination) + path)
         pair.check_old(old)
-        journal.begin_switch(one)
+        journal.begin_switch(switching)
         pair.switch()
     journal.keep_name(path, InCatalog(place.catalog, old.database, old.name))
 
 
 def unswitch(journal: Journal) -> list[str]:
-    """Gives all tables that were switched their names back. Returns the names of the old ones."""
+    """Gives all switched tables their names back. Returns the names of the old tables."""
     done = []
-    for path, one in list(journal.state.switched.items()):
-        with writer(one.catalog) as metastore:
-            _Pair(metastore, one, root_of(journal.destination) + path).unswitch()
-        journal.keep_name(path, InCatalog(one.catalog, one.database, one.new))
+    for path, switching in list(journal.state.switched.items()):
+        with writer(switching.catalog) as metastore:
+            _Pair(metastore, switching, root_of(journal.destination) + path).unswitch()
+        journal.keep_name(path, InCatalog(switching.catalog, switching.database, switching.new))
         journal.end_unswitch(path)
-        done.append(f"{one.database}.{one.table}")
+        done.append(f"{switching.database}.{switching.table}")
     return done
 
 
 def check_unswitched(state: State) -> None:
-    """Raises where tables are switched: the source has other tables under their names now."""
-    for one in state.switched.values():
+    """Raises if tables are switched, since the source then has other tables under their names."""
+    for switching in state.switched.values():
         raise ColdframeError(
-            f"{one.database}.{one.table} was switched to what is migrated here, or was about to be: its old "
-            f"definition is {one.kept}. Run `coldframe unswitch` on the target first"
+            f"{switching.database}.{switching.table} was switched to a table of this migration, or was about "
+            f"to be: its old definition is {switching.kept}. Run `coldframe unswitch` on the target first"
         )
 
 
@@ -93,30 +93,30 @@ class _Pair:
         """Raises unless the old table is the one that was migrated, and can be renamed."""
         now = self._find(self.names.table)
         if now is None or now.storage.location != old.storage.location:
-            raise SchemaError(f"{old.full_name} is not the table any more that was migrated")
+            raise SchemaError(f"{old.full_name} is no longer the table that was migrated")
         if now.kind != "EXTERNAL_TABLE":
             raise SchemaError(
                 f"{old.full_name} is a managed table, and renaming it would move its files: make it external "
                 "first (alter table .. set tblproperties ('EXTERNAL'='TRUE'))"
             )
-        # Hive 4 moves the files of such a table too, if they lie where a managed one's would.
+        # Hive 4 also moves the files of such a table, if they are in the warehouse directory.
         if now.parameters.get(TRANSLATED, "").lower() == "true":
             raise SchemaError(
                 f"{old.full_name} was created as a managed table ({TRANSLATED}), and renaming it would move "
                 f"its files: remove that property first (alter table .. unset tblproperties ('{TRANSLATED}'))"
             )
         if self._find(self.names.kept) is not None:
-            raise SchemaError(f"{self.names.database}.{self.names.kept} is there already")
+            raise SchemaError(f"{self.names.database}.{self.names.kept} already exists")
         if not self._is_ours(self._find(self.names.new)):
             raise SchemaError(f"{self.names.database}.{self.names.new} is not the table of this migration")
 
     def switch(self) -> None:
-        """Two renames."""
+        """Renames both tables."""
         self._rename(self.names.table, self.names.kept)
         self._rename(self.names.new, self.names.table)
 
     def unswitch(self) -> None:
-        """Undoes as much as was done."""
+        """Undoes the renames that were made."""
         names = self.names
         table, kept, new = map(self._find, (names.table, names.kept, names.new))
         if self._is_ours(table) and kept is not None and new is None:
@@ -124,8 +124,8 @@ class _Pair:
             table = None
         elif not self._is_ours(new):
             raise ColdframeError(
-                f"{names.database}.{names.table}: others have changed what it was switched to: "
-                f"{names.kept} is {'there' if kept is not None else 'gone'}, nothing is changed"
+                f"{names.database}.{names.table}: others have changed the table that replaced it: "
+                f"{names.kept} {'exists' if kept is not None else 'is gone'}, nothing is changed"
             )
         if table is None:
             if kept is None:

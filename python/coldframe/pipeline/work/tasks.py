@@ -36,9 +36,9 @@ class Conversion:
     def tasks(
         self, works: Sequence[TableWork], finish: Callable[[Running], None]
     ) -> Iterator[Work[Outcome | MergeOutcome]]:
-        """The tasks in order; `finish` is called for sources that need none, or no more."""
+        """The tasks in order. Calls `finish` for sources that need no more tasks."""
         for work in works:
-            # Sources whose rows go to several files share none of them.
+            # Sources whose rows are divided do not share files.
             file_bytes = 0 if work.divided_by else work.file_bytes(self.options.target_file_bytes)
             for group in grouped(work.planned, file_bytes, self.journal.done.file_shared_by):
                 begun = [self.flight.begin(work, planned) for planned in group]
@@ -47,19 +47,19 @@ class Conversion:
                 else:
                     yield from self._each(begun[0], finish)
 
-    def _each(self, one: Running, finish: Callable[[Running], None]) -> Iterator[Task | SparkTask]:
-        """The parts of a file that no earlier run has converted. A file without rows has none."""
-        if len(one.planned.parts) > 1:
-            one.outcomes.update(self.committer.kept(one))
-        if one.is_back:
-            finish(one)
+    def _each(self, running: Running, finish: Callable[[Running], None]) -> Iterator[Task | SparkTask]:
+        """Tasks for the parts of a file that no earlier run has converted; none for a file without rows."""
+        if len(running.planned.parts) > 1:
+            running.outcomes.update(self.committer.kept(running))
+        if running.is_back:
+            finish(running)
             self.committer.settle()
             return
-        done = frozenset(one.outcomes)
-        if one.work.table.reading_of(one.planned.file).by_spark is not None:
-            yield self._by_spark(one.work, one.planned)
+        done = frozenset(running.outcomes)
+        if running.work.table.reading_of(running.planned.file).by_spark is not None:
+            yield self._by_spark(running.work, running.planned)
             return
-        yield from (task for task in self._of(one.work, one.planned) if task.number not in done)
+        yield from (task for task in self._of(running.work, running.planned) if task.number not in done)
 
     def _merge(self, work: TableWork, group: Sequence[PlannedFile]) -> MergeTask:
         tasks = tuple(task for planned in group for task in self._of(work, planned))
@@ -109,7 +109,7 @@ class Conversion:
                 divided_by=work.divided_by,
                 rows=planned.rows if len(planned.parts) == 1 else None,
                 source=planned.file.path,
-                # A directory is checked after the last byte of all: see `directory_checks`.
+                # A directory is checked after its last byte: see `directory_checks`.
                 identity="" if planned.file.is_folder else planned.file.identity,
                 digest=number == 0 and not (planned.file.etag or planned.file.is_folder),
                 source_options=planned.file.storage_options,

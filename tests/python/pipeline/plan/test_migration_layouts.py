@@ -92,7 +92,7 @@ def test_a_table_that_comes_later_does_not_lie_in_one_that_is_there(estate: Esta
     estate.orc("orders/p=2/1", {"a": [3]})
     report = estate.migrate()
     assert [file.source for file in report.failures] == ["orders/archive/1"]
-    assert "table orders in orders" in str(report.failures[0].error)
+    assert "that of table orders are nested" in str(report.failures[0].error)
     assert estate.values("orders") == [1, 3]
     (estate.source / "tables.toml").write_text('[tables.orders]\npath = "orders"\n')
     report = estate.migrate()

@@ -93,20 +93,6 @@ def test_another_codec_converts_nothing_again(estate: Estate, target: str) -> No
     assert estate.tree().items() > before.items()
 
 
-def test_a_state_whose_keys_have_the_codec_is_resumed(
-    estate: Estate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from coldframe.pipeline.plan import reconcile
-
-    estate.orc("t/1", {"a": [1]})
-    with monkeypatch.context() as earlier:
-        earlier.setattr(reconcile, "CODECS", ("gzip",))
-        earlier.setattr(reconcile.settings_of, "__defaults__", ("gzip",))
-        assert estate.migrate(codec="gzip").exit_code == 0
-    (file,) = estate.migrate().tables[0].files
-    assert file.earlier
-
-
 # Entries that match nothing.
 
 

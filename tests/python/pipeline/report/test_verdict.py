@@ -12,29 +12,29 @@ from coldframe.pipeline.report.verdict import (
     NotVerified,
     Partial,
     Reason,
-    RunFacts,
-    SourceFacts,
-    TableFacts,
+    RunSummary,
+    SourceSummary,
+    TableSummary,
     Verified,
     judge_run,
     judge_table,
     may_be_listed,
 )
 
-FINE = SourceFacts("converted", verified=True, digested=True)
+FINE = SourceSummary("converted", verified=True, digested=True)
 
 
-def table(**facts: object) -> TableFacts:
-    return TableFacts(**{"written": 2, "unverified": 0, "statuses": {"converted": 2}, **facts})  # type: ignore[arg-type]
+def table(**facts: object) -> TableSummary:
+    return TableSummary(**{"written": 2, "unverified": 0, "statuses": {"converted": 2}, **facts})  # type: ignore[arg-type]
 
 
 def test_a_table_with_nothing_wrong_is_verified() -> None:
     found = judge_table(table())
     assert (type(found), found.exit_code, found.text, found.colour) == (Verified, 0, "verified", "good")
     assert may_be_listed(found, FINE)
-    assert not may_be_listed(found, SourceFacts("converted", verified=True, digested=False))
-    assert not may_be_listed(found, SourceFacts("converted", verified=False, digested=True))
-    assert not may_be_listed(found, SourceFacts("salvaged", verified=True, digested=True))
+    assert not may_be_listed(found, SourceSummary("converted", verified=True, digested=False))
+    assert not may_be_listed(found, SourceSummary("converted", verified=False, digested=True))
+    assert not may_be_listed(found, SourceSummary("salvaged", verified=True, digested=True))
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_table_with_nothing_wrong_is_verified() -> None:
         ({"vanished": 1, "on_vanished": "keep"}, Verified, 0, True),
         ({"vanished": 1, "on_vanished": "remove"}, Verified, 0, True),
         ({"written": 0, "statuses": {"empty": 1}}, NotVerified, 0, True),
-        ({"told": (Reason("rows_gone", 7),)}, Failed, 1, False),
+        ({"reasons": (Reason("rows_gone", 7),)}, Failed, 1, False),
         ({"losses": {"malformed-text": 3}}, Partial, 0, True),
     ],
 )
@@ -69,7 +69,7 @@ def test_each_fact_counts(facts: dict[str, object], kind: type, exit_code: int, 
 
 
 def test_a_loss_that_was_named_is_a_note() -> None:
-    cut = SourceFacts("converted", verified=True, digested=True, losses={"malformed-text": 3})
+    cut = SourceSummary("converted", verified=True, digested=True, losses={"malformed-text": 3})
     allowed = frozenset({"malformed-text"})
     found = judge_table(table(losses={"malformed-text": 3}), allowed)
     assert isinstance(found, Verified)
@@ -92,8 +92,8 @@ def test_a_run_is_as_bad_as_its_worst_table() -> None:
         found = judge_run([judge_table(facts[one]), judge_table(facts[other])])
         assert type(found) is max(one, other, key=ranks.index)
     assert isinstance(judge_run([]), NotVerified)
-    assert judge_run([judge_table(table())], RunFacts(unread=1)).exit_code == 1
-    assert judge_run([judge_table(table())], RunFacts(stray=1, excluded=1, hidden=1)).exit_code == 0
+    assert judge_run([judge_table(table())], RunSummary(unread=1)).exit_code == 1
+    assert judge_run([judge_table(table())], RunSummary(stray=1, excluded=1, hidden=1)).exit_code == 0
     # A table without rows does not take from the others what they are.
     empty = judge_table(table(written=0, statuses={"empty": 1}))
     assert isinstance(judge_run([judge_table(table()), empty]), Verified)
@@ -102,7 +102,7 @@ def test_a_run_is_as_bad_as_its_worst_table() -> None:
 
 def test_every_kind_has_words_and_a_grade() -> None:
     for kind, about in KINDS.items():
-        assert Reason(kind).text == f"1 {about.one}"
-        assert Reason(kind, 2000).text == f"2,000 {about.many}"
+        assert Reason(kind).text == f"1 {about.singular}"
+        assert Reason(kind, 2000).text == f"2,000 {about.plural}"
         # What makes the exit code 1 keeps sources off the list, but for what is of no table.
-        assert about.blocks or about.grade != "failed" or "tables.toml" in about.one
+        assert about.blocks or about.grade != "failed" or "tables.toml" in about.singular

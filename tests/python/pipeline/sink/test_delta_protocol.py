@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from coldframe.errors import SchemaError
-from coldframe.pipeline.sink.delta_protocol import Adding, Commit, demand, problems
+from coldframe.pipeline.sink.delta_protocol import Adding, Commit, check, problems
 
 
 def column(name: str, kind: Any = "long", **more: Any) -> dict[str, Any]:
@@ -39,7 +39,7 @@ GOOD = Commit(
 
 def test_a_good_commit_has_no_problems() -> None:
     assert list(problems(GOOD)) == []
-    demand(GOOD, "t")
+    check(GOOD, "t")
 
 
 def schema(*fields: dict[str, Any]) -> Callable[[Commit], Commit]:
@@ -65,32 +65,32 @@ BAD: dict[str, tuple[Callable[[Commit], Commit], str]] = {
     "lacks a partition column": (schema(A), "partition column p is not in the schema"),
     "nested partition column": (schema(A, column("p", struct(A))), "partition column p is nested"),
     "partition column twice": (changed(partitions=["p", "p"]), "a partition column is named twice"),
-    "partitions alone": (schema(P), "no column besides those of its partitions"),
+    "partitions alone": (schema(P), "no columns besides its partition columns"),
     "timestamps without the feature": (schema(A, P, NTZ), "does not name the feature timestampNtz"),
     "features of an old version": (
         changed(writer_features={"timestampNtz"}),
-        "features of writers, and asks for version 2",
+        "its protocol names writer features, but its writer version is 2",
     ),
     "features of old readers": (
         changed(reader_features={"v2Checkpoint"}, writer_features={"v2Checkpoint"}, writer=7),
-        "features of readers, and asks for version 1",
+        "its protocol names reader features, but its reader version is 1",
     ),
     "features of readers alone": (
         changed(reader_features={"v2Checkpoint"}, reader=3, writer=7),
         "asks readers for v2Checkpoint, and not writers",
     ),
-    "mapped columns": (changed(configuration={"delta.columnMapping.mode": "name"}), "mapped its columns"),
-    "tracked rows": (changed(writer=7, writer_features={"rowTracking"}), "track its rows"),
-    "constraints": (changed(configuration={"delta.constraints.c": "a > 0"}), "constraints on it"),
+    "mapped columns": (changed(configuration={"delta.columnMapping.mode": "name"}), "enabled column mapping"),
+    "tracked rows": (changed(writer=7, writer_features={"rowTracking"}), "enabled row tracking"),
+    "constraints": (changed(configuration={"delta.constraints.c": "a > 0"}), "added constraints"),
     "invariants": (
         schema(column("a", metadata={"delta.invariants": "{}"}), P),
         "column a has delta.invariants",
     ),
     "added twice": (lambda commit: replace(commit, adds=[*commit.adds] * 2), "it adds p=x/3 twice"),
-    "added and there": (adding(path="p=x/1"), "it adds p=x/1, which is there"),
+    "added and there": (adding(path="p=x/1"), "it adds p=x/1, which is there already"),
     "added and removed": (adding(path="p=x/2"), "it adds and removes p=x/2"),
-    "outside": (adding(path="../u/3"), "no path inside of the table"),
-    "elsewhere": (adding(path="s3://b/3"), "no path inside of the table"),
+    "outside": (adding(path="../u/3"), "not a path inside the table"),
+    "elsewhere": (adding(path="s3://b/3"), "not a path inside the table"),
     "no partition value": (adding(values={}), "values of the partition columns none, the table's are p"),
     "negative size": (adding(size=-1), "has -1 bytes"),
     "negative rows": (adding(rows=-1), "-1 rows"),
@@ -100,7 +100,7 @@ BAD: dict[str, tuple[Callable[[Commit], Commit], str]] = {
         changed(present={"p=x/1": 0, "p=x/2": 3}),
         "it removes p=x/2 without the deletion vector",
     ),
-    "removed while appending only": (changed(configuration={"delta.appendOnly": "true"}), "appending only"),
+    "removed while appending only": (changed(configuration={"delta.appendOnly": "true"}), "append-only"),
     "another type": (schema(column("a", "string"), P), 'column a becomes "string"'),
     "a column less": (schema(P, column("b")), "column a is gone"),
 }
@@ -113,7 +113,7 @@ def test_each_mutation_is_refused_and_told(name: str) -> None:
     found = list(problems(bad))
     assert [one for one in found if reason in one], found
     with pytest.raises(SchemaError, match="the Delta log would break the protocol"):
-        demand(bad, "t")
+        check(bad, "t")
 
 
 def test_types_may_change_where_no_file_stays() -> None:

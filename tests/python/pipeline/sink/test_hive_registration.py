@@ -107,7 +107,7 @@ def test_later_runs_bring_it_up_to_date(lake: Lake) -> None:
 def test_more_partitions_than_go_at_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     from coldframe.hive import changes
 
-    monkeypatch.setattr(changes, "AT_ONCE", 2)
+    monkeypatch.setattr(changes, "PARTITIONS_AT_ONCE", 2)
     for day in range(5):
         lake.estate.orc(f"t/day={day}/1", {"a": [day]})
     good(lake.run())

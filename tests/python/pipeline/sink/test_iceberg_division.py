@@ -199,7 +199,7 @@ def test_partitions_come_back_from_executors_and_the_journal() -> None:
     entry = Committed("key", "x", "t", (part, Part("y", "t/y", 1, 2)))
     stored = json.loads(json.dumps(entry.to_json()))
     assert Committed.from_json(stored).parts == entry.parts
-    assert "partition" not in stored["parts"][1]  # as earlier versions wrote it
+    assert "partition" not in stored["parts"][1]
 
 
 def test_floats_divide_no_rows(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_a_file_with_rows_of_another_partition_is_not_verified() -> None:
     assert len(set(by_row)) == len(set(numbers)) == 8
     for (one, number), (other, another) in itertools.combinations(by_row, 2):
         assert one == other or number != another
-    division.demand(table.filter(pc.equal(pa.array(numbers), 3)), 3)
+    division.check(table.filter(pc.equal(pa.array(numbers), 3)), 3)
     with pytest.raises(ColdframeError, match=r"rows of the partitions \[0, 1"):
-        division.demand(table, 0)
+        division.check(table, 0)
     assert division.values(numbers[1]) == {"flag": False, "bucket(2, id)": 0}

@@ -99,11 +99,11 @@ def test_who_is_not_known(kdc: Kdc, metastore: HiveMetastore, monkeypatch: pytes
 
 ANSWERS = {
     "nothing": (b"", "it closed the connection"),
-    "a web server": (b"HTTP/1.1 400 Bad Request\r\n\r\n", "it may not ask for Kerberos"),
+    "a web server": (b"HTTP/1.1 400 Bad Request\r\n\r\n", "it may not use Kerberos"),
     "a refusal": (b"\3\0\0\0\7go away", "Kerberos: go away"),
-    "a long message": (b"\2\x7f\xff\xff\xff", "it may not ask for Kerberos"),
+    "a long message": (b"\2\x7f\xff\xff\xff", "it may not use Kerberos"),
     "no token": (b"\2\0\0\0\3abc", "Kerberos: "),
-    "an end": (b"\5\0\0\0\0", "before it is known"),
+    "an end": (b"\5\0\0\0\0", "before it was authenticated"),
 }
 
 

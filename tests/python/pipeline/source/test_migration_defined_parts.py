@@ -116,7 +116,7 @@ def test_directories_of_transactional_tables(
     target = tmp_path / "dst"
     report = run(hive_server, target)
     later = "writes later than the metastore knows, in 1 of its directories, such as"
-    assert [text.partition(": whether they count")[0] for text in told(report)] == [
+    assert [text.partition(": whether they are valid")[0] for text in told(report)] == [
         f"cold.parted: {later} {hive_estate.root}/parted/x",
         f"cold.whole: {later} {hive_estate.root}/whole",
     ]
@@ -209,10 +209,10 @@ def test_files_that_their_definition_does_not_fit(
     failed = {one.source.split("/")[2]: one.error or "" for one in report.failures}
     for place, text in {
         "p=1": "the file has 3 columns, the table's definition names 2",
-        "p=2": "its bytes are rcfile, and the metastore has orc",
+        "p=2": "its bytes are rcfile, but the metastore has orc",
         "p=4": "the metastore's definition",
-        "p=5": "redfile by its bytes, where the metastore has orc",
-        "p=6": "a directory of a transactional table, where the metastore has orc",
+        "p=5": "redfile by its bytes, but orc in the metastore",
+        "p=6": "a directory of a transactional table, but orc in the metastore",
         "p=7": "its bytes are not of the format",
     }.items():
         assert text in failed.pop(place), place

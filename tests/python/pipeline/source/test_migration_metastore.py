@@ -18,7 +18,7 @@ from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Re
 from coldframe.pipeline import dry_run
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.records import SourceFile, Unread
-from coldframe.pipeline.report.metastore import hold
+from coldframe.pipeline.report.metastore import compare_run
 from coldframe.pipeline.report.model import FileReport, Report
 from coldframe.pipeline.report.preview import preview_text
 from coldframe.pipeline.report.summary import summary
@@ -190,7 +190,7 @@ def held(
     work: Any = SimpleNamespace(
         table=Table("t", "t", kind, None), files=files, report=SimpleNamespace(metastore=findings)
     )
-    return hold(registered, [work], inventory or Inventory("/wh"), options or Options()), findings
+    return compare_run(registered, [work], inventory or Inventory("/wh"), options or Options()), findings
 
 
 def plain(rows: str, **other: Any) -> Registered:

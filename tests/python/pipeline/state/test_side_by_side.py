@@ -12,7 +12,7 @@ from estates import Estate
 
 from coldframe.pipeline.records import Committed, Part
 from coldframe.pipeline.sink import delta
-from coldframe.pipeline.sink.destination import Destination, Found
+from coldframe.pipeline.sink.destination import Destination, StoredFile
 from coldframe.pipeline.state.journal import STAGING, Journal
 
 AT_ONCE = 8
@@ -37,7 +37,7 @@ class Together(Destination):
             self.barrier.wait()
         return super().delete(name)
 
-    def stat(self, name: str) -> Found | None:
+    def stat(self, name: str) -> StoredFile | None:
         self.asked.append(name)
         return super().stat(name)
 

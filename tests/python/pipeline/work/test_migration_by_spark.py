@@ -180,7 +180,7 @@ def test_what_spark_would_not_read_as_hive_does(
     assert report.exit_code == 1
     where = "left out: "
     assert told(report) == [
-        f"cold.header: {where}Spark does not heed its property skip.header.line.count",
+        f"cold.header: {where}Spark ignores its property skip.header.line.count",
         f"cold.lines: {where}files of LinesInputFormat are not read, not even by Spark",
         f"cold.unions: {where}Spark has no type for unions",
     ]
@@ -188,7 +188,7 @@ def test_what_spark_would_not_read_as_hive_does(
     assert sorted(failed) == [f"cold/{name}/directory" for name in ("disguised", "json", "nested")]
     assert "000001_0 is orc by its bytes" in failed["cold/disguised/directory"]
     assert "org.apache.hive.hcatalog.data.JsonSerDe" in failed["cold/json/directory"]
-    assert "below/000000_0 lies in a directory of its own" in failed["cold/nested/directory"]
+    assert "below/000000_0 lies in a subdirectory" in failed["cold/nested/directory"]
     for name in ("notes", "records"):
         expected = rows(hive_spark.table(f"cold.{name}"))
         assert len(expected) == 2

@@ -215,7 +215,7 @@ def test_where_a_source_fails_the_earlier_file_stays_for_all(
         patch.setattr(convert, "raw_scan", torn("p=1/1"))
         report = estate.migrate()
     assert [file.source for file in report.failures] == ["t/p=1/1"]
-    assert "its rows lie in one file with those of others" in str(report.tables[0].error)
+    assert "its rows share a file with those of others" in str(report.tables[0].error)
     assert estate.tree() == before
     report = estate.migrate()
     assert (report.exit_code, report.verified) == (0, True)

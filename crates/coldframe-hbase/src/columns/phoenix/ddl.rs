@@ -22,7 +22,7 @@ const MAX_BYTES: usize = 1 << 20;
 /// Most columns.
 const MAX_COLUMNS: usize = 10_000;
 
-/// Other things that can be created over cells.
+/// What `CREATE` can name besides a table.
 const OTHERS: [&str; 5] = ["view", "index", "local", "async", "uncovered"];
 
 /// A declared column.
@@ -82,7 +82,7 @@ impl Statement {
         }
     }
 
-    /// Refuses tables whose cells have a different layout than assumed here.
+    /// Rejects tables whose cells have an unsupported layout.
     pub(super) fn check(&self) -> Result<()> {
         if self.key.is_empty() {
             return Err(Error::invalid("option `phoenix`: expected a PRIMARY KEY, found none"));
@@ -96,14 +96,14 @@ impl Statement {
         }
         let immutable = self.immutable || self.is_set("IMMUTABLE_ROWS");
         let scheme = self.option("IMMUTABLE_STORAGE_SCHEME").map(str::to_ascii_uppercase);
-        let one_cell = match scheme.as_deref() {
+        let single_cell = match scheme.as_deref() {
             Some(scheme) => scheme != "ONE_CELL_PER_COLUMN",
             None => immutable && !self.is_set("MULTI_TENANT") && self.encoded_bytes()?.is_some(),
         };
-        if one_cell {
+        if single_cell {
             return Err(Error::unsupported(
                 "immutable tables of Phoenix that keep a row in one cell (IMMUTABLE_STORAGE_SCHEME other than \
-                 ONE_CELL_PER_COLUMN, the default where the table is immutable)",
+                 ONE_CELL_PER_COLUMN, which is the default of immutable tables)",
             ));
         }
         Ok(())
@@ -116,9 +116,9 @@ pub(super) fn parse(text: &str) -> Result<Statement> {
         return Err(Error::invalid(format!("option `phoenix`: a statement of {} bytes", text.len())));
     }
     let text = text.trim().trim_end_matches(';');
-    let mut words = text.split_whitespace();
-    if words.next().is_some_and(|word| word.eq_ignore_ascii_case("create"))
-        && words.next().is_some_and(|word| OTHERS.iter().any(|other| word.eq_ignore_ascii_case(other)))
+    let mut keywords = text.split_whitespace();
+    if keywords.next().is_some_and(|word| word.eq_ignore_ascii_case("create"))
+        && keywords.next().is_some_and(|word| OTHERS.iter().any(|other| word.eq_ignore_ascii_case(other)))
     {
         return Err(Error::unsupported("views and indexes of Phoenix: give the statement of the table"));
     }
@@ -138,23 +138,23 @@ impl Parser<'_> {
     }
 
     fn word(&mut self, word: &str) -> bool {
-        let found = self.peek().is_word(word);
-        self.at += usize::from(found);
-        found
+        let matches = self.peek().is_word(word);
+        self.at += usize::from(matches);
+        matches
     }
 
     fn sign(&mut self, sign: &str) -> bool {
-        let found = self.peek().is_sign(sign);
-        self.at += usize::from(found);
-        found
+        let matches = self.peek().is_sign(sign);
+        self.at += usize::from(matches);
+        matches
     }
 
     fn expected(&self, expected: &str) -> Error {
         let token = self.peek();
-        let found =
+        let actual =
             if token.kind == TokenKind::End { "the end".to_owned() } else { format!("{:?}", token.text) };
         let position = position(self.text, token.at);
-        Error::invalid(format!("option `phoenix`, position {position}: expected {expected}, found {found}"))
+        Error::invalid(format!("option `phoenix`, position {position}: expected {expected}, found {actual}"))
     }
 
     fn need_word(&mut self, word: &str) -> Result<()> {
@@ -289,7 +289,7 @@ impl Parser<'_> {
                 self.need_word("null")?;
             } else if self.word("default") {
                 if !self.peek().is_word("null") {
-                    // A null stands for this value, which may be any expression.
+                    // A missing cell means this value, which may be any expression.
                     return Err(Error::unsupported(format!(
                         "default values of Phoenix: the column {:?}",
                         column.name

@@ -24,25 +24,25 @@ pub(crate) fn parts<'k>(
     let mut rest = match (of.salted, row) {
         (false, row) => row,
         (true, [_, rest @ ..]) => rest,
-        (true, []) => return Err(unlike(row, "a byte of salt")),
+        (true, []) => return Err(mismatch(row, "a salt byte")),
     };
     for (place, part) in of.key.iter().enumerate() {
-        let (value, behind) = match part.of.width() {
+        let (value, remaining) = match part.of.width() {
             // Trailing nulls of a key are not stored.
             Some(_) if rest.is_empty() => (rest, rest),
             Some(width) => rest
                 .split_at_checked(width)
-                .ok_or_else(|| unlike(row, &format!("{width} bytes of {}", part.name)))?,
+                .ok_or_else(|| mismatch(row, &format!("{width} bytes of {}", part.name)))?,
             None if place + 1 == of.key.len() => (last(part, rest), &[][..]),
             None => until_separator(part, rest),
         };
         with(value)?;
-        rest = behind;
+        rest = remaining;
     }
-    if rest.is_empty() { Ok(()) } else { Err(unlike(row, "nothing behind the last column of the key")) }
+    if rest.is_empty() { Ok(()) } else { Err(mismatch(row, "the end of the key after its last column")) }
 }
 
-fn unlike(row: &[u8], expected: &str) -> Error {
+fn mismatch(row: &[u8], expected: &str) -> Error {
     Error::schema(format!("row key \"{}\": expected {expected}", row.escape_ascii()))
 }
 
@@ -64,6 +64,6 @@ fn until_separator<'k>(part: &KeyPart, rest: &'k [u8]) -> (&'k [u8], &'k [u8]) {
             others.iter().position(|b| *b == separator).map_or(rest.len(), |place| place + 1)
         }
     };
-    let (value, behind) = rest.split_at_checked(end).unwrap_or((rest, &[]));
-    (value, behind.get(1..).unwrap_or_default())
+    let (value, remaining) = rest.split_at_checked(end).unwrap_or((rest, &[]));
+    (value, remaining.get(1..).unwrap_or_default())
 }

@@ -30,7 +30,7 @@ pub(crate) use self::key::parts;
 pub(crate) use self::types::PhoenixType;
 pub(crate) use self::values::PhoenixValues;
 
-/// The family of columns that do not name one.
+/// The family of columns that are declared without one.
 const DEFAULT_FAMILY: &str = "0";
 /// The number of the first column.
 const FIRST_NUMBER: u32 = 11;
@@ -103,11 +103,13 @@ impl Phoenix {
             None => (EMPTY_NAMED, EMPTY_NUMBERED),
         };
         if qualifier == other {
-            let (said, found) = match self.encoded {
+            let (expected, actual) = match self.encoded {
                 Some(bytes) => (format!("qualifiers of {bytes} bytes"), "names (COLUMN_ENCODED_BYTES=0)"),
                 None => ("names as qualifiers".to_owned(), "numbers (COLUMN_ENCODED_BYTES=2 by default)"),
             };
-            return Err(Error::schema(format!("option `phoenix`: expected {said}, the table has {found}")));
+            return Err(Error::schema(format!(
+                "option `phoenix`: expected {expected}, the table has {actual}"
+            )));
         }
         Ok(qualifier == own)
     }
@@ -120,8 +122,8 @@ fn numbered(number: u32, bytes: usize) -> Result<Vec<u8>> {
         2 => 0x8000,
         _ => 0,
     };
-    let most = u32::MAX.checked_shr(32 - 8 * u32::try_from(bytes).unwrap_or(4)).unwrap_or(0);
-    if number > most {
+    let max = u32::MAX.checked_shr(32 - 8 * u32::try_from(bytes).unwrap_or(4)).unwrap_or(0);
+    if number > max {
         return Err(Error::invalid(format!("option `phoenix`: column number {number} in {bytes} bytes")));
     }
     // A one-byte number counts from -128, as bytes are signed there.

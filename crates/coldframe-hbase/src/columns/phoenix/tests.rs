@@ -22,7 +22,7 @@ fn split(of: &Phoenix, row: &[u8]) -> Result<Vec<Vec<u8>>> {
 }
 
 #[test]
-fn a_statement_says_where_values_are() {
+fn a_statement_gives_key_and_cells() {
     let of = phoenix(ORDERS).unwrap();
     let names: Vec<&str> = of.key.iter().map(|part| part.name.as_str()).collect();
     assert_eq!(names, ["REGION", "ORDERED", "CUSTOMER", "NUMBER", "NOTE"]);
@@ -37,7 +37,7 @@ fn a_statement_says_where_values_are() {
 }
 
 #[test]
-fn qualifiers_are_names_or_numbers_of_some_bytes() {
+fn qualifiers_are_names_or_numbers() {
     let qualifiers = |encoded: &str| {
         let text = format!(
             "CREATE TABLE t (k VARCHAR PRIMARY KEY, a INTEGER, b INTEGER ENCODED_QUALIFIER 300) {encoded}"
@@ -48,18 +48,18 @@ fn qualifiers_are_names_or_numbers_of_some_bytes() {
     assert_eq!(qualifiers("").unwrap(), [[0x80, 11], [0x81, 44]]);
     assert_eq!(qualifiers("COLUMN_ENCODED_BYTES=3").unwrap(), [[0, 0, 11], [0, 1, 44]]);
     assert_eq!(qualifiers("COLUMN_ENCODED_BYTES='4'").unwrap(), [[0, 0, 0, 11], [0, 0, 1, 44]]);
-    assert!(qualifiers("COLUMN_ENCODED_BYTES=1").is_err(), "300 is no byte");
+    assert!(qualifiers("COLUMN_ENCODED_BYTES=1").is_err(), "300 does not fit one byte");
     assert!(qualifiers("COLUMN_ENCODED_BYTES=5").is_err());
 }
 
 #[test]
-fn names_that_two_families_have_are_with_the_family() {
+fn ambiguous_names_include_the_family() {
     let of = phoenix("CREATE TABLE t (k VARCHAR PRIMARY KEY, a.x INTEGER, b.x INTEGER, y INTEGER)").unwrap();
     assert_eq!(of.cells.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["A.X", "B.X", "Y"]);
 }
 
 #[test]
-fn keys_have_parts() {
+fn keys_are_split_into_parts() {
     let of = phoenix(ORDERS).unwrap();
     let row = b"\x02DE\x7f\xff\xfe\x88\x04\x5f\x05\xe7\xbe\x91\x91\x9e\xff\x80\0\0\0\0\0\0\x11first";
     let all = split(&of, row).unwrap();
@@ -72,29 +72,29 @@ fn keys_have_parts() {
 }
 
 #[test]
-fn keys_that_are_none_of_the_table_are_errors() {
+fn keys_of_another_table_are_errors() {
     let of = phoenix(ORDERS).unwrap();
     for row in [&b""[..], b"\x01D", b"\x01DE\x7f\xff"] {
         assert!(split(&of, row).is_err(), "{row:?}");
     }
-    let one = phoenix("CREATE TABLE t (k INTEGER PRIMARY KEY DESC, a INTEGER)").unwrap();
-    assert!(split(&one, b"\x80\0\0\0\0").is_err());
+    let single = phoenix("CREATE TABLE t (k INTEGER PRIMARY KEY DESC, a INTEGER)").unwrap();
+    assert!(split(&single, b"\x80\0\0\0\0").is_err());
     let text = phoenix("CREATE TABLE t (k VARCHAR PRIMARY KEY DESC, a INTEGER)").unwrap();
     assert_eq!(split(&text, b"\x90\x91\xff").unwrap(), [b"\x90\x91"]);
 }
 
 #[test]
-fn every_cut_of_a_key_is_parts_or_an_error() {
+fn truncated_keys_are_split_or_rejected() {
     let of = phoenix(ORDERS).unwrap();
     let row = b"\x02DE\x7f\xff\xfe\x88\x04\x5f\x05\xe7\xbe\x91\x91\x9e\xff\x80\0\0\0\0\0\0\x11first";
     for end in 0..row.len() {
-        let found = split(&of, &row[..end]);
-        assert!(found.is_err() || found.is_ok_and(|parts| parts.len() == 5), "{end}");
+        let result = split(&of, &row[..end]);
+        assert!(result.is_err() || result.is_ok_and(|parts| parts.len() == 5), "{end}");
     }
 }
 
 #[test]
-fn what_is_not_read_is_said() {
+fn unsupported_statements_are_rejected() {
     let unsupported = |text: &str| {
         let e = phoenix(text).unwrap_err();
         matches!(e.kind(), coldframe_core::ErrorKind::Unsupported(_))
@@ -113,7 +113,7 @@ fn what_is_not_read_is_said() {
 }
 
 #[test]
-fn what_is_no_statement_is_an_error_with_its_place() {
+fn invalid_statements_are_errors_with_a_position() {
     let table =
         "CREATE TABLE t (k VARCHAR PRIMARY KEY, a DECIMAL(10, 2) NULL DEFAULT NULL) VERSIONS=1, TTL=-1";
     assert!(phoenix(table).is_ok());

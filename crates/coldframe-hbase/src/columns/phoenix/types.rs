@@ -42,7 +42,7 @@ pub(crate) enum PhoenixType {
 const MAX_DIGITS: u64 = 38;
 
 impl PhoenixType {
-    /// The type with this name and these numbers in brackets; else the reason why there is none.
+    /// Parses the name of a type and the numbers in its parentheses. The error is a message.
     pub(crate) fn parse(name: &str, numbers: &[u64]) -> Result<Self, String> {
         let (signed, plain) = match name.strip_prefix("UNSIGNED_") {
             Some(plain) => (false, plain),
@@ -107,8 +107,11 @@ impl PhoenixType {
 
 /// DECIMAL; DECIMAL(precision), which has no fraction; DECIMAL(precision, scale).
 fn decimal(numbers: &[u64]) -> Result<PhoenixType, String> {
-    let wrong =
-        || format!("expected DECIMAL(precision up to {MAX_DIGITS}, scale up to that), found {numbers:?}");
+    let wrong = || {
+        format!(
+            "expected DECIMAL(precision up to {MAX_DIGITS}, scale up to the precision), found {numbers:?}"
+        )
+    };
     let (precision, scale) = match numbers {
         [] => return Ok(PhoenixType::Decimal(None)),
         [precision] => (*precision, 0),

@@ -294,12 +294,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_of_its_type_is_not_appended() {
+    fn values_of_another_type_are_rejected() {
         let mut dates = PhoenixValues::new(PhoenixType::Date { signed: false }, false).unwrap();
         assert!(!dates.append(&[0x80, 0, 0, 0, 0, 0, 0, 0]) && !dates.append(&[0; 7]));
         let mut times = PhoenixValues::new(PhoenixType::Timestamp { signed: true }, false).unwrap();
-        assert!(!times.append(&[0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]), "a part of a microsecond");
-        assert!(!times.append(&[0xff; 12]), "no time");
+        assert!(!times.append(&[0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]), "a fraction of a microsecond");
+        assert!(!times.append(&[0xff; 12]), "nanoseconds out of range");
         assert!(times.append(&[]), "null");
         assert_eq!(times.finish().unwrap().null_count(), 1);
     }

@@ -7,7 +7,7 @@
 //!       | 5: same type | 6: same value |
 //! ```
 //!
-//! The family is that of the block's first cell, which stores its own. HBase: `FastDiffDeltaEncoder`.
+//! Only the block's first cell stores the family. HBase: `FastDiffDeltaEncoder`.
 
 use coldframe_encoding::Cursor;
 use coldframe_encoding::{Error, Result};
@@ -50,9 +50,9 @@ pub(super) fn decode<S: CellSink>(
         if flags & SAME_VALUE == 0 {
             value = src.take(lengths.value)?;
         } else if value.len() != lengths.value {
-            let found = value.len();
+            let actual = value.len();
             return Err(Error::corrupt(format!(
-                "expected a previous value of {} bytes, found {found}",
+                "expected a previous value of {} bytes, found {actual}",
                 lengths.value
             )));
         }
@@ -62,7 +62,7 @@ pub(super) fn decode<S: CellSink>(
     Ok(())
 }
 
-/// The timestamp whose first `shared` bytes (at most 7) equal the previous one's; the others are stored.
+/// The timestamp whose first `shared` bytes (at most 7) equal the previous timestamp's; the others are stored.
 #[inline]
 fn change_timestamp(src: &mut Cursor<'_>, previous: i64, shared: u8) -> Result<i64> {
     let stored = match src.rest().first_chunk() {
@@ -92,8 +92,8 @@ mod tests {
             // With and without bytes after it.
             for bytes in [&stored[..n], &[&stored[..n], &[9; 8]].concat()] {
                 let mut src = Cursor::new(bytes, 0);
-                let found = change_timestamp(&mut src, previous, shared).unwrap();
-                assert_eq!((found, src.remaining()), (i64::from_be_bytes(expected), bytes.len() - n));
+                let timestamp = change_timestamp(&mut src, previous, shared).unwrap();
+                assert_eq!((timestamp, src.remaining()), (i64::from_be_bytes(expected), bytes.len() - n));
             }
             assert!(change_timestamp(&mut Cursor::new(&stored[1..n], 0), previous, shared).is_err());
         }

@@ -1,4 +1,4 @@
-//! The head of a key (everything before the timestamp), as DIFF and FAST_DIFF carry it from cell to cell.
+//! The head of a key: everything before the timestamp. DIFF and FAST_DIFF derive it from the previous cell's.
 //!
 //! ```text
 //! row length u16 | row | family length u8 | family | qualifier |
@@ -22,8 +22,8 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    /// Reads the lengths that differ. Returns the number after them: how many bytes of the previous key the key begins
-    /// with.
+    /// Reads the lengths that differ, then the number of bytes that the key shares with the previous key, and returns
+    /// that number.
     #[inline(always)]
     pub(super) fn read(&mut self, src: &mut Cursor<'_>, same_key: bool, same_value: bool) -> Result<usize> {
         if !same_key {
@@ -36,7 +36,7 @@ impl Lengths {
     }
 }
 
-/// The head of the previous key; it is changed into the next one's.
+/// The head of the current key, updated in place from cell to cell.
 pub(super) struct Head<'k> {
     bytes: &'k mut Vec<u8>,
     /// A buffer for building a head whose row has another length.
@@ -66,7 +66,7 @@ impl<'k> Head<'k> {
         (row, family, self.bytes.get(self.family..).unwrap_or_default())
     }
 
-    /// Whether the row stays the same if the first `common` bytes do.
+    /// Whether the first `common` bytes include the row.
     #[inline]
     pub(super) fn keeps_row(&self, common: usize) -> bool {
         common >= self.row && !self.bytes.is_empty()
@@ -111,7 +111,7 @@ impl<'k> Head<'k> {
     ) -> Result<()> {
         let previous = self.bytes.get(self.row..self.family);
         if common >= 2 && family.is_none_or(|family| previous == Some(family)) {
-            // A row of the same length: its end is overwritten in place.
+            // The row keeps its length: overwrite its end in place.
             let rest = src.take(self.row.saturating_sub(common))?;
             if let Some(end) = self.bytes.get_mut(common..self.row) {
                 set(end, rest);
@@ -172,7 +172,7 @@ impl<'k> Head<'k> {
     }
 }
 
-/// Copies a few bytes: consecutive rows differ at their ends.
+/// Copies bytes, usually one or two: consecutive rows differ at their ends.
 #[inline]
 fn set(to: &mut [u8], from: &[u8]) {
     if let ([a, b], [c, d]) = (&mut *to, from) {

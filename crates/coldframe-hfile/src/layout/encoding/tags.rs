@@ -1,8 +1,8 @@
-//! Tags stored through a dictionary, which reader and writer build alike, starting empty in each block.
+//! Tags stored through a dictionary. Reader and writer build the same one, starting empty in each block.
 //!
 //! ```text
 //! tag | 0xff | length LEB128 | type u8, bytes |      new: becomes the next entry
-//!     | index u16, below 0x8000 |                     as that entry
+//!     | index u16, below 0x8000 |                     the entry with this index
 //! ```
 //!
 //! The dictionary holds 32,767 entries; then a new one replaces the least recently used.
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_found_again_and_the_oldest_is_replaced() {
+    fn entries_are_reused_and_the_oldest_is_replaced() {
         let mut dictionary = TagDictionary::default();
         let mut out = vec![];
         for n in 0..CAPACITY {

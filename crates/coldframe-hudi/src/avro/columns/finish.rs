@@ -109,7 +109,7 @@ impl Strings {
     }
 }
 
-/// The offsets, and the number of items that they span. They should only grow; if not, that is an error and not a
+/// The offsets, and the number of items between them. Unsorted offsets are an error instead of a
 /// panic.
 fn take_offsets(offsets: &mut Vec<i32>) -> Result<(OffsetBuffer<i32>, usize)> {
     let taken = std::mem::replace(offsets, vec![0]);

@@ -50,18 +50,18 @@ fn segment(codec: i32, old: bool, closed: bool, indexes: &[i64]) -> Vec<u8> {
     out
 }
 
-/// The indexes found, and the number of broken ranges.
+/// The indexes of the entries, and the number of broken ranges.
 fn read(bytes: &[u8]) -> Result<(Vec<i64>, usize)> {
     let Some(segment) = Segment::open(Bytes::copy_from_slice(bytes), true, &Limits::default())? else {
         return Ok((Vec::new(), 0));
     };
-    let (mut found, mut broken) = (Vec::new(), 0);
+    let (mut indexes, mut broken) = (Vec::new(), 0);
     let mut records = segment.records();
     while let Some(record) = records.next_record()? {
         match record {
             Record::Whole(contents, _) => {
                 let batch = EntryBatch::decode(contents).unwrap();
-                found.extend(batch.entries.iter().filter_map(|e| e.commit.as_ref()?.id).map(|id| id.index));
+                indexes.extend(batch.entries.iter().filter_map(|e| e.commit.as_ref()?.id).map(|id| id.index));
             }
             Record::Broken(bytes, reason) => {
                 assert!(bytes.start < bytes.end && !reason.is_empty());
@@ -69,7 +69,7 @@ fn read(bytes: &[u8]) -> Result<(Vec<i64>, usize)> {
             }
         }
     }
-    Ok((found, broken))
+    Ok((indexes, broken))
 }
 
 const INDEXES: [i64; 4] = [1000, 2000, 3000, 4000];
@@ -96,8 +96,8 @@ fn a_write_that_was_cut_short_ends_an_open_segment() {
             // Preallocated space of which some pages were written.
             let mut padded = whole[..cut].to_vec();
             padded.resize(whole.len() + 100, 0);
-            let (found, broken) = read(&padded).unwrap();
-            assert!(found == INDEXES[..3] && (broken == 0 || cut + 4 > whole.len()), "{cut} {broken}");
+            let (indexes, broken) = read(&padded).unwrap();
+            assert!(indexes == INDEXES[..3] && (broken == 0 || cut + 4 > whole.len()), "{cut} {broken}");
         }
         // In a closed segment this is damage.
         let closed = segment(codec, false, true, &INDEXES);
@@ -117,8 +117,8 @@ fn a_flipped_byte_costs_its_record() {
         for at in start..end {
             let mut hurt = whole.clone();
             hurt[at] ^= 0x41;
-            let (found, broken) = read(&hurt).unwrap();
-            assert_eq!((found.len(), broken), (3, 1), "{codec} {closed} byte {at}");
+            let (indexes, broken) = read(&hurt).unwrap();
+            assert_eq!((indexes.len(), broken), (3, 1), "{codec} {closed} byte {at}");
         }
         for at in 0..start {
             let mut hurt = whole.clone();

@@ -1,8 +1,8 @@
-//! What one write did: a batch, which is one record of a write-ahead log.
+//! A batch: the operations of one write, in one record of a write-ahead log.
 //!
 //! ```text
 //! | sequence u64 | count u32 | operation .. |
-//! operation:  | 1 | key | value |   put          | 0 | key |   delete        | 7 | key |   delete what was put once
+//! operation:  | 1 | key | value |   put          | 0 | key |   delete        | 7 | key |   delete a key put once
 //!             | 5, 4, 8 | column family | ..     the same with the number of a column family
 //!             | 3 | blob |   not an operation    | 13 |   nothing
 //! key, value, blob:  | length | bytes |          lengths and numbers are LEB128
@@ -20,7 +20,7 @@ pub(super) fn each_record(bytes: &[u8], each: &mut Each<'_>) -> Result<()> {
     let mut cursor = Cursor::new(bytes, 0);
     let mut sequence = cursor.u64_le()?;
     let count = cursor.u32_le()?;
-    let (mut found, mut first) = (0u32, None);
+    let (mut operations, mut first) = (0u32, None);
     while !cursor.is_empty() {
         let kind = cursor.u8()?;
         if matches!(kind, 4 | 5 | 8) {
@@ -41,10 +41,10 @@ pub(super) fn each_record(bytes: &[u8], each: &mut Each<'_>) -> Result<()> {
         };
         defer(&mut first, each(Record { key, sequence, value }))?;
         sequence = sequence.saturating_add(1);
-        found = found.saturating_add(1);
+        operations = operations.saturating_add(1);
     }
-    if found != count {
-        return Err(Error::corrupt(format!("expected {count} operations in a batch, found {found}")));
+    if operations != count {
+        return Err(Error::corrupt(format!("expected {count} operations in a batch, found {operations}")));
     }
     first.map_or(Ok(()), Err)
 }

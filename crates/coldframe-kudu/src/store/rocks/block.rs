@@ -4,7 +4,7 @@
 //! stored:   | bytes, maybe compressed | compression u8 | checksum u32 |      a handle has the offset, and the length without these five
 //! content:  | entry | entry | .. | restart u32 .. | restarts u32 |
 //! entry:    | shared | unshared | value's length | unshared bytes of the key | value |
-//! index:    | shared | unshared | unshared bytes of the key | handle |        where the properties say that handles are differences
+//! index:    | shared | unshared | unshared bytes of the key | handle |        if the properties say that handles are differences
 //! handle:   | offset | length |     the first of a run, which shares nothing     | zigzag: length minus that of the one before |   else
 //! ```
 //!
@@ -36,7 +36,7 @@ impl Handle {
     }
 
     /// Reads the handle of the block that follows `before`; only the difference of the lengths is stored.
-    fn behind(before: Self, cursor: &mut Cursor<'_>) -> Result<Self> {
+    fn following(before: Self, cursor: &mut Cursor<'_>) -> Result<Self> {
         let more = cursor.zigzag()?;
         let offset = before.end();
         let len = before.len.checked_add_signed(more);
@@ -85,26 +85,26 @@ impl<'a> Blocks<'a> {
         let mut trailer = Cursor::new(stored, handle.offset);
         let bytes = trailer.take(stored.len().saturating_sub(5))?;
         let compression = trailer.u8()?;
-        let found = trailer.u32_le()?;
+        let checksum = trailer.u32_le()?;
         if self.reading.checked {
             let covered = stored.get(..bytes.len() + 1).unwrap_or_default();
             match self.checksum {
                 Checksum::None => {}
-                Checksum::Crc32c => check_crc32c(unmasked_crc32c(found), covered)?,
+                Checksum::Crc32c => check_crc32c(unmasked_crc32c(checksum), covered)?,
                 // XXH3 covers the bytes; the compression byte is mixed in by hand
                 // (`ComputeBuiltinChecksumWithLastByte`).
                 Checksum::Xxh3 => {
-                    check_xxh3_low(found ^ u32::from(compression).wrapping_mul(0x6b90_83d9), bytes)?;
+                    check_xxh3_low(checksum ^ u32::from(compression).wrapping_mul(0x6b90_83d9), bytes)?;
                 }
             }
         }
         match compression {
             0 => Ok(Cow::Borrowed(bytes)),
             1 => {
-                let most = self.reading.limits.max_metadata_bytes;
-                let most = usize::try_from(most).unwrap_or(usize::MAX);
+                let max = self.reading.limits.max_metadata_bytes;
+                let max = usize::try_from(max).unwrap_or(usize::MAX);
                 let mut out = Vec::new();
-                self.decompressor.decompress_bounded(Algorithm::Snappy, bytes, most, &mut out)?;
+                self.decompressor.decompress_bounded(Algorithm::Snappy, bytes, max, &mut out)?;
                 Ok(Cow::Owned(out))
             }
             n => Err(Error::unsupported(format!("compression {n} of a block of RocksDB"))),
@@ -160,7 +160,7 @@ impl<'a> Entries<'a> {
         let (shared, unshared) = (self.len()?, self.len()?);
         self.take_key(shared, unshared)?;
         match before {
-            Some(before) if shared > 0 => Handle::behind(before, &mut self.cursor).map(Some),
+            Some(before) if shared > 0 => Handle::following(before, &mut self.cursor).map(Some),
             _ => Handle::read(&mut self.cursor).map(Some),
         }
     }
@@ -171,8 +171,8 @@ impl<'a> Entries<'a> {
 
     fn take_key(&mut self, shared: usize, unshared: usize) -> Result<()> {
         if shared > self.key.len() {
-            let found = self.key.len();
-            let message = format!("expected a key before it of {shared} bytes or more, found {found}");
+            let actual = self.key.len();
+            let message = format!("expected a previous key of {shared} bytes or more, found {actual}");
             return Err(Error::corrupt(message).at(self.cursor.offset()));
         }
         self.key.truncate(shared);

@@ -47,36 +47,36 @@ pub(super) fn each_record(
     each: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
     let mut fragments = Fragments { bytes, at: 0, number, checked };
-    // The record begun so far and its offset; and whether a record may have begun in a lost part.
+    // The record so far and its offset; and whether the start of a record may be in damaged bytes.
     let mut begun: Option<(usize, Vec<u8>)> = None;
-    let mut lost = false;
+    let mut after_damage = false;
     loop {
         let start = fragments.at;
-        let (part, found) = match fragments.next() {
+        let (part, content) = match fragments.next() {
             Ok(Some(fragment)) => fragment,
             Ok(None) => return Ok(()),
             Err(e) => {
                 losses.note(e, range(start, fragments.at))?;
-                (begun, lost) = (None, true);
+                (begun, after_damage) = (None, true);
                 continue;
             }
         };
         let done = match (part, begun.take()) {
-            (FragmentKind::Whole, None) => each(found),
+            (FragmentKind::Whole, None) => each(content),
             (FragmentKind::First, None) => {
-                begun = Some((start, found.to_vec()));
+                begun = Some((start, content.to_vec()));
                 Ok(())
             }
             (FragmentKind::Middle, Some((from, mut record))) => {
-                record.extend_from_slice(found);
+                record.extend_from_slice(content);
                 begun = Some((from, record));
                 continue;
             }
             (FragmentKind::Last, Some((_, mut record))) => {
-                record.extend_from_slice(found);
+                record.extend_from_slice(content);
                 each(&record)
             }
-            (FragmentKind::Middle | FragmentKind::Last, None) if lost => continue,
+            (FragmentKind::Middle | FragmentKind::Last, None) if after_damage => continue,
             (FragmentKind::Middle | FragmentKind::Last, None) => {
                 Err(Error::corrupt("expected the first fragment of a record"))
             }
@@ -89,14 +89,14 @@ pub(super) fn each_record(
                     Error::corrupt("expected the rest of a record, found another record").at(start as u64);
                 losses.note(e, range(start, fragments.at))?;
                 if let FragmentKind::Whole = part {
-                    each(found)
+                    each(content)
                 } else {
-                    begun = Some((start, found.to_vec()));
+                    begun = Some((start, content.to_vec()));
                     Ok(())
                 }
             }
         };
-        lost = false;
+        after_damage = false;
         if let Err(e) = done {
             losses.note(e.at(start as u64), range(start, fragments.at))?;
         }
@@ -143,8 +143,8 @@ impl<'a> Fragments<'a> {
         let stored = cursor.u32_le()?;
         let len = usize::from(cursor.u16_le()?);
         let kind = cursor.clone().u8()?;
-        let again = matches!(kind, 5..=8 | 11 | 131);
-        let covered = len + if again { 5 } else { 1 };
+        let recycled = matches!(kind, 5..=8 | 11 | 131);
+        let covered = len + if recycled { 5 } else { 1 };
         if cursor.remaining() < covered {
             if is_last {
                 return Ok(None);
@@ -159,7 +159,7 @@ impl<'a> Fragments<'a> {
         }
         let mut content = Cursor::new(covered, at);
         content.skip(1)?;
-        if again {
+        if recycled {
             let number = content.u32_le()?;
             // Left over from the older log in a recycled file.
             if self.number.is_some_and(|own| own & 0xffff_ffff != u64::from(number)) {

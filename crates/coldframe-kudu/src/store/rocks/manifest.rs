@@ -1,7 +1,7 @@
 //! The manifest: which tables are live, and which logs still hold unflushed records.
 //!
 //! ```text
-//! each record of the log is an edit:  | tag | what it says | tag | ..
+//! each record of the log is an edit:  | tag | content | tag | ..
 //!   1 | name |         comparator            2 | number |           logs before it are in tables
 //!   6 | level | number |   remove a table
 //! 103 | level | number | length | smallest key | largest key | smallest, largest sequence | field .. | 1 |   add a table
@@ -67,7 +67,7 @@ impl Version {
                     let number = cursor.uleb128()?;
                     if self.tables.remove(&number).is_none() {
                         return Err(Error::corrupt(format!(
-                            "expected table {number}, which an edit takes away"
+                            "expected table {number}, which an edit removes"
                         )));
                     }
                 }

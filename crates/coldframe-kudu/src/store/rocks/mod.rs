@@ -1,8 +1,8 @@
-//! Reads a whole RocksDB database from its folder: every record of every key, with the sequence number that tells the newest.
+//! Reads a whole RocksDB database from its folder: every record of every key, with its sequence number; the largest is the newest.
 //!
 //! ```text
 //! CURRENT            "MANIFEST-000005\n"
-//! MANIFEST-000005    a log of edits: which tables are live, and from which log on there are records that are in no table
+//! MANIFEST-000005    a log of edits: which tables are live, and the first log with records that are in no table
 //! 000012.sst         a table: records in key order
 //! 000011.log         a log of batches
 //! ```
@@ -18,8 +18,8 @@
 //! Only the features of Kudu's instance are supported (RocksDB 7.7 with its defaults, `dir_manager.cc`): one column family, keys in
 //! byte order, no merges, no range deletions, Snappy or no compression. Any other feature is refused by name.
 //!
-//! If the manifest cannot be read, all tables and logs of the folder are read: sequence numbers still tell which record of a key is the
-//! newest, and the damage is reported.
+//! If the manifest cannot be read, all tables and logs of the folder are read: sequence numbers still show the newest
+//! record of a key, and the damage is reported.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -64,8 +64,8 @@ fn is_loss(error: &Error) -> bool {
 }
 
 /// Keeps the first loss for later: one invalid record does not cost the records after it.
-fn defer(first: &mut Option<Error>, handed_on: Result<()>) -> Result<()> {
-    match handed_on {
+fn defer(first: &mut Option<Error>, result: Result<()>) -> Result<()> {
+    match result {
         Err(e) if is_loss(&e) => {
             first.get_or_insert(e);
             Ok(())
@@ -136,7 +136,7 @@ impl Files {
 }
 
 /// A table to read: its number, and its length if the manifest states it.
-type Alive = (u64, Option<u64>);
+type LiveTable = (u64, Option<u64>);
 
 /// A database whose files are known.
 pub(crate) struct Database<'a> {
@@ -160,7 +160,7 @@ impl<'a> Database<'a> {
 
     /// Passes each record to `each`, in any order. Returns what could not be read.
     pub(crate) fn each_record(mut self, each: &mut Each<'_>) -> Result<Vec<Damage>> {
-        let (tables, first_log) = self.alive()?;
+        let (tables, first_log) = self.live_files()?;
         for (number, len) in tables {
             self.table(number, len, each)?;
         }
@@ -172,7 +172,7 @@ impl<'a> Database<'a> {
     }
 
     /// The live tables with their lengths, and the first log with records that are in no table.
-    fn alive(&mut self) -> Result<(Vec<Alive>, u64)> {
+    fn live_files(&mut self) -> Result<(Vec<LiveTable>, u64)> {
         let current = join(self.path, "CURRENT");
         let mut losses = Losses::default();
         let error = match self.manifest(&current) {
@@ -188,8 +188,8 @@ impl<'a> Database<'a> {
                     losses.note(Error::corrupt(message), 0..0)?;
                 }
                 self.damage.extend(losses.of_file(&file));
-                let there = version.tables.into_iter().filter(|(n, _)| self.files.tables.contains_key(n));
-                return Ok((there.map(|(n, len)| (n, Some(len))).collect(), version.first_log));
+                let present = version.tables.into_iter().filter(|(n, _)| self.files.tables.contains_key(n));
+                return Ok((present.map(|(n, len)| (n, Some(len))).collect(), version.first_log));
             }
             Err(e) => e,
         };
@@ -203,8 +203,8 @@ impl<'a> Database<'a> {
         let bytes = self.read(current)?;
         let name = std::str::from_utf8(&bytes).ok().and_then(|s| s.strip_suffix('\n'));
         let name = name.filter(|s| s.strip_prefix("MANIFEST-").is_some_and(is_number)).ok_or_else(|| {
-            let found = bytes.get(..bytes.len().min(40)).unwrap_or_default().escape_ascii();
-            Error::corrupt(format!("expected the name of a manifest, found \"{found}\""))
+            let text = bytes.get(..bytes.len().min(40)).unwrap_or_default().escape_ascii();
+            Error::corrupt(format!("expected the name of a manifest, found \"{text}\""))
         })?;
         let path = join(self.path, name);
         let version = self.read(&path).and_then(|bytes| manifest::read(&bytes, self.reading));
@@ -253,7 +253,7 @@ fn absent<'n>(missing: impl Iterator<Item = &'n u64>) -> Option<Error> {
     let missing: Vec<&u64> = missing.collect();
     let first: Vec<String> = missing.iter().take(8).map(|n| format!("{n:06}.sst")).collect();
     let (count, first) = (missing.len(), first.join(", "));
-    (count > 0).then(|| Error::corrupt(format!("{count} of its tables are not there: {first}")))
+    (count > 0).then(|| Error::corrupt(format!("{count} of its tables are missing: {first}")))
 }
 
 #[cfg(test)]

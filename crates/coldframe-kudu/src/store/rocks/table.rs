@@ -52,19 +52,19 @@ pub(super) fn each_record(
     let index = blocks.read(footer.index).map_err(|e| e.within("index"))?;
     let mut index = Entries::open(&index)?;
     let mut walk = Walk::of_file("data block", file.len() as u64, TRAILER);
-    let (mut before, mut found, lost) = (None, 0u64, losses.places);
+    let (mut before, mut count, places) = (None, 0u64, losses.places);
     while let Some(handle) = next(&mut index, before, &properties).map_err(|e| e.within("index"))? {
         walk.rising(handle.offset, handle.len)?;
         let block = blocks.read(handle);
         match block.and_then(|block| records(&block, each)) {
-            Ok(n) => found = found.saturating_add(n),
+            Ok(n) => count = count.saturating_add(n),
             Err(e) => losses.note(e.within("data block"), handle.offset..handle.end().unwrap_or(u64::MAX))?,
         }
         before = Some(handle);
     }
     match properties.records {
-        Some(expected) if expected != found && lost == losses.places => {
-            Err(Error::corrupt(format!("expected {expected} records in a table, found {found}")))
+        Some(expected) if expected != count && places == losses.places => {
+            Err(Error::corrupt(format!("expected {expected} records in a table, found {count}")))
         }
         _ => Ok(()),
     }
@@ -121,7 +121,7 @@ fn footer(file: &[u8]) -> Result<Footer> {
     }
     match version {
         2..=5 => {}
-        // Later versions have another footer, which announces itself where these have the handles.
+        // Later versions have another footer, with a marker in place of the handles.
         n @ 6.. if handles.rest().starts_with(LATER) => {
             return Err(Error::unsupported(format!("version {n} of RocksDB's tables")));
         }
@@ -178,7 +178,7 @@ impl Properties {
                 n => return Err(Error::unsupported(format!("an index of kind {n} in a table of RocksDB"))),
             },
             b"rocksdb.external_sst_file.global_seqno" => {
-                return Err(Error::unsupported("a table of RocksDB that was taken in from outside"));
+                return Err(Error::unsupported("an imported table of RocksDB"));
             }
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! Databases built here, to be damaged and to make false claims. `tests/it/directories/logr.rs` shows that real ones are
+//! Databases built by the tests: damaged, or with false lengths and counts. `tests/it/directories/logr.rs` shows that real ones are
 //! read correctly.
 
 use std::collections::BTreeMap;
@@ -29,10 +29,10 @@ fn string(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Fragments as RocksDB's writer makes them; `again` is the number of the log if the file is recycled.
-fn log(records: &[Vec<u8>], again: Option<u32>) -> Vec<u8> {
+/// Fragments as RocksDB's writer makes them; `recycled` is the number of the log if the file is recycled.
+fn log(records: &[Vec<u8>], recycled: Option<u32>) -> Vec<u8> {
     let mut out = Vec::new();
-    let header = if again.is_some() { 11 } else { 7 };
+    let header = if recycled.is_some() { 11 } else { 7 };
     for record in records {
         let (mut rest, mut first) = (&record[..], true);
         loop {
@@ -49,8 +49,8 @@ fn log(records: &[Vec<u8>], again: Option<u32>) -> Vec<u8> {
                 (false, false) => 3,
                 (false, true) => 4,
             };
-            let mut covered = vec![kind + if again.is_some() { 4 } else { 0 }];
-            covered.extend(again.into_iter().flat_map(u32::to_le_bytes));
+            let mut covered = vec![kind + if recycled.is_some() { 4 } else { 0 }];
+            covered.extend(recycled.into_iter().flat_map(u32::to_le_bytes));
             covered.extend_from_slice(&rest[..n]);
             out.extend(masked(&covered));
             out.extend(u16::try_from(n).unwrap().to_le_bytes());
@@ -156,29 +156,29 @@ fn records(from: u64, to: u64) -> Vec<(Vec<u8>, Vec<u8>)> {
 
 type Contents = BTreeMap<String, (u64, Option<Vec<u8>>)>;
 
-fn keep(found: &mut Contents) -> impl FnMut(Record<'_>) -> Result<()> {
+fn keep(contents: &mut Contents) -> impl FnMut(Record<'_>) -> Result<()> {
     |record| {
         let key = String::from_utf8_lossy(record.key).into_owned();
-        found.insert(key, (record.sequence, record.value.map(<[u8]>::to_vec)));
+        contents.insert(key, (record.sequence, record.value.map(<[u8]>::to_vec)));
         Ok(())
     }
 }
 
 /// The contents of a table, the number of losses, and the error that ended it.
 fn read_table(file: &[u8]) -> (Contents, u64, Result<()>) {
-    let (mut found, mut losses) = (Contents::new(), Losses::default());
-    let result = table::each_record(file, READING, &mut losses, &mut keep(&mut found));
-    (found, losses.places, result)
+    let (mut contents, mut losses) = (Contents::new(), Losses::default());
+    let result = table::each_record(file, READING, &mut losses, &mut keep(&mut contents));
+    (contents, losses.places, result)
 }
 
 fn read_log(bytes: &[u8]) -> (Vec<Vec<u8>>, u64) {
-    let (mut found, mut losses) = (Vec::new(), Losses::default());
+    let (mut contents, mut losses) = (Vec::new(), Losses::default());
     let mut each = |bytes: &[u8]| {
-        found.push(bytes.to_vec());
+        contents.push(bytes.to_vec());
         Ok(())
     };
     log::each_record(bytes, Some(7), true, &mut losses, &mut each).unwrap();
-    (found, losses.places)
+    (contents, losses.places)
 }
 
 #[test]
@@ -186,26 +186,26 @@ fn records_over_several_blocks_of_a_log() {
     let sizes = [10, 40_000, 0, 32_768 - 7, 100_000, 32_750, 3];
     let all: Vec<Vec<u8>> =
         sizes.iter().enumerate().map(|(i, n)| vec![u8::try_from(i + 1).unwrap(); *n]).collect();
-    for again in [None, Some(7)] {
-        let whole = log(&all, again);
+    for recycled in [None, Some(7)] {
+        let whole = log(&all, recycled);
         assert_eq!(read_log(&whole), (all.clone(), 0));
         // A record that breaks off is an incomplete write; preallocated space is nothing.
         for cut in (0..whole.len()).step_by(997) {
-            let (found, lost) = read_log(&whole[..cut]);
-            assert_eq!((&all[..found.len()], lost), (&found[..], 0), "{cut}");
+            let (records, lost) = read_log(&whole[..cut]);
+            assert_eq!((&all[..records.len()], lost), (&records[..], 0), "{cut}");
         }
         assert_eq!(read_log(&[&whole[..], &[0; 70_000]].concat()), (all.clone(), 0));
         for at in (0..whole.len()).step_by(499) {
             let mut hurt = whole.clone();
             hurt[at] ^= 0x10;
-            let (found, _) = read_log(&hurt);
-            assert!(found.iter().all(|record| all.contains(record)), "{at}");
+            let (records, _) = read_log(&hurt);
+            assert!(records.iter().all(|record| all.contains(record)), "{at}");
         }
         // Damage in a block that others follow costs the records in that block, and is reported.
         let mut hurt = whole.clone();
         hurt[10] ^= 1;
-        let (found, lost) = read_log(&hurt);
-        assert_eq!((found.len(), lost), (all.len() - 2, 1));
+        let (records, lost) = read_log(&hurt);
+        assert_eq!((records.len(), lost), (all.len() - 2, 1));
     }
     // A file that held another log before.
     let mut mixed = log(&all[..1], Some(7));
@@ -226,12 +226,12 @@ fn the_blocks_of_a_table() {
         for at in 0..whole.len() {
             let mut hurt = whole.clone();
             hurt[at] ^= 0x20;
-            let (found, lost, result) = read_table(&hurt);
-            let told = lost > 0 || result.is_err();
-            assert!(told || found == all, "{at}");
-            assert!(found.iter().all(|(key, value)| all.get(key) == Some(value)), "{at}");
-            assert!(lost != 1 || result.is_err() || found.len() == 320, "{at}: {}", found.len());
-            assert!(result.is_err() || !told || lost == 1);
+            let (contents, lost, result) = read_table(&hurt);
+            let reported = lost > 0 || result.is_err();
+            assert!(reported || contents == all, "{at}");
+            assert!(contents.iter().all(|(key, value)| all.get(key) == Some(value)), "{at}");
+            assert!(lost != 1 || result.is_err() || contents.len() == 320, "{at}: {}", contents.len());
+            assert!(result.is_err() || !reported || lost == 1);
         }
         for cut in 0..whole.len() {
             assert!(read_table(&whole[..cut]).2.is_err());
@@ -258,12 +258,12 @@ fn an_index_of_differences() {
     let mut index = block::Entries::open(&entries).unwrap();
     let mut before = None;
     for expected in [(0, 1000, "aa"), (1005, 990, "ab"), (2000, 1290, "ac"), (9000, 5, "b")] {
-        let found = index.next_handle(before).unwrap().unwrap();
+        let handle = index.next_handle(before).unwrap().unwrap();
         assert_eq!(
-            (found.offset, found.len, index.key.as_slice()),
+            (handle.offset, handle.len, index.key.as_slice()),
             (expected.0, expected.1, expected.2.as_bytes())
         );
-        before = Some(found);
+        before = Some(handle);
     }
     assert!(index.next_handle(before).unwrap_err().is_damage());
 }
@@ -276,8 +276,8 @@ fn tables_that_claim_too_much() {
     let changes: [Change; 4] =
         [|h| *h = vec![h[0]; 10_000], |h| h.swap(0, 1), |h| h[1].1 = u64::MAX, |h| h[1].0 = 1 << 40];
     for change in changes {
-        let (found, lost, result) = read_table(&table_of(&blocks, 1, change));
-        assert!(found.len() <= 40 && (result.is_err() || lost > 0));
+        let (contents, lost, result) = read_table(&table_of(&blocks, 1, change));
+        assert!(contents.len() <= 40 && (result.is_err() || lost > 0));
     }
     // Compressed bytes that claim to expand to four gigabytes.
     let bomb = [0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0];
@@ -291,13 +291,13 @@ fn tables_that_claim_too_much() {
         b"\x05\x01\x01ab\0\0\0\0",
         b"\0\xff\xff\xff\xff\xff\xff\xff\xff\x7f\0a\0\0\0\0",
     ] {
-        let (found, lost, result) = read_table(&table_of(&[(content.to_vec(), 0)], 1, |_| {}));
-        assert_eq!((found.len(), lost, result.is_ok()), (0, 1, true), "{content:?}");
+        let (contents, lost, result) = read_table(&table_of(&[(content.to_vec(), 0)], 1, |_| {}));
+        assert_eq!((contents.len(), lost, result.is_ok()), (0, 1, true), "{content:?}");
     }
 }
 
 #[test]
-fn other_features_are_refused_by_name() {
+fn unsupported_features_are_named() {
     let merge = [b"key".as_slice(), &(9_u64 << 8 | 2).to_le_bytes()].concat();
     let merged = block(&[(merge, Vec::new())], true);
     let unsupported = |bytes: &[u8], name: &str| {
@@ -355,14 +355,14 @@ fn disk(files: &[(&str, &[u8])]) -> MemoryFolder {
 }
 
 fn read_all(disk: &MemoryFolder) -> (Contents, Vec<Damage>) {
-    let mut found = Contents::new();
+    let mut contents = Contents::new();
     let database = Database::open(disk, "rdb", READING).unwrap();
-    let damage = database.each_record(&mut keep(&mut found)).unwrap();
-    (found, damage)
+    let damage = database.each_record(&mut keep(&mut contents)).unwrap();
+    (contents, damage)
 }
 
 #[test]
-fn what_the_manifest_says_is_read_and_without_it_all() {
+fn the_manifest_selects_files_and_without_it_all_are_read() {
     let table = |from| table_of(&[(block(&records(from, from + 10), true), 0)], 4, |_| {});
     let (a, b, c) = (table(0), table(100), table(200));
     let len = |t: &[u8]| t.len() as u64;
@@ -379,37 +379,37 @@ fn what_the_manifest_says_is_read_and_without_it_all() {
         ("000008.log", &new),
     ];
     let whole = disk(&files);
-    let (found, damage) = read_all(&whole);
-    assert_eq!((found.len(), damage), (21, vec![]));
-    assert_eq!(found["new"], (60, Some(b"2".to_vec())));
+    let (contents, damage) = read_all(&whole);
+    assert_eq!((contents.len(), damage), (21, vec![]));
+    assert_eq!(contents["new"], (60, Some(b"2".to_vec())));
     // Missing files are reported; so is an unreadable manifest, in which case all files are read.
-    for (name, left, said) in [
+    for (name, left, text) in [
         ("000005.sst", 11, "000005.sst"),
         ("000008.log", 20, "expected a log with the number 8"),
         ("CURRENT", 32, "CURRENT"),
         ("MANIFEST-000009", 32, "MANIFEST-000009"),
     ] {
-        let (found, damage) =
+        let (contents, damage) =
             read_all(&disk(&files.iter().copied().filter(|f| f.0 != name).collect::<Vec<_>>()));
-        assert_eq!((found.len(), damage.len()), (left, 1), "{name}: {damage:?}");
-        assert!(damage[0].to_error().to_string().contains(said), "{damage:?}");
+        assert_eq!((contents.len(), damage.len()), (left, 1), "{name}: {damage:?}");
+        assert!(damage[0].to_error().to_string().contains(text), "{damage:?}");
     }
     for at in 0..manifest.len() {
         let mut hurt = manifest.clone();
         hurt[at] ^= 2;
         let mut files = files;
         files[1].1 = &hurt;
-        let (found, damage) = read_all(&disk(&files));
+        let (contents, damage) = read_all(&disk(&files));
         // The last edit may look like an incomplete write.
-        let earlier = found.len() == 22 && found.contains_key("old");
-        assert!(earlier || found.len() == 32 && !damage.is_empty(), "{at}: {} {damage:?}", found.len());
+        let earlier = contents.len() == 22 && contents.contains_key("old");
+        assert!(earlier || contents.len() == 32 && !damage.is_empty(), "{at}: {} {damage:?}", contents.len());
     }
     let outside = disk(&[("CURRENT", b"MANIFEST-../../x\n")]);
     assert_eq!(read_all(&outside).1.len(), 1);
 }
 
 #[test]
-fn a_manifest_of_very_many_tables_is_one_damage() {
+fn many_missing_tables_are_one_damage_record() {
     let manifest = log(&[edit(0, (0..200_000).map(|n| (n, 9)), &[])], None);
     let reading = Reading { limits: Limits::default(), ..READING };
     let disk = disk(&[("CURRENT", b"MANIFEST-1\n"), ("MANIFEST-1", &manifest)]);

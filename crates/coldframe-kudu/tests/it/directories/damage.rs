@@ -28,8 +28,8 @@ fn survives(tree: &MemoryFolder, options: &OpenOptions, truth: &HashSet<String>,
             assert!(truth.contains(&row), "{what}: {row:?} under {on_error:?}");
         }
         let lost = truth.len() - outcome.batch.num_rows();
-        let said = !outcome.damage.is_empty() || outcome.error.is_some();
-        assert!(lost == 0 || said, "{what}: {lost} rows are missing and nothing says so");
+        let reported = !outcome.damage.is_empty() || outcome.error.is_some();
+        assert!(lost == 0 || reported, "{what}: {lost} rows are missing and not reported");
     }
     drop(table.inspect());
     drop(table.verify_structure());
@@ -127,7 +127,7 @@ fn a_missing_column_file_costs_its_values_or_its_rows() {
 }
 
 #[test]
-fn a_damaged_delta_block_costs_the_rows_it_may_be_about() {
+fn a_damaged_delta_block_costs_the_rows_it_may_change() {
     let whole = tree("file_blocks");
     let options = table("numbers");
     let truth = rows(&whole, &options);
@@ -149,7 +149,7 @@ fn a_damaged_delta_block_costs_the_rows_it_may_be_about() {
 }
 
 #[test]
-fn a_tablet_without_a_readable_super_block_is_not_passed_over() {
+fn an_unreadable_super_block_is_reported() {
     let whole = tree("file_blocks");
     let truth = rows(&whole, &table("numbers"));
     for path in whole.files.keys().filter(|p| p.contains("tablet-meta")) {

@@ -24,16 +24,17 @@ fn with(options: &OpenOptions, name: &str, value: Value) -> OpenOptions {
 }
 
 /// The directory of a fixture.
-fn folder(one: &Fixture) -> MemoryFolder {
-    MemoryFolder::load(&one.path)
+fn folder(fixture: &Fixture) -> MemoryFolder {
+    MemoryFolder::load(&fixture.path)
 }
 
 /// The last state of a table, in the directory of a fixture.
 pub(crate) fn latest(name: &str, table: &str) -> (MemoryFolder, OpenOptions) {
-    let of =
-        |one: &Fixture| one.entry["file"] == name && one.options().extra.get("table") == Some(&table.into());
-    let one = fixtures().into_iter().rfind(of).unwrap();
-    (folder(&one), one.options())
+    let of = |fixture: &Fixture| {
+        fixture.entry["file"] == name && fixture.options().extra.get("table") == Some(&table.into())
+    };
+    let fixture = fixtures().into_iter().rfind(of).unwrap();
+    (folder(&fixture), fixture.options())
 }
 
 /// Paths of the log segments of a table's tablets, longest first.
@@ -60,13 +61,13 @@ fn number(value: &Value, name: &str) -> i64 {
 
 #[test]
 fn rows_of_memory_are_read_and_counted() {
-    for one in fixtures() {
-        let (folder, options) = (folder(&one), one.options());
+    for fixture in fixtures() {
+        let (folder, options) = (folder(&fixture), fixture.options());
         let table = open(&folder, &options).unwrap();
         let rows = sorted(table.as_ref());
-        assert_eq!(rows.len() as u64, one.number("rows"), "{:?}", one.entry);
+        assert_eq!(rows.len() as u64, fixture.number("rows"), "{:?}", fixture.entry);
         match table.row_count() {
-            Some(counted) => assert_eq!(counted, one.number("rows")),
+            Some(counted) => assert_eq!(counted, fixture.number("rows")),
             None => assert!(options.extra.contains_key("snapshot")),
         }
         for target in [1, 500, u64::MAX] {
@@ -78,8 +79,8 @@ fn rows_of_memory_are_read_and_counted() {
         }
         let metadata = table.metadata().unwrap();
         assert!(number(&metadata, "operations") > 0 && number(&metadata, "segments") > 0);
-        let found = number(&metadata, "rows") + number(&metadata, "changes");
-        assert!(found > 0 || options.extra.get("table") == Some(&"trips".into()));
+        let recovered = number(&metadata, "rows") + number(&metadata, "changes");
+        assert!(recovered > 0 || options.extra.get("table") == Some(&"trips".into()));
         assert!(metadata.get("wal").unwrap().get("damage").is_none(), "{metadata:?}");
     }
 }
@@ -91,7 +92,7 @@ fn read_split(table: &dyn TableFile, split: &coldframe_core::Split) -> Vec<Strin
 }
 
 #[test]
-fn without_the_log_there_is_what_was_flushed() {
+fn without_the_log_only_flushed_rows_are_read() {
     let (folder, options) = latest("lz4", "ledger");
     let flushed = open(&folder, &with(&options, "wal", Value::Bool(false))).unwrap();
     let rows = sorted(flushed.as_ref());
@@ -112,20 +113,20 @@ fn filters_on_keys_find_rows_of_memory() {
     for value in [0, 1, 3, 10, 79, 80, 299, 598, 705, 800] {
         for op in [Op::Eq, Op::Lt, Op::Ge] {
             let literal: ArrayRef = Arc::new(Int32Array::from(vec![value]));
-            let one = Predicate::compare("k", op, literal);
-            let opaque = Predicate::Or(vec![one.clone(), one.clone()]);
+            let filter = Predicate::compare("k", op, literal);
+            let opaque = Predicate::Or(vec![filter.clone(), filter.clone()]);
             let rows = |predicate| {
                 let outcome =
                     scan(table.as_ref(), &Scan { predicate: Some(predicate), ..Scan::default() }, None);
                 as_text(&outcome.unwrap().batch)
             };
-            assert_eq!(rows(one), rows(opaque), "k {op:?} {value}");
+            assert_eq!(rows(filter), rows(opaque), "k {op:?} {value}");
         }
     }
 }
 
 #[test]
-fn a_log_that_was_being_replayed_is_read_where_it_was_moved_to() {
+fn a_log_is_read_from_its_recovery_folder() {
     let (folder, options) = latest("lz4", "trips");
     let rows = sorted(open(&folder, &options).unwrap().as_ref());
     let mut moved = folder.clone();
@@ -163,7 +164,7 @@ fn survives(folder: &MemoryFolder, options: &OpenOptions, truth: &[String], what
 }
 
 #[test]
-fn a_broken_record_never_uncovers_what_was_before() {
+fn broken_records_never_expose_old_values() {
     for (name, table) in
         [("lz4", "ledger"), ("lz4", "trips"), ("plain", "ledger"), ("snappy_encrypted", "notes")]
     {
@@ -180,7 +181,7 @@ fn a_broken_record_never_uncovers_what_was_before() {
     }
 }
 
-/// The byte may be one of the header that is not read.
+/// A flipped byte of the header may change nothing that is read.
 fn survives_if_hurt(hurt: &MemoryFolder, options: &OpenOptions, truth: &[String], what: &str) -> usize {
     let table = open(hurt, options).unwrap();
     let whole = read(table.as_ref(), OnError::Raise).is_ok_and(|o| {
@@ -192,7 +193,7 @@ fn survives_if_hurt(hurt: &MemoryFolder, options: &OpenOptions, truth: &[String]
 }
 
 #[test]
-fn a_log_that_begins_or_goes_on_elsewhere_has_a_hole() {
+fn missing_and_invalid_segments_are_holes() {
     let (folder, options) = latest("lz4", "ledger");
     let truth = sorted(open(&folder, &options).unwrap().as_ref());
     let path = segments(&folder, &options).remove(0);
@@ -209,10 +210,10 @@ fn a_log_that_begins_or_goes_on_elsewhere_has_a_hole() {
 }
 
 #[test]
-fn an_older_snapshot_does_not_care_for_a_later_hole() {
+fn an_older_snapshot_ignores_later_holes() {
     let all = fixtures();
-    let of = |one: &&Fixture| {
-        one.entry["file"] == "lz4" && one.options().extra.get("table") == Some(&"ledger".into())
+    let of = |fixture: &&Fixture| {
+        fixture.entry["file"] == "lz4" && fixture.options().extra.get("table") == Some(&"ledger".into())
     };
     let first = all.iter().find(of).unwrap();
     assert!(first.options().extra.contains_key("snapshot"));
@@ -231,7 +232,7 @@ fn an_older_snapshot_does_not_care_for_a_later_hole() {
 }
 
 #[test]
-fn of_several_replicas_the_one_that_got_farthest() {
+fn the_replica_with_the_longest_log_is_read() {
     let (folder, options) = latest("replicas", "ledger");
     let truth = sorted(open(&folder, &options).unwrap().as_ref());
     for server in ["ts0", "ts1", "ts2"] {
@@ -251,7 +252,7 @@ fn of_several_replicas_the_one_that_got_farthest() {
 }
 
 #[test]
-fn an_operation_without_its_commit_message_is_applied_as_the_server_would() {
+fn operations_without_a_commit_message_are_applied_again() {
     for (name, table) in [("lz4", "ledger"), ("lz4", "trips"), ("plain", "ledger"), ("zlib", "notes")] {
         let (folder, options) = latest(name, table);
         let whole = open(&folder, &options).unwrap();
@@ -268,7 +269,7 @@ fn an_operation_without_its_commit_message_is_applied_as_the_server_would() {
 }
 
 #[test]
-fn a_stretch_of_the_log_that_is_gone_never_uncovers_what_was_before() {
+fn lost_ranges_of_a_log_never_expose_old_values() {
     for (name, table) in [("lz4", "ledger"), ("lz4", "trips"), ("plain", "ledger"), ("replicas", "notes")] {
         let (folder, options) = latest(name, table);
         let truth = sorted(open(&folder, &options).unwrap().as_ref());
@@ -293,8 +294,8 @@ fn a_stretch_of_the_log_that_is_gone_never_uncovers_what_was_before() {
 /// Operations without a commit message are applied to rows that are looked up by key. If the keys are lost too, a
 /// tolerant read continues.
 #[test]
-fn keys_that_cannot_be_looked_for_end_no_tolerant_read() {
-    let mut hurt_ones = 0;
+fn tolerant_reads_continue_without_keys() {
+    let mut damaged = 0;
     for (name, table) in [("lz4", "ledger"), ("plain", "ledger")] {
         let (whole, options) = latest(name, table);
         let blocks: Vec<String> =
@@ -316,10 +317,10 @@ fn keys_that_cannot_be_looked_for_end_no_tolerant_read() {
                     let outcome = read(opened.as_ref(), on_error);
                     let outcome = outcome.unwrap_or_else(|e| panic!("{name} {path} {cut}: {e}"));
                     assert!(outcome.error.is_none(), "{name} {path} {cut}: {:?}", outcome.error);
-                    hurt_ones += usize::from(!outcome.damage.is_empty());
+                    damaged += usize::from(!outcome.damage.is_empty());
                 }
             }
         }
     }
-    assert!(hurt_ones > 10, "{hurt_ones}");
+    assert!(damaged > 10, "{damaged}");
 }

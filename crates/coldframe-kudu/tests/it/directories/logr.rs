@@ -26,15 +26,15 @@ fn files(folder: &MemoryFolder, ending: &str) -> Vec<String> {
 }
 
 #[test]
-fn tables_and_the_log_say_where_the_blocks_are() {
+fn tables_and_logs_locate_the_blocks() {
     let folder = whole();
     assert!(
         files(&folder, ".sst").iter().chain(&files(&folder, ".log")).all(|p| !folder.files[p].is_empty())
     );
-    for one in fixtures() {
-        let table = open(&folder, &one.options()).unwrap();
-        assert_eq!(sorted(table.as_ref()).len() as u64, one.number("rows"), "{:?}", one.entry);
-        if one.options().extra.contains_key("snapshot") {
+    for fixture in fixtures() {
+        let table = open(&folder, &fixture.options()).unwrap();
+        assert_eq!(sorted(table.as_ref()).len() as u64, fixture.number("rows"), "{:?}", fixture.entry);
+        if fixture.options().extra.contains_key("snapshot") {
             continue;
         }
         assert_tiled(&table.inspect().unwrap());
@@ -64,8 +64,8 @@ fn survives(folder: &MemoryFolder, options: &OpenOptions, truth: &[String], what
         rows.sort();
         assert!(rows.iter().all(|row| truth.binary_search(row).is_ok()), "{what} under {on_error:?}");
         assert!(rows.windows(2).all(|two| two[0] != two[1]), "{what}: a row twice");
-        let said = !outcome.damage.is_empty() || outcome.error.is_some();
-        assert!(rows.len() == truth.len() || said, "{what}: {} of {}", rows.len(), truth.len());
+        let reported = !outcome.damage.is_empty() || outcome.error.is_some();
+        assert!(rows.len() == truth.len() || reported, "{what}: {} of {}", rows.len(), truth.len());
         least = least.min(rows.len());
     }
     drop(table.inspect().unwrap());
@@ -73,7 +73,7 @@ fn survives(folder: &MemoryFolder, options: &OpenOptions, truth: &[String], what
 }
 
 /// Whether `verify` finds anything.
-fn told(folder: &MemoryFolder, options: &OpenOptions) -> bool {
+fn verify_reports(folder: &MemoryFolder, options: &OpenOptions) -> bool {
     let table = open(folder, options).unwrap();
     !coldframe_core::scan::verify(table.as_ref(), |_| Ok(())).unwrap().damage.is_empty()
 }
@@ -94,21 +94,21 @@ fn a_flipped_byte_or_a_cut_anywhere_in_the_database() {
         }
         // Checksums cover every byte of a log and of an edit, and every byte of a table except the zeros in its footer.
         let at = bytes.len() / 3;
-        assert!(told(&folder.with(&path, flipped(bytes, at, 1)), &options), "{path} byte {at}");
+        assert!(verify_reports(&folder.with(&path, flipped(bytes, at, 1)), &options), "{path} byte {at}");
         // The manifest adds nothing to what the folder shows, so damage to it costs nothing.
         assert!(costs == 0 || !path.contains("MANIFEST") && !path.contains("CURRENT"), "{path}: {costs}");
     }
 }
 
 #[test]
-fn a_missing_file_is_told() {
+fn missing_files_are_reported() {
     let (folder, options) = (whole(), table("numbers"));
     let truth = sorted(open(&folder, &options).unwrap().as_ref());
     for path in files(&folder, "") {
         let mut hurt = folder.clone();
         hurt.files.remove(&path);
         survives(&hurt, &options, &truth, &path);
-        assert!(told(&hurt, &options), "{path}");
+        assert!(verify_reports(&hurt, &options), "{path}");
     }
     let mut hurt = folder.clone();
     hurt.files.retain(|path, _| !path.starts_with(DATABASE));

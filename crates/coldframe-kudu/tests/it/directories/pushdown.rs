@@ -26,15 +26,15 @@ fn int32(v: i32) -> ArrayRef {
 }
 
 #[test]
-fn a_range_of_keys_leads_to_a_part_of_the_blocks() {
+fn key_ranges_prune_blocks() {
     let folder = Watched::new(tree("file_blocks"));
     let numbers = folder.table(&table("numbers"));
     for value in [-5, 0, 3, 4, 299, 300, 301, 600, 1197, 1198, 9999] {
         for op in [Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge] {
-            let one = Predicate::compare("k", op, int32(value));
-            let found = rows(numbers.as_ref(), one.clone());
-            assert_eq!(found, rows(numbers.as_ref(), opaque(&one)), "k {op:?} {value}");
-            let both = Predicate::And(vec![one, Predicate::compare("k", Op::Lt, int32(450))]);
+            let filter = Predicate::compare("k", op, int32(value));
+            let pruned = rows(numbers.as_ref(), filter.clone());
+            assert_eq!(pruned, rows(numbers.as_ref(), opaque(&filter)), "k {op:?} {value}");
+            let both = Predicate::And(vec![filter, Predicate::compare("k", Op::Lt, int32(450))]);
             assert_eq!(rows(numbers.as_ref(), both.clone()), rows(numbers.as_ref(), opaque(&both)));
         }
     }
@@ -61,7 +61,7 @@ fn keys_of_two_columns() {
         Predicate::compare("region", op, Arc::new(StringArray::from(vec![text])) as ArrayRef)
     };
     let id = |op, v: i64| Predicate::compare("id", op, Arc::new(Int64Array::from(vec![v])) as ArrayRef);
-    let mut found = 0;
+    let mut total = 0;
     for text in ["", "north\0east", "südwest", "a", "north"] {
         for op in [Op::Eq, Op::Lt, Op::Ge] {
             for v in [-40, -39, -38, -5, 0, 50, 260, 1000] {
@@ -73,16 +73,16 @@ fn keys_of_two_columns() {
                         rows(events.as_ref(), opaque(&both)),
                         "{op:?} {text:?} {second:?} {v}"
                     );
-                    found += pruned.len();
+                    total += pruned.len();
                 }
             }
         }
     }
-    assert!(found > 1000, "{found}");
+    assert!(total > 1000, "{total}");
 }
 
 #[test]
-fn a_filter_on_changed_values_sees_the_changes() {
+fn filters_see_changed_values() {
     let events = open(&tree("file_blocks"), &table("events")).unwrap();
     let amount = Predicate::compare("amount", Op::Lt, Arc::new(Int64Array::from(vec![0])) as ArrayRef);
     assert!(rows(events.as_ref(), amount).len() >= 10);
@@ -97,16 +97,16 @@ fn a_filter_on_changed_values_sees_the_changes() {
 }
 
 #[test]
-fn a_value_that_a_dictionary_does_not_have() {
+fn values_missing_in_a_dictionary() {
     let numbers = open(&tree("file_blocks"), &table("numbers")).unwrap();
     let v = |op, text: &str| Predicate::compare("v", op, Arc::new(StringArray::from(vec![text])) as ArrayRef);
     // Values in the base data, in deltas only, and nowhere; and a filter that nulls pass.
     let cases = [v(Op::Eq, "value 7"), v(Op::Eq, "changed 18"), v(Op::Eq, "none"), v(Op::Lt, "")];
-    let counts = cases.map(|one| {
-        let both = Predicate::And(vec![one.clone(), Predicate::compare("k", Op::Ge, int32(0))]);
-        let found = rows(numbers.as_ref(), both);
-        assert_eq!(found, rows(numbers.as_ref(), opaque(&one)));
-        found.len()
+    let counts = cases.map(|filter| {
+        let both = Predicate::And(vec![filter.clone(), Predicate::compare("k", Op::Ge, int32(0))]);
+        let pruned = rows(numbers.as_ref(), both);
+        assert_eq!(pruned, rows(numbers.as_ref(), opaque(&filter)));
+        pruned.len()
     });
     assert!(counts[0] > 5, "{counts:?}");
     assert_eq!(counts[1..], [1, 0, 0]);

@@ -19,23 +19,23 @@ fn sorted_columns(table: &dyn TableFile, columns: &[&str]) -> Vec<String> {
 
 #[test]
 fn each_snapshot_has_its_rows() {
-    for one in fixtures() {
-        let table = open(&MemoryFolder::load(&one.path), &one.options()).unwrap();
+    for fixture in fixtures() {
+        let table = open(&MemoryFolder::load(&fixture.path), &fixture.options()).unwrap();
         let outcome = read(table.as_ref(), OnError::Raise).unwrap();
         assert!(outcome.error.is_none(), "{:?}", outcome.error);
-        assert_eq!(outcome.batch.num_rows() as u64, one.number("rows"), "{:?}", one.entry);
+        assert_eq!(outcome.batch.num_rows() as u64, fixture.number("rows"), "{:?}", fixture.entry);
         if let Some(rows) = table.row_count() {
-            assert_eq!(rows, one.number("rows"));
+            assert_eq!(rows, fixture.number("rows"));
         }
         // A snapshot at the counter of the first operation does not include that operation.
-        assert!(table.row_count().is_some() || one.options().extra.contains_key("snapshot"));
+        assert!(table.row_count().is_some() || fixture.options().extra.contains_key("snapshot"));
     }
 }
 
 #[test]
 fn splits_give_each_row_once() {
-    for one in fixtures() {
-        let table = open(&MemoryFolder::load(&one.path), &one.options()).unwrap();
+    for fixture in fixtures() {
+        let table = open(&MemoryFolder::load(&fixture.path), &fixture.options()).unwrap();
         let whole = sorted(table.as_ref());
         for target in [1, 700, 5000, u64::MAX] {
             let mut rows = Vec::new();
@@ -54,7 +54,7 @@ fn splits_give_each_row_once() {
 }
 
 #[test]
-fn only_the_columns_asked_for_are_read() {
+fn only_requested_columns_are_read() {
     let folder = Watched::new(tree("file_blocks"));
     let table = folder.table(&table("events"));
     let all = sorted(table.as_ref()).len();
@@ -73,11 +73,11 @@ fn a_tablet_with_three_replicas_is_read_once() {
     let rows = sorted(together.as_ref());
     assert!(KuduFormat.probe_folder(&all).unwrap());
     for server in ["ts0", "ts1", "ts2"] {
-        let one =
+        let single =
             all.files.iter().filter_map(|(p, b)| Some((p.strip_prefix(server)?[1..].to_owned(), b.clone())));
-        let one = MemoryFolder { files: one.collect() };
-        assert!(KuduFormat.probe_folder(&one).unwrap());
-        assert_eq!(sorted(open(&one, &table("numbers")).unwrap().as_ref()), rows, "{server}");
+        let single = MemoryFolder { files: single.collect() };
+        assert!(KuduFormat.probe_folder(&single).unwrap());
+        assert_eq!(sorted(open(&single, &table("numbers")).unwrap().as_ref()), rows, "{server}");
     }
     // With other files beside the servers it is not recognised as a Kudu directory, unless the user says so.
     let mut mixed = all.clone();
@@ -87,7 +87,7 @@ fn a_tablet_with_three_replicas_is_read_once() {
 }
 
 #[test]
-fn the_table_has_to_be_said_where_there_are_several() {
+fn several_tables_need_a_name() {
     let tree = tree("file_blocks");
     let e = open(&tree, &coldframe_core::OpenOptions::default()).unwrap_err();
     assert!(e.to_string().contains("events, numbers"), "{e}");
@@ -113,7 +113,7 @@ fn the_table_has_to_be_said_where_there_are_several() {
 }
 
 #[test]
-fn a_log_without_anything_in_it_adds_nothing() {
+fn an_empty_log_adds_nothing() {
     let mut tree = tree("file_blocks");
     let rows = sorted(open(&tree, &table("events")).unwrap().as_ref());
     let tablets = tree.files.keys().filter_map(|p| p.strip_prefix("meta/tablet-meta/"));
@@ -133,7 +133,7 @@ fn a_log_without_anything_in_it_adds_nothing() {
 }
 
 #[test]
-fn an_encrypted_directory_opens_with_its_own_key_alone() {
+fn an_encrypted_directory_opens_only_with_its_key() {
     let tree = tree("encrypted");
     let mut options = table("numbers");
     assert!(open(&tree, &options).is_ok());
@@ -149,7 +149,7 @@ fn an_encrypted_directory_opens_with_its_own_key_alone() {
 }
 
 #[test]
-fn another_block_manager_is_refused_by_name() {
+fn an_unknown_block_manager_is_named() {
     let mut tree = tree("file_blocks");
     let mut options = table("events");
     options.skip_checksums = true; // the text below has one
@@ -164,16 +164,17 @@ fn another_block_manager_is_refused_by_name() {
 }
 
 #[test]
-fn each_byte_belongs_to_a_leaf_and_nothing_is_wrong() {
-    for one in fixtures().into_iter().filter(|one| !one.options().extra.contains_key("snapshot")) {
-        let tree = MemoryFolder::load(&one.path);
-        let table = open(&tree, &one.options()).unwrap();
+fn intact_directories_are_covered_and_verified() {
+    for fixture in fixtures().into_iter().filter(|fixture| !fixture.options().extra.contains_key("snapshot"))
+    {
+        let tree = MemoryFolder::load(&fixture.path);
+        let table = open(&tree, &fixture.options()).unwrap();
         let root = table.inspect().unwrap();
         assert_tiled(&root);
         assert_eq!(root.bytes.end, tree.files.values().map(|b| b.as_ref().len() as u64).sum::<u64>());
         let report = coldframe_core::scan::verify(table.as_ref(), |_| Ok(())).unwrap();
-        assert_eq!(report.damage, [], "{:?}", one.entry["file"]);
-        assert_eq!(report.rows, one.number("rows"));
+        assert_eq!(report.damage, [], "{:?}", fixture.entry["file"]);
+        assert_eq!(report.rows, fixture.number("rows"));
     }
 }
 

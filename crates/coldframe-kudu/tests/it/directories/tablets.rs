@@ -27,7 +27,7 @@ pub(crate) fn super_blocks(tree: &MemoryFolder, table: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_replica_that_flushed_often_is_not_newer_for_that() {
+fn flushes_do_not_rank_replicas() {
     let all = tree("replicas");
     let rows = sorted(open(&all, &table("numbers")).unwrap().as_ref());
     for server in ["ts0", "ts1", "ts2"] {
@@ -61,7 +61,7 @@ fn lacks_a_tablet(hurt: &MemoryFolder, options: &coldframe_core::OpenOptions, al
 }
 
 #[test]
-fn a_tablet_that_was_here_and_is_gone_is_damage() {
+fn a_tombstoned_tablet_is_damage() {
     let whole = tree("file_blocks");
     let all = sorted(open(&whole, &table("numbers")).unwrap().as_ref()).len();
     let path = super_blocks(&whole, "numbers").remove(0);
@@ -78,13 +78,13 @@ fn a_tablet_that_was_here_and_is_gone_is_damage() {
     assert_eq!(metadata.get("missing_tablets"), Some(&Value::List(Vec::new())));
     // Requesting one tablet returns that one.
     let other = super_blocks(&whole, "numbers").remove(1);
-    let mut one = coldframe_core::OpenOptions::default();
-    one.extra.insert("tablet".to_owned(), Value::Str(other.rsplit('/').next().unwrap().to_owned()));
-    assert!(!sorted(open(&tombstoned, &one).unwrap().as_ref()).is_empty());
+    let mut options = coldframe_core::OpenOptions::default();
+    options.extra.insert("tablet".to_owned(), Value::Str(other.rsplit('/').next().unwrap().to_owned()));
+    assert!(!sorted(open(&tombstoned, &options).unwrap().as_ref()).is_empty());
 }
 
 #[test]
-fn a_tablet_that_was_never_here_may_be_another_servers() {
+fn an_absent_tablet_may_be_on_another_server() {
     let whole = tree("file_blocks");
     let all = sorted(open(&whole, &table("numbers")).unwrap().as_ref());
     let mut part = whole.clone();
@@ -98,19 +98,20 @@ fn a_tablet_that_was_never_here_may_be_another_servers() {
     };
     assert_eq!(missing.len(), 1);
     assert!(matches!(missing[0].get("hash_buckets"), Some(Value::List(b)) if b.len() == 1), "{missing:?}");
-    // A user who has copied all servers may demand every tablet.
-    let mut demanding = table("numbers");
-    demanding.extra.insert("complete".to_owned(), Value::Bool(true));
-    lacks_a_tablet(&part, &demanding, all.len(), "a tablet for each hash bucket");
-    assert_eq!(sorted(open(&whole, &demanding).unwrap().as_ref()), all);
+    // A user who has copied all servers can require every tablet.
+    let mut complete = table("numbers");
+    complete.extra.insert("complete".to_owned(), Value::Bool(true));
+    lacks_a_tablet(&part, &complete, all.len(), "a tablet for each hash bucket");
+    assert_eq!(sorted(open(&whole, &complete).unwrap().as_ref()), all);
 }
 
 #[test]
-fn a_filter_means_the_columns_of_the_newest_schema() {
+fn filters_use_the_newest_schema() {
     let mut both = tree("file_blocks");
     let path = super_blocks(&both, "events").remove(0);
     let id = "0123456789abcdef0123456789abcdef";
-    // Another tablet of the table, with the same rows: there the key column `region` has become `zone`, and `tag` `region`.
+    // Another tablet of the table, with the same rows: there the key column `region` has become `zone`, and `tag`
+    // `region`.
     let newer = changed(&both.files[&path], |mut fields| {
         fields.retain(|(field, ..)| !matches!(field, 2 | 9));
         fields.push((2, 2, id.as_bytes().to_vec()));
@@ -123,19 +124,19 @@ fn a_filter_means_the_columns_of_the_newest_schema() {
     assert!(events.schema().field_with_name("zone").is_ok());
     for label in ["label 1", "label 3", "nowhere"] {
         let value: ArrayRef = Arc::new(StringArray::from(vec![label]));
-        let one = Predicate::compare("region", Op::Eq, value);
-        let opaque = Predicate::Or(vec![one.clone(), one.clone()]);
+        let filter = Predicate::compare("region", Op::Eq, value);
+        let opaque = Predicate::Or(vec![filter.clone(), filter.clone()]);
         let rows = |predicate| {
             let outcome =
                 scan(events.as_ref(), &Scan { predicate: Some(predicate), ..Scan::default() }, None).unwrap();
             as_text(&outcome.batch)
         };
-        assert_eq!(rows(one), rows(opaque), "{label}");
+        assert_eq!(rows(filter), rows(opaque), "{label}");
     }
 }
 
 #[test]
-fn a_table_of_arrays_is_refused_alone() {
+fn a_table_of_arrays_does_not_affect_others() {
     let whole = tree("file_blocks");
     let rows = sorted(open(&whole, &table("numbers")).unwrap().as_ref());
     let mut with = whole.clone();
@@ -158,8 +159,8 @@ fn a_table_of_arrays_is_refused_alone() {
     }
     let e = open(&with, &table("events")).unwrap_err();
     assert!(matches!(e.kind(), ErrorKind::Unsupported(_)), "{e}");
-    let said = e.to_string();
-    assert!(["columns of arrays", "`tags`", "tablet-meta/"].iter().all(|part| said.contains(part)), "{said}");
+    let text = e.to_string();
+    assert!(["columns of arrays", "`tags`", "tablet-meta/"].iter().all(|part| text.contains(part)), "{text}");
     // The server's other table is read, and both are listed.
     assert_eq!(sorted(open(&with, &table("numbers")).unwrap().as_ref()), rows);
     let tables = KuduFormat.tables(&with.source(), &OpenOptions::default()).unwrap();
@@ -167,7 +168,7 @@ fn a_table_of_arrays_is_refused_alone() {
 }
 
 #[test]
-fn a_container_with_nothing_but_a_header_needs_no_key() {
+fn an_empty_container_needs_no_key() {
     let whole = tree("encrypted");
     let rows = sorted(open(&whole, &table("numbers")).unwrap().as_ref());
     let mut hurt = whole.clone();
@@ -181,7 +182,7 @@ fn a_container_with_nothing_but_a_header_needs_no_key() {
 }
 
 #[test]
-fn of_several_keys_the_one_that_fits_each_file() {
+fn each_file_is_opened_with_the_key_that_fits() {
     let whole = tree("encrypted");
     let rows = sorted(open(&whole, &table("numbers")).unwrap().as_ref());
     let mut hurt = whole.clone();
@@ -222,7 +223,7 @@ fn cfile(values: ArrayRef, nullable: bool) -> Vec<u8> {
 }
 
 #[test]
-fn rows_of_long_values_come_in_batches_that_fit() {
+fn long_values_are_split_into_batches() {
     let mut tree = tree("file_blocks");
     let path = super_blocks(&tree, "numbers").remove(0);
     let mut blocks = Vec::new();
@@ -249,9 +250,9 @@ fn rows_of_long_values_come_in_batches_that_fit() {
     });
     tree.files.insert(path.clone(), changed);
     let rows = 54_000;
-    let words: Vec<String> = (0..6).map(|i| format!("{i}").repeat(40_000)).collect();
+    let texts: Vec<String> = (0..6).map(|i| format!("{i}").repeat(40_000)).collect();
     let keys = Int32Array::from_iter_values((0..rows).map(|i| i % 6));
-    let long = DictionaryArray::<Int32Type>::try_new(keys, Arc::new(StringArray::from(words))).unwrap();
+    let long = DictionaryArray::<Int32Type>::try_new(keys, Arc::new(StringArray::from(texts))).unwrap();
     let columns: [(ArrayRef, bool); 2] =
         [(Arc::new(Int32Array::from_iter_values(0..rows)), false), (Arc::new(long), true)];
     for ((values, nullable), id) in columns.into_iter().zip(&blocks) {

@@ -1,5 +1,5 @@
-//! Unsupported versions, features and algorithms in one file of a directory: a strict read is refused, a tolerant one
-//! loses what the file holds, and the layout is still shown and verified.
+//! Unsupported versions, features and algorithms in one file of a directory: a strict read is an error, a tolerant one
+//! loses the contents of the file, and the layout is still shown and verified.
 
 use coldframe_core::{ErrorKind, OnError, OpenOptions, scan};
 use coldframe_encoding::checksum::crc32c;

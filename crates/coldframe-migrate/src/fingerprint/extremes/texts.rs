@@ -2,24 +2,24 @@
 //!
 //! ```text
 //! .. | o r d e r   1 2 3 4 5   o f   t h e   .. |      the first 16 bytes, as a number, nearly always decide
-//!      └───────────── head ─────────────┘
+//!      └──────────── prefix ────────────┘
 //! ```
 
 use arrow_array::types::ByteArrayType;
 use arrow_array::{Array, GenericByteArray};
 use arrow_buffer::ArrowNativeType;
 
-const HEAD: usize = 16;
+const PREFIX_LEN: usize = 16;
 
 /// The first bytes of a value, zero-padded, as a number with the same order.
 #[inline]
-fn head(data: &[u8], from: usize, to: usize) -> u128 {
+fn prefix(data: &[u8], from: usize, to: usize) -> u128 {
     let len = to.saturating_sub(from);
-    match data.get(from..).and_then(<[u8]>::first_chunk::<HEAD>) {
-        Some(bytes) if len >= HEAD => u128::from_be_bytes(*bytes),
+    match data.get(from..).and_then(<[u8]>::first_chunk::<PREFIX_LEN>) {
+        Some(bytes) if len >= PREFIX_LEN => u128::from_be_bytes(*bytes),
         Some(bytes) => u128::from_be_bytes(*bytes) & !(u128::MAX >> (8 * len)),
         None => {
-            let mut bytes = [0; HEAD];
+            let mut bytes = [0; PREFIX_LEN];
             bytes.iter_mut().zip(data.get(from..to).unwrap_or_default()).for_each(|(to, from)| *to = *from);
             u128::from_be_bytes(bytes)
         }
@@ -28,11 +28,11 @@ fn head(data: &[u8], from: usize, to: usize) -> u128 {
 
 /// The extremes of the non-null values.
 pub(super) fn ends<T: ByteArrayType>(array: &GenericByteArray<T>) -> Option<(&T::Native, &T::Native)> {
-    let found = match array.nulls() {
+    let rows = match array.nulls() {
         Some(nulls) if nulls.null_count() > 0 => ends_of(array, nulls.valid_indices()),
         _ => ends_of(array, 0..array.len()),
     };
-    found.map(|(low, high)| (array.value(low), array.value(high)))
+    rows.map(|(low, high)| (array.value(low), array.value(high)))
 }
 
 /// The row numbers of the smallest and the largest value.
@@ -45,22 +45,22 @@ fn ends_of<T: ByteArrayType>(
         Some([from, to]) => (from.as_usize(), to.as_usize()),
         None => (0, 0),
     };
-    let head_of = |row: usize| {
+    let prefix_of = |row: usize| {
         let (from, to) = place(row);
-        head(data, from, to)
+        prefix(data, from, to)
     };
     let bytes_of = |row: usize| {
         let (from, to) = place(row);
         data.get(from..to).unwrap_or_default()
     };
     let first = rows.next()?;
-    let (mut low, mut high) = ((head_of(first), first), (head_of(first), first));
+    let (mut low, mut high) = ((prefix_of(first), first), (prefix_of(first), first));
     for row in rows {
-        let head = head_of(row);
-        if head <= low.0 && (head < low.0 || bytes_of(row) < bytes_of(low.1)) {
-            low = (head, row);
-        } else if head >= high.0 && (head > high.0 || bytes_of(row) > bytes_of(high.1)) {
-            high = (head, row);
+        let prefix = prefix_of(row);
+        if prefix <= low.0 && (prefix < low.0 || bytes_of(row) < bytes_of(low.1)) {
+            low = (prefix, row);
+        } else if prefix >= high.0 && (prefix > high.0 || bytes_of(row) > bytes_of(high.1)) {
+            high = (prefix, row);
         }
     }
     Some((low.1, high.1))
@@ -82,13 +82,13 @@ mod tests {
     }
 
     #[test]
-    fn heads_decide_as_the_values_do() {
+    fn prefixes_order_values() {
         compare(&[]);
         compare(&[None, None]);
         compare(&[Some(b"a"), Some(b"a\0"), None, Some(b""), Some(b"\xff")]);
         compare(&[Some(b"a text of 16 byte"), Some(b"a text of 16 bytes"), Some(b"a text of 16 byt")]);
         compare(&[None, Some(b"sixteen letters!a"), Some(b"sixteen letters!b"), Some(b"sixteen letters!")]);
-        // If the head included bytes after the value, a short value would compare as a large one.
+        // If the prefix included bytes after the value, a short value would compare as a large one.
         compare(&[
             Some(b"b"),
             Some(b"\xff\xff\xff\xff"),
@@ -97,7 +97,7 @@ mod tests {
             Some(b"\xff\xff\xff"),
         ]);
         let texts: Vec<String> = (0..1000).map(|n| format!("customer {}", n * 7919 % 1000)).collect();
-        let found = StringArray::from(texts.clone());
-        assert_eq!(ends(&found), texts.iter().min().zip(texts.iter().max()).map(|(a, b)| (&**a, &**b)));
+        let array = StringArray::from(texts.clone());
+        assert_eq!(ends(&array), texts.iter().min().zip(texts.iter().max()).map(|(a, b)| (&**a, &**b)));
     }
 }

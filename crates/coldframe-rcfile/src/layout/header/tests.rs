@@ -38,7 +38,7 @@ fn both_layouts_parse() {
 }
 
 #[test]
-fn every_truncation_and_lie_is_an_error_with_a_place() {
+fn truncations_and_false_fields_are_errors_with_an_offset() {
     let b = rcf1(&[(COLUMN_NUMBER, "3")], None);
     for n in 0..b.len() {
         assert!(Header::parse(&b[..n], &Limits::default()).is_err(), "cut at {n}");

@@ -76,7 +76,7 @@ impl Batches {
         Some(ready.slice(0, rows))
     }
 
-    /// As many of the next rows as fit into one batch.
+    /// Decodes the next rows, as many as fit one batch.
     fn decode(&mut self) -> Result<Option<RecordBatch>> {
         if self.pending.is_none() {
             self.pending = self.take()?;
@@ -101,8 +101,8 @@ impl Batches {
         decoded.map(Some)
     }
 
-    /// The cells of the next rows to keep. A column only ever loses the last rows of a group, so rows are skipped at
-    /// the end only.
+    /// Takes the cells of the next rows to keep. A column loses only the last rows of a group, so rows are skipped only
+    /// at the end.
     fn take(&mut self) -> Result<Option<Pending>> {
         let Some(stretch) = self.stretches.front_mut() else { return Ok(None) };
         let null = match &stretch.fate {
@@ -114,7 +114,7 @@ impl Batches {
             }
         };
         let all = stretch.rows.end - stretch.rows.start;
-        let rows = usize::try_from(all).unwrap_or(usize::MAX).min(self.unit.most_rows);
+        let rows = usize::try_from(all).unwrap_or(usize::MAX).min(self.unit.max_rows);
         stretch.rows.start += rows as u64;
         if stretch.rows.is_empty() {
             self.stretches.pop_front();
@@ -137,7 +137,7 @@ impl Batches {
     }
 }
 
-/// The next `rows` cells of a column. They lie within its bytes: that was checked when the column was split.
+/// Takes the next `rows` cells of a column. The split into cells checked that they lie within its bytes.
 pub(in crate::scan) fn take_cells(column: &mut ColumnCells, rows: usize, first_row: u64) -> Result<Cells> {
     let offsets = match &mut column.places {
         Places::Nulled => OffsetBuffer::new_zeroed(rows),
@@ -156,8 +156,8 @@ pub(in crate::scan) fn take_cells(column: &mut ColumnCells, rows: usize, first_r
     Ok(Cells { data: column.data.clone(), offsets, nulled, first_row })
 }
 
-/// Whether the row can be read without the cell that gave this error: damage, or a value outside its Arrow type
-/// (damaged digits give years that nanoseconds cannot represent).
+/// Whether the error concerns one cell, so that the row can be read without it: damage, or a value outside its Arrow
+/// type (damaged digits give years that nanoseconds cannot represent).
 fn is_of_a_cell(e: &Error) -> bool {
     !matches!(e.kind(), ErrorKind::Io(_) | ErrorKind::Foreign(_) | ErrorKind::BatchTooLong { .. })
 }
@@ -168,7 +168,7 @@ impl DecodeGroup {
         self.batch(self.decode_columns(cells, start, rows, |_| true)?, rows)
     }
 
-    /// The same for the columns whose indexes `wanted` accepts.
+    /// Decodes these rows of the columns whose indexes `wanted` accepts.
     pub(in crate::scan) fn decode_columns(
         &self,
         cells: &[Option<Cells>],
@@ -196,8 +196,8 @@ impl DecodeGroup {
         RecordBatch::try_new_with_options(self.decoders.schema.clone(), arrays, &options).map_err(arrow_error)
     }
 
-    /// The rows that decode: cells are independent, so a row is the smallest loss from a bad cell. Halves the
-    /// range until the bad rows are isolated.
+    /// The rows that decode. Halves the range until the bad rows are isolated: cells are independent, so a bad cell
+    /// costs one row.
     fn salvage_rows(&self, cells: &[Option<Cells>], start: usize, rows: usize) -> Result<RecordBatch> {
         match self.decode_rows(cells, start, rows) {
             Ok(batch) => Ok(batch),

@@ -9,10 +9,10 @@ use super::framing::Framing;
 /// Cell `i` is `data[offsets[i]..offsets[i + 1]]`. A null cell has no bytes.
 pub(super) struct Run<'a> {
     pub(super) data: &'a Buffer,
-    /// Do not decrease, and end within `data`.
+    /// They never decrease, and end within `data`.
     pub(super) offsets: &'a OffsetBuffer<i32>,
     pub(super) nulls: Option<NullBuffer>,
-    /// The cells of a column in which only non-empty cells can be non-null.
+    /// Whether these are the cells of a column, where an empty cell is null.
     pub(super) top_level: bool,
 }
 
@@ -21,10 +21,8 @@ impl<'a> Run<'a> {
     pub(super) fn of_column(data: &'a Buffer, offsets: &'a OffsetBuffer<i32>) -> Result<Self> {
         let end = at(offsets.last());
         if end > data.len() {
-            let found = data.len();
-            return Err(
-                Error::corrupt(format!("expected cells of {end} bytes, found {found}")).within("cell")
-            );
+            let len = data.len();
+            return Err(Error::corrupt(format!("expected cells of {end} bytes, found {len}")).within("cell"));
         }
         let mut run = Self { data, offsets, nulls: None, top_level: true };
         let (starts, ends) = run.bounds();
@@ -117,13 +115,13 @@ impl<'a> Run<'a> {
         others == 0
     }
 
-    /// The error of the first cell that `check` refuses, for a kernel that has detected that there is one.
+    /// The error of the first cell that `check` refuses. Called by kernels that detect a bad cell but not which.
     #[cold]
     #[inline(never)]
     pub(super) fn refuse(&self, check: impl Fn(Cursor<'_>) -> Result<()>) -> CellError {
         let wrong = self.cells().enumerate().filter(|(i, _)| !self.is_null(*i));
-        let found = wrong.filter_map(|(i, cell)| check(Cursor::new(cell, 0)).err().map(|e| (i, e))).next();
-        let (index, error) = found.unwrap_or_else(|| (0, Error::corrupt("a cell contradicts its type")));
+        let first = wrong.filter_map(|(i, cell)| check(Cursor::new(cell, 0)).err().map(|e| (i, e))).next();
+        let (index, error) = first.unwrap_or_else(|| (0, Error::corrupt("a cell contradicts its type")));
         CellError { index, error }
     }
 }
@@ -135,7 +133,7 @@ pub(super) fn at(offset: i32) -> usize {
     offset as usize
 }
 
-/// What is wrong with cell `index` of a run.
+/// An error in cell `index` of a run.
 #[derive(Debug)]
 pub(super) struct CellError {
     pub(super) index: usize,
@@ -147,8 +145,8 @@ impl CellError {
         Self { index, error }
     }
 
-    /// The error for the user, with the row in its group. Offsets within a cell would be mistaken for offsets in the
-    /// file.
+    /// The error for the user, with the row in its group. Drops the offset within the cell, which would be mistaken for
+    /// an offset in the file.
     pub(super) fn in_row(self, first_row: u64) -> Error {
         let row = first_row + self.index as u64;
         Error::new(self.error.into_kind()).within("cell").within(format!("row {row}"))
@@ -157,7 +155,7 @@ impl CellError {
 
 /// Converts the cells of one type to an array of the same length.
 pub(super) trait Values: Send + Sync {
-    /// How an element of this type says where it ends inside another type.
+    /// How an element of this type is delimited inside another type.
     fn framing(&self) -> Framing;
 
     /// One value for each cell.

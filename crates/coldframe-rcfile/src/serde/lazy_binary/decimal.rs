@@ -23,7 +23,7 @@ pub(super) struct Decimal {
     scale: u8,
     /// The first value with too many digits.
     limit: u128,
-    /// The same, saturated to 64 bits.
+    /// `limit`, saturated to 64 bits.
     short_limit: u64,
     /// The multiplier for a value of each stored scale; 0 if that needs more than a 64-bit multiplication.
     factors: [i64; MAX_SCALE + 1],

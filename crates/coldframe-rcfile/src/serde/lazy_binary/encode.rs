@@ -59,7 +59,10 @@ impl ColumnEncoder for Encoder {
         lengths: &mut Vec<u32>,
     ) -> Result<()> {
         if rows.end > array.len() {
-            return Err(Error::invalid(format!("rows {rows:?} of an array of {}", array.len())));
+            return Err(Error::invalid(format!(
+                "expected rows of an array of {} rows, found {rows:?}",
+                array.len()
+            )));
         }
         let source = TypedArray::new(&self.hive_type, array, &self.rules)?;
         lengths.reserve(rows.len());
@@ -69,7 +72,10 @@ impl ColumnEncoder for Encoder {
                 source.put_cell(row, data).map_err(|e| e.within(format!("row {row} to be written")))?;
             }
             let length = u32::try_from(data.len() - start);
-            lengths.push(length.map_err(|_| Error::invalid("a cell of 4 GiB or more"))?);
+            lengths.push(
+                length
+                    .map_err(|_| Error::invalid("expected a cell of less than 4 GiB, found a longer one"))?,
+            );
         }
         Ok(())
     }
@@ -92,7 +98,7 @@ enum ArrayValues<'a> {
     Date(&'a [i32], bool),
     /// Values, precision and scale.
     Decimal(&'a [i128], u8, u8),
-    /// Ticks, ticks per second, and the epoch of the seconds.
+    /// Ticks, ticks per second, the file's clock, and whether the file has only 31 bits of seconds.
     Timestamp(&'a [i64], i64, Option<&'a Clock>, bool),
     IntervalDayTime(&'a [i64], &'a [i32]),
     String(&'a StringArray),
@@ -177,7 +183,9 @@ impl<'a> TypedArray<'a> {
                 out.extend_from_slice(&[0; 4]);
                 self.put_nested(row, out)?;
                 let size = i32::try_from(out.len() - start - 4);
-                let size = size.map_err(|_| Error::invalid("a nested value of 2 GiB or more"))?;
+                let size = size.map_err(|_| {
+                    Error::invalid("expected a nested value of less than 2 GiB, found a longer one")
+                })?;
                 if let Some(place) = out.get_mut(start..).and_then(<[u8]>::first_chunk_mut) {
                     *place = size.to_be_bytes();
                 }
@@ -187,7 +195,7 @@ impl<'a> TypedArray<'a> {
         Ok(())
     }
 
-    /// Appends a value that has the same form in both cases.
+    /// Appends a value that has the same form as a cell and as an element.
     fn put_number(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
         match &self.kind {
             ArrayValues::Boolean(array) => out.push(array.value(row).into()),
@@ -410,7 +418,7 @@ fn put_count(count: usize, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// One bit each, LSB first.
+/// Appends one bit each, LSB first.
 fn put_bitmap(bits: impl Iterator<Item = bool>, out: &mut Vec<u8>) {
     let (mut byte, mut n) = (0u8, 0u32);
     for bit in bits {
@@ -440,11 +448,11 @@ fn put_decimal(mut unscaled: i128, mut scale: u8, out: &mut Vec<u8>) {
     put_hadoop_text(out, bytes);
 }
 
-/// The day of the hybrid calendar, which does not exist near the end of 32 bits.
+/// The day in the hybrid calendar; an error if it exceeds 32 bits.
 fn hybrid_day(day: i64) -> Result<i64> {
-    let found = proleptic_to_hybrid(day);
-    if i32::try_from(found).is_ok() {
-        return Ok(found);
+    let stored = proleptic_to_hybrid(day);
+    if i32::try_from(stored).is_ok() {
+        return Ok(stored);
     }
     Err(Error::invalid(format!("the day {day} from 1970: the calendar of Hive before 3 does not reach it")))
 }
@@ -453,7 +461,7 @@ fn varchar(text: &str, limit: u32) -> Result<&str> {
     check_characters("varchar", limit, text).map(|()| text)
 }
 
-/// Trailing blanks are not part of a `char`: it is padded with as many as fill it.
+/// Pads with blanks to `n` code points; trailing blanks are not part of a `char`.
 fn put_char(text: &str, n: u32, out: &mut Vec<u8>) -> Result<()> {
     let text = text.trim_end_matches(' ');
     check_characters("char", n, text)?;

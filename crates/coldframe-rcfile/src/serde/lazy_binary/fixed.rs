@@ -70,7 +70,7 @@ impl Values for Boolean {
 
     fn decode(&self, run: &Run<'_>) -> Result<ArrayRef, CellError> {
         check_lengths::<1>(run)?;
-        // If the byte is neither, Hive keeps the previous row's value: there is no value to return.
+        // For any other byte Hive repeats the previous row's value; here it is an error.
         if run.bytes().iter().filter(|b| **b > 1).count() > 0 {
             return Err(run.refuse(|mut cell| match cell.u8()? {
                 0 | 1 => Ok(()),

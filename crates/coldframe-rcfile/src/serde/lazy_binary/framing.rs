@@ -2,7 +2,7 @@
 
 use coldframe_encoding::{Cursor, Result};
 
-/// How a nested value says where it ends.
+/// How a nested value is delimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
     /// A fixed number of bytes.
@@ -22,7 +22,7 @@ pub(super) enum Framing {
 }
 
 impl Framing {
-    /// The bytes of the value that starts here, without its length prefix.
+    /// Takes the bytes of the next value, without its length prefix.
     pub(super) fn take<'a>(self, bytes: &mut Cursor<'a>) -> Result<&'a [u8]> {
         let whole = bytes.rest();
         let before = bytes.remaining();
@@ -42,14 +42,14 @@ impl Framing {
                 bytes.hadoop_vint()?;
                 bytes.hadoop_text()?;
             }
-            Self::Timestamp => pass_timestamp(bytes)?,
+            Self::Timestamp => skip_timestamp(bytes)?,
         }
         Ok(whole.get(..before - bytes.remaining()).unwrap_or_default())
     }
 }
 
 /// Skips a timestamp.
-fn pass_timestamp(bytes: &mut Cursor<'_>) -> Result<()> {
+fn skip_timestamp(bytes: &mut Cursor<'_>) -> Result<()> {
     if bytes.u32_be()? >> 31 == 1 && bytes.hadoop_vlong()? < 0 {
         bytes.hadoop_vlong()?;
     }

@@ -34,7 +34,7 @@ impl List {
                 false => elements.push_null(),
             }
         }
-        end_of_list(&cell, count)
+        check_end_of_list(&cell, count)
     }
 }
 
@@ -82,7 +82,7 @@ impl Map {
                 }
             }
         }
-        end_of_list(&cell, count)
+        check_end_of_list(&cell, count)
     }
 }
 
@@ -181,7 +181,7 @@ impl Union {
         Ok(Self { fields, branches })
     }
 
-    /// The tag and the element; `None` if nothing follows the tag.
+    /// Splits a cell into tag and element; `None` if nothing follows the tag.
     fn split<'a>(&self, mut cell: Cursor<'a>) -> Result<(i8, Option<&'a [u8]>)> {
         let tag = cell.u8()?;
         let Some(branch) = self.branches.get(usize::from(tag)) else {
@@ -202,7 +202,7 @@ impl Values for Union {
         Framing::Size
     }
 
-    /// Arrow's unions have no nulls of their own: a null becomes the first branch, null there.
+    /// Arrow's unions have no nulls, so a null becomes a null of the first branch.
     fn decode(&self, run: &Run<'_>) -> Result<ArrayRef, CellError> {
         let mut tags: Vec<i8> = Vec::with_capacity(run.len());
         let mut elements: Vec<Elements> =
@@ -237,8 +237,8 @@ fn counted<'a>(cell: &mut Cursor<'a>, bits_each: usize) -> Result<(usize, &'a [u
     Ok((count, bits))
 }
 
-/// Nothing may follow the elements; but for an empty list Trino writes a bitmap of one byte, and Hive ignores it.
-fn end_of_list(cell: &Cursor<'_>, count: usize) -> Result<()> {
+/// Checks that nothing follows the elements. After an empty list Trino writes a bitmap byte, which Hive ignores.
+fn check_end_of_list(cell: &Cursor<'_>, count: usize) -> Result<()> {
     if count == 0 { Ok(()) } else { cell.finish() }
 }
 
@@ -271,7 +271,7 @@ fn outer(offsets: &OffsetBuffer<i32>, e: CellError) -> CellError {
     CellError { index: starts_before.saturating_sub(1), error: e.error }
 }
 
-/// Arrow refused parts that were made to fit.
+/// Arrow refused arrays that were built to fit.
 #[cold]
 fn impossible(e: ArrowError) -> CellError {
     CellError::new(0, Error::schema(e.to_string()))

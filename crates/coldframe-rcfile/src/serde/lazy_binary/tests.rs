@@ -1,4 +1,5 @@
-//! Cells byte by byte as Hive's classes write them, both ways; other writers' variants; cells that contradict their type.
+//! Cells byte by byte as Hive's classes write them, both ways; other writers' variants; cells that contradict their
+//! type.
 
 mod random;
 
@@ -58,8 +59,8 @@ fn encode_with(
 /// Cells as Hive wrote them give the values, and the values the cells.
 fn both_ways_with(hive_type: &str, hex: &[&str], expected: &dyn Array, options: &SerdeOptions) {
     let hive_type = hive(hive_type);
-    let found = decode_with(&hive_type, hex, options).unwrap();
-    assert_eq!(&*found, expected, "{hive_type:?}");
+    let decoded = decode_with(&hive_type, hex, options).unwrap();
+    assert_eq!(&*decoded, expected, "{hive_type:?}");
     let (data, lengths) = encode_with(&hive_type, expected, options).unwrap();
     let written: Vec<Vec<u8>> = hex.iter().map(|h| bytes(h)).collect();
     assert_eq!(data, written.concat(), "{hive_type:?}");
@@ -120,7 +121,7 @@ fn numbers_as_hive_writes_them() {
 }
 
 #[test]
-fn not_a_number_has_one_form() {
+fn nan_is_written_as_one_bit_pattern() {
     let (data, _) =
         encode_with(&HiveType::Float, &Float32Array::from(vec![-f32::NAN]), &SerdeOptions::default())
             .unwrap();
@@ -158,34 +159,34 @@ fn text_as_hive_writes_it() {
 
 #[test]
 fn text_is_cut_and_padded_to_its_type() {
-    let found = decode("char(3)", &["61", "61626364", "", "c3a4", "c3a4c3b6c3bc"]).unwrap();
+    let array = decode("char(3)", &["61", "61626364", "", "c3a4", "c3a4c3b6c3bc"]).unwrap();
     assert_eq!(
-        found.as_string::<i32>(),
+        array.as_string::<i32>(),
         &StringArray::from(vec![Some("a  "), Some("abc"), None, Some("ä  "), Some("äöü")])
     );
-    let found = decode("varchar(2)", &["61", "616263", "c3a4c3b6c3bc"]).unwrap();
-    assert_eq!(found.as_string::<i32>(), &StringArray::from(vec!["a", "ab", "äö"]));
-    let found = decode("array<char(2)>", &["02 03 00 01 61"]).unwrap();
-    assert_eq!(found.as_list::<i32>().value(0).as_string::<i32>(), &StringArray::from(vec!["  ", "a "]));
+    let array = decode("varchar(2)", &["61", "616263", "c3a4c3b6c3bc"]).unwrap();
+    assert_eq!(array.as_string::<i32>(), &StringArray::from(vec!["a", "ab", "äö"]));
+    let array = decode("array<char(2)>", &["02 03 00 01 61"]).unwrap();
+    assert_eq!(array.as_list::<i32>().value(0).as_string::<i32>(), &StringArray::from(vec!["  ", "a "]));
 }
 
 #[test]
-fn what_is_not_utf8_reads_as_java_reads_it() {
+fn malformed_utf8_reads_as_in_java() {
     // Empty strings, a cut character, a surrogate (one sequence in Java, three in Unicode's advice), a cut surrogate.
-    let found =
+    let array =
         decode("string", &["bf", "61c3", "eda080", "eda0", "f0908080", "bfbf", "eda041", "bf"]).unwrap();
     let expected =
         vec!["", "a\u{fffd}", "\u{fffd}", "\u{fffd}", "\u{10000}", "\u{fffd}\u{fffd}", "\u{fffd}A", ""];
-    assert_eq!(found.as_string::<i32>(), &StringArray::from(expected));
+    assert_eq!(array.as_string::<i32>(), &StringArray::from(expected));
     // Together these two are a character.
-    let found = decode("string", &["c3", "a4"]).unwrap();
-    assert_eq!(found.as_string::<i32>(), &StringArray::from(vec!["\u{fffd}", "\u{fffd}"]));
-    // Here a cut character and the mark of an empty string would be one.
-    let found = decode("string", &["c3", "bf", "78"]).unwrap();
-    assert_eq!(found.as_string::<i32>(), &StringArray::from(vec!["\u{fffd}", "", "x"]));
+    let array = decode("string", &["c3", "a4"]).unwrap();
+    assert_eq!(array.as_string::<i32>(), &StringArray::from(vec!["\u{fffd}", "\u{fffd}"]));
+    // Read together, a cut character and the mark of an empty string would be one character.
+    let array = decode("string", &["c3", "bf", "78"]).unwrap();
+    assert_eq!(array.as_string::<i32>(), &StringArray::from(vec!["\u{fffd}", "", "x"]));
     // Only a string has the mark.
-    let found = decode("varchar(3)", &["bf"]).unwrap();
-    assert_eq!(found.as_string::<i32>(), &StringArray::from(vec!["\u{fffd}"]));
+    let array = decode("varchar(3)", &["bf"]).unwrap();
+    assert_eq!(array.as_string::<i32>(), &StringArray::from(vec!["\u{fffd}"]));
 }
 
 #[test]
@@ -215,16 +216,16 @@ fn decimals_as_hive_writes_them() {
 }
 
 #[test]
-fn decimals_are_brought_to_the_scale_of_their_type() {
+fn decimals_are_rescaled_to_their_type() {
     // 1.25 and -1.25 to one digit, 99.96, 123, trailing zeros as Trino writes them, more bytes than needed.
     let hex = ["02 01 7d", "02 01 83", "02 02 27 0c", "00 01 7b", "03 02 05 dc", "00 03 00 00 07", ""];
-    let found = decode("decimal(3,1)", &hex).unwrap();
+    let array = decode("decimal(3,1)", &hex).unwrap();
     let expected = vec![Some(13), Some(-13), None, None, Some(15), Some(70), None];
     let expected = Decimal128Array::from(expected).with_precision_and_scale(3, 1).unwrap();
-    assert_eq!(found.as_primitive::<Decimal128Type>(), &expected);
-    // More than 128 bits do not fit, whatever the scale says.
-    let found = decode("decimal(38,0)", &["00 11 0100000000000000000000000000000000"]).unwrap();
-    assert!(found.is_null(0));
+    assert_eq!(array.as_primitive::<Decimal128Type>(), &expected);
+    // More than 128 bits do not fit at any scale.
+    let array = decode("decimal(38,0)", &["00 11 0100000000000000000000000000000000"]).unwrap();
+    assert!(array.is_null(0));
 }
 
 #[test]
@@ -259,9 +260,9 @@ fn timestamps_as_hive_writes_them() {
         TimestampNanosecondArray::from(expected.clone()).with_timezone("UTC"),
     );
     let options = SerdeOptions { timestamp_unit: TimestampUnit::Microsecond, ..Default::default() };
-    let found = decode_with(&HiveType::Timestamp, &hex, &options).unwrap();
+    let array = decode_with(&HiveType::Timestamp, &hex, &options).unwrap();
     let micros = expected.into_iter().map(|v| v.map(|v: i64| v.div_euclid(1000)));
-    assert_eq!(found.as_primitive(), &micros.collect::<TimestampMicrosecondArray>());
+    assert_eq!(array.as_primitive(), &micros.collect::<TimestampMicrosecondArray>());
     // 9999-12-31 is beyond nanoseconds; the error says what to do.
     let far = decode("timestamp", &["", "fff34848ea75"]);
     assert!(message(far).contains("timestamp_unit=\"us\""));
@@ -269,9 +270,9 @@ fn timestamps_as_hive_writes_them() {
 
 #[test]
 fn hive_0_8_keeps_31_bits_of_seconds() {
-    let found = decode("timestamp", &["7667089300", "ead1c79215"]).unwrap();
+    let array = decode("timestamp", &["7667089300", "ead1c79215"]).unwrap();
     let expected = ["2032-12-12T11:31:31", "2026-10-16T06:43:30.12"].map(nanos);
-    assert_eq!(found.as_primitive(), &TimestampNanosecondArray::from(expected.to_vec()));
+    assert_eq!(array.as_primitive(), &TimestampNanosecondArray::from(expected.to_vec()));
     let options = SerdeOptions { hive_version: HiveVersion::V0_8, ..Default::default() };
     let written = |seconds: i64| {
         let array = TimestampNanosecondArray::from(vec![seconds * 1_000_000_000 + 1]);
@@ -279,7 +280,7 @@ fn hive_0_8_keeps_31_bits_of_seconds() {
     };
     assert_eq!(written(0).unwrap().0, bytes("80000000 8c05f5e100"));
     assert_eq!(written(i64::from(i32::MAX)).unwrap().0, bytes("ffffffff 8c05f5e100"));
-    // Hive wraps these; nobody could read them back.
+    // Hive wraps these seconds, so that no reader gets them back.
     for beyond in [-1, 1 << 31] {
         assert!(written(beyond).unwrap_err().to_string().contains("1970 to 2038"));
     }
@@ -303,11 +304,11 @@ fn dates_of_hive_2_are_julian_before_1582_10_15() {
     let expected = Date32Array::from_iter_values(dates.map(days));
     both_ways_with("date", &hex, &expected, &hive_2);
     // Hive 3 counts Gregorian days throughout.
-    let found = decode("date", &["85022873"]).unwrap();
-    assert_eq!(found.as_primitive::<Date32Type>().value(0), days("1582-10-14"));
+    let array = decode("date", &["85022873"]).unwrap();
+    assert_eq!(array.as_primitive::<Date32Type>().value(0), days("1582-10-14"));
     // The 29th of February 1500 is only Julian.
-    let found = decode_with(&HiveType::Date, &["85029e4b"], &hive_2).unwrap();
-    assert_eq!(found.as_primitive::<Date32Type>().value(0), days("1500-03-01"));
+    let array = decode_with(&HiveType::Date, &["85029e4b"], &hive_2).unwrap();
+    assert_eq!(array.as_primitive::<Date32Type>().value(0), days("1500-03-01"));
     let (data, _) = encode_with(
         &HiveType::Timestamp,
         &TimestampMicrosecondArray::from(vec![i64::from(days("1582-10-04")) * 86_400_000_000]),
@@ -434,43 +435,43 @@ fn a_union_is_a_tag_and_an_element() {
 
 #[test]
 fn a_struct_with_other_fields_than_the_type() {
-    // Two fields were written: a third is null, a missing one is ignored.
-    let found = decode("struct<a:int,b:int,c:int>", &["03 07 08"]).unwrap();
-    let columns: Vec<_> = found
+    // Two fields were written: a third field is null, and a type with one field ignores the second.
+    let array = decode("struct<a:int,b:int,c:int>", &["03 07 08"]).unwrap();
+    let columns: Vec<_> = array
         .as_struct()
         .columns()
         .iter()
         .map(|c| c.as_primitive::<Int32Type>().iter().next().unwrap())
         .collect();
     assert_eq!(columns, [Some(7), Some(8), None]);
-    let found = decode("struct<a:int>", &["03 07 08"]).unwrap();
-    assert_eq!(found.as_struct().column(0).as_primitive::<Int32Type>().value(0), 7);
-    // Behind the eighth field comes another bitmap, if anything.
+    let array = decode("struct<a:int>", &["03 07 08"]).unwrap();
+    assert_eq!(array.as_struct().column(0).as_primitive::<Int32Type>().value(0), 7);
+    // Another bitmap follows the eighth field, unless the cell ends there.
     let ddl = "struct<f0:int,f1:int,f2:int,f3:int,f4:int,f5:int,f6:int,f7:int,f8:int>";
-    let found = decode(ddl, &["01 07"]).unwrap();
-    assert!(found.is_valid(0) && found.as_struct().column(8).is_null(0));
+    let array = decode(ddl, &["01 07"]).unwrap();
+    assert!(array.is_valid(0) && array.as_struct().column(8).is_null(0));
 }
 
 #[test]
 fn a_map_leaves_out_entries_without_a_key() {
-    let found = decode("map<string,int>", &["02 0e 05 0161 06"]).unwrap();
-    let map = found.as_map().value(0);
+    let array = decode("map<string,int>", &["02 0e 05 0161 06"]).unwrap();
+    let map = array.as_map().value(0);
     assert_eq!(map.column(0).as_string::<i32>(), &StringArray::from(vec!["a"]));
     assert_eq!(map.column(1).as_primitive::<Int32Type>(), &Int32Array::from(vec![6]));
 }
 
 #[test]
 fn trino_writes_a_bitmap_for_an_empty_list() {
-    let found = decode("array<string>", &["0000", "00"]).unwrap();
-    assert!(found.as_list::<i32>().iter().flatten().all(|l| l.is_empty()));
+    let array = decode("array<string>", &["0000", "00"]).unwrap();
+    assert!(array.as_list::<i32>().iter().flatten().all(|l| l.is_empty()));
 }
 
 #[test]
 fn a_nulled_column_is_null_whatever_its_cells() {
     for ddl in ["int", "string", "uniontype<int,string>", "struct<a:int>", "array<int>"] {
         let cells = Cells { nulled: true, ..cells(&["x", "", "y"]) };
-        let found = decoder(&hive(ddl), &SerdeOptions::default()).unwrap().decode(&cells).unwrap();
-        assert_eq!((found.len(), found.logical_null_count()), (3, 3), "{ddl}");
+        let array = decoder(&hive(ddl), &SerdeOptions::default()).unwrap().decode(&cells).unwrap();
+        assert_eq!((array.len(), array.logical_null_count()), (3, 3), "{ddl}");
     }
 }
 
@@ -479,14 +480,14 @@ fn a_part_of_the_cells_of_a_column() {
     // The rest of the column is not UTF-8.
     let whole = cells(&[&b"\xff"[..], b"ab", b"", b"\xbf", b"\xff\xff"]);
     let part = Cells { offsets: OffsetBuffer::new(whole.offsets[1..5].to_vec().into()), ..whole };
-    let found = decoder(&HiveType::String, &SerdeOptions::default()).unwrap().decode(&part).unwrap();
-    assert_eq!(found.as_string::<i32>(), &StringArray::from(vec![Some("ab"), None, Some("")]));
-    let found = decoder(&HiveType::Binary, &SerdeOptions::default()).unwrap().decode(&part).unwrap();
-    assert_eq!(found.as_binary::<i32>(), &BinaryArray::from(vec![Some(&b"ab"[..]), None, Some(b"\xbf")]));
+    let array = decoder(&HiveType::String, &SerdeOptions::default()).unwrap().decode(&part).unwrap();
+    assert_eq!(array.as_string::<i32>(), &StringArray::from(vec![Some("ab"), None, Some("")]));
+    let array = decoder(&HiveType::Binary, &SerdeOptions::default()).unwrap().decode(&part).unwrap();
+    assert_eq!(array.as_binary::<i32>(), &BinaryArray::from(vec![Some(&b"ab"[..]), None, Some(b"\xbf")]));
     let whole = cells(&[[1u8], [0], [1], [1]]);
     let part = Cells { offsets: OffsetBuffer::new(whole.offsets[1..4].to_vec().into()), ..whole };
-    let found = decoder(&HiveType::Boolean, &SerdeOptions::default()).unwrap().decode(&part).unwrap();
-    assert_eq!(found.as_boolean(), &BooleanArray::from(vec![false, true]));
+    let array = decoder(&HiveType::Boolean, &SerdeOptions::default()).unwrap().decode(&part).unwrap();
+    assert_eq!(array.as_boolean(), &BooleanArray::from(vec![false, true]));
 }
 
 #[test]
@@ -526,14 +527,14 @@ fn cells_that_contradict_their_type_name_the_row() {
         ("uniontype<int>", "00 0101", "row 2: cell: expected the end, found 1 more bytes"),
     ];
     for (hive_type, hex, expected) in wrong {
-        let found = decode(hive_type, &["", "", hex]).unwrap_err();
-        assert_eq!(found.to_string(), expected, "{hive_type} {hex}");
-        assert!(found.is_damage());
+        let error = decode(hive_type, &["", "", hex]).unwrap_err();
+        assert_eq!(error.to_string(), expected, "{hive_type} {hex}");
+        assert!(error.is_damage());
     }
 }
 
 #[test]
-fn what_hive_cannot_write_is_an_error() {
+fn values_that_hive_cannot_write_are_errors() {
     let options = SerdeOptions::default();
     let empty: ArrayRef = Arc::new(BinaryArray::from(vec![&b""[..]]));
     assert!(
@@ -543,8 +544,8 @@ fn what_hive_cannot_write_is_an_error() {
     assert!(encode_with(&HiveType::Varchar(3), &text, &options).is_err());
     assert!(encode_with(&HiveType::Char(2), &text, &options).is_err());
     assert_eq!(encode_with(&HiveType::Char(3), &text, &options).unwrap().0, b"abc");
-    let found = encode_with(&HiveType::Int, &text, &options).unwrap_err();
-    assert!(matches!(found.kind(), coldframe_encoding::ErrorKind::Schema(_)));
+    let error = encode_with(&HiveType::Int, &text, &options).unwrap_err();
+    assert!(matches!(error.kind(), coldframe_encoding::ErrorKind::Schema(_)));
 }
 
 #[test]

@@ -66,14 +66,14 @@ impl Values for Text {
             Ok(array) => array,
             Err(_) if matches!(self.shape, CharLimit::AsIs) && run.top_level => match without_marks(run) {
                 Some(array) => array,
-                None => self.one_by_one(run)?,
+                None => self.decode_each(run)?,
             },
-            Err(_) => return Ok(Arc::new(self.one_by_one(run)?)),
+            Err(_) => return Ok(Arc::new(self.decode_each(run)?)),
         };
         if self.fits(&array) {
             return Ok(Arc::new(array));
         }
-        Ok(Arc::new(self.one_by_one(run)?))
+        Ok(Arc::new(self.decode_each(run)?))
     }
 }
 
@@ -99,8 +99,8 @@ impl Text {
         })
     }
 
-    /// Value by value: the general case.
-    fn one_by_one(&self, run: &Run<'_>) -> Result<StringArray, CellError> {
+    /// The general case: decodes value by value.
+    fn decode_each(&self, run: &Run<'_>) -> Result<StringArray, CellError> {
         let mut text = String::with_capacity(run.bytes().len());
         let mut offsets = Vec::with_capacity(run.len() + 1);
         offsets.push(0i32);
@@ -124,14 +124,14 @@ impl Text {
                 let n = usize::try_from(n).unwrap_or(usize::MAX);
                 let cell = self.java_text(cell);
                 text.extend(cell.chars().take(n));
-                // The file has at most as many blanks as the type.
+                // No `char` needs more blanks.
                 let missing = n.saturating_sub(cell.chars().count());
                 text.extend(std::iter::repeat_n(' ', missing.min(MAX_CHAR)));
             }
         }
     }
 
-    /// [`java_text`], with the changes counted.
+    /// [`java_text`], counting changes.
     fn java_text<'a>(&self, cell: &'a [u8]) -> Cow<'a, str> {
         let text = java_text(cell);
         self.changes.add(Change::Text, u64::from(matches!(text, Cow::Owned(_))));

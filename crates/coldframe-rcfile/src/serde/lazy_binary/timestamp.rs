@@ -138,7 +138,9 @@ impl Timestamp {
                 "the timestamp {seconds} s from 1970 is outside the years 1677 to 2262 of nanoseconds: read it with \
                  timestamp_unit=\"us\""
             )),
-            TimestampUnit::Microsecond => Error::corrupt(format!("no timestamp is {seconds} s from 1970")),
+            TimestampUnit::Microsecond => {
+                Error::corrupt(format!("the timestamp {seconds} s from 1970 exceeds 64 bits of microseconds"))
+            }
         }
     }
 }
@@ -163,8 +165,8 @@ impl Values for Timestamp {
     }
 }
 
-/// Seconds and nanoseconds of a cell with at most one VInt, which is valid. It reads 12 bytes, so it refuses a cell at
-/// the end of the column.
+/// Seconds and nanoseconds of a cell with at most one VInt. `None` for other cells, and for cells at the end of the
+/// column, since it loads 12 bytes.
 #[inline]
 fn short(data: &[u8], start: usize, end: usize) -> Option<(i64, i64)> {
     let bytes: &[u8; 12] = data.get(start..)?.first_chunk()?;

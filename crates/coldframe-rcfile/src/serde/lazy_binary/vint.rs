@@ -129,7 +129,7 @@ fn vints(run: &Run<'_>) -> Result<Vec<i32>, CellError> {
     }
 }
 
-/// The VInt that fills `data[start..end]`, and whether the bytes are not such an integer. No bytes are 0.
+/// The VInt that fills `data[start..end]`, and whether the bytes are malformed. An empty range gives 0.
 #[inline]
 pub(super) fn vint(data: &[u8], start: usize, end: usize) -> (i64, bool) {
     let length = end.wrapping_sub(start);
@@ -137,11 +137,11 @@ pub(super) fn vint(data: &[u8], start: usize, end: usize) -> (i64, bool) {
     let payload = length.saturating_sub(1);
     // 128..=135 are negative integers of 8..=1 bytes, 136..=143 positive ones; every other byte is a value.
     let tag = first.wrapping_sub(128);
-    let stated = if tag < 16 { 8 - usize::from(tag & 7) } else { 0 };
+    let expected = if tag < 16 { 8 - usize::from(tag & 7) } else { 0 };
     let sign = if tag < 8 { u64::MAX } else { 0 };
     let wide = (low_bytes(word_before(data, end), payload) ^ sign).cast_signed();
     let value = if payload == 0 { i64::from(first.cast_signed()) } else { wide };
-    (value, payload != stated)
+    (value, payload != expected)
 }
 
 /// The low `n` bytes of a word, `n` up to 8.

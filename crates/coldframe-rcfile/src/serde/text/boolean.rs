@@ -1,7 +1,7 @@
-//! `boolean`: `true` and `false` in any case, and with `hive.lazysimple.extended_boolean_literal` also `t`, `1`, `f`, `0`.
+//! `boolean`: `true` and `false` in any case; with `hive.lazysimple.extended_boolean_literal` also `t`, `1`, `f`, `0`.
 //!
 //! With that property, Hive's `LazyBoolean` leaves its (reused) object unchanged if a cell is longer than one byte and
-//! none of these words: the cell reads as the one before it. This is reproduced within a row group, so that the same
+//! none of these words: the cell reads as the cell before it. This is reproduced within a row group, so that the same
 //! values come out; such a cell at the start of a row group is null.
 
 use std::cell::Cell as Shared;
@@ -36,7 +36,7 @@ impl Parse for Boolean {
 
     #[inline(always)]
     fn parse(&self, cell: Cell<'_>) -> Option<bool> {
-        let value = match word(cell) {
+        let value = match literal(cell) {
             None if self.extended => self.extended(cell.bytes()),
             value => value,
         };
@@ -46,18 +46,18 @@ impl Parse for Boolean {
         value
     }
 
-    /// Other words of two bytes or more give the previous value, if there is one.
-    fn may_take(&self, cell: Cell<'_>) -> bool {
+    /// Other cells of two bytes or more give the previous value, if there is one.
+    fn may_accept(&self, cell: Cell<'_>) -> bool {
         (self.extended && cell.len > 1) || self.parse(cell).is_some()
     }
 }
 
 /// The cell, if it is `true` or `false`. Its length leaves only one candidate, so nothing branches on which it is.
 #[inline(always)]
-fn word(cell: Cell<'_>) -> Option<bool> {
+fn literal(cell: Cell<'_>) -> Option<bool> {
     const CASE: u32 = 0x2020_2020;
-    const HEADS: [u32; 6] = [0, 0, 0, 0, u32::from_le_bytes(*b"true"), u32::from_le_bytes(*b"fals")];
-    let head = u32::from_le_bytes(*cell.rest.first_chunk()?) | CASE;
+    const PREFIXES: [u32; 6] = [0, 0, 0, 0, u32::from_le_bytes(*b"true"), u32::from_le_bytes(*b"fals")];
+    let prefix = u32::from_le_bytes(*cell.rest.first_chunk()?) | CASE;
     let last = cell.rest.get(cell.len.wrapping_sub(1))? | 0x20;
-    (head == *HEADS.get(cell.len)? && last == b'e').then_some(cell.len == 4)
+    (prefix == *PREFIXES.get(cell.len)? && last == b'e').then_some(cell.len == 4)
 }

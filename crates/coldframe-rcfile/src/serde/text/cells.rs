@@ -94,7 +94,7 @@ impl<'a> CellParts<'a> {
         self.ranges.push((u32::MAX, 0));
     }
 
-    /// Those for which `keep` is set.
+    /// The parts for which `keep` is set.
     pub(super) fn filter(&self, keep: &BooleanBuffer) -> Self {
         let ranges = self.ranges.iter().zip(keep).filter(|(_, k)| *k).map(|(r, _)| *r).collect();
         Self { data: self.data, ranges }
@@ -116,7 +116,7 @@ impl CellSource for CellParts<'_> {
     }
 }
 
-/// Collects validity in words.
+/// Collects validity bits, 64 at a time.
 pub(super) struct Validity {
     words: Vec<u64>,
     word: u64,

@@ -109,7 +109,7 @@ impl LastDay {
         Self { text: Shared::new(*b"1970-01-01"), days: Shared::new(0) }
     }
 
-    /// As returned by [`common_date`].
+    /// The result of [`common_date`], cached.
     #[inline(always)]
     fn days(&self, text: &[u8; 10], version: HiveVersion) -> Option<i32> {
         if self.text.get() == *text {
@@ -379,7 +379,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_day_before_is_no_other_day() {
+    fn the_cached_day_is_the_parsed_day() {
         let last = LastDay::new();
         for text in [b"2020-02-29", b"2020-02-29", b"2020-02-28", b"1970-01-01", b"2021-02-29", b"2020-02-29"]
         {
@@ -390,7 +390,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_common_reads_as_what_is_lenient(
+        fn the_fast_path_agrees_with_the_lenient_parser(
             cells in proptest::collection::vec(
                 "20(19|20)-0[1-3]-(0[1-2]|[23][0-9]) ([01][0-9]|2[0-5]):[0-6][0-9]:[0-6][0-9](\\.[0-9]{1,10})?", 1..20,
             ),
@@ -399,9 +399,9 @@ mod tests {
             for text in cells {
                 let behind = format!("{text}99999999999999999999");
                 let cell = Cell { rest: behind.as_bytes(), len: text.len() };
-                if let Some(found) = common_timestamp(cell, HiveVersion::V4_1, &last) {
+                if let Some(instant) = common_timestamp(cell, HiveVersion::V4_1, &last) {
                     let formats = Formats::compile(&[], HiveVersion::V4_1).unwrap();
-                    prop_assert_eq!(Some(found), leniently(text.as_bytes(), HiveVersion::V4_1, &formats));
+                    prop_assert_eq!(Some(instant), leniently(text.as_bytes(), HiveVersion::V4_1, &formats));
                 }
             }
         }

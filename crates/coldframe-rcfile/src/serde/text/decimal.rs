@@ -18,7 +18,7 @@ pub(super) struct Decimal {
     hive4: bool,
     /// `10^precision`
     bound: i128,
-    /// The same if it fits, for the short path.
+    /// `bound`, saturated to 64 bits, for the fast path.
     short_bound: u64,
 }
 
@@ -116,7 +116,7 @@ impl Decimal {
         }
         let exponent = match rest {
             [] => 0,
-            // A blank after the letter or its sign counts as the digits.
+            // Hive 4 accepts a blank instead of the exponent's digits.
             [b'e' | b'E', exponent @ ..] => exponent_of(exponent, self.hive4 && !cell.ends_with(text))?,
             _ => return None,
         };

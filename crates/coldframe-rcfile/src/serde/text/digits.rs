@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn every_other_byte_is_refused_at_every_place() {
+    fn other_bytes_are_refused_at_every_position() {
         for place in 0..16 {
             for byte in (0..=255u8).filter(|b| !b.is_ascii_digit()) {
                 let mut text = *b"1234567890123456";
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_is_found_and_taken_out() {
+    fn a_point_is_located_and_removed() {
         for at in 0..8 {
             let mut text = b"1234567".to_vec();
             text.insert(at, b'.');
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_bytes_of_a_buffer_are_left_to_others() {
+    fn the_end_of_a_buffer_is_left_to_the_slow_path() {
         assert_eq!(up_to_8(b"1234567", 7), None);
         assert_eq!(up_to_8(b"12345678", 7), Some(1_234_567));
     }

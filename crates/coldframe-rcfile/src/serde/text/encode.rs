@@ -33,7 +33,7 @@ use crate::serde::{ColumnEncoder, HiveVersion, SerdeOptions};
 
 /// An encoder of a column of type `hive_type`, for arrays of the type that [`HiveType::to_arrow`] gives; timestamps may
 /// have any unit.
-pub fn encoder(hive_type: &HiveType, options: &SerdeOptions) -> Result<Box<dyn ColumnEncoder>> {
+pub(crate) fn encoder(hive_type: &HiveType, options: &SerdeOptions) -> Result<Box<dyn ColumnEncoder>> {
     options.limits.depth("type tree", hive_type.depth())?;
     let text = TextOptions::from(options);
     text.check_nesting(hive_type)?;
@@ -71,7 +71,10 @@ impl ColumnEncoder for TextEncoder {
         lengths: &mut Vec<u32>,
     ) -> Result<()> {
         if rows.start > rows.end || rows.end > array.len() {
-            return Err(Error::invalid(format!("rows {rows:?} of an array of {}", array.len())));
+            return Err(Error::invalid(format!(
+                "expected rows of an array of {} rows, found {rows:?}",
+                array.len()
+            )));
         }
         let column = TypedArray::new(&self.hive_type, array)?;
         lengths.reserve(rows.len());
@@ -80,8 +83,12 @@ impl ColumnEncoder for TextEncoder {
             self.context
                 .write(&column, row, 1, data)
                 .map_err(|e| e.within(format!("row {row} to be written")))?;
-            let length = u32::try_from(data.len() - start)
-                .map_err(|_| Error::invalid(format!("a cell of {} bytes", data.len() - start)))?;
+            let length = u32::try_from(data.len() - start).map_err(|_| {
+                Error::invalid(format!(
+                    "expected a cell of less than 4 GiB, found {} bytes",
+                    data.len() - start
+                ))
+            })?;
             lengths.push(length);
         }
         Ok(())
@@ -225,7 +232,7 @@ impl<'a> TypedArray<'a> {
             Self::List(a, _) => a.is_null(row),
             Self::Map(a, ..) => a.is_null(row),
             Self::Struct(a, _) => a.is_null(row),
-            // A union's null is that of its branch, after the tag.
+            // The branch of a union writes its null, after the tag.
             Self::Union(..) => false,
         }
     }
@@ -243,12 +250,12 @@ fn times(array: &dyn Array) -> Option<Times<'_>> {
 
 fn union_columns<'a>(branches: &[HiveType], array: &'a UnionArray) -> Result<Vec<TypedArray<'a>>> {
     let DataType::Union(fields, _) = array.data_type() else {
-        return Err(Error::schema(format!("a union array of {}", array.data_type())));
+        return Err(Error::schema(format!("expected a union array, found {}", array.data_type())));
     };
     let ids: Vec<i8> = fields.iter().map(|(id, _)| id).collect();
     if ids.len() != branches.len() || ids.iter().zip(0i8..).any(|(id, expected)| *id != expected) {
         return Err(Error::schema(format!(
-            "a union with the ids {ids:?}, expected {} from 0",
+            "expected a union with {} ids from 0, found {ids:?}",
             branches.len()
         )));
     }
@@ -293,8 +300,8 @@ impl Context {
         let around = self.options.separators.get(1..level).unwrap_or_default();
         match cell.iter().find(|b| around.contains(b)) {
             None => Ok(()),
-            Some(found) => Err(Error::invalid(format!(
-                "expected a part of a nested value without separators, found byte 0x{found:02x}: it would be read as \
+            Some(byte) => Err(Error::invalid(format!(
+                "expected a part of a nested value without separators, found byte 0x{byte:02x}: it would be read as \
                  two parts (text can be escaped with the SerDe property `escape.delim`)"
             ))),
         }
@@ -348,8 +355,8 @@ impl Context {
             TypedArray::Union(a, branches) => {
                 let id = a.type_id(row);
                 let branch = usize::try_from(id).ok().and_then(|i| branches.get(i));
-                let branch =
-                    branch.ok_or_else(|| Error::schema(format!("a union value with the id {id}")))?;
+                let branch = branch
+                    .ok_or_else(|| Error::schema(format!("expected the id of a union branch, found {id}")))?;
                 print::integer(id.into(), out);
                 out.push(self.separator(level)?);
                 self.write(branch, a.value_offset(row), level + 1, out)?;

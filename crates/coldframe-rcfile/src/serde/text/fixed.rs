@@ -19,15 +19,15 @@ pub(super) trait Parse {
         Ok(())
     }
 
-    /// Whether this parser accepts the cell, whatever it has read before: a value, or one that is out of range. From
-    /// then on the parser's memory may matter.
-    fn may_take(&self, cell: Cell<'_>) -> bool {
+    /// Whether this parser may accept the cell, whatever it has read before; a value out of range counts. The call may
+    /// change the parser's state.
+    fn may_accept(&self, cell: Cell<'_>) -> bool {
         self.parse(cell).is_some() || self.check().is_err()
     }
 }
 
-/// The text that cells are compared with to be null. That is necessary only if the null format itself parses (such as
-/// `-1`): otherwise parsing gives null.
+/// The null format. Cells are compared with it only if it parses as a value (such as `-1`): otherwise parsing gives
+/// null.
 struct NullFormat<'a> {
     text: &'a [u8],
     /// Longer than every cell if no comparison is needed.
@@ -35,9 +35,9 @@ struct NullFormat<'a> {
 }
 
 impl<'a> NullFormat<'a> {
-    /// `parser` is a separate one: a parser may remember what it has read, and the null format is not a cell.
+    /// `parser` must not be the one that reads the cells: the null format would change its state.
     fn new(text: &'a [u8], parser: &impl Parse) -> Self {
-        let compared = parser.may_take(Cell { rest: text, len: text.len() });
+        let compared = parser.may_accept(Cell { rest: text, len: text.len() });
         Self { text, len: if compared { text.len() } else { usize::MAX } }
     }
 

@@ -141,11 +141,11 @@ const TENTHS: [(u64, i32); 20] = {
     tenths
 };
 
-/// The value nearest to `digits / 10^k` (negated if negative), unless 64 bits do not decide which that is.
+/// The value nearest to `digits / 10^k` (negated if `negative`); `None` if 64 bits do not decide it.
 ///
 /// `digits`, shifted up to 64 bits, times `m` is less than the true product by less than `2^64`: the upper half of the
 /// product is that of the true one, or one less. That matters only if the bits after the value's last bit are a half
-/// or just below it: one number in 500, unless chosen for it.
+/// or just below it: about one random number in 500.
 #[inline(always)]
 fn quotient<T: Binary>(negative: bool, digits: u64, k: usize) -> Option<T> {
     let (tenths, scale) = *TENTHS.get(k)?;
@@ -260,7 +260,7 @@ fn hexadecimal<T: Binary>(text: &[u8]) -> Option<T> {
             significand = significand << 4 | digit;
             exponent -= if behind_point { 4 } else { 0 };
         } else {
-            // Overflow: of the further digits it matters only whether they are zero.
+            // Overflow: further digits matter only if they are not zero.
             significand |= u64::from(digit != 0);
             exponent += if behind_point { 0 } else { 4 };
         }
@@ -296,13 +296,13 @@ mod tests {
         T::Err: std::fmt::Debug,
     {
         let expected: T = format!("{digits}e-{k}").parse().unwrap();
-        if let Some(found) = quotient::<T>(false, digits, k) {
-            assert_eq!(found, expected, "{digits}e-{k}");
+        if let Some(value) = quotient::<T>(false, digits, k) {
+            assert_eq!(value, expected, "{digits}e-{k}");
         }
     }
 
     #[test]
-    fn quotients_near_the_middle_between_two_values_are_right_or_left_to_others() {
+    fn quotients_near_halfway_are_right_or_left_to_the_slow_path() {
         for power in 0..64 {
             for bits in [24, 25, 53, 54, 63] {
                 for near in 0..9 {
@@ -328,12 +328,12 @@ mod tests {
             let cell = Cell { rest: buffer.as_bytes(), len: text.len() };
             let whole = text.trim_start_matches('-').find('.').unwrap();
             let easy = whole < 8 && text.trim_start_matches('-').len() <= 20;
-            if let Some(found) = plain::<f64>(cell) {
+            if let Some(value) = plain::<f64>(cell) {
                 prop_assert!(easy);
-                prop_assert_eq!(found.to_bits(), text.parse::<f64>().unwrap().to_bits());
+                prop_assert_eq!(value.to_bits(), text.parse::<f64>().unwrap().to_bits());
             }
-            if let Some(found) = plain::<f32>(cell) {
-                prop_assert_eq!(found.to_bits(), text.parse::<f32>().unwrap().to_bits());
+            if let Some(value) = plain::<f32>(cell) {
+                prop_assert_eq!(value.to_bits(), text.parse::<f32>().unwrap().to_bits());
             }
             check::<f64>(digits, k);
             check::<f32>(digits, k);
@@ -341,7 +341,7 @@ mod tests {
         }
 
         #[test]
-        fn few_numbers_are_left_to_others(numbers in proptest::collection::vec(any::<u64>(), 2000)) {
+        fn few_numbers_take_the_slow_path(numbers in proptest::collection::vec(any::<u64>(), 2000)) {
             let left = numbers.iter().filter(|n| quotient::<f64>(false, **n, 16).is_none()).count();
             prop_assert!(left < 40, "{left}");
         }

@@ -112,7 +112,7 @@ fn items(pattern: &str) -> Result<Vec<Item>> {
     Ok(items)
 }
 
-/// The quoted text at the start of `rest`, and what follows. Two quotes are one.
+/// The quoted text at the start of `rest`, and the rest after it. Two quotes stand for a quote.
 fn quoted<'a>(rest: &'a str, pattern: &str) -> Result<(String, &'a str)> {
     if let Some(behind) = rest.strip_prefix("''") {
         return Ok(("'".to_owned(), behind));
@@ -242,8 +242,7 @@ fn matched(items: &[Item], joda: bool, text: &[u8]) -> Option<Instant> {
     in_range.then(|| instant(seconds * 1000 + millis))
 }
 
-/// A number of a pattern: fixed width for two letters, otherwise as wide as the following digits leave room
-/// for.
+/// A number of a pattern: of fixed width for two letters, otherwise as wide as the numbers behind it allow.
 fn number(scanner: &mut Scanner<'_>, field: Field, width: usize, behind: &[Item], joda: bool) -> Option<i64> {
     let reserved: usize = behind
         .iter()
@@ -284,8 +283,8 @@ fn month_name(scanner: &mut Scanner<'_>, short: bool, joda: bool) -> Option<i64>
         } else {
             [Some(if short { abbreviation } else { name }), None]
         };
-        if let Some(found) = forms.into_iter().flatten().find(|form| begins(form)) {
-            *scanner = Scanner::new(rest.get(found.len()..)?);
+        if let Some(form) = forms.into_iter().flatten().find(|form| begins(form)) {
+            *scanner = Scanner::new(rest.get(form.len()..)?);
             return Some(month);
         }
     }

@@ -135,7 +135,7 @@ impl TextDecoder {
         };
         let entries = map_entries(key, value, self.unit);
         let DataType::Struct(fields) = entries.data_type().clone() else {
-            return Err(Error::schema("map entries that are no struct"));
+            return Err(Error::schema("map entries that are not a struct"));
         };
         let entry_array = StructArray::try_new(fields, vec![keys, values], None).map_err(unexpected)?;
         let (offsets, nulls) = rows.finish();
@@ -192,13 +192,13 @@ impl TextDecoder {
         let mut ids = Vec::with_capacity(source.len());
         for ((start, end), cell) in source.ranges().zip(source.cells()) {
             let tag_end = self.part_end(source.data(), start, end, separator);
-            let found = cell.filter(|_| !self.is_null(cell) && tag_end < end).and_then(|cell| {
+            let selected = cell.filter(|_| !self.is_null(cell) && tag_end < end).and_then(|cell| {
                 let tag = Integer::<i8>::new().parse(Cell { rest: cell.rest, len: tag_end - start })?;
                 usize::try_from(tag).ok().filter(|t| *t < branches.len()).map(|index| (tag, index))
             });
-            ids.push(found.map_or(0, |(tag, _)| tag));
+            ids.push(selected.map_or(0, |(tag, _)| tag));
             for (i, column) in columns.iter_mut().enumerate() {
-                match found {
+                match selected {
                     Some((_, index)) if index == i => column.push(tag_end + 1, end),
                     _ => column.push_missing(),
                 }

@@ -12,10 +12,10 @@ const EXTEND_ADDITIONAL_NESTING: &str = "hive.serialization.extend.additional.ne
 
 /// The properties of `LazySerDeParameters`, parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextOptions {
+pub(crate) struct TextOptions {
     /// Separator by level: 0 between the columns (unused in RCFile), 1 between the elements of a column, ...
     pub separators: Vec<u8>,
-    /// `serialization.null.format`: the cell that stands for null.
+    /// `serialization.null.format`: the text of null.
     pub null_format: Vec<u8>,
     /// `escape.delim`, if set: the escape character.
     pub escape: Option<u8>,
@@ -48,7 +48,7 @@ impl From<&SerdeOptions> for TextOptions {
 
 impl TextOptions {
     /// Whether there are enough separators for all levels of a column's type.
-    pub fn check_nesting(&self, hive_type: &HiveType) -> Result<()> {
+    pub(crate) fn check_nesting(&self, hive_type: &HiveType) -> Result<()> {
         let needed = separators_needed(hive_type);
         if needed < self.separators.len() {
             return Ok(());
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_misspelt_property_counts_as_the_right_one() {
+    fn the_misspelt_property_is_an_alias() {
         let both = [("colelction.delim", ";"), ("collection.delim", ",")];
         assert_eq!(options(HiveVersion::V2_3, &both).separators[1], b';');
         assert_eq!(options(HiveVersion::V4_1, &both).separators[1], b',');

@@ -1,6 +1,6 @@
 //! `string`, `varchar(n)`, `char(n)` and `binary`.
 //!
-//! A string without escapes is its cell, so the column's buffer becomes the array's. Malformed UTF-8 reads as U+FFFD,
+//! A string without escapes equals its cell, so the array shares the column's buffer. Malformed UTF-8 reads as U+FFFD,
 //! one for each sequence that Java's decoder treats as one ([`replacing_malformed`]). `varchar` keeps the first n code
 //! points, `char` pads them with blanks. `binary` is base64; anything else is taken as raw bytes.
 
@@ -43,7 +43,7 @@ pub(super) fn string<S: CellSource>(
     rebuilt(source, options, shape, changes)
 }
 
-/// Whether no value can be changed by it, judging by length: n bytes are at most n code points.
+/// Whether `shape` leaves all values unchanged, judged by length: n bytes are at most n code points.
 fn fits<S: CellSource>(source: &S, shape: CharLimit) -> bool {
     match shape {
         CharLimit::AsIs => true,
@@ -125,7 +125,7 @@ fn rebuilt<S: CellSource>(
     Ok(Arc::new(array))
 }
 
-/// Appends the remaining code points of `text`, and blanks.
+/// Appends `text`, cut or padded to `shape`.
 pub(super) fn shaped(text: &str, shape: CharLimit, out: &mut Vec<u8>) {
     let (limit, padded) = match shape {
         CharLimit::AsIs => (usize::MAX, false),

@@ -89,18 +89,18 @@ fn fraction(scanner: &mut Scanner<'_>) -> Option<u32> {
     u32::try_from(value * POWERS_OF_TEN.get(9 - digits)?).ok()
 }
 
-/// Seconds that the zone is ahead of UTC at that wall clock; for a repeated wall clock the earlier offset, in a gap
-/// the one before it, as in `java.time.ZonedDateTime`.
+/// The zone's offset in seconds at that wall clock: the earlier offset if the wall clock repeats, the offset before the
+/// gap if it does not exist, as in `java.time.ZonedDateTime`.
 fn offset_at(zone: &Tz, local_seconds: i64) -> Option<i32> {
     let local: NaiveDateTime = DateTime::from_timestamp(local_seconds, 0)?.naive_utc();
-    let found = match zone.offset_from_local_datetime(&local) {
+    let offset = match zone.offset_from_local_datetime(&local) {
         LocalResult::Single(offset) | LocalResult::Ambiguous(offset, _) => Some(offset),
         LocalResult::None => {
             let before = local.checked_sub_signed(chrono::TimeDelta::hours(26))?;
             zone.offset_from_local_datetime(&before).latest()
         }
     };
-    found.map(|offset| offset.fix().local_minus_utc())
+    offset.map(|offset| offset.fix().local_minus_utc())
 }
 
 /// The offset of a region (`Europe/Paris`), of `Z`, or of `[UTC|GMT|UT][+-]h[h][:]mm[[:]ss]`.

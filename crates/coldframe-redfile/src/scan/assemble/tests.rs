@@ -142,7 +142,7 @@ fn a_required_leaf_of_a_null_group_has_a_slot_without_a_value() {
 }
 
 #[test]
-fn bits_are_those_of_a_loop() {
+fn at_least_agrees_with_a_loop() {
     let levels: Vec<u8> = (0..200u32).map(|i| (i * 7 % 5).to_le_bytes()[0]).collect();
     for n in [0, 1, 8, 63, 64, 65, 200] {
         let bits = at_least(&levels[..n], 3);
@@ -151,14 +151,14 @@ fn bits_are_those_of_a_loop() {
 }
 
 #[test]
-fn int96_is_a_julian_day_behind_its_nanoseconds() {
+fn int96_is_nanoseconds_then_a_julian_day() {
     let mut value = [0; 12];
     value[..8].copy_from_slice(&5i64.to_le_bytes());
     value[8..].copy_from_slice(&2_440_589i32.to_le_bytes());
     let nanos = DataType::Timestamp(arrow_schema::TimeUnit::Nanosecond, None);
     let array = int96(&value, &nanos, None, 1, None).unwrap();
-    let found = array.as_primitive::<types::TimestampNanosecondType>().value(0);
-    assert_eq!(found, 86_400_000_000_005);
+    let instant = array.as_primitive::<types::TimestampNanosecondType>().value(0);
+    assert_eq!(instant, 86_400_000_000_005);
     assert!(int96(&[0x7f; 12], &nanos, None, 1, None).is_err());
     assert!(int96(&[0; 12], &nanos, None, 1, None).is_err());
     assert_eq!(int96(&value, &DataType::FixedSizeBinary(12), None, 1, None).unwrap().len(), 1);

@@ -54,7 +54,7 @@ fn write(leaf: &schema::Leaf, entries: &Leaf<'_>, step: usize, options: &WriteOp
 }
 
 #[test]
-fn a_page_ends_with_the_value_that_takes_it_over_its_bytes() {
+fn a_page_ends_with_the_value_that_exceeds_its_bytes() {
     let values = Leaf { entries: 3000, repetition: None, definition: None, values: integers(3000) };
     let counts = |page_bytes, step| {
         let options = WriteOptions { page_bytes, ..WriteOptions::default() };
@@ -83,7 +83,7 @@ fn definition_levels_count_64_bytes_and_closed_runs() {
     assert_eq!(counts(vec![1; 30], 72), [2; 15]);
     assert_eq!(counts(vec![0; 30], 64), [30]);
     assert_eq!(counts(vec![0; 30], 63), [1; 30]);
-    // Two bits a null between values; the run of 4 nulls in front of the value is a byte when the value comes.
+    // A null takes two bits; the run of 4 nulls counts as a byte when the value closes it.
     assert_eq!(counts(vec![0, 0, 0, 0, 1, 0, 0, 0, 0], 72), [5, 4]);
     assert_eq!(counts(vec![0, 0, 0, 0, 1, 0, 0, 0, 0], 73), [9]);
 }
@@ -106,7 +106,7 @@ fn both_orders_of_levels() {
 }
 
 #[test]
-fn truth_values_are_bits_from_the_highest_on() {
+fn booleans_are_bits_from_the_highest_on() {
     let values = Dense::Booleans(vec![1, 0, 0, 1, 1, 0, 0, 0, 1]);
     let values = Leaf { entries: 9, repetition: None, definition: None, values };
     let bytes = write(&leaf(Type::Boolean, 0, 0), &values, 2, &WriteOptions::default());

@@ -79,9 +79,9 @@ fn the_document_of_the_paper() {
         ("Name.Language.Country", 3, vec![(0, 3, "us"), (2, 2, ""), (1, 1, ""), (1, 3, "gb"), (0, 1, "")]),
         ("Name.Url", 2, vec![(0, 2, "http://A"), (1, 2, "http://B"), (1, 1, ""), (0, 2, "http://C")]),
     ];
-    let found = leaves(&batch);
-    assert_eq!(found.len(), expected.len());
-    for ((name, leaf), (path, max, entries)) in found.into_iter().zip(expected) {
+    let shredded = leaves(&batch);
+    assert_eq!(shredded.len(), expected.len());
+    for ((name, leaf), (path, max, entries)) in shredded.into_iter().zip(expected) {
         assert_eq!(name, path);
         assert_eq!(leaf.entries, entries.len());
         let level = |levels: &Option<Vec<u8>>, i: usize| levels.as_ref().map_or(0, |l| l[i]);
@@ -112,7 +112,7 @@ fn the_document_of_the_paper() {
 
 /// In Arrow a null list may have items, and a null struct's child may be valid: neither may be written.
 #[test]
-fn what_is_under_a_null_is_not_there() {
+fn values_under_a_null_are_not_written() {
     let items: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3, 4, 5]));
     let item = Arc::new(Field::new("item", DataType::Int64, false));
     let lists = ListArray::new(
@@ -136,12 +136,12 @@ fn what_is_under_a_null_is_not_there() {
         (2, vec![2, 2], vec![0, 1], bytes(&[4, 5]), (vec![1], bytes(&[]))),
     ] {
         let batch = batch.slice(from, 3 - from);
-        let found = leaves(&batch);
-        assert_eq!(found[0].1.definition.as_deref(), Some(&definition[..]));
-        assert_eq!(found[0].1.repetition.as_deref(), Some(&repetition[..]));
-        assert_eq!(found[0].1.values.bytes(), values);
-        assert_eq!(found[1].1.definition, Some(numbers.0));
-        assert_eq!(found[1].1.values.bytes(), numbers.1);
+        let shredded = leaves(&batch);
+        assert_eq!(shredded[0].1.definition.as_deref(), Some(&definition[..]));
+        assert_eq!(shredded[0].1.repetition.as_deref(), Some(&repetition[..]));
+        assert_eq!(shredded[0].1.values.bytes(), values);
+        assert_eq!(shredded[1].1.definition, Some(numbers.0));
+        assert_eq!(shredded[1].1.values.bytes(), numbers.1);
     }
 }
 
@@ -149,10 +149,13 @@ fn what_is_under_a_null_is_not_there() {
 fn nulls_where_the_schema_has_none_are_refused() {
     let array: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None]));
     let e = shred(&Node::Leaf, &array, 7).unwrap_err();
-    assert_eq!(e.to_string(), "expected no nulls, as its field says, found one in row 8 of the batch");
-    let one = array.slice(0, 1);
-    assert_eq!(shred(&Node::Leaf, &one, 0).unwrap()[0].values.bytes(), 1i64.to_le_bytes());
-    let e = shred(&Node::Group(vec![Node::Leaf]), &one, 0).unwrap_err();
+    assert_eq!(
+        e.to_string(),
+        "expected no nulls in a field that is not nullable, found one in row 8 of the batch"
+    );
+    let valid = array.slice(0, 1);
+    assert_eq!(shred(&Node::Leaf, &valid, 0).unwrap()[0].values.bytes(), 1i64.to_le_bytes());
+    let e = shred(&Node::Group(vec![Node::Leaf]), &valid, 0).unwrap_err();
     assert_eq!(e.to_string(), "expected a struct, found Int64");
 }
 

@@ -1,4 +1,4 @@
-//! Random types and values: what is written is read back, and no bytes make a decoder panic.
+//! Random types and values are written and read back; no bytes make a decoder panic.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -22,7 +22,7 @@ use super::{cells, decoder, encode_with, encoder};
 use crate::hive_type::{HiveType, interval_day_time_fields, map_entries, struct_fields, union_fields};
 use crate::serde::{Cells, HiveVersion, SerdeOptions, TimestampUnit};
 
-/// A type and values of it, from a tree of choices.
+/// A random type.
 fn any_type() -> impl Strategy<Value = HiveType> {
     let leaf = prop_oneof![
         Just(HiveType::Boolean),
@@ -156,7 +156,7 @@ fn array_of(hive_type: &HiveType, len: usize, seeds: &mut impl FnMut() -> u64, t
     }
 }
 
-/// The values as text, in which a null of a union is a null whatever its branch.
+/// The values as text. A null in a union is shown without its branch.
 fn shown(array: &dyn Array) -> Vec<String> {
     (0..array.len()).map(|i| shown_value(array, i)).collect()
 }
@@ -202,7 +202,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_is_read(hive_type in any_type(), len in 0usize..70, seed: u64, version in 0..4) {
+    fn written_values_read_back(hive_type in any_type(), len in 0usize..70, seed: u64, version in 0..4) {
         let hive_version = [HiveVersion::V0_8, HiveVersion::V2_3, HiveVersion::V3_1, HiveVersion::V4_1][version as usize];
         // 0.8 wraps timestamps, and knows few types.
         let hive_version = hive_version.max(HiveVersion::V2_3);
@@ -212,12 +212,12 @@ proptest! {
         let (data, lengths) = encode_with(&hive_type, &array, &options).unwrap();
         let offsets = OffsetBuffer::from_lengths(lengths.iter().map(|n| *n as usize));
         let written = Cells { data: Buffer::from_vec(data), offsets, nulled: false, first_row: 0 };
-        let found = decoder(&hive_type, &options).unwrap().decode(&written).unwrap();
+        let decoded = decoder(&hive_type, &options).unwrap().decode(&written).unwrap();
         if is_plain(&hive_type) {
-            prop_assert_eq!(&found, &array);
+            prop_assert_eq!(&decoded, &array);
         } else {
             // A null in a union comes back as a null of the first branch.
-            prop_assert_eq!(shown(&found), shown(&array));
+            prop_assert_eq!(shown(&decoded), shown(&array));
         }
         // The same a part at a time.
         let half = len / 2;
@@ -227,8 +227,8 @@ proptest! {
         encoder.encode(&array, half..len, &mut first, &mut first_lengths).unwrap();
         prop_assert_eq!((&first[..], first_lengths), (written.data.as_slice(), lengths));
         let part = Cells { offsets: OffsetBuffer::new(written.offsets[half..].to_vec().into()), ..written };
-        let found_part = decoder(&hive_type, &options).unwrap().decode(&part).unwrap();
-        prop_assert_eq!(shown(&found_part), shown(&found.slice(half, len - half)));
+        let decoded_part = decoder(&hive_type, &options).unwrap().decode(&part).unwrap();
+        prop_assert_eq!(shown(&decoded_part), shown(&decoded.slice(half, len - half)));
     }
 
     #[test]

@@ -121,19 +121,19 @@ fn doubles_have_javas_grammar() {
     ];
     for version in ALL {
         let array = decoded("double", version, &table.map(|(text, _)| text));
-        for ((text, expected), found) in table.iter().zip(array.as_primitive::<Float64Type>()) {
-            assert_eq!(found.map(f64::to_bits), expected.map(f64::to_bits), "{text}");
+        for ((text, expected), actual) in table.iter().zip(array.as_primitive::<Float64Type>()) {
+            assert_eq!(actual.map(f64::to_bits), expected.map(f64::to_bits), "{text}");
         }
     }
     let floats =
         decoded("float", V4_1, &["1e40", "1e-50", "0x1p3", "-0", "0x1p-149", "0x1p-150", "2d", "NaN"]);
     let expected = [f32::INFINITY, 0.0, 8.0, -0.0, 1e-45, 0.0, 2.0, f32::NAN];
-    let found: Vec<_> = floats.as_primitive::<Float32Type>().iter().map(|v| v.unwrap().to_bits()).collect();
-    assert_eq!(found, expected.map(f32::to_bits));
+    let actual: Vec<_> = floats.as_primitive::<Float32Type>().iter().map(|v| v.unwrap().to_bits()).collect();
+    assert_eq!(actual, expected.map(f32::to_bits));
 }
 
 #[test]
-fn booleans_are_words() {
+fn booleans_are_true_or_false_in_any_case() {
     let texts = ["true", "false", "TRUE", "False", "t", "0", "yes", "", " true", "tru"];
     let expected = [Some(true), Some(false), Some(true), Some(false), None, None, None, None, None, None];
     let array = decoded("boolean", V4_1, &texts);
@@ -196,10 +196,10 @@ fn decimals_are_rounded_half_up_and_null_where_they_do_not_fit() {
     let (texts, expected): (Vec<_>, Vec<_>) = table.into_iter().unzip();
     for version in ALL {
         let array = decoded("decimal(6,2)", version, &texts);
-        for ((text, expected), found) in
+        for ((text, expected), actual) in
             texts.iter().zip(&expected).zip(array.as_primitive::<Decimal128Type>())
         {
-            assert_eq!(found, *expected, "{text} in {version:?}");
+            assert_eq!(actual, *expected, "{text} in {version:?}");
         }
     }
     let new = [" 3.14 ", "\t5\x0b", ".5e1", "7e- "];
@@ -259,8 +259,8 @@ fn dates_differ_by_version() {
     ];
     let texts = table.map(|(text, _)| text);
     for (column, version) in [(0, V2_3), (1, V3_1), (2, V4_1)] {
-        for ((text, expected), found) in table.iter().zip(dates(version, &texts)) {
-            assert_eq!(found.unwrap_or_default(), expected[column], "{text} in {version:?}");
+        for ((text, expected), actual) in table.iter().zip(dates(version, &texts)) {
+            assert_eq!(actual.unwrap_or_default(), expected[column], "{text} in {version:?}");
         }
     }
 }
@@ -307,8 +307,8 @@ fn timestamps_differ_by_version() {
     let texts = table.map(|(text, _)| text);
     for (column, version) in [(0, V2_3), (1, V3_1), (2, V4_1)] {
         let array = decoded("timestamp", version, &texts);
-        for ((text, expected), found) in table.iter().zip(array.as_primitive::<TimestampMicrosecondType>()) {
-            assert_eq!(found, expected[column], "{text} in {version:?}");
+        for ((text, expected), actual) in table.iter().zip(array.as_primitive::<TimestampMicrosecondType>()) {
+            assert_eq!(actual, expected[column], "{text} in {version:?}");
         }
     }
 }
@@ -339,8 +339,8 @@ fn malformed_utf8_is_replaced_as_java_does() {
         ("é\u{10ffff}".as_bytes(), "é\u{10ffff}"),
     ];
     let array = decoded("string", V4_1, &table.map(|(bytes, _)| bytes));
-    for ((bytes, expected), found) in table.iter().zip(array.as_string::<i32>()) {
-        assert_eq!(found, Some(*expected), "{bytes:x?}");
+    for ((bytes, expected), actual) in table.iter().zip(array.as_string::<i32>()) {
+        assert_eq!(actual, Some(*expected), "{bytes:x?}");
     }
     // Two halves of a character are two malformed cells, although their bytes together are valid.
     let array = decoded("string", V4_1, &[b"\xc3".as_slice(), b"\xa9"]);
@@ -348,7 +348,7 @@ fn malformed_utf8_is_replaced_as_java_does() {
 }
 
 #[test]
-fn what_is_not_base64_is_taken_as_it_is() {
+fn invalid_base64_is_taken_as_raw_bytes() {
     let table: [(&str, &[u8], &[u8]); 12] = [
         // text, Hive 2.3 and 3.1, Hive 4.1
         ("AAEC", b"\x00\x01\x02", b"\x00\x01\x02"),
@@ -366,8 +366,8 @@ fn what_is_not_base64_is_taken_as_it_is() {
     ];
     for (version, new) in [(V2_3, false), (V3_1, false), (V4_1, true)] {
         let array = decoded("binary", version, &table.map(|(text, ..)| text));
-        for ((text, old, expected), found) in table.iter().zip(array.as_binary::<i32>()) {
-            assert_eq!(found.unwrap(), if new { *expected } else { *old }, "{text} in {version:?}");
+        for ((text, old, expected), actual) in table.iter().zip(array.as_binary::<i32>()) {
+            assert_eq!(actual.unwrap(), if new { *expected } else { *old }, "{text} in {version:?}");
         }
     }
 }

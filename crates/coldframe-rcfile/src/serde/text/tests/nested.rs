@@ -1,4 +1,4 @@
-//! Arrays, maps, structs and unions: separators, escapes and what is missing.
+//! Arrays, maps, structs and unions: separators, escapes and missing parts.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
@@ -112,7 +112,7 @@ fn a_truncated_column_is_null_whatever_its_cells() {
 }
 
 #[test]
-fn another_null_format_counts_at_every_level() {
+fn another_null_format_applies_at_every_level() {
     let empty = options(V4_1, &[("serialization.null.format", "")]);
     let array = with_options("array<string>", &empty, &["a\x02\x02b", ""]);
     assert_eq!(strings(array.as_list(), 0), some(&["a", "\\N", "b"]));

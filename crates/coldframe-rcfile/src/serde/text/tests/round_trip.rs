@@ -1,4 +1,4 @@
-//! Random arrays of random types are written and read back; random cells do no harm.
+//! Random arrays of random types are written and read back; random cells never panic.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::serde::{Cells, HiveVersion, TimestampUnit};
 
 const UNIT: TimestampUnit = TimestampUnit::Microsecond;
 
-/// Text that is neither null nor cut by what is not escaped.
+/// Text with separators and escapes, except the default null format.
 fn text() -> impl Strategy<Value = String> {
     "[a-zA-Zäß日 .\\\\,;:\u{2}\u{3}\u{4}\r\n]{0,7}".prop_filter("null", |s| s != "\\N")
 }
@@ -120,7 +120,7 @@ fn list(element: &HiveType, len: usize) -> BoxedStrategy<ArrayRef> {
         .boxed()
 }
 
-/// Maps whose keys are their numbers.
+/// Maps whose keys count from 0.
 fn map(key: &HiveType, value: &HiveType, len: usize) -> BoxedStrategy<ArrayRef> {
     let (key, value) = (key.clone(), value.clone());
     (vec(0..3usize, len), nulls(len))
@@ -194,9 +194,9 @@ fn any_type() -> impl Strategy<Value = HiveType> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// Compared as cells: the same value can stand behind a null or in a union's other branches.
+    /// Compared as cells, since equal values may differ under a null or in a union's other branches.
     #[test]
-    fn what_is_written_is_read_and_written_again(
+    fn cells_read_and_written_again_are_equal(
         (hive_type, array) in any_type().prop_flat_map(|t| (Just(t.clone()), values(&t, 9, true))),
         version in prop_oneof![Just(HiveVersion::V3_1), Just(HiveVersion::V4_1)],
     ) {
@@ -211,7 +211,7 @@ proptest! {
     }
 
     #[test]
-    fn no_cell_does_harm(
+    fn random_cells_never_panic(
         hive_type in any_type(),
         bytes in vec(vec(prop_oneof![any::<u8>(), 0u8..8, b'+'..b':', Just(b'\\'), Just(b'e')], 0..40), 0..9),
         version in prop_oneof![Just(HiveVersion::V0_8), Just(HiveVersion::V2_3), Just(HiveVersion::V3_1), Just(HiveVersion::V4_1)],

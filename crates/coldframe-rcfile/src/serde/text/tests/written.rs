@@ -121,7 +121,7 @@ fn times_lose_the_zeros_at_their_end() {
 }
 
 #[test]
-fn what_the_version_could_not_read_back_is_refused() {
+fn values_the_version_cannot_read_back_are_refused() {
     let refused = |text: &str, version, array: &dyn Array| {
         let e = encoder(&hive_type(text), &options(version, &[])).unwrap();
         e.encode(array, 0..1, &mut Vec::new(), &mut Vec::new()).unwrap_err().to_string()
@@ -149,9 +149,9 @@ fn what_the_version_could_not_read_back_is_refused() {
     assert!(refused("decimal(5,2)", V4_1, &Decimal128Array::from(vec![1])).contains("cannot be written"));
 }
 
-/// What Hive writes but reads back as something else.
+/// Values that Hive writes but reads back as something else.
 #[test]
-fn what_text_itself_would_lose_is_refused() {
+fn values_that_text_cannot_hold_are_refused() {
     let attempt = |text: &str, properties: &[(&str, &str)], array: &dyn Array| {
         let e = encoder(&hive_type(text), &options(V4_1, properties)).unwrap();
         e.encode(array, 0..1, &mut Vec::new(), &mut Vec::new()).map_err(|e| e.to_string())

@@ -1,14 +1,13 @@
-//! Decides about region folders whose description is lost and that hbase:meta does not list: did they replace regions whose
-//! descriptions exist?
+//! Decides about region folders without a description that hbase:meta does not list: did they replace regions with one?
 //!
 //! ```text
 //! described    |----- R -----|          U has halves of files of R: R is its parent, and dead
 //! not          |--U--|                  R has halves of files of U: U is dead
-//!                                       U has rows of R, or none to go by: one of them is dead, and it is unknown which
+//!                                       U has rows of R, or its rows are unknown: one of the two is dead
 //! ```
 //!
-//! The cells of a dead region may be outdated or deleted since, so in the third case neither is read. A folder without rows belongs
-//! to rows without a region, if there are any.
+//! The cells of a dead region may be outdated or deleted, so neither is read in the third case. A folder whose rows are unknown is
+//! taken to belong to rows without a region, if there are any.
 
 use std::collections::BTreeSet;
 
@@ -32,9 +31,9 @@ impl Extent {
     fn of(file: &StoreFile) -> Option<Self> {
         let first = file.raw().root_rows().next()?.to_vec().max(file.lower.clone());
         let last = file.raw().info().get(LAST_KEY).and_then(row_of).map(<[u8]>::to_vec);
-        let found = Self { upper: file.upper.clone(), last, first };
-        let holds_first = found.reaches(&found.first);
-        holds_first.then_some(found)
+        let extent = Self { upper: file.upper.clone(), last, first };
+        let holds_first = extent.reaches(&extent.first);
+        holds_first.then_some(extent)
     }
 
     /// Whether it has, or may have, a row at or after this one.
@@ -50,17 +49,17 @@ impl Extent {
 
 /// A region folder without a description.
 #[derive(Debug)]
-struct Unknown {
+struct Undescribed {
     encoded: String,
     parents: BTreeSet<String>,
     /// Empty if there is no evidence of its rows.
     rows: Vec<Extent>,
 }
 
-impl Unknown {
+impl Undescribed {
     fn new(shared: &Shared, encoded: &str) -> Result<Self> {
         let open = shared.open(&Region::whole(encoded))?;
-        let rows = match open.lost.is_empty() {
+        let rows = match open.damaged.is_empty() {
             true => open.files.iter().filter_map(Extent::of).collect(),
             false => Vec::new(),
         };
@@ -68,44 +67,44 @@ impl Unknown {
     }
 }
 
-/// The regions, judged beside folders without a description.
+/// The regions, with regard to folders without a description.
 #[derive(Debug, Default)]
-pub(crate) struct Judged {
+pub(crate) struct Classified {
     pub(crate) alive: Vec<Region>,
-    /// Regions that may have been replaced: not to be read.
-    pub(crate) doubtful: Vec<(Region, Damage)>,
+    /// Regions that may have been replaced. They are not read.
+    pub(crate) uncertain: Vec<(Region, Damage)>,
 }
 
-/// Determines which of `regions` are certainly live, given the folders `unknown`.
-pub(crate) fn judge(shared: &Shared, regions: Vec<Region>, unknown: &[&str]) -> Result<Judged> {
-    let unknown: Vec<Unknown> =
-        unknown.iter().map(|name| Unknown::new(shared, name)).collect::<Result<_>>()?;
-    if unknown.is_empty() {
-        return Ok(Judged { alive: regions, doubtful: Vec::new() });
+/// Determines which of `regions` are certainly live, given the folders `undescribed`.
+pub(crate) fn classify(shared: &Shared, regions: Vec<Region>, undescribed: &[&str]) -> Result<Classified> {
+    let undescribed: Vec<Undescribed> =
+        undescribed.iter().map(|name| Undescribed::new(shared, name)).collect::<Result<_>>()?;
+    if undescribed.is_empty() {
+        return Ok(Classified { alive: regions, uncertain: Vec::new() });
     }
     let has_holes = !alive::holes(&regions).is_empty();
-    let mut judged = Judged::default();
+    let mut classified = Classified::default();
     for region in regions {
         let parents = shared.parents(&region.encoded)?;
-        let others = || unknown.iter().filter(|u| !parents.contains(&u.encoded));
+        let others = || undescribed.iter().filter(|u| !parents.contains(&u.encoded));
         if others().any(|u| u.parents.contains(&region.encoded)) {
             continue;
         }
-        let may_be = |u: &&Unknown| match u.rows.as_slice() {
+        let may_be = |u: &&Undescribed| match u.rows.as_slice() {
             [] => !has_holes,
             rows => rows.iter().any(|extent| extent.overlaps(&region)),
         };
         match others().find(may_be) {
-            None => judged.alive.push(region),
+            None => classified.alive.push(region),
             Some(other) => {
                 let message = format!(
-                    "expected a description of the region {}, which may have taken its place, found none",
+                    "expected a description of the region {}, which may have replaced this one, found none",
                     other.encoded
                 );
                 let e = Error::corrupt(message).within(region.describe());
-                judged.doubtful.push((region, Damage::from_error(&e, 0..0, None)));
+                classified.uncertain.push((region, Damage::from_error(&e, 0..0, None)));
             }
         }
     }
-    Ok(judged)
+    Ok(classified)
 }

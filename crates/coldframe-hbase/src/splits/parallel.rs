@@ -4,16 +4,16 @@ use std::sync::OnceLock;
 
 use coldframe_core::{Error, Result, threads};
 
-/// How many regions at once: the work is mostly waiting for a store.
+/// How many regions at once. Most of the work is waiting for a store.
 const AT_ONCE: usize = 16;
 
 /// Calls `work` for each of `items`, several at once.
-pub(crate) fn of_each<I: Sync, T: Send + Sync>(
+pub(crate) fn map_each<I: Sync, T: Send + Sync>(
     items: &[I],
     work: impl Fn(&I) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
     let done: Vec<OnceLock<Result<T>>> = items.iter().map(|_| OnceLock::new()).collect();
     threads::share(items.iter().zip(&done), AT_ONCE, |(item, place)| drop(place.set(work(item))));
-    let lost = || Err(Error::invalid("a thread ended before its work"));
+    let lost = || Err(Error::invalid("a worker thread ended early"));
     done.into_iter().map(|place| place.into_inner().unwrap_or_else(lost)).collect()
 }

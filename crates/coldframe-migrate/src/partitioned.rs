@@ -1,4 +1,4 @@
-//! Files by partition: a table format may demand that all rows of a file have the same partition values.
+//! Writes files of one partition each: table formats require that all rows of a file have the same partition values.
 //!
 //! ```text
 //! decoded rows ─▶ buffer of 128 MiB ─▶ partition 0: its rows of all batches ─▶ file
@@ -6,7 +6,7 @@
 //!                   for each row                                    at most 4 stay open for the next buffer
 //! ```
 //!
-//! One file is written at a time. Those that were filled last stay open, so that rows which come in the order of their
+//! One file is written at a time. The files that got rows last stay open, so that rows in the order of their
 //! partitions make few files. Each file has a fingerprint of its own rows.
 
 use std::collections::BTreeMap;
@@ -17,99 +17,103 @@ use coldframe::{Error, Result};
 use coldframe_core::arrow_error;
 use coldframe_core::types::conform;
 
-use crate::convert::{Converted, Decoding, Names, Seen, Shape, WrittenFile, discard_all};
+use crate::convert::{Converted, Decoding, Names, RowSummary, Shape, WrittenFile, discard_all};
 use crate::target::{TargetFile, TargetFormat};
 
-/// Tells the partitions of rows.
-pub trait Divide {
-    /// The columns of the table that decide, by number.
+/// Assigns partitions to rows.
+pub trait Partitioner {
+    /// The numbers of the table's columns that determine the partition.
     fn columns(&self) -> &[usize];
 
-    /// The partition of each row, given these columns in the table's types: a number, the same for the same values in
+    /// The partition of each row, given these columns in the table's types: a number that is the same for equal values in
     /// all calls.
     fn partitions(&mut self, batch: &RecordBatch) -> Result<UInt32Array>;
 
-    /// What may be held in memory.
-    fn room(&self) -> Room {
-        Room::default()
+    /// The limits on memory.
+    fn limits(&self) -> PartitionLimits {
+        PartitionLimits::default()
     }
 }
 
-/// Limits of what is held in memory.
+/// Limits on memory.
 #[derive(Clone, Copy, Debug)]
-pub struct Room {
-    /// Arrow bytes of the rows that wait for others of their partitions.
+pub struct PartitionLimits {
+    /// Arrow bytes of buffered rows.
     pub buffer_bytes: usize,
     /// Files that stay open for the next buffer.
     pub open_files: usize,
 }
 
-impl Default for Room {
+impl Default for PartitionLimits {
     fn default() -> Self {
         Self { buffer_bytes: 128 << 20, open_files: 4 }
     }
 }
 
-/// Converts the rows of one part of a source, each file with those of one partition. `most_bytes` and `tick` work as in
+/// Converts the rows of one part of a source into files of one partition each. `max_bytes` and `tick` work as in
 /// [`convert`](crate::convert()).
-pub fn convert_divided(
+pub fn convert_partitioned(
     rows: &mut dyn RecordBatchReader,
     shape: &Shape,
     format: &TargetFormat,
     names: &dyn Names,
-    most_bytes: Option<u64>,
-    divide: &mut dyn Divide,
+    max_bytes: Option<u64>,
+    partitioner: &mut dyn Partitioner,
     mut tick: impl FnMut() -> Result<()>,
 ) -> Result<Converted> {
     let decoding = Decoding::new(rows, shape);
-    let division = Division::new(decoding, shape, format, names, most_bytes, divide.room());
-    division.run(divide, &mut tick)
+    let writer = PartitionedWriter::new(decoding, shape, format, names, max_bytes, partitioner.limits());
+    writer.run(partitioner, &mut tick)
 }
 
-/// A file that is being written.
-struct Open {
+/// An open file.
+struct OpenFile {
     file: TargetFile,
     number: usize,
-    seen: Seen,
-    /// The last buffer that had rows of it.
+    summary: RowSummary,
+    /// The last buffer with rows for this file.
     buffer: usize,
 }
 
-/// Rows of a buffer by partition: for each, its rows of each batch.
+/// Rows of a buffer by partition: pairs of a batch and row numbers in it.
 type Rows = BTreeMap<u32, Vec<(usize, Vec<u32>)>>;
 
 /// Writes rows into files of one partition each.
-struct Division<'a> {
+struct PartitionedWriter<'a> {
     decoding: Decoding<'a>,
     shape: &'a Shape,
     format: TargetFormat,
     names: &'a dyn Names,
-    most_bytes: Option<u64>,
-    room: Room,
-    open: BTreeMap<u32, Open>,
+    max_bytes: Option<u64>,
+    limits: PartitionLimits,
+    open: BTreeMap<u32, OpenFile>,
     done: Vec<(usize, WrittenFile)>,
     /// The number of files begun, and of buffers.
     files: usize,
     buffers: usize,
 }
 
-impl<'a> Division<'a> {
+impl<'a> PartitionedWriter<'a> {
     fn new(
         decoding: Decoding<'a>,
         shape: &'a Shape,
         format: &TargetFormat,
         names: &'a dyn Names,
-        most_bytes: Option<u64>,
-        room: Room,
+        max_bytes: Option<u64>,
+        limits: PartitionLimits,
     ) -> Self {
-        let format = format.for_files_side_by_side(room.open_files.saturating_add(1));
+        let format = format.with_shared_memory(limits.open_files.saturating_add(1));
         let (open, done) = (BTreeMap::new(), Vec::new());
-        Self { decoding, shape, format, names, most_bytes, room, open, done, files: 0, buffers: 0 }
+        Self { decoding, shape, format, names, max_bytes, limits, open, done, files: 0, buffers: 0 }
     }
 
     /// Writes all rows. After an error no file is left.
-    fn run(mut self, divide: &mut dyn Divide, tick: &mut dyn FnMut() -> Result<()>) -> Result<Converted> {
-        if let Err(e) = self.write_all(divide, tick) {
+    fn run(
+        mut self,
+        partitioner: &mut dyn Partitioner,
+        tick: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Converted> {
+        if let Err(e) = self.write_all(partitioner, tick) {
             discard_all(self.names, self.done.iter().map(|(number, _)| *number));
             return Err(e);
         }
@@ -118,9 +122,13 @@ impl<'a> Division<'a> {
         Ok(Converted { files, observed: self.decoding.observed })
     }
 
-    fn write_all(&mut self, divide: &mut dyn Divide, tick: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+    fn write_all(
+        &mut self,
+        partitioner: &mut dyn Partitioner,
+        tick: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
         loop {
-            let (batches, rows) = self.fill(divide, tick)?;
+            let (batches, rows) = self.fill(partitioner, tick)?;
             if batches.is_empty() {
                 break;
             }
@@ -128,28 +136,28 @@ impl<'a> Division<'a> {
             for (partition, pieces) in rows {
                 self.write(partition, &batches, &pieces)?;
                 tick()?;
-                self.close_down_to(self.room.open_files.saturating_add(1))?;
+                self.close_to(self.limits.open_files.saturating_add(1))?;
             }
-            self.close_down_to(self.room.open_files)?;
+            self.close_to(self.limits.open_files)?;
         }
-        self.close_down_to(0)
+        self.close_to(0)
     }
 
-    /// The next rows, and whose they are.
+    /// Buffers the next rows, and assigns them to partitions.
     fn fill(
         &mut self,
-        divide: &mut dyn Divide,
+        partitioner: &mut dyn Partitioner,
         tick: &mut dyn FnMut() -> Result<()>,
     ) -> Result<(Vec<RecordBatch>, Rows)> {
         let (mut batches, mut rows, mut bytes) = (Vec::new(), Rows::new(), 0_usize);
-        while bytes < self.room.buffer_bytes {
+        while bytes < self.limits.buffer_bytes {
             let Some(source) = self.decoding.next_source()? else { break };
-            let partitions = self.partitions(divide, &source)?;
-            let mut found: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+            let partitions = self.partitions(partitioner, &source)?;
+            let mut rows_by_partition: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
             for (row, partition) in (0_u32..).zip(partitions.values()) {
-                found.entry(*partition).or_default().push(row);
+                rows_by_partition.entry(*partition).or_default().push(row);
             }
-            for (partition, some) in found {
+            for (partition, some) in rows_by_partition {
                 rows.entry(partition).or_default().push((batches.len(), some));
             }
             bytes = bytes.saturating_add(source.get_array_memory_size());
@@ -159,10 +167,10 @@ impl<'a> Division<'a> {
         Ok((batches, rows))
     }
 
-    fn partitions(&self, divide: &mut dyn Divide, source: &RecordBatch) -> Result<UInt32Array> {
-        let schema = self.shape.schema().project(divide.columns()).map_err(arrow_error)?;
-        let columns = source.project(divide.columns()).map_err(arrow_error)?;
-        let partitions = divide.partitions(&conform(&columns, &schema.into())?)?;
+    fn partitions(&self, partitioner: &mut dyn Partitioner, source: &RecordBatch) -> Result<UInt32Array> {
+        let schema = self.shape.schema().project(partitioner.columns()).map_err(arrow_error)?;
+        let columns = source.project(partitioner.columns()).map_err(arrow_error)?;
+        let partitions = partitioner.partitions(&conform(&columns, &schema.into())?)?;
         if partitions.len() != source.num_rows() || partitions.null_count() > 0 {
             return Err(Error::invalid(format!(
                 "partitions of rows: expected {} numbers, found {} with {} nulls",
@@ -187,10 +195,10 @@ impl<'a> Division<'a> {
                 Some(open) => open,
                 None => self.begin()?,
             };
-            open.seen.add(&source, self.shape)?;
+            open.summary.add(&source, self.shape)?;
             open.file.write(&conform(&source, self.shape.schema())?)?;
             open.buffer = self.buffers;
-            let is_full = self.most_bytes.is_some_and(|most| open.file.bytes() >= most);
+            let is_full = self.max_bytes.is_some_and(|max| open.file.bytes() >= max);
             self.open.insert(partition, open);
             if is_full {
                 self.close(partition)?;
@@ -199,18 +207,18 @@ impl<'a> Division<'a> {
         Ok(())
     }
 
-    fn begin(&mut self) -> Result<Open> {
+    fn begin(&mut self) -> Result<OpenFile> {
         let number = self.files;
         let file = TargetFile::create(self.shape.schema(), &self.names.dest(number)?, &self.format)?;
         self.files += 1;
-        Ok(Open { file, number, seen: Seen::none(self.shape), buffer: self.buffers })
+        Ok(OpenFile { file, number, summary: RowSummary::none(self.shape), buffer: self.buffers })
     }
 
-    /// Closes files until no more than `most` are open: those first that have been without rows for longest, then the
+    /// Closes files until at most `max` are open. Closes the file first that got no rows for longest, then the
     /// smallest.
-    fn close_down_to(&mut self, most: usize) -> Result<()> {
-        while self.open.len() > most {
-            let next = self.open.iter().min_by_key(|(_, open)| (open.buffer, open.seen.rows));
+    fn close_to(&mut self, max: usize) -> Result<()> {
+        while self.open.len() > max {
+            let next = self.open.iter().min_by_key(|(_, open)| (open.buffer, open.summary.rows));
             let Some(partition) = next.map(|(partition, _)| *partition) else { break };
             self.close(partition)?;
         }
@@ -219,8 +227,11 @@ impl<'a> Division<'a> {
 
     fn close(&mut self, partition: u32) -> Result<()> {
         if let Some(open) = self.open.remove(&partition) {
-            let file =
-                WrittenFile { finished: open.file.finish()?, seen: open.seen, partition: Some(partition) };
+            let file = WrittenFile {
+                finished: open.file.finish()?,
+                summary: open.summary,
+                partition: Some(partition),
+            };
             self.done.push((open.number, file));
         }
         Ok(())

@@ -1,4 +1,4 @@
-"""What a table of a target is now, by its own log: see pipeline/target_facts."""
+"""What a table of a target is now, by its own log: see pipeline/target_table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from deleting import adds, delete_by_vector, delete_equal, delete_positions
 from estates import Estate
 
-from coldframe.pipeline.report.target_facts import Difference, TargetFacts, differences, foreign, look
+from coldframe.pipeline.report.target_table import Difference, TargetTable, differences, foreign, look
 from coldframe.pipeline.sink.destination import Destination
 from coldframe.pipeline.sink.live import TableName
 from coldframe.pipeline.state.journal import read_state
@@ -28,7 +28,7 @@ class Migrated:
         assert self.estate.migrate(to=to, target_file_bytes=0).exit_code == 0
         self.table = self.estate.target / "t"
 
-    def look(self) -> TargetFacts:
+    def look(self) -> TargetTable:
         return look(Destination(str(self.estate.target)), self.to, TableName("t", "t"))
 
     def differences(self) -> list[Difference]:
@@ -152,7 +152,7 @@ def test_a_column_that_others_dropped(tmp_path: Path) -> None:
     with migrated.iceberg().update_schema() as update:
         update.rename_column("a", "b")
     assert [(one.kind, one.source, one.reason) for one in migrated.differences()] == [
-        ("columns", "", "the table has no such columns any more: a")
+        ("columns", "", "the table no longer has the columns a")
     ]
 
 

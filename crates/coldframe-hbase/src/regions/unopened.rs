@@ -1,10 +1,10 @@
-//! What is known of a store file before it is opened, from its name or from a manifest.
+//! Store files before they are opened: what their names or a manifest state.
 
 use crate::layout::names::FileAt;
 
 /// A store file that is not open yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FoundFile {
+pub(crate) struct UnopenedFile {
     pub(crate) name: String,
     pub(crate) place: FileLocation,
     /// The row at which it is split, and whether the rows from it on count.
@@ -14,7 +14,7 @@ pub(crate) struct FoundFile {
 }
 
 /// The store files of a region, by family index.
-pub(crate) type FilesOfFamilies = Vec<Vec<FoundFile>>;
+pub(crate) type FilesOfFamilies = Vec<Vec<UnopenedFile>>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FileLocation {

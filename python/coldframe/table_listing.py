@@ -1,4 +1,4 @@
-"""The tables that lie below a directory: of HBase, Kudu and Hudi, and folders of Hive, ACID's among them."""
+"""Finds the tables below a directory: of HBase, Kudu, Hudi and Hive (ACID tables, too)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["FoundTable", "tables"]
 
 ICEBERG = "iceberg"
-"""What stands for the format of an Iceberg table: its files may have several."""
+"""The `format` of an Iceberg table, whose files may have several formats."""
 
 
 @dataclass(frozen=True)
@@ -32,41 +32,41 @@ class FoundTable:
     name: str
     format: str
     path: str
-    """The directory or file to open; several tables may lie in one directory, and `options` name this one."""
+    """The directory or file to open. If several tables lie in one directory, `options` select this one."""
     files: int
     """The number of files; 1 for a directory that is one table or holds several."""
     bytes: int
     """The size; if a directory holds several tables, each has an equal share of it."""
     rows: int | None
-    """As the files state it; None if they do not, or if it was not requested."""
+    """The row count that the files state; None if they state none, or if it was not requested."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """What `open` or `scan` needs besides the path."""
     problem: str | None = None
-    """Why it could not be opened to ask for its rows."""
+    """Why it could not be opened to count its rows."""
     place: str = ""
-    """Where it lies below the directory that was looked at."""
+    """Its path relative to the searched directory."""
     is_whole: bool = False
-    """Whether it is one file, or a directory that its format takes as a whole."""
+    """Whether it is one file, or a directory that is one table of its format."""
 
     def open(self, *, storage_options: Mapping[str, Any] | None = None) -> File | Dataset:
-        """The table: a File where a file or directory is one, else a Dataset."""
+        """Opens the table: a File if `is_whole`, else a Dataset."""
         if self.is_whole:
             return open(self.path, storage_options=storage_options, **self.options)
         return scan(self.path, storage_options=storage_options, **self.options)
 
     def to_toml(self) -> str:
-        """Its entry of tables.toml; of an Iceberg table, which is not migrated, a comment."""
+        """Its entry of tables.toml; a comment for an Iceberg table, which is not migrated."""
         if self.format == ICEBERG:
             return f"# {self.place or '.'}: {NOT_LISTED}"
         lines = [f"[tables.{json.dumps(self.name)}]", f"path = {json.dumps(self.place or '.')}"]
         values = {key: value for key, value in self.options.items() if not isinstance(value, Mapping)}
         lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]
         if formats()[self.format]["capabilities"]["needs_schema"] and "schema" not in self.options:
-            lines.append('# schema = "id bigint, name string"   # the files do not say their columns')
+            lines.append('# schema = "id bigint, name string"   # the files do not store their columns')
         for key, value in self.options.items():
             if isinstance(value, Mapping):
                 lines.append(f"[tables.{json.dumps(self.name)}.{key}]")
-                lines += [f"{json.dumps(inner)} = {json.dumps(one)}" for inner, one in value.items()]
+                lines += [f"{json.dumps(inner)} = {json.dumps(setting)}" for inner, setting in value.items()]
         return "\n".join(lines)
 
 
@@ -76,12 +76,12 @@ def tables(
     storage_options: Mapping[str, Any] | None = None,
     rows: bool = True,
 ) -> list[FoundTable]:
-    """The tables that lie below a directory, by name; those `migrate` would make of it.
+    """The tables below a directory, by name: those that `migrate` would convert.
 
     Args:
-        source: a path or URL. Its tables.toml, if it has one, names tables and says how they are opened.
+        source: a path or URL. Its tables.toml, if it has one, names tables and their options.
         storage_options: as for `open`.
-        rows: open each table and ask it for its number of rows.
+        rows: open each table to get its number of rows.
     """
     from coldframe.pipeline.file_access import root_of
     from coldframe.pipeline.options import Options
@@ -89,11 +89,11 @@ def tables(
 
     root = root_of(source)
     options = Options(untyped=True, source_storage_options=storage_options)
-    inventory, found = look(root, None, options)
-    ours = [_described(root, table, storage_options, rows) for table in found if len(table.files)]
-    places = [one.relative for one in inventory.unread if one.reason == NOT_LISTED]
+    inventory, migrated = look(root, None, options)
+    ours = [_described(root, table, storage_options, rows) for table in migrated if len(table.files)]
+    places = [file.relative for file in inventory.unread if file.reason == NOT_LISTED]
     iceberg = [_iceberg(root, place, storage_options, rows) for place in places]
-    return sorted([*ours, *iceberg], key=lambda one: one.name) if iceberg else ours
+    return sorted([*ours, *iceberg], key=lambda table: table.name) if iceberg else ours
 
 
 def _iceberg(root: str, place: str, storage_options: Mapping[str, Any] | None, rows: bool) -> FoundTable:
@@ -138,5 +138,5 @@ def _below(root: str, path: str) -> str:
     return path[len(root) :].strip("/") if "://" in path else os.path.relpath(path, root)
 
 
-def _replaced(one: FoundTable, **changes: Any) -> FoundTable:
-    return FoundTable(**{**vars(one), **changes})
+def _replaced(table: FoundTable, **changes: Any) -> FoundTable:
+    return FoundTable(**{**vars(table), **changes})

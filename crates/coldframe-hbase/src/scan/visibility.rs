@@ -1,7 +1,7 @@
 //! Which cells are visible, depending on the view and on the families.
 
 use coldframe_core::Result;
-use coldframe_hfile::{Cell, Columns, Coordinates, Passed, Policy, Step, Tags, Visibility};
+use coldframe_hfile::{Cell, Columns, Coordinates, Passed, Policy, Step, Tags, Visibility as CellVisibility};
 
 use super::merge_heap::Run;
 use super::new_versions::NewVersions;
@@ -17,17 +17,17 @@ pub(super) trait Collect<'a> {
     /// Whether the batch must be finished before a cell is taken.
     fn is_full(&self, next: &Cell<'_>) -> bool;
 
-    /// Takes a cell whose value is at hand and of whose row nothing is lost.
+    /// Takes a cell with its value, of a row without lost cells.
     fn collect(&mut self, cell: &Cell<'a>) -> Result<()>;
 }
 
-/// Columns to which cells are appended many at once.
-pub(super) struct Together<'c, 'a> {
+/// Columns to which cells are appended in batches.
+pub(super) struct BatchedColumns<'c, 'a> {
     pub(super) columns: &'c mut Columns,
     pub(super) waiting: &'c mut Vec<Cell<'a>>,
 }
 
-impl<'a> Collect<'a> for Together<'_, 'a> {
+impl<'a> Collect<'a> for BatchedColumns<'_, 'a> {
     #[inline(always)]
     fn is_full(&self, _: &Cell<'_>) -> bool {
         self.columns.is_full()
@@ -62,7 +62,7 @@ pub(crate) struct VisibilityRules {
     /// The policy of each family.
     policies: Vec<Policy>,
     /// For families with `NEW_VERSION_BEHAVIOR`, how many versions they keep.
-    by_writing: Vec<Option<u32>>,
+    new_versions: Vec<Option<u32>>,
 }
 
 impl VisibilityRules {
@@ -77,11 +77,11 @@ impl VisibilityRules {
             view: options.view,
             now: options.now,
             policies: families.iter().map(policy).collect(),
-            by_writing: families.iter().map(|f| f.new_versions.then_some(f.versions)).collect(),
+            new_versions: families.iter().map(|f| f.new_versions.then_some(f.versions)).collect(),
         }
     }
 
-    /// Whether lost cells may have hidden remaining ones.
+    /// Whether lost cells may have hidden others.
     pub(crate) fn hides(&self) -> bool {
         self.view != View::Raw
     }
@@ -89,19 +89,19 @@ impl VisibilityRules {
 
 /// Tracks the cells of a merge.
 #[derive(Debug)]
-pub(crate) struct Sight {
-    asked: VisibilityRules,
-    visible: Visibility,
-    by_writing: Option<NewVersions>,
+pub(crate) struct Visibility {
+    rules: VisibilityRules,
+    visible: CellVisibility,
+    new_versions: Option<NewVersions>,
 }
 
-impl Sight {
-    pub(crate) fn new(asked: VisibilityRules) -> Self {
-        let by_writing = asked.by_writing.iter().any(Option::is_some).then(NewVersions::default);
-        Self { asked, visible: Visibility::default(), by_writing }
+impl Visibility {
+    pub(crate) fn new(rules: VisibilityRules) -> Self {
+        let new_versions = rules.new_versions.iter().any(Option::is_some).then(NewVersions::default);
+        Self { rules, visible: CellVisibility::default(), new_versions }
     }
 
-    /// Whether a cell of a family is visible. `before` is the previously judged one, if it is at hand.
+    /// Whether a cell of a family is visible. `before` is the previous cell, if its block is still in memory.
     #[inline]
     pub(crate) fn admits<'a>(
         &mut self,
@@ -112,10 +112,10 @@ impl Sight {
         if !cell.tags.is_empty() && self.has_expired(cell)? {
             return Ok(false);
         }
-        let Some(policy) = self.asked.policies.get(family) else { return Ok(false) };
-        if self.asked.view != View::Raw
-            && let Some(state) = &mut self.by_writing
-            && let Some(Some(kept)) = self.asked.by_writing.get(family)
+        let Some(policy) = self.rules.policies.get(family) else { return Ok(false) };
+        if self.rules.view != View::Raw
+            && let Some(state) = &mut self.new_versions
+            && let Some(Some(kept)) = self.rules.new_versions.get(family)
         {
             return state.admits(cell, *kept, policy);
         }
@@ -123,28 +123,29 @@ impl Sight {
             Some(before) => Step::between(&before, cell),
             None => self.visible.step(cell),
         };
-        judge(&mut self.visible, &self.asked, step, cell, policy)
+        is_visible(&mut self.visible, &self.rules, step, cell, policy)
     }
 
-    /// Passes the visible cells of a run, or of its beginning, to `sink`; returns where it stopped, and the cell there if it was read.
+    /// Passes the visible cells of a run, or of its beginning, to `sink`; returns where it stopped, and the cell there
+    /// if it was read.
     pub(super) fn follow<'a>(
         &mut self,
         run: &Run<'a>,
         sink: &mut impl Collect<'a>,
         before: &mut Option<Coordinates<'a>>,
     ) -> Result<(usize, Option<(Cell<'a>, usize)>)> {
-        let Some(policy) = self.asked.policies.get(run.origin.family) else { return Ok((run.end, None)) };
+        let Some(policy) = self.rules.policies.get(run.origin.family) else { return Ok((run.end, None)) };
         let (mut cell, mut end) = (run.cell, run.end);
         let mut step = match before {
             Some(before) => Step::between(before, &cell),
             None => self.visible.step(&cell),
         };
         loop {
-            if judge(&mut self.visible, &self.asked, step, &cell, policy)? {
+            if is_visible(&mut self.visible, &self.rules, step, &cell, policy)? {
                 sink.collect(&cell)?;
             }
             let last = cell.coordinates();
-            let Some((next, behind)) = run.cell(end) else {
+            let Some((next, next_end)) = run.cell(end) else {
                 *before = Some(last);
                 return Ok((end, None));
             };
@@ -154,18 +155,18 @@ impl Sight {
                 || (step == Step::Row && run.ends_before(next.row))
             {
                 *before = Some(last);
-                return Ok((end, Some((next, behind))));
+                return Ok((end, Some((next, next_end))));
             }
-            (cell, end) = (next, behind);
+            (cell, end) = (next, next_end);
         }
     }
 
     /// Whether runs may be [followed](Self::follow).
-    pub(super) fn follows(&self) -> bool {
-        self.by_writing.is_none()
+    pub(super) fn can_follow(&self) -> bool {
+        self.new_versions.is_none()
     }
 
-    /// Keeps the last judged cell, with which the next one is compared, while it is still at hand.
+    /// Copies the coordinates of the last cell before its block is freed: the next cell is compared with them.
     pub(super) fn settle(&mut self, last: Option<&Coordinates<'_>>) {
         if let Some(last) = last {
             self.visible.settle(last);
@@ -174,9 +175,9 @@ impl Sight {
 
     /// The number of skipped cells since the last call.
     pub(super) fn take_passed(&mut self) -> Passed {
-        let by_writing = self.by_writing.as_mut().map(NewVersions::take_passed).unwrap_or_default();
+        let new_versions = self.new_versions.as_mut().map(NewVersions::take_passed).unwrap_or_default();
         let Passed { versions, times } = self.visible.take_passed();
-        Passed { versions: versions + by_writing.versions, times: times + by_writing.times }
+        Passed { versions: versions + new_versions.versions, times: times + new_versions.times }
     }
 
     /// Whether the cell's own time to live is over.
@@ -185,23 +186,23 @@ impl Sight {
         while let Some((kind, value)) = tags.next_tag()? {
             if let (TTL_TAG, Ok(ttl)) = (kind, value.try_into()) {
                 let end = cell.timestamp.saturating_add(i64::from_be_bytes(ttl));
-                return Ok(end < self.asked.now);
+                return Ok(end < self.rules.now);
             }
         }
         Ok(false)
     }
 }
 
-/// Whether a cell is visible that differs from the previously judged one by `step`.
+/// Whether a cell is visible; `step` is its difference from the previous cell.
 #[inline(always)]
-fn judge(
-    visible: &mut Visibility,
-    asked: &VisibilityRules,
+fn is_visible(
+    visible: &mut CellVisibility,
+    rules: &VisibilityRules,
     step: Step,
     cell: &Cell<'_>,
     policy: &Policy,
 ) -> Result<bool> {
-    if asked.view == View::Raw {
+    if rules.view == View::Raw {
         return Ok(visible.admits_raw(step, cell, policy));
     }
     visible.admits_next(step, cell, policy)

@@ -6,8 +6,8 @@
     A, B once more ──▶ the rows of the first differences, for people
 
 Rows are compared by 64-bit hashes of their key and of the row, which do not depend on how a value is stored
-(int32 or int64, dictionary or plain). So each row takes 16 bytes on disk, a 256th of them is in memory at a
-time, and different rows are taken for equal with a probability of 2^-64. Without a key, the whole row is the
+(int32 or int64, dictionary or plain). So each row takes 16 bytes on disk, one part of 256 is in memory at a
+time, and two different rows count as equal with a probability of 2^-64. Without a key, the whole row is the
 key: tables are then multisets.
 """
 
@@ -29,7 +29,7 @@ __all__ = ["Comparison", "Side", "compare"]
 
 _PARTS = 256
 _HELD_BYTES = 64 << 20
-"""Hashes of one side that are in memory before they go to disk."""
+"""The most hashes of one side in memory; more go to disk."""
 
 Batches = Callable[[Sequence[str]], Iterator[Any]]
 
@@ -52,7 +52,7 @@ class Comparison:
     only_columns: tuple[list[str], list[str]] = ([], [])
     """Columns that only one side has. The others are compared."""
     only: tuple[int, int] = (0, 0)
-    """Rows that only one side has: their key, or without a key their values, are missing on the other."""
+    """Rows of each side whose key (without a key: whose values) the other side lacks."""
     changed: int = 0
     """Keys that both sides have with different rows."""
     examples: list[tuple[str, Any]] = field(default_factory=list)
@@ -72,15 +72,18 @@ def compare(a: Side, b: Side, *, key: Sequence[str] = (), examples: int = 10) ->
     target = _target(a, b, names)
     with tempfile.TemporaryDirectory(prefix="coldframe-diff-") as folder:
         sides = [_hashed(side, target, key, os.path.join(folder, str(at))) for at, side in enumerate((a, b))]
-        found = _Found(examples, keyed=bool(key))
+        differences = _Differences(examples, keyed=bool(key))
         for part in range(_PARTS):
-            found.add(sides[0].part(part), sides[1].part(part))
+            differences.add(sides[0].part(part), sides[1].part(part))
     result = Comparison(
-        (sides[0].rows, sides[1].rows), only_columns, (found.only[0], found.only[1]), found.changed
+        (sides[0].rows, sides[1].rows),
+        only_columns,
+        (differences.only[0], differences.only[1]),
+        differences.changed,
     )
-    if found.samples:
+    if differences.samples:
         for label, side in (("A", a), ("B", b)):
-            wanted = {pair for which, pair in found.samples if which == label}
+            wanted = {pair for which, pair in differences.samples if which == label}
             result.examples += [(label, row) for row in _rows(side, target, key, wanted)]
     return result
 
@@ -94,21 +97,21 @@ def _columns(a: Any, b: Any) -> tuple[list[str], tuple[list[str], list[str]]]:
 
 
 def _target(a: Side, b: Side, names: Sequence[str]) -> Any:
-    """The columns in types that hold the values of both sides; rows are hashed in these types."""
+    """The common columns, in types that hold the values of both sides. Rows are hashed in these types."""
     from coldframe.spark.types import plain_type
 
     fields = []
     for name in names:
         types = [side.schema.field(name).type for side in (a, b)]
-        unit = "ns" if any("[ns" in str(found) for found in types) else "us"
-        plain = [plain_type(found, timestamp_unit=unit) for found in types]
+        unit = "ns" if any("[ns" in str(kind) for kind in types) else "us"
+        plain = [plain_type(kind, timestamp_unit=unit) for kind in types]
         sides = [(side.name, pa.schema([pa.field(name, t)])) for side, t in zip((a, b), plain, strict=True)]
         fields.append(pa.field(name, plain[0] if plain[0] == plain[1] else unified(sides).field(0).type))
     return pa.schema(fields)
 
 
 def _hashes(batch: Any, target: Any, key: Sequence[str]) -> Any:
-    """For each row a record of two words: the hash of its key, and of the row."""
+    """For each row two numbers: the hash of its key, and the hash of the row."""
     try:
         import numpy as np
     except ImportError as missing:
@@ -118,10 +121,10 @@ def _hashes(batch: Any, target: Any, key: Sequence[str]) -> Any:
         columns = pa.schema([target.field(name) for name in names])
         return np.frombuffer(hash_rows(batch.select(names), columns), dtype="<u8")
 
-    found = np.empty((batch.num_rows, 2), dtype=np.uint64)
-    found[:, 1] = hashes(target.names)
-    found[:, 0] = hashes(key) if key else found[:, 1]
-    return found
+    pairs = np.empty((batch.num_rows, 2), dtype=np.uint64)
+    pairs[:, 1] = hashes(target.names)
+    pairs[:, 0] = hashes(key) if key else pairs[:, 1]
+    return pairs
 
 
 class _Hashed:
@@ -176,8 +179,8 @@ def _hashed(side: Side, target: Any, key: Sequence[str], folder: str) -> _Hashed
     return hashed
 
 
-class _Found:
-    """The differences found so far."""
+class _Differences:
+    """The differences so far."""
 
     def __init__(self, examples: int, *, keyed: bool) -> None:
         self.only = [0, 0]
@@ -192,22 +195,22 @@ class _Found:
 
         if len(a) == len(b) == 0:
             return
-        rows, more = _more_in_first(a, b)
-        left = [(rows[more > 0], more[more > 0]), (rows[more < 0], -more[more < 0])]
+        rows, surplus = _surplus(a, b)
+        extra = [(rows[surplus > 0], surplus[surplus > 0]), (rows[surplus < 0], -surplus[surplus < 0])]
         both = np.empty(0, dtype=np.uint64)
         if self._keyed:
             both = np.union1d(
-                np.intersect1d(left[0][0][:, 0], b[:, 0]), np.intersect1d(left[1][0][:, 0], a[:, 0])
+                np.intersect1d(extra[0][0][:, 0], b[:, 0]), np.intersect1d(extra[1][0][:, 0], a[:, 0])
             )
             self.changed += len(both)
-        for which, (found, counts) in enumerate(left):
-            self.only[which] += int(counts[~np.isin(found[:, 0], both)].sum())
+        for which, (rows_of_side, counts) in enumerate(extra):
+            self.only[which] += int(counts[~np.isin(rows_of_side[:, 0], both)].sum())
             label = "AB"[which]
             room = max(0, self._examples - sum(1 for at, _ in self.samples if at == label))
-            self.samples += [(label, (int(key), int(row))) for key, row in found[:room]]
+            self.samples += [(label, (int(key), int(row))) for key, row in rows_of_side[:room]]
 
 
-def _more_in_first(a: Any, b: Any) -> tuple[Any, Any]:
+def _surplus(a: Any, b: Any) -> tuple[Any, Any]:
     """The distinct rows of both, and how many more times the first side has each."""
     import numpy as np
 

@@ -3,16 +3,16 @@
 //! Computing the size of all columns is expensive, so the reference checks first at row 100, and then at the row where
 //! nine tenths of `row_group_bytes` would be reached if all rows were as large as those so far. From there on it mostly
 //! checks at each row. The row of the next check is not reset when a row group ends. It computes a row's size in 32-bit
-//! floating point, and to get the same bytes so must this code.
+//! floating point; this code does the same, so that files have the same bytes.
 
 /// Keeps the row of the next check.
 #[derive(Debug)]
-pub(super) struct Look {
+pub(super) struct SizeCheck {
     row_group_bytes: u64,
     next: u64,
 }
 
-impl Look {
+impl SizeCheck {
     pub(super) fn new(row_group_bytes: u64) -> Self {
         Self { row_group_bytes, next: 100 }
     }
@@ -46,12 +46,12 @@ mod tests {
 
     /// The rows of row groups, and the number of checks, for rows of equal size.
     fn groups(row: u64, row_group_bytes: u64, rows: u64) -> (Vec<u64>, usize) {
-        let mut look = Look::new(row_group_bytes);
-        let (mut groups, mut looks, mut held) = (Vec::new(), 0, 0);
+        let mut check = SizeCheck::new(row_group_bytes);
+        let (mut groups, mut checks, mut held) = (Vec::new(), 0, 0);
         for _ in 0..rows {
             held += 1;
-            let full = look.is_full(held, || {
-                looks += 1;
+            let full = check.is_full(held, || {
+                checks += 1;
                 held * row
             });
             if full {
@@ -59,11 +59,11 @@ mod tests {
                 held = 0;
             }
         }
-        (groups, looks)
+        (groups, checks)
     }
 
     #[test]
-    fn the_first_look_is_at_row_100_and_the_others_from_nine_tenths_on() {
+    fn the_first_check_is_at_row_100_and_the_others_from_nine_tenths_on() {
         assert_eq!(groups(8, 8, 99), (vec![], 0));
         assert_eq!(groups(8, 8, 100), (vec![100], 1));
         // From then on at each row, as each is beyond nine tenths.

@@ -46,12 +46,12 @@ impl Sum {
 /// Odd, so that multiplication never merges two hashes.
 const FOLD: u64 = 0x2545_f491_4f6c_dd1d;
 
-/// Calls the variant of a loop that uses the processor's best instructions.
+/// Calls the variant of a loop for this processor.
 macro_rules! dispatch {
     ($name:ident($($argument:expr),*)) => {{
         #[cfg(target_arch = "x86_64")]
         if avx512::available() {
-            // SAFETY: the processor has what the function needs.
+            // SAFETY: the processor supports the target features of the function.
             unsafe { avx512::$name($($argument),*) }
         } else {
             plain::$name($($argument),*)
@@ -66,15 +66,15 @@ pub(super) fn map<T: Copy>(values: &[T], hashes: &mut Vec<u64>, hash: impl Fn(T)
     dispatch!(map(values, hashes, hash))
 }
 
-/// Folds a column's hashes into those of the rows, such that swapped columns do not cancel out. Returns the column's
+/// Folds a column's hashes into the hashes of the rows, such that swapped columns do not cancel out. Returns the column's
 /// sum.
 pub(super) fn fold(hashes: &[u64], rows: &mut [u64]) -> Sum {
     dispatch!(fold(hashes, rows))
 }
 
-/// The same without the column's sum.
-pub(super) fn fold_only(hashes: &[u64], rows: &mut [u64]) {
-    dispatch!(fold_only(hashes, rows))
+/// Like [`fold`], without the column's sum.
+pub(super) fn fold_rows(hashes: &[u64], rows: &mut [u64]) {
+    dispatch!(fold_rows(hashes, rows))
 }
 
 /// Finalises the hashes of the rows. Returns their sum.
@@ -83,7 +83,7 @@ pub(super) fn finish(rows: &mut [u64]) -> Sum {
 }
 
 /// The smallest and the largest value; NaN is neither.
-pub(super) fn ends<T: Copy + PartialOrd>(values: &[T]) -> Option<(T, T)> {
+pub(super) fn extremes<T: Copy + PartialOrd>(values: &[T]) -> Option<(T, T)> {
     // NaN is not equal to itself.
     let first = values.iter().position(|value| value.partial_cmp(value).is_some())?;
     let (start, values) = (*values.get(first)?, values.get(first..)?);
@@ -110,7 +110,7 @@ mod plain {
     }
 
     #[inline(always)]
-    pub(super) fn fold_only(hashes: &[u64], rows: &mut [u64]) {
+    pub(super) fn fold_rows(hashes: &[u64], rows: &mut [u64]) {
         for (row, hash) in rows.iter_mut().zip(hashes) {
             *row = folded(*row, *hash);
         }
@@ -163,8 +163,8 @@ mod avx512 {
     }
 
     #[target_feature(enable = "avx512f,avx512dq")]
-    pub(super) fn fold_only(hashes: &[u64], rows: &mut [u64]) {
-        plain::fold_only(hashes, rows);
+    pub(super) fn fold_rows(hashes: &[u64], rows: &mut [u64]) {
+        plain::fold_rows(hashes, rows);
     }
 
     #[target_feature(enable = "avx512f,avx512dq")]
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn either_form_of_a_loop_gives_the_same() {
+    fn plain_and_vectorised_loops_agree() {
         for values in columns() {
             let (mut both, mut alone) = (Vec::new(), Vec::new());
             map(&values, &mut both, |v| splitmix64(v >> 3));
@@ -196,24 +196,24 @@ mod tests {
             assert_eq!(both, alone);
             assert_eq!(fold(&values, &mut both), plain::fold(&values, &mut alone));
             assert_eq!(both, alone);
-            fold_only(&values, &mut both);
+            fold_rows(&values, &mut both);
             plain::fold(&values, &mut alone);
             assert_eq!(both, alone);
-            plain::fold_only(&values, &mut both);
+            plain::fold_rows(&values, &mut both);
             plain::fold(&values, &mut alone);
             assert_eq!(both, alone);
             assert_eq!(finish(&mut both), plain::finish(&mut alone));
             assert_eq!(both, alone);
-            assert_eq!(ends(&values), values.iter().min().copied().zip(values.iter().max().copied()));
+            assert_eq!(extremes(&values), values.iter().min().copied().zip(values.iter().max().copied()));
             let signed: Vec<i64> = values.iter().map(|v| v.cast_signed()).collect();
-            assert_eq!(ends(&signed), signed.iter().min().copied().zip(signed.iter().max().copied()));
+            assert_eq!(extremes(&signed), signed.iter().min().copied().zip(signed.iter().max().copied()));
         }
     }
 
     #[test]
-    fn nan_is_no_end() {
-        assert_eq!(ends(&[f64::NAN, 2.0, f64::NAN, -1.5, f64::INFINITY]), Some((-1.5, f64::INFINITY)));
-        assert_eq!(ends(&[f32::NAN, f32::NAN]), None);
-        assert_eq!(ends::<f32>(&[]), None);
+    fn nan_is_no_extreme() {
+        assert_eq!(extremes(&[f64::NAN, 2.0, f64::NAN, -1.5, f64::INFINITY]), Some((-1.5, f64::INFINITY)));
+        assert_eq!(extremes(&[f32::NAN, f32::NAN]), None);
+        assert_eq!(extremes::<f32>(&[]), None);
     }
 }

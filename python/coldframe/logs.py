@@ -1,0 +1,95 @@
+"""Log lines about what a read waits for: sources, plans, scans, calls to metastores and stores.
+
+The loggers have the names of the modules, below `coldframe`. Lines name paths and hosts, but no credentials:
+each text in a line passes through `safe`. Of an error a line has the class only; its text may have secrets.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+__all__ = ["safe", "step", "watched"]
+
+_WEB = re.compile(r"(?:[^/?#]*@)?([^?#]*).*", re.DOTALL)
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+://)(.*)", re.DOTALL)
+# A password may contain slashes, so everything up to the last @ goes.
+_PASSWORD = re.compile(r"[^/@]*:.*@", re.DOTALL)
+# In other schemes than http, a ? without a value is part of a pattern.
+_QUERY = re.compile(r"\?[^?/]*=.*", re.DOTALL)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def safe(value: object) -> object:
+    """A value for a log line: a number, or a text without passwords, queries and control characters."""
+    if value is None or isinstance(value, (int, float)):
+        return value
+    text = str(value)
+    if (url := _URL.fullmatch(text)) is not None:
+        scheme, rest = url[1], url[2]
+        if (password := _PASSWORD.match(rest)) is not None:
+            # The last @ may be in a query: nothing after it is safe then.
+            rest = "***" if "?" in password[0] else f"***@{rest[password.end() :]}"
+        is_web = scheme.lower() in ("http://", "https://")
+        text = scheme + (_WEB.sub(r"\1", rest, count=1) if is_web else _QUERY.sub("", rest))
+    return _CONTROL.sub("?", text)
+
+
+@contextlib.contextmanager
+def step(logger: logging.Logger, level: int, what: object, *values: object) -> Iterator[list[str]]:
+    """Logs the start of a step, and its end with the milliseconds and the notes that the body appends.
+
+    An error ends the step with its class only.
+    """
+    notes: list[str] = []
+    if not logger.isEnabledFor(level):
+        yield notes
+        return
+    text = str(what) % tuple(map(safe, values))
+    logger.log(level, "%s", text)
+    began, outcome = time.monotonic(), "done"
+    try:
+        yield notes
+    except BaseException as error:
+        outcome = type(error).__name__
+        raise
+    finally:
+        logger.log(level, "%s: %s", text, ", ".join([outcome, *notes, _since(began)]))
+
+
+def watched(
+    logger: logging.Logger, level: int, what: object, *values: object, batches: Iterable[Any]
+) -> Iterable[Any]:
+    """The same batches. Logs the request for the first one, and the end with rows and milliseconds."""
+    if not logger.isEnabledFor(level):
+        return batches
+    return _watched(logger, level, str(what) % tuple(map(safe, values)), batches)
+
+
+def _watched(logger: logging.Logger, level: int, text: str, batches: Iterable[Any]) -> Iterator[Any]:
+    logger.log(level, "%s", text)
+    began, outcome = time.monotonic(), "stopped by the caller"
+    count = rows = 0
+    try:
+        for batch in batches:
+            if count == 0:
+                logger.debug("%s: first batch, %s", text, _since(began))
+            count += 1
+            rows += batch.num_rows
+            yield batch
+        outcome = "done"
+    except GeneratorExit:
+        raise
+    except BaseException as error:
+        outcome = type(error).__name__
+        raise
+    finally:
+        logger.log(level, "%s: %s, %d rows in %d batches, %s", text, outcome, rows, count, _since(began))
+
+
+def _since(began: float) -> str:
+    return f"{(time.monotonic() - began) * 1000:.0f} ms"
