@@ -144,7 +144,7 @@ impl OpenOptions {
         Self::default()
     }
 
-    /// Adds a format's own options, given as its typed struct: `coldframe::orc::OpenOptions { .. }`.
+    /// Adds a format's own options, given as its typed struct: `coldframe::hive::OpenOptions { .. }`.
     #[must_use]
     pub fn with(mut self, of_format: impl Into<Self>) -> Self {
         self.extra.extend(of_format.into().extra);
@@ -215,7 +215,7 @@ impl WriteOptions {
         Self::default()
     }
 
-    /// Adds a format's own options, given as its typed struct: `coldframe::orc::WriteOptions { .. }`.
+    /// Adds a format's own options, given as its typed struct: `coldframe::hive::WriteOptions { .. }`.
     #[must_use]
     pub fn with(mut self, of_format: impl Into<Self>) -> Self {
         self.extra.extend(of_format.into().extra);
