@@ -93,13 +93,14 @@ impl Format for HiveFormat {
         let (Source::Folder { folder, .. }, Some(ids)) = (source, table.ids()?) else {
             return Ok(Vec::new());
         };
-        let found = state::uncounted(folder.as_ref(), &ids)?;
+        let uncounted = state::uncounted(folder.as_ref(), &ids)?;
         let left_out = |kind, count, note: &str| {
             (count > 0).then(|| Content::new(kind, "", Some(false)).counted(count, "directories").noted(note))
         };
         let later = "writes later than those that are known: whether they count is not known";
         let open = "writes that are open: nobody knows yet whether they will count";
-        let all = [left_out("later writes", found.later, later), left_out("open writes", found.open, open)];
+        let all =
+            [left_out("later writes", uncounted.later, later), left_out("open writes", uncounted.open, open)];
         Ok(all.into_iter().flatten().collect())
     }
 

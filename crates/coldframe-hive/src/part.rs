@@ -35,21 +35,23 @@ impl OpenFile {
     pub(crate) fn check_identities(&self, of_acid: bool) -> Result<()> {
         let schema = self.file.schema();
         if !self.is_acid() {
-            let found =
+            let names =
                 schema.fields().iter().take(6).map(|f| f.name().as_str()).collect::<Vec<_>>().join(", ");
-            let names = IDENTITY.join(", ");
+            let expected = IDENTITY.join(", ");
             return match of_acid {
-                true => Err(Error::corrupt(format!("expected the columns {names} and row, found {found}"))),
+                true => {
+                    Err(Error::corrupt(format!("expected the columns {expected} and row, found {names}")))
+                }
                 false => Ok(()),
             };
         }
         for name in IDENTITY {
             let expected =
                 if matches!(name, "operation" | "bucket") { DataType::Int32 } else { DataType::Int64 };
-            let found = schema.field_with_name(name).map(Field::data_type).ok();
-            if let Some(found) = found.filter(|found| **found != expected) {
+            let actual = schema.field_with_name(name).map(Field::data_type).ok();
+            if let Some(actual) = actual.filter(|actual| **actual != expected) {
                 return Err(Error::corrupt(format!(
-                    "expected {expected} in the column `{name}` of an ACID file, found {found}"
+                    "expected {expected} in the column `{name}` of an ACID file, found {actual}"
                 )));
             }
         }

@@ -79,7 +79,7 @@ impl AcidPlan {
             Rows::Counted { .. } => (None, OnError::Raise),
             Rows::AllLive => (predicate, request.scan.on_error),
         };
-        let has_all = predicate.as_ref().is_none_or(|p| knows(part, p));
+        let has_all = predicate.as_ref().is_none_or(|p| has_columns(part, p));
         let inner_request = PlanRequest {
             scan: Scan {
                 columns: None,
@@ -153,7 +153,7 @@ fn below_row(predicate: Predicate) -> Predicate {
 }
 
 /// Whether the file has every column of the filter.
-fn knows(part: &OpenFile, predicate: &Predicate) -> bool {
+fn has_columns(part: &OpenFile, predicate: &Predicate) -> bool {
     let mut columns = Vec::new();
     predicate.columns(&mut columns);
     columns.iter().all(|c| {
@@ -230,10 +230,10 @@ impl DecodeUnit for LiveRows {
             Ok(live)
         });
         let check = std::iter::once_with(move || {
-            let (found, in_doubt) = *total.lock().unwrap_or_else(PoisonError::into_inner);
-            shared.tell_doubt(in_doubt, &place);
-            let differs = expected.filter(|e| *e != found);
-            differs.map(|e| Err(Error::corrupt(format!("expected {e} rows, found {found}"))))
+            let (rows, in_doubt) = *total.lock().unwrap_or_else(PoisonError::into_inner);
+            shared.record_doubt(in_doubt, &place);
+            let differs = expected.filter(|e| *e != rows);
+            differs.map(|e| Err(Error::corrupt(format!("expected {e} rows, found {rows}"))))
         });
         Ok(Box::new(lives.chain(check.flatten())))
     }
@@ -272,7 +272,7 @@ impl Shared {
     }
 
     /// Records rows that were dropped because they are in doubt.
-    fn tell_doubt(&self, rows: u64, place: &str) {
+    fn record_doubt(&self, rows: u64, place: &str) {
         if rows > 0 {
             self.damage.push(Damage {
                 bytes: 0..0,
@@ -315,13 +315,12 @@ impl Shared {
             .fields()
             .iter()
             .map(|field| {
-                let found = match (self.rows, row) {
+                let column = match (self.rows, row) {
                     (Rows::Identified, Some(row)) => child(row, field.name()),
                     (Rows::Identified, None) => Ok(None),
                     _ => Ok(batch.column_by_name(field.name()).cloned()),
                 };
-                let found = found?;
-                Ok(found.unwrap_or_else(|| new_null_array(field.data_type(), batch.num_rows())))
+                Ok(column?.unwrap_or_else(|| new_null_array(field.data_type(), batch.num_rows())))
             })
             .collect::<Result<_>>()?;
         // Files may return more children of a struct than were requested, so the types are taken from them.

@@ -103,11 +103,11 @@ pub(crate) fn current_files(folder: &dyn Folder, ids: Option<&WriteIds>) -> Resu
     let mut oldest: Option<(i64, i64, String)> = None;
     for entry in folders() {
         let Some((write, visible)) = parse_base(&entry.path) else { continue };
-        let found = (write, visible, entry.path.clone());
-        if oldest.as_ref().is_none_or(|known| *known > found) {
-            oldest = Some(found.clone());
+        let candidate = (write, visible, entry.path.clone());
+        if oldest.as_ref().is_none_or(|known| *known > candidate) {
+            oldest = Some(candidate.clone());
         }
-        if base.as_ref().is_some_and(|best| *best > found) {
+        if base.as_ref().is_some_and(|best| *best > candidate) {
             continue;
         }
         let counts = match ids {
@@ -115,11 +115,11 @@ pub(crate) fn current_files(folder: &dyn Folder, ids: Option<&WriteIds>) -> Resu
             Some(ids) => ids.has_base(write, visible > 0 || is_compacted(folder, &entry.path)?),
         };
         if counts {
-            base = Some(found);
+            base = Some(candidate);
         }
     }
     if let Some((_, visible, path)) = oldest.filter(|_| base.is_none()) {
-        demand_history(folder, &path, visible)?;
+        check_history(folder, &path, visible)?;
     }
     let deltas = current_deltas(folders().filter_map(|e| parse_delta(&e.path)).collect(), base.as_ref(), ids);
     let mut files = Vec::new();
@@ -162,22 +162,22 @@ pub(crate) struct Uncounted {
 
 /// Counts the directories with writes that `ids` do not count. Aborted writes never will, and are not among them.
 pub(crate) fn uncounted(folder: &dyn Folder, ids: &WriteIds) -> Result<Uncounted> {
-    let mut found = Uncounted::default();
+    let mut uncounted = Uncounted::default();
     for entry in folder.list("")?.iter().filter(|e| e.is_folder && is_visible(e)) {
         if let Some((write, _)) = parse_base(&entry.path) {
             // One up to the lowest open write is read even if the list ends before it.
-            found.later += u64::from(ids.is_later(write) && !ids.has_base(write, true));
+            uncounted.later += u64::from(ids.is_later(write) && !ids.has_base(write, true));
         } else if let Some(Delta { min, max, .. }) = parse_delta(&entry.path) {
-            found.later += u64::from(ids.is_later(max));
-            found.open += u64::from(ids.has_open(min, max));
+            uncounted.later += u64::from(ids.is_later(max));
+            uncounted.open += u64::from(ids.has_open(min, max));
         }
     }
-    Ok(found)
+    Ok(uncounted)
 }
 
 /// Fails if a compaction has merged writes that count with others that do not, and what it merged may be gone. Hive:
 /// `ACID_NOT_ENOUGH_HISTORY`.
-fn demand_history(folder: &dyn Folder, oldest: &str, visible: i64) -> Result<()> {
+fn check_history(folder: &dyn Folder, oldest: &str, visible: i64) -> Result<()> {
     if visible == 0 && !is_compacted(folder, oldest)? {
         return Ok(());
     }
@@ -315,10 +315,10 @@ fn flushed(side: Arc<dyn ReadAt>) -> Result<u64> {
     let whole = side.len() / 8 * 8;
     let Some(start) = whole.checked_sub(8) else { return Ok(0) };
     let bytes = side.read(start..whole)?;
-    let stated = <[u8; 8]>::try_from(bytes.as_ref())
+    let length = <[u8; 8]>::try_from(bytes.as_ref())
         .map(u64::from_be_bytes)
         .map_err(|_| Error::corrupt(format!("expected a length of 8 bytes, found {}", bytes.len())))?;
-    Ok(stated)
+    Ok(length)
 }
 
 /// All visible files below `path`.
@@ -433,8 +433,8 @@ mod tests {
             "delta_6_10/bucket_0",
         ];
         let files = |list: &str| -> Vec<String> {
-            let found = current_files(&folder(&paths), Some(&list.parse().unwrap()));
-            found.unwrap().into_iter().map(|f| f.path).collect()
+            let current = current_files(&folder(&paths), Some(&list.parse().unwrap()));
+            current.unwrap().into_iter().map(|f| f.path).collect()
         };
         // Overwrite 8 is aborted, 7 is open, nothing above 9 is known: the wide delta holds 6 and 9.
         assert_eq!(files("t:9:7:7:8"), ["base_5_v20/bucket_0", "delta_6_10/bucket_0"]);
@@ -451,8 +451,8 @@ mod tests {
         assert!(current_files(&marked, Some(&list)).unwrap_err().to_string().contains("into `base_9`"));
         // That of an overwrite that does not count has merged nothing.
         let overwritten = folder(&["base_9/bucket_0", "delta_8_8_0/bucket_0"]);
-        let found = current_files(&overwritten, Some(&"t:9:7:7:9".parse().unwrap())).unwrap();
-        assert_eq!(found.iter().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["delta_8_8_0/bucket_0"]);
+        let files = current_files(&overwritten, Some(&"t:9:7:7:9".parse().unwrap())).unwrap();
+        assert_eq!(files.iter().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["delta_8_8_0/bucket_0"]);
     }
 
     #[test]

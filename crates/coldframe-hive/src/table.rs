@@ -62,8 +62,8 @@ struct KnownEvents {
 impl KnownEvents {
     /// The events; an error if some are lost and `on_error` is `raise`.
     fn events(&self, on_error: OnError) -> Result<Arc<Events>> {
-        let speaks = |lost: &&LostFile| !lost.has_rows() || lost.doubt.is_some();
-        match self.lost.iter().find(speaks).filter(|_| on_error == OnError::Raise) {
+        let loses_events = |lost: &&LostFile| !lost.has_rows() || lost.doubt.is_some();
+        match self.lost.iter().find(loses_events).filter(|_| on_error == OnError::Raise) {
             Some(lost) => Err(lost.to_error()),
             None => Ok(self.events.clone()),
         }
@@ -231,7 +231,7 @@ impl AcidTable {
     }
 
     /// Whether the rows of a plain file must be counted to be identified.
-    fn counts_rows(part: &OpenFile, events: &Events) -> bool {
+    fn needs_row_numbers(part: &OpenFile, events: &Events) -> bool {
         let properties = [part.data.bucket, events::bucket_property(part.data.bucket, part.data.statement)];
         !part.is_acid() && properties.iter().any(|p| events.touch(part.data.write_id, *p))
     }
@@ -266,9 +266,9 @@ fn table_schema(rows: &[OpenFile], columns: Vec<FieldRef>) -> Result<SchemaRef> 
         for field in own {
             let same = fields.iter().find(|f| f.name() == field.name());
             if let Some(other) = same.filter(|f| f.data_type() != field.data_type()) {
-                let (name, found, expected) = (field.name(), field.data_type(), other.data_type());
+                let (name, actual, expected) = (field.name(), field.data_type(), other.data_type());
                 return Err(Error::unsupported(format!(
-                    "a table whose column `{name}` changed its type: expected {expected}, found {found}"
+                    "a table whose column `{name}` changed its type: expected {expected}, found {actual}"
                 ))
                 .in_file(part.data.path.clone()));
             }
@@ -363,7 +363,7 @@ impl TableFile for AcidTable {
             let number =
                 u32::try_from(number).map_err(|_| Error::unsupported("a table of more than 2^32 files"))?;
             // Rows that are identified by number must be read from the first on.
-            let target = if Self::counts_rows(part, events) { u64::MAX } else { target };
+            let target = if Self::needs_row_numbers(part, events) { u64::MAX } else { target };
             let splits = part.file.splits(target).map_err(|e| e.in_file(part.data.path.clone()))?;
             let rows_known =
                 events.is_empty() && known.lost.is_empty() && part.inserts_only && self.ids.is_none();
@@ -408,7 +408,7 @@ impl TableFile for AcidTable {
             let deletes = known.lost.iter().filter(|file| file.data.role == Role::Deletes);
             deletes.for_each(|file| request.damage.push(file.fault.damage.clone()));
         }
-        let (rows, numbered) = match (part.is_acid(), Self::counts_rows(part, &events), first_row) {
+        let (rows, numbered) = match (part.is_acid(), Self::needs_row_numbers(part, &events), first_row) {
             (true, ..) => (Rows::Identified, true),
             (false, true, Some(first)) => (Rows::Counted { next: *first }, true),
             (false, true, None) => (Rows::AllLive, false),
@@ -451,7 +451,7 @@ impl TableFile for AcidTable {
         let deletes = self.events_in.iter().filter(|p| p.data.role == Role::Deletes);
         for part in self.rows.iter().chain(deletes) {
             match part.file.verify_structure() {
-                Ok(found) => all.extend(found.into_iter().map(|d| named(&part.data.path, d))),
+                Ok(damage) => all.extend(damage.into_iter().map(|d| named(&part.data.path, d))),
                 Err(e) if Fault::is(&e) => {
                     all.push(Damage::from_error(&e.within(part.data.path.clone()), 0..part.data.len, None));
                 }

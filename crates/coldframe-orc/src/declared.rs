@@ -49,7 +49,7 @@ fn declare_columns(types: &mut [proto::Type], declared: &[proto::Type]) -> Resul
             return Err(Error::schema(format!("expected one of the file's columns ({own}), found `{name}`"))
                 .within("schema"));
         };
-        declare_one(types, *at, declared, *of)
+        declare_type(types, *at, declared, *of)
             .map_err(|e| e.within(format!("column `{name}`")).within("schema"))?;
     }
     Ok(())
@@ -77,8 +77,9 @@ fn take_of_table(types: &mut [proto::Type], at: u32, declared: &[proto::Type], o
 
 /// Whether the columns have the names that Hive wrote before 2.0.
 pub(crate) fn are_placeholders<'a>(names: impl IntoIterator<Item = &'a String>) -> bool {
-    let is = |(at, name): (usize, &String)| name.strip_prefix("_col").is_some_and(|n| n == at.to_string());
-    names.into_iter().enumerate().all(is)
+    let is_placeholder =
+        |(at, name): (usize, &String)| name.strip_prefix("_col").is_some_and(|n| n == at.to_string());
+    names.into_iter().enumerate().all(is_placeholder)
 }
 
 /// Uses a declared type where the file's own says less; returns whether it did.
@@ -98,7 +99,7 @@ fn take(own: &mut proto::Type, want: &proto::Type) -> bool {
 }
 
 /// One type and its nested types.
-fn declare_one(types: &mut [proto::Type], at: u32, declared: &[proto::Type], of: u32) -> Result<()> {
+fn declare_type(types: &mut [proto::Type], at: u32, declared: &[proto::Type], of: u32) -> Result<()> {
     let Some(want) = declared.get(of as usize) else { return Ok(()) };
     // The type tree reports what is wrong with a file's own types.
     let Some(own) = types.get_mut(at as usize) else { return Ok(()) };
@@ -122,5 +123,5 @@ fn declare_one(types: &mut [proto::Type], at: u32, declared: &[proto::Type], of:
     let children: Vec<(u32, u32)> = own.subtypes.iter().copied().zip(want.subtypes.iter().copied()).collect();
     // Children come after their parents: no file can make this loop.
     let below = |(child, _): &&(u32, u32)| *child > at;
-    children.iter().filter(below).try_for_each(|(child, of)| declare_one(types, *child, declared, *of))
+    children.iter().filter(below).try_for_each(|(child, of)| declare_type(types, *child, declared, *of))
 }

@@ -40,8 +40,8 @@ fn column_of<'a>(shape: &'a Shape, path: &str) -> Result<&'a Column> {
     let is_text =
         |column: &&Column| matches!(column.kind, Kind::String | Kind::Varchar | Kind::Char | Kind::Binary);
     let all = shape.tree.columns();
-    if let Some(found) = all.iter().filter(is_text).find(|column| column.path == path) {
-        return Ok(found);
+    if let Some(column) = all.iter().filter(is_text).find(|column| column.path == path) {
+        return Ok(column);
     }
     let names: Vec<String> = all.iter().filter(is_text).map(|column| format!("`{}`", column.path)).collect();
     let is_there = all.iter().any(|column| column.path == path);
@@ -77,7 +77,7 @@ fn read(shape: &Shape, stripe: &Stripe, layout: &StripeLayout, column: &Column) 
         limits: shape.options.limits,
         rows: stripe.rows,
         file_len: shape.tail.file_len,
-        one_row: false,
+        single_row: false,
         held: &held,
     };
     stored_dictionary(&input, column)

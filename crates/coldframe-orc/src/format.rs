@@ -82,17 +82,17 @@ pub fn open(
     let Source::File { bytes, siblings, .. } = source else {
         return Err(Error::unsupported("a directory as an ORC file"));
     };
-    let found = match OrcFile::open(bytes.clone(), read.clone()) {
+    let file = match OrcFile::open(bytes.clone(), read.clone()) {
         // The end of a truncated file may look like a postscript with an unknown version or codec.
         Err(e) if read.recover && (e.is_damage() || is_unsupported(&e)) => {
             let from = given.schema_from.as_deref();
-            let found = recover::recover(bytes, &read, from, siblings.as_deref())
+            let recovered = recover::recover(bytes, &read, from, siblings.as_deref())
                 .map_err(|none| if is_unsupported(&e) && none.is_damage() { e } else { none })?;
-            let mut shape = Shape::new(bytes.clone(), found.tail, read, found.lost)?;
-            shape.recovered = Some(Recovery { proof: found.proof });
+            let mut shape = Shape::new(bytes.clone(), recovered.tail, read, recovered.lost)?;
+            shape.recovered = Some(Recovery { proof: recovered.proof });
             OrcFile::new(shape)?
         }
         other => other?,
     };
-    Ok(Arc::new(found))
+    Ok(Arc::new(file))
 }

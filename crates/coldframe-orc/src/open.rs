@@ -68,13 +68,13 @@ impl Shape {
         // Detects a wrong key before it turns values into noise.
         encryption.file_statistics(&tail.footer, tail.compression, &options.limits, tail.file_len)?;
         let mut stripes: Vec<Stripe> = Vec::with_capacity(tail.footer.stripes.len());
-        for stated in &tail.footer.stripes {
-            let stripe = Stripe::new(stripes.last(), stated, tail.file_len).at(tail.footer_bytes.start)?;
+        for info in &tail.footer.stripes {
+            let stripe = Stripe::new(stripes.last(), info, tail.file_len).at(tail.footer_bytes.start)?;
             stripes.push(stripe);
         }
         let quirks = Quirks::new(&tail.footer, &tail.postscript);
         let mut lost = lost;
-        lost.extend(contradicted(&tail, &stripes));
+        lost.extend(row_count_damage(&tail, &stripes));
         Ok(Self { source, tail, tree, schema, stripes, encryption, quirks, options, lost, recovered: None })
     }
 
@@ -151,8 +151,8 @@ impl Shape {
         let place =
             |column: &usize| layout.stream(*column, StreamKind::RowIndex).filter(|p| !p.bytes.is_empty());
         let places: Vec<_> = columns.iter().filter_map(place).collect();
-        let mut found = self.index_streams(stripe, &places)?.into_iter();
-        Ok(columns.iter().map(|c| place(c).and_then(|_| found.next())).collect())
+        let mut indexes = self.index_streams(stripe, &places)?.into_iter();
+        Ok(columns.iter().map(|c| place(c).and_then(|_| indexes.next())).collect())
     }
 
     /// The decrypted bytes of a stream; `start` is the position of `stored` in the stream.
@@ -178,11 +178,11 @@ impl Shape {
 }
 
 /// The footer's row count contradicts the stripes: it is unknown which of them is wrong.
-fn contradicted(tail: &Tail, stripes: &[Stripe]) -> Option<Damage> {
+fn row_count_damage(tail: &Tail, stripes: &[Stripe]) -> Option<Damage> {
     let rows = stripes.iter().fold(0u64, |n, s| n.saturating_add(s.rows));
-    let stated = tail.footer.number_of_rows.filter(|stated| *stated != rows)?;
-    let e = Error::corrupt(format!("expected {stated} rows, found stripes of {rows}")).within("footer");
-    Some(Damage::from_error(&e, tail.footer_bytes.clone(), Some(stated.saturating_sub(rows))))
+    let footer_rows = tail.footer.number_of_rows.filter(|footer_rows| *footer_rows != rows)?;
+    let e = Error::corrupt(format!("expected {footer_rows} rows, found stripes of {rows}")).within("footer");
+    Some(Damage::from_error(&e, tail.footer_bytes.clone(), Some(footer_rows.saturating_sub(rows))))
 }
 
 /// Reads the tail of `source`.

@@ -109,10 +109,11 @@ pub(crate) fn recover(
         // The codec and the writer of files with the same columns. Without a schema it is unknown which of them belong
         // to this table.
         (None, Some(folder)) => match types.as_deref() {
-            Some(types) => {
-                whole_files(folder, limits)?.into_iter().map(|(_, tail)| tail).find(|tail| same(types, tail))
-            }
-            None => return Err(unnamed(&whole_files(folder, limits)?)),
+            Some(types) => whole_files(folder, limits)?
+                .into_iter()
+                .map(|(_, tail)| tail)
+                .find(|tail| has_columns(types, tail)),
+            None => return Err(schema_missing(&whole_files(folder, limits)?)),
         },
         (None, None) => None,
     };
@@ -127,7 +128,7 @@ pub(crate) fn recover(
             let postscript = detect_codec(source, &footer, limits)?;
             search(source, KnownTail { postscript, footer }, Vec::new(), start, limits)
         }
-        (None, None) => Err(unnamed(&[])),
+        (None, None) => Err(schema_missing(&[])),
     }
 }
 
@@ -152,24 +153,24 @@ fn cleared(footer: Footer, types: Option<Vec<proto::Type>>) -> Footer {
 
 /// The first intact files in `folder`, with their names.
 fn whole_files(folder: &dyn Folder, limits: &Limits) -> Result<Vec<(String, Tail)>> {
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     for entry in folder.list("")?.into_iter().filter(|e| !e.is_folder && e.len > 0) {
         // Other files in the folder are not ORC files, or not intact.
         let Ok(tail) = folder.open(&entry.path).and_then(|file| read_tail(file.as_ref(), limits)) else {
             continue;
         };
         if !tail.footer.types.is_empty() {
-            found.push((entry.path, tail));
+            files.push((entry.path, tail));
         }
-        if found.len() == CANDIDATES {
+        if files.len() == CANDIDATES {
             break;
         }
     }
-    Ok(found)
+    Ok(files)
 }
 
 /// Whether a file has these columns, by name and type.
-fn same(types: &[proto::Type], tail: &Tail) -> bool {
+fn has_columns(types: &[proto::Type], tail: &Tail) -> bool {
     let alike = |(a, b): (&proto::Type, &proto::Type)| {
         (a.kind, &a.subtypes, &a.field_names) == (b.kind, &b.subtypes, &b.field_names)
     };
@@ -178,7 +179,7 @@ fn same(types: &[proto::Type], tail: &Tail) -> bool {
 
 /// The error if no columns were given. Guessing them from a file of another table would give wrong names and values, and
 /// nothing in the stripes would show it.
-fn unnamed(beside: &[(String, Tail)]) -> Error {
+fn schema_missing(beside: &[(String, Tail)]) -> Error {
     let names: Vec<&str> = beside.iter().map(|(name, _)| name.as_str()).collect();
     let beside = if names.is_empty() {
         String::new()
@@ -235,14 +236,14 @@ fn detect_codec(source: &dyn ReadAt, footer: &Footer, limits: &Limits) -> Result
             // found.
             Some(_) if kind == BROTLI => break,
             // Found without a codec: it may be the content of a stored chunk, after its header.
-            Some((at, found)) if found.compression() == 0 => at.saturating_sub(HEADER as u64)..*at,
+            Some((at, best)) if best.compression() == 0 => at.saturating_sub(HEADER as u64)..*at,
             Some((at, _)) => MAGIC.len() as u64..*at,
             None => MAGIC.len() as u64..source.len(),
         };
         let compression = Compression::new(&postscript, limits)?;
         let mut search = Search::new(source, compression, &footer.types, limits);
-        if let Some(found) = search.next(MAGIC.len() as u64, places)? {
-            best = Some((found.footer.start, postscript));
+        if let Some(stripe) = search.next(MAGIC.len() as u64, places)? {
+            best = Some((stripe.footer.start, postscript));
         }
     }
     best.map(|(_, postscript)| postscript)
@@ -261,23 +262,23 @@ fn search(
     let compression = Compression::new(&postscript, limits)?;
     let mut search = Search::new(source, compression, &footer.types, limits);
     let (mut at, mut lost, mut stride) = (from, Vec::new(), footer.row_index_stride.map_or(0, u64::from));
-    while let Some(found) = search.next(at, at..source.len())? {
-        if found.start > at {
-            lost.push(unknown(at..found.start));
+    while let Some(stripe) = search.next(at, at..source.len())? {
+        if stripe.start > at {
+            lost.push(unknown(at..stripe.start));
         }
         stripes.push(StripeInformation {
-            offset: Some(found.start),
-            index_length: Some(found.index_length),
-            data_length: Some(found.footer.start - found.start - found.index_length),
-            footer_length: Some(found.footer.end - found.footer.start),
-            number_of_rows: Some(found.rows),
+            offset: Some(stripe.start),
+            index_length: Some(stripe.index_length),
+            data_length: Some(stripe.footer.start - stripe.start - stripe.index_length),
+            footer_length: Some(stripe.footer.end - stripe.footer.start),
+            number_of_rows: Some(stripe.rows),
             ..StripeInformation::default()
         });
-        stride = stride.max(found.stride);
-        at = found.footer.end;
+        stride = stride.max(stripe.stride);
+        at = stripe.footer.end;
     }
-    let left = remains::remains(source, at, compression, search.columns, |root| search.rows(root), limits)?;
-    let proof = proved(left, &mut stripes, &mut lost);
+    let rest = remains::remains(source, at, compression, search.columns, |root| search.rows(root), limits)?;
+    let proof = proof_of_stripes(rest, &mut stripes, &mut lost);
     if proof.is_none() {
         lost.push(if at < source.len() { unknown(at..source.len()) } else { cut_off(at) });
     }
@@ -303,25 +304,25 @@ fn search(
 
 /// What proves that `stripes` are all that the file had, if anything in its tail does. A stripe in the footer's list
 /// counts as found: the scan reports what is damaged in it, with its rows.
-fn proved(
-    left: remains::Remains,
+fn proof_of_stripes(
+    rest: remains::Remains,
     stripes: &mut Vec<StripeInformation>,
     lost: &mut Vec<Damage>,
 ) -> Option<&'static str> {
     let place = |s: &StripeInformation| {
         (s.offset(), s.index_length(), s.data_length(), s.footer_length(), s.number_of_rows())
     };
-    if let Some((listed, rows)) = left.listed {
+    if let Some((listed, rows)) = rest.listed {
         let sum = listed.iter().fold(0u64, |sum, s| sum.saturating_add(s.number_of_rows()));
-        let holds_all = stripes.iter().all(|found| listed.iter().any(|s| place(s) == place(found)));
+        let holds_all = stripes.iter().all(|stripe| listed.iter().any(|s| place(s) == place(stripe)));
         if holds_all && sum == rows {
             *stripes = listed;
             lost.clear();
             return Some("the footer");
         }
     }
-    let same = left.rows.iter().copied().eq(stripes.iter().map(StripeInformation::number_of_rows));
-    if same && left.ended && !stripes.is_empty() {
+    let same_rows = rest.rows.iter().copied().eq(stripes.iter().map(StripeInformation::number_of_rows));
+    if same_rows && rest.ended && !stripes.is_empty() {
         lost.clear();
         return Some("the statistics of stripes");
     }
@@ -348,7 +349,7 @@ fn cut_off(end: u64) -> Damage {
 
 /// A stripe that was found.
 #[derive(Clone, Debug)]
-struct FoundStripe {
+struct RecoveredStripe {
     start: u64,
     index_length: u64,
     footer: Range<u64>,
@@ -364,7 +365,7 @@ struct Search<'a> {
     footers: Compression,
     columns: usize,
     /// Whether the root is a struct, whose statistics count all rows.
-    counts_rows: bool,
+    root_is_struct: bool,
     limits: &'a Limits,
     /// The bytes read last and their start: stripes found one after the other are often in the same ones.
     held: (u64, Bytes),
@@ -377,11 +378,11 @@ impl<'a> Search<'a> {
         types: &[proto::Type],
         limits: &'a Limits,
     ) -> Self {
-        let counts_rows = types.first().is_some_and(|root| root.kind() == Kind::Struct.number());
+        let root_is_struct = types.first().is_some_and(|root| root.kind() == Kind::Struct.number());
         let columns = types.len();
         let longest = columns.saturating_mul(STREAMS * LONGEST_STREAM).saturating_add(64 << 10);
         let footers = Compression { block_size: compression.block_size.min(longest), ..compression };
-        Self { source, compression, footers, columns, counts_rows, limits, held: (0, Bytes::new()) }
+        Self { source, compression, footers, columns, root_is_struct, limits, held: (0, Bytes::new()) }
     }
 
     /// The bytes from `start` to [`REACH`] after the end of a window; and where that is.
@@ -401,7 +402,7 @@ impl<'a> Search<'a> {
     }
 
     /// The first stripe that begins at or after `from` and whose footer begins in `places`.
-    fn next(&mut self, from: u64, places: Range<u64>) -> Result<Option<FoundStripe>> {
+    fn next(&mut self, from: u64, places: Range<u64>) -> Result<Option<RecoveredStripe>> {
         let mut codec = Decompressor::new();
         let mut message = Vec::new();
         let Range { mut start, end } = places;
@@ -415,8 +416,8 @@ impl<'a> Search<'a> {
                 }
                 let Some((footer, length)) = self.footer(rest, &mut codec, &mut message) else { continue };
                 let at = start + place as u64;
-                if let Some(found) = self.stripe(&footer, from, at..at + length)? {
-                    return Ok(Some(found));
+                if let Some(stripe) = self.stripe(&footer, from, at..at + length)? {
+                    return Ok(Some(stripe));
                 }
             }
             start = window_end;
@@ -498,11 +499,11 @@ impl<'a> Search<'a> {
 
     /// The rows of a row group by the root's statistics. A root that is not a struct may have nulls, which are not counted.
     fn rows(&self, root: &ColumnStatistics) -> Option<u64> {
-        root.number_of_values.filter(|_| self.counts_rows || root.has_null == Some(false))
+        root.number_of_values.filter(|_| self.root_is_struct || root.has_null == Some(false))
     }
 
     /// The stripe that `footer` describes, if it is plausible.
-    fn stripe(&self, footer: &StripeFooter, from: u64, place: Range<u64>) -> Result<Option<FoundStripe>> {
+    fn stripe(&self, footer: &StripeFooter, from: u64, place: Range<u64>) -> Result<Option<RecoveredStripe>> {
         if footer.columns.len() != self.columns || footer.streams.is_empty() {
             return Ok(None);
         }
@@ -541,6 +542,6 @@ impl<'a> Search<'a> {
         let Some(counts) = counts.filter(|c| !c.is_empty()) else { return Ok(None) };
         let Some(rows) = counts.iter().try_fold(0u64, |sum, n| sum.checked_add(*n)) else { return Ok(None) };
         let stride = counts.first().copied().unwrap_or(0);
-        Ok(Some(FoundStripe { start, index_length, footer: place, rows, stride }))
+        Ok(Some(RecoveredStripe { start, index_length, footer: place, rows, stride }))
     }
 }

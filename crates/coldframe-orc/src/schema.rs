@@ -98,7 +98,7 @@ pub(crate) fn decimal(column: &Column) -> Result<(u8, i8)> {
     let (precision, scale) = match column.precision {
         // It may have more digits after the point: see `undeclared`.
         0 => (38, column.scale.max(OLD_SCALE)),
-        stated => (stated, column.scale),
+        precision => (precision, column.scale),
     };
     match (u8::try_from(precision), i8::try_from(scale)) {
         (Ok(p @ 1..=38), Ok(s)) if i16::from(s) <= i16::from(p) => Ok((p, s)),

@@ -3,8 +3,8 @@
 //! If a key decrypts a column, its own statistics replace those of the masked values. They are encrypted like streams:
 //! `EncryptionVariant.fileStatistics`, and before the metadata one stream per column with an entry per stripe.
 
+mod columns;
 pub(crate) mod extremes;
-mod stated;
 
 use std::ops::Range;
 
@@ -25,19 +25,19 @@ const STRIPE_STATISTICS: u32 = 100;
 pub(crate) fn statistics(shape: &Shape) -> Result<Value> {
     let limits = &shape.options.limits;
     let mut of_file = shape.tail.footer.statistics.clone();
-    for (root, found) in shape.encryption.file_statistics(
+    for (root, statistics) in shape.encryption.file_statistics(
         &shape.tail.footer,
         shape.tail.compression,
         limits,
         shape.tail.file_len,
     )? {
-        for (place, own) in of_file.iter_mut().skip(root).zip(found.column) {
+        for (place, own) in of_file.iter_mut().skip(root).zip(statistics.column) {
             *place = own;
         }
     }
-    let metadata = found(shape.metadata())?.unwrap_or_default();
+    let metadata = unless_damaged(shape.metadata())?.unwrap_or_default();
     let mut of_stripes: Vec<Vec<Bytes>> = metadata.stripe_stats.into_iter().map(|s| s.col_stats).collect();
-    for (column, own) in found(encrypted(shape))?.unwrap_or_default() {
+    for (column, own) in unless_damaged(encrypted(shape))?.unwrap_or_default() {
         for (stripe, own) in of_stripes.iter_mut().zip(own) {
             if let Some(place) = stripe.get_mut(column) {
                 *place = own;
@@ -70,7 +70,7 @@ pub(crate) fn stated(shape: &Shape, range: &Range<u64>) -> Result<Value> {
 
 /// The same of the columns at the top, typed.
 pub(crate) fn stated_columns(shape: &Shape, range: &Range<u64>) -> Result<Vec<Vec<StatedColumn>>> {
-    let columns = |stats: Unit| stated::columns(shape.tree.columns().iter().zip(stats));
+    let columns = |stats: Unit| columns::stated_columns(shape.tree.columns().iter().zip(stats));
     Ok(units(shape, range)?.unwrap_or_default().into_iter().map(columns).collect())
 }
 
@@ -81,7 +81,7 @@ type Unit = Vec<Option<ColumnStatistics>>;
 fn units(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<Unit>>> {
     if shape.stripes.iter().all(|stripe| range.contains(&stripe.bytes.start)) {
         let of_file = &shape.tail.footer.statistics;
-        return Ok(Some(vec![clear(shape, of_file)]));
+        return Ok(Some(vec![unencrypted(shape, of_file)]));
     }
     of_stripes(shape, range)
 }
@@ -89,19 +89,21 @@ fn units(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<Unit>>> {
 /// Those of the stripes that begin in `range`. If one of them has no statistics, there are none.
 fn of_stripes(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<Unit>>> {
     let inside = shape.stripes.iter().filter(|stripe| range.contains(&stripe.bytes.start));
-    let metadata = found(shape.metadata())?.unwrap_or_default();
-    Ok(inside.map(|one| Some(clear(shape, &metadata.stripe_stats.get(one.number)?.col_stats))).collect())
+    let metadata = unless_damaged(shape.metadata())?.unwrap_or_default();
+    Ok(inside
+        .map(|stripe| Some(unencrypted(shape, &metadata.stripe_stats.get(stripe.number)?.col_stats)))
+        .collect())
 }
 
 /// Without those of encrypted columns.
-fn clear(shape: &Shape, stated: &[Bytes]) -> Unit {
+fn unencrypted(shape: &Shape, encoded: &[Bytes]) -> Unit {
     let is_plain = |at: usize| shape.encryption.variant_of(at).is_none();
-    let stated = stated.iter().enumerate();
-    stated.map(|(at, one)| proto::statistics(one).filter(|_| is_plain(at))).collect()
+    let encoded = encoded.iter().enumerate();
+    encoded.map(|(at, stored)| proto::statistics(stored).filter(|_| is_plain(at))).collect()
 }
 
 /// The intact ones; damaged statistics cost only themselves, and [`crate::verify`] reports them.
-fn found<T>(read: Result<T>) -> Result<Option<T>> {
+fn unless_damaged<T>(read: Result<T>) -> Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
         Err(e) if e.is_damage() => Ok(None),
@@ -113,7 +115,7 @@ fn found<T>(read: Result<T>) -> Result<Option<T>> {
 fn encrypted(shape: &Shape) -> Result<Vec<(usize, Vec<Bytes>)>> {
     let (footer, limits) = (&shape.tail.footer, &shape.options.limits);
     let mut at = shape.tail.stripe_statistics_bytes.start;
-    let mut found = Vec::new();
+    let mut all = Vec::new();
     for (number, variant) in footer.encryption.iter().flat_map(|e| &e.variants).enumerate() {
         for stream in &variant.stripe_statistics {
             let start = at;
@@ -134,25 +136,25 @@ fn encrypted(shape: &Shape) -> Result<Vec<(usize, Vec<Bytes>)>> {
             let own: ColumnarStripeStatistics =
                 proto::decode("encrypted stripe statistics", message, limits, shape.tail.file_len)
                     .at(start)?;
-            found.push((column, own.col_stats));
+            all.push((column, own.col_stats));
         }
     }
-    Ok(found)
+    Ok(all)
 }
 
 /// One list of columns for each row group; empty without indexes.
 fn row_groups(shape: &Shape, stripe: &Stripe) -> Result<Value> {
     let columns: Vec<usize> = (0..shape.tree.columns().len()).collect();
-    let Some(layout) = found(shape.layout(stripe))? else { return Ok(Value::Null) };
-    let indexes = match found(shape.row_indexes::<RowIndex>(stripe, &layout, &columns))? {
+    let Some(layout) = unless_damaged(shape.layout(stripe))? else { return Ok(Value::Null) };
+    let indexes = match unless_damaged(shape.row_indexes::<RowIndex>(stripe, &layout, &columns))? {
         Some(indexes) => indexes,
         // A damaged one does not affect the others.
         None => {
-            let one = |column: &usize| {
-                let index = found(shape.row_indexes(stripe, &layout, &[*column]))?;
+            let index_of = |column: &usize| {
+                let index = unless_damaged(shape.row_indexes(stripe, &layout, &[*column]))?;
                 Ok(index.and_then(|mut index| index.pop().flatten()))
             };
-            columns.iter().map(one).collect::<Result<_>>()?
+            columns.iter().map(index_of).collect::<Result<_>>()?
         }
     };
     let count = indexes.iter().flatten().map(|i| i.entry.len()).max().unwrap_or(0);
@@ -252,7 +254,7 @@ mod tests {
     use crate::layout::proto::IntegerStatistics;
 
     #[test]
-    fn what_is_not_stated_is_left_out() {
+    fn absent_statistics_are_left_out() {
         let ints = ColumnStatistics {
             int_statistics: Some(IntegerStatistics { minimum: Some(-3), maximum: Some(400), sum: None }),
             ..ColumnStatistics::default()

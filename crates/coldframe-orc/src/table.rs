@@ -41,7 +41,7 @@ impl OrcFile {
 
     /// Of what is known.
     pub(crate) fn new(mut shape: Shape) -> Result<Self> {
-        undeclared::settle(&mut shape)?;
+        undeclared::set_scales(&mut shape)?;
         Ok(Self { shape: Arc::new(shape) })
     }
 
@@ -186,11 +186,11 @@ impl TableFile for OrcFile {
         let predicate = request.scan.predicate.as_ref();
         let prune = predicate.map(|predicate| StripePruner::new(self.shape.clone(), predicate));
         let is_last = split.range.end >= self.shape.tail.file_len;
-        let here = |d: &&Damage| {
+        let is_in_split = |d: &&Damage| {
             split.range.contains(&d.bytes.start) || (is_last && d.bytes.start >= split.range.end)
         };
         let mut raised = None;
-        for lost in self.shape.lost.iter().filter(here) {
+        for lost in self.shape.lost.iter().filter(is_in_split) {
             if request.scan.on_error == OnError::Raise {
                 raised = raised.or_else(|| Some(lost.to_error()));
             } else {

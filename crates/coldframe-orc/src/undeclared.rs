@@ -14,10 +14,10 @@ use crate::scan::stream::ByteStream;
 use crate::schema;
 
 /// No decimal has more digits.
-const MOST: i64 = 38;
+const MAX_SCALE: i64 = 38;
 
 /// Sets the scale of such columns, unless the user declared it.
-pub(crate) fn settle(shape: &mut Shape) -> Result<()> {
+pub(crate) fn set_scales(shape: &mut Shape) -> Result<()> {
     let undeclared = |c: &&Column| c.kind == Kind::Decimal && c.precision == 0;
     let mut scales: Vec<(usize, u32)> =
         shape.tree.columns().iter().filter(undeclared).map(|c| (c.id, schema::OLD_SCALE)).collect();
@@ -25,10 +25,10 @@ pub(crate) fn settle(shape: &mut Shape) -> Result<()> {
         return Ok(());
     }
     for stripe in &shape.stripes {
-        let Some(layout) = passable(shape.layout(stripe))? else { continue };
+        let Some(layout) = if_readable(shape.layout(stripe))? else { continue };
         for (column, scale) in &mut scales {
-            let found = passable(largest(shape, stripe, &layout, *column))?.unwrap_or(0);
-            *scale = (*scale).max(found);
+            let own = if_readable(largest(shape, stripe, &layout, *column))?.unwrap_or(0);
+            *scale = (*scale).max(own);
         }
     }
     for (column, scale) in scales {
@@ -39,7 +39,7 @@ pub(crate) fn settle(shape: &mut Shape) -> Result<()> {
 }
 
 /// Damaged or unsupported streams are left for the scan to report.
-fn passable<T>(read: Result<T>) -> Result<Option<T>> {
+fn if_readable<T>(read: Result<T>) -> Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
         Err(e) if e.is_damage() || matches!(e.kind(), ErrorKind::Unsupported(_)) => Ok(None),
@@ -54,5 +54,5 @@ fn largest(shape: &Shape, stripe: &Stripe, layout: &StripeLayout, column: usize)
     let version = if layout.encoding(column).kind() < 2 { Version::V1 } else { Version::V2 };
     let stream = ByteStream::new(stored, place.bytes.start, shape.tail.compression);
     let largest = IntRle::new(stream, version, true).largest();
-    Ok(u32::try_from(largest.min(MOST)).unwrap_or(0))
+    Ok(u32::try_from(largest.min(MAX_SCALE)).unwrap_or(0))
 }

@@ -14,8 +14,8 @@ pub(crate) const BESIDES: &[&str] =
 
 /// Contradictions between parts of the file; the scan reports the number of rows.
 pub(crate) fn contradictions(shape: &Shape) -> Result<Vec<Damage>> {
-    let mut found = Vec::new();
-    let mut add = |bytes: Range<u64>, e: Error| found.push(Damage::from_error(&e, bytes, None));
+    let mut damage = Vec::new();
+    let mut add = |bytes: Range<u64>, e: Error| damage.push(Damage::from_error(&e, bytes, None));
     let tail = &shape.tail;
     let mut stripes: Vec<&Stripe> = shape.stripes.iter().collect();
     stripes.sort_by_key(|s| s.bytes.start);
@@ -60,7 +60,7 @@ pub(crate) fn contradictions(shape: &Shape) -> Result<Vec<Damage>> {
         }
         add(tail.metadata_bytes.clone(), e);
     }
-    Ok(found)
+    Ok(damage)
 }
 
 /// An index stream must decode: a scan without a filter does not read it.

@@ -70,17 +70,17 @@ fn open_with(folder: &Path, options: &OpenOptions) -> Result<Arc<dyn TableFile>>
 
 /// The values of `id` in scan order, over every split.
 fn ids(table: &dyn TableFile, predicate: Option<Predicate>) -> Vec<i64> {
-    let mut found = Vec::new();
+    let mut ids = Vec::new();
     for split in table.splits(1).unwrap() {
         let scan = Scan { predicate: predicate.clone(), ..Scan::default() };
         let outcome = rows::scan(table, &scan, Some(&split)).unwrap();
         assert!(outcome.error.is_none(), "{:?}", outcome.error);
         let column = outcome.batch.column_by_name("id").unwrap().as_primitive::<Int64Type>().clone();
         assert_eq!(column.null_count(), 0);
-        found.extend(column.values().iter().copied());
+        ids.extend(column.values().iter().copied());
     }
-    found.sort_unstable();
-    found
+    ids.sort_unstable();
+    ids
 }
 
 fn value(n: i64) -> Option<(i64, String)> {
@@ -189,11 +189,11 @@ fn views_of_live_rows() {
         put(dir.path(), "delta_0000001_0000001_0000/bucket_00000", &events(&inserted));
         put(dir.path(), "delete_delta_0000002_0000002_0000/bucket_00000", &events(&deleted));
         let table = open(dir.path()).unwrap();
-        let words: ArrayRef = Arc::new(StringArray::from(vec![name(390)]));
+        let bound: ArrayRef = Arc::new(StringArray::from(vec![name(390)]));
         let filters = [
             None,
             Some(Predicate::compare("id", Op::Ge, Arc::new(Int64Array::from(vec![200])))),
-            Some(Predicate::compare("name", Op::Le, words)),
+            Some(Predicate::compare("name", Op::Le, bound)),
         ];
         for predicate in filters {
             let scan = Scan { predicate, ..Scan::default() };
@@ -226,9 +226,9 @@ fn writes_that_do_not_count() {
         options.extra.extend(list.map(|list| ("acid_valid_write_ids".to_owned(), Value::from(list))));
         let table = open_with(at, &options).unwrap();
         assert_eq!(table.row_count(), None);
-        let found = ids(table.as_ref(), None);
-        assert_eq!(coldframe_core::scan::count(table.as_ref(), None).unwrap(), found.len() as u64);
-        found
+        let live = ids(table.as_ref(), None);
+        assert_eq!(coldframe_core::scan::count(table.as_ref(), None).unwrap(), live.len() as u64);
+        live
     };
     assert_eq!(read(None), [1003, 1004, 2000, 4000, 5000, 6000]);
     assert_eq!(read(Some("db.t:6:9223372036854775807::")), read(None));

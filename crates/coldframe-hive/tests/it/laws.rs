@@ -83,7 +83,7 @@ fn deletes() -> Bytes {
 /// ORC has no checksums: a bit flip in the identities of rows may undo a delete, undetectably. Detected damage is
 /// reported.
 #[test]
-fn damage_of_a_base_is_told() {
+fn damage_of_a_base_is_reported() {
     let base = events(0..400, false);
     let whole = Node::new("file", 0..base.len() as u64);
     let (mut opened, mut lost) = (0, 0);
@@ -92,9 +92,9 @@ fn damage_of_a_base_is_told() {
         opened += 1;
         let raised = rows::read(table.as_ref(), OnError::Raise).unwrap();
         let [skipped, nulled] = [OnError::Skip, OnError::Null].map(|on_error| {
-            let found = rows::read(table.as_ref(), on_error).unwrap();
-            assert!(found.error.as_ref().is_none_or(|e| !e.is_damage()), "{damaged}: {:?}", found.error);
-            found
+            let outcome = rows::read(table.as_ref(), on_error).unwrap();
+            assert!(outcome.error.as_ref().is_none_or(|e| !e.is_damage()), "{damaged}: {:?}", outcome.error);
+            outcome
         });
         assert!(nulled.batch.num_rows() >= skipped.batch.num_rows(), "{damaged}");
         let is_damage = raised.error.is_some_and(|e| e.is_damage());
@@ -114,10 +114,10 @@ fn damage_of_deletes_uncovers_nothing() {
         let refused = refused.unwrap();
         assert!(refused.is_damage() && refused.path().unwrap().contains("delete_delta"), "{refused}");
         for on_error in [OnError::Skip, OnError::Null] {
-            let found = rows::read(table.as_ref(), on_error).unwrap();
-            assert!(found.error.is_none(), "{cut}: {:?}", found.error);
-            assert_eq!(found.batch.num_rows(), 0);
-            let lost: Vec<_> = found.damage.iter().map(|d| (d.structure.as_str(), d.rows_lost)).collect();
+            let outcome = rows::read(table.as_ref(), on_error).unwrap();
+            assert!(outcome.error.is_none(), "{cut}: {:?}", outcome.error);
+            assert_eq!(outcome.batch.num_rows(), 0);
+            let lost: Vec<_> = outcome.damage.iter().map(|d| (d.structure.as_str(), d.rows_lost)).collect();
             assert!(
                 lost[0].0.starts_with("delete_delta_2_2/bucket_00000") && lost[0].1.is_none(),
                 "{lost:?}"
@@ -160,13 +160,13 @@ fn lost_deletes_cost_what_they_may_have_deleted() {
     let got = rows::read(table.as_ref(), OnError::Skip).unwrap();
     assert!(got.error.is_none());
     assert_eq!(ids(&got.batch), (10..30).collect::<Vec<_>>());
-    let told: Vec<_> = got.damage.iter().map(|d| (d.structure.as_str(), d.rows_lost)).collect();
+    let lost_rows: Vec<_> = got.damage.iter().map(|d| (d.structure.as_str(), d.rows_lost)).collect();
     assert_eq!(
-        told,
+        lost_rows,
         [("delete_delta_2_2/bucket_00000: postscript", None), ("base_1/bucket_00000: stripe 0", Some(10))]
     );
-    let found = table.metadata().unwrap();
-    assert!(format!("{found:?}").contains("lost_files"), "{found:?}");
+    let metadata = table.metadata().unwrap();
+    assert!(format!("{metadata:?}").contains("lost_files"), "{metadata:?}");
 
     // A lost file of rows costs only its own rows, as updates are deletes and inserts here.
     let files =
@@ -228,17 +228,17 @@ fn a_lost_plain_file_takes_the_numbers_of_those_behind_it() {
 fn stripe_footers(file: &Bytes) -> Vec<std::ops::Range<usize>> {
     let orc = HiveFormat.open(&coldframe_testing::fixture::source(file.clone()), &OpenOptions::default());
     let tree = orc.unwrap().inspect().unwrap();
-    let mut found = Vec::new();
+    let mut footers = Vec::new();
     let mut open = vec![&tree];
     while let Some(node) = open.pop() {
         if node.name.contains("footer") && node.bytes.end < file.len() as u64 * 3 / 4 {
             let at = |place: u64| usize::try_from(place).unwrap();
-            found.push(at(node.bytes.start)..at(node.bytes.end));
+            footers.push(at(node.bytes.start)..at(node.bytes.end));
         }
         open.extend(&node.children);
     }
-    found.sort_by_key(|r| r.start);
-    found
+    footers.sort_by_key(|r| r.start);
+    footers
 }
 
 fn wiped(file: &Bytes, place: std::ops::Range<usize>) -> Bytes {
@@ -323,7 +323,7 @@ fn a_damaged_stripe_of_a_base_costs_that_stripe() {
 
 /// `verify` reports lost deletes; a scan returns no row that they may concern.
 #[test]
-fn lost_deletes_are_told_and_no_row_is_uncovered() {
+fn lost_deletes_are_reported_and_uncover_no_row() {
     let base = events(0..400, false);
     let deletes = events(0..400, true);
     for footer in stripe_footers(&deletes) {

@@ -89,7 +89,7 @@ fn places(names: &[String], want: &proto::Type) -> Result<Vec<Option<usize>>> {
 fn by_name(names: &[String], want: &proto::Type) -> Result<Vec<Option<usize>>> {
     let mut taken = vec![false; want.field_names.len()];
     let place = |name: &String| {
-        let place = want.field_names.iter().position(|one| one.eq_ignore_ascii_case(name));
+        let place = want.field_names.iter().position(|field| field.eq_ignore_ascii_case(name));
         if let Some(taken) = place.and_then(|place| taken.get_mut(place))
             && std::mem::replace(taken, true)
         {
@@ -111,7 +111,7 @@ fn take(types: &mut [proto::Type], at: u32, declared: &[proto::Type], of: u32) -
     if kind(own) == Some(Kind::Struct) {
         let pairs = own.field_names.iter().zip(&want.field_names);
         let is_same = own.field_names.len() == want.field_names.len()
-            && pairs.into_iter().all(|(one, other)| one.eq_ignore_ascii_case(other));
+            && pairs.into_iter().all(|(a, b)| a.eq_ignore_ascii_case(b));
         if !is_same {
             return Err(unlike("a struct with other fields than in its table"));
         }
@@ -131,7 +131,8 @@ fn kind(of: &proto::Type) -> Option<Kind> {
 /// Whether Hive, Spark and this reader make the same of a value.
 fn is_read_alike(own: &proto::Type, want: &proto::Type) -> bool {
     let (Some(from), Some(to)) = (kind(own), kind(want)) else { return false };
-    let width = |kind| [Kind::Byte, Kind::Short, Kind::Int, Kind::Long].iter().position(|one| *one == kind);
+    let width =
+        |kind| [Kind::Byte, Kind::Short, Kind::Int, Kind::Long].iter().position(|integer| *integer == kind);
     match (from, to) {
         (Kind::Decimal, Kind::Decimal) => {
             let before_point = |of: &proto::Type| of.precision().checked_sub(of.scale());

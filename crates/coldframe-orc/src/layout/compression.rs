@@ -71,10 +71,10 @@ impl Compression {
             6 => Algorithm::Brotli,
             other => return Err(Error::unsupported(format!("ORC compression kind {other}"))),
         };
-        let stated = postscript.compression_block_size.filter(|n| *n > 0).unwrap_or(DEFAULT_BLOCK);
+        let size = postscript.compression_block_size.filter(|n| *n > 0).unwrap_or(DEFAULT_BLOCK);
         let block_size = match algorithm {
             Algorithm::None => 0,
-            _ => limits.block("the compression block size", stated)?,
+            _ => limits.block("the compression block size", size)?,
         };
         Ok(Self { algorithm, block_size, strict: false })
     }
@@ -125,10 +125,10 @@ impl Compression {
         out: &mut Vec<u8>,
         at: usize,
     ) -> Result<usize> {
-        let found = codec.decompress_over(self.algorithm, chunk.bytes, self.block_size, out, at);
-        let found = found.map_err(|e| e.at(chunk.start))?;
+        let len = codec.decompress_over(self.algorithm, chunk.bytes, self.block_size, out, at);
+        let len = len.map_err(|e| e.at(chunk.start))?;
         self.check_end(chunk)?;
-        Ok(found)
+        Ok(len)
     }
 
     fn check_end(self, chunk: &Chunk<'_>) -> Result<()> {

@@ -24,7 +24,7 @@ use super::compression::Compression;
 use super::proto;
 
 /// Largest column and stripe number that fit into the vector.
-const MOST: u64 = 0xff_ffff;
+const MAX_NUMBER: u64 = 0xff_ffff;
 
 /// `Stream.Kind` of a variant's file statistics.
 const FILE_STATISTICS: u32 = 101;
@@ -85,19 +85,19 @@ impl Encryption {
     /// From the footer. `ends[c]` is the column after the last one inside column `c`; `key_named` returns the user's
     /// keys.
     pub(crate) fn new(footer: &proto::Footer, ends: &[usize], key_named: KeyNamed<'_>) -> Result<Self> {
-        let Some(stated) = &footer.encryption else { return Ok(Self::default()) };
-        let mut found = Self {
-            variants: Vec::with_capacity(stated.variants.len()),
+        let Some(stored) = &footer.encryption else { return Ok(Self::default()) };
+        let mut encryption = Self {
+            variants: Vec::with_capacity(stored.variants.len()),
             readable: vec![None; ends.len()],
             locked: vec![None; ends.len()],
         };
         let mut keys = MasterKeys { key_named, asked: BTreeMap::new() };
-        for (number, variant) in stated.variants.iter().enumerate() {
+        for (number, variant) in stored.variants.iter().enumerate() {
             let key =
-                usize::try_from(variant.key()).ok().and_then(|k| stated.key.get(k)).ok_or_else(|| {
+                usize::try_from(variant.key()).ok().and_then(|k| stored.key.get(k)).ok_or_else(|| {
                     Error::corrupt(format!(
                         "expected one of {} keys, found number {}",
-                        stated.key.len(),
+                        stored.key.len(),
                         variant.key()
                     ))
                     .within(format!("encryption variant {number}"))
@@ -113,7 +113,7 @@ impl Encryption {
             let opens = opened.footer_key.is_some();
             for column in root..end {
                 let (Some(readable), Some(locked)) =
-                    (found.readable.get_mut(column), found.locked.get_mut(column))
+                    (encryption.readable.get_mut(column), encryption.locked.get_mut(column))
                 else {
                     continue;
                 };
@@ -123,9 +123,9 @@ impl Encryption {
                     *locked = Some(opened.key_name.clone());
                 }
             }
-            found.variants.push(opened);
+            encryption.variants.push(opened);
         }
-        Ok(found)
+        Ok(encryption)
     }
 
     /// The first column of a variant.
@@ -147,12 +147,12 @@ impl Encryption {
         limits: &Limits,
         file_len: u64,
     ) -> Result<Vec<(usize, proto::FileStatistics)>> {
-        let mut found = Vec::new();
-        let stated = footer.encryption.iter().flat_map(|e| &e.variants);
-        for (number, (variant, stated)) in self.variants.iter().zip(stated).enumerate() {
+        let mut all = Vec::new();
+        let stored_variants = footer.encryption.iter().flat_map(|e| &e.variants);
+        for (number, (variant, stored_variant)) in self.variants.iter().zip(stored_variants).enumerate() {
             let stripes = footer.stripes.len();
             let key = self.footer_stream_key(number, stripes, variant.root, FILE_STATISTICS)?;
-            let (Some(key), Some(stored)) = (key, &stated.file_statistics) else { continue };
+            let (Some(key), Some(stored)) = (key, &stored_variant.file_statistics) else { continue };
             let mut plain = stored.clone();
             key.decrypt(0, &mut plain)?;
             let read = compression.message(&plain, 0, limits, file_len).and_then(|message| {
@@ -164,9 +164,9 @@ impl Encryption {
                     format!("the key `{name}` is not the one that column {root} was encrypted with");
                 Error::new(ErrorKind::KeyUnavailable(message))
             })?;
-            found.push((variant.root, statistics));
+            all.push((variant.root, statistics));
         }
-        Ok(found)
+        Ok(all)
     }
 
     /// The name of the key that a column needs, if it is available only masked.
@@ -220,15 +220,15 @@ impl MasterKeys<'_> {
     /// By name, or by name and version in ORC's form.
     fn get(&mut self, key: &proto::EncryptionKey) -> Result<Option<Vec<u8>>> {
         let id = (key.key_name().to_owned(), key.key_version());
-        if let Some(found) = self.asked.get(&id) {
-            return Ok(found.clone());
+        if let Some(key_bytes) = self.asked.get(&id) {
+            return Ok(key_bytes.clone());
         }
-        let found = match (self.key_named)(&id.0)? {
-            Some(found) => Some(found),
+        let key_bytes = match (self.key_named)(&id.0)? {
+            Some(key_bytes) => Some(key_bytes),
             None => (self.key_named)(&format!("{}@{}", id.0, id.1))?,
         };
-        self.asked.insert(id, found.clone());
-        Ok(found)
+        self.asked.insert(id, key_bytes.clone());
+        Ok(key_bytes)
     }
 }
 
@@ -294,7 +294,7 @@ fn unwrap(master: &[u8], length: usize, stored: &[u8]) -> Result<Vec<u8>> {
 fn vector(column: usize, kind: u32, stripe: u64) -> Result<[u8; BLOCK]> {
     let column = column as u64;
     let kind = u16::try_from(kind).ok();
-    let (Some(kind), true, true) = (kind, column <= MOST, (1..=MOST).contains(&stripe)) else {
+    let (Some(kind), true, true) = (kind, column <= MAX_NUMBER, (1..=MAX_NUMBER).contains(&stripe)) else {
         let message = format!("expected a column and a stripe of 24 bits, found {column} and {stripe}");
         return Err(Error::corrupt(message).within("encryption"));
     };

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_writers_do_otherwise_is_not_relied_on() {
+    fn deviations_of_writers_are_not_relied_on() {
         let of = |writer| {
             let postscript = PostScript { writer_version: Some(6), ..PostScript::default() };
             Quirks::new(&Footer { writer: Some(writer), ..Footer::default() }, &postscript)
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn calendars_are_stated_or_the_writers() {
+    fn calendar_defaults_to_the_writers() {
         let hybrid = |writer, calendar| {
             let footer = Footer { writer: Some(writer), calendar, ..Footer::default() };
             Quirks::new(&footer, &PostScript::default()).hybrid
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn days_of_iceberg_are_proleptic_whatever_the_footer_says() {
+    fn iceberg_days_are_proleptic_despite_the_footer() {
         let pair = StringPair { key: Some("iceberg.id".to_owned()), value: Some("1".to_owned()) };
         let day = Type { attributes: vec![pair], ..Type::default() };
         let footer = Footer { calendar: Some(1), types: vec![day], ..Footer::default() };

@@ -155,14 +155,14 @@ impl TypeTree {
         // The root of a table is not one of its columns.
         limits.columns("the footer's list of types", types.len().saturating_sub(1) as u64)?;
         let mut columns = Vec::with_capacity(types.len());
-        for (id, stated) in types.iter().enumerate() {
-            let found = column(id, stated).map_err(|e| e.within(format!("type {id}")))?;
-            if found.children.iter().any(|c| *c <= id || *c >= types.len()) {
+        for (id, stored) in types.iter().enumerate() {
+            let column = to_column(id, stored).map_err(|e| e.within(format!("type {id}")))?;
+            if column.children.iter().any(|c| *c <= id || *c >= types.len()) {
                 let message =
-                    format!("expected children in {}..{}, found {:?}", id + 1, types.len(), found.children);
+                    format!("expected children in {}..{}, found {:?}", id + 1, types.len(), column.children);
                 return Err(Error::corrupt(message).within(format!("type {id}")));
             }
-            columns.push(found);
+            columns.push(column);
         }
         let mut tree = Self { columns };
         if !tree.columns.is_empty() {
@@ -271,13 +271,13 @@ fn path_below(path: &str, step: String) -> String {
     format!("{}\u{2026}{}", whole.get(..front).unwrap_or_default(), whole.get(back..).unwrap_or_default())
 }
 
-fn column(id: usize, stated: &proto::Type) -> Result<Column> {
-    let number = stated.kind.unwrap_or(0);
+fn to_column(id: usize, stored: &proto::Type) -> Result<Column> {
+    let number = stored.kind.unwrap_or(0);
     let kind = Kind::from_number(number).ok_or_else(|| Error::unsupported(format!("ORC type {number}")))?;
     let children: Vec<usize> =
-        stated.subtypes.iter().map(|c| usize::try_from(*c).unwrap_or(usize::MAX)).collect();
+        stored.subtypes.iter().map(|c| usize::try_from(*c).unwrap_or(usize::MAX)).collect();
     let fits = match kind {
-        Kind::Struct => children.len() == stated.field_names.len(),
+        Kind::Struct => children.len() == stored.field_names.len(),
         Kind::List => children.len() == 1,
         Kind::Map => children.len() == 2,
         // Tags are bytes, and Arrow's are signed. A union without types could have no value.
@@ -289,7 +289,7 @@ fn column(id: usize, stated: &proto::Type) -> Result<Column> {
             "expected the children of a {}, found {} with {} names",
             kind.name(),
             children.len(),
-            stated.field_names.len()
+            stored.field_names.len()
         )));
     }
     let pair = |p: &proto::StringPair| (p.key().to_owned(), p.value().to_owned());
@@ -297,15 +297,15 @@ fn column(id: usize, stated: &proto::Type) -> Result<Column> {
         id,
         kind,
         children,
-        field_names: stated.field_names.clone(),
+        field_names: stored.field_names.clone(),
         repeated: false,
         end: id + 1,
         path: String::new(),
-        maximum_length: stated.maximum_length,
-        precision: stated.precision.unwrap_or(0),
-        scale: stated.scale.unwrap_or(0),
-        attributes: stated.attributes.iter().map(pair).collect(),
-        crs: stated.crs.clone(),
-        algorithm: stated.algorithm,
+        maximum_length: stored.maximum_length,
+        precision: stored.precision.unwrap_or(0),
+        scale: stored.scale.unwrap_or(0),
+        attributes: stored.attributes.iter().map(pair).collect(),
+        crs: stored.crs.clone(),
+        algorithm: stored.algorithm,
     })
 }

@@ -99,7 +99,7 @@ fn impossible_strings(stats: &ColumnStatistics, stored: Stored) -> bool {
     let Some(s) = &stats.string_statistics else { return false };
     let all = [&s.minimum, &s.maximum, &s.lower_bound, &s.upper_bound];
     // Bytes that are not text have an order of their own.
-    if all.iter().any(|stated| stated.is_some() && as_text(stated).is_none()) {
+    if all.iter().any(|bound| bound.is_some() && as_text(bound).is_none()) {
         return true;
     }
     let trimmed = |t| if matches!(stored, Stored::Char(_)) { str::trim_end_matches(t, ' ') } else { t };
@@ -119,17 +119,17 @@ pub(crate) fn bounds(
     let counted = stats.number_of_values.is_some_and(|n| n > 0) || stats.has_null == Some(true);
     let has_value = stats.number_of_values.map(|n| n > 0).filter(|_| counted);
     let has_null = stats.has_null.filter(|_| counted);
-    let mut found = ColumnBounds { min: None, max: None, has_null, has_value };
+    let mut bounds = ColumnBounds { min: None, max: None, has_null, has_value };
     if impossible(stats, to, stored, quirks) {
-        return ColumnBounds { has_null: None, has_value: None, ..found };
+        return ColumnBounds { has_null: None, has_value: None, ..bounds };
     }
     // If nothing was counted, minima are the writer's initial values.
     if stats.number_of_values != Some(0)
         && let Some((min, max)) = ends(stats, to, stored, quirks)
     {
-        (found.min, found.max) = (min, max);
+        (bounds.min, bounds.max) = (min, max);
     }
-    found
+    bounds
 }
 
 type Ends = (Option<ArrayRef>, Option<ArrayRef>);
@@ -174,8 +174,8 @@ fn ends(stats: &ColumnStatistics, to: &DataType, stored: Stored, quirks: Quirks)
 fn booleans(stats: &ColumnStatistics) -> Option<Ends> {
     let trues = *stats.bucket_statistics.as_ref()?.count.first()?;
     let falses = stats.number_of_values?.checked_sub(trues)?;
-    let one = |value: bool| Some(Arc::new(BooleanArray::from(vec![value])) as ArrayRef);
-    Some((one(falses == 0), one(trues != 0)))
+    let bound = |value: bool| Some(Arc::new(BooleanArray::from(vec![value])) as ArrayRef);
+    Some((bound(falses == 0), bound(trues != 0)))
 }
 
 fn integer(value: Option<i64>, to: &DataType) -> Option<ArrayRef> {
@@ -193,7 +193,7 @@ fn doubles(stats: &ColumnStatistics, to: &DataType) -> Option<Ends> {
     if [s.minimum, s.maximum, s.sum].iter().any(|v| v.is_some_and(f64::is_nan)) {
         return None;
     }
-    let one = |value: Option<f64>, zero: f64| -> Option<ArrayRef> {
+    let bound = |value: Option<f64>, zero: f64| -> Option<ArrayRef> {
         let value = value.map(|v| if v == 0.0 { zero } else { v })?;
         if *to == DataType::Float64 {
             return Some(Arc::new(Float64Array::from(vec![value])));
@@ -202,7 +202,7 @@ fn doubles(stats: &ColumnStatistics, to: &DataType) -> Option<Ends> {
         let short = narrow(value)?;
         Some(Arc::new(Float32Array::from(vec![short])))
     };
-    Some((one(s.minimum, -0.0), one(s.maximum, 0.0)))
+    Some((bound(s.minimum, -0.0), bound(s.maximum, 0.0)))
 }
 
 /// The float that equals `value`.
@@ -221,14 +221,14 @@ fn strings(stats: &ColumnStatistics, stored: Stored) -> Option<Ends> {
     let s = stats.string_statistics.as_ref()?;
     let low = as_text(&s.minimum).or(as_text(&s.lower_bound));
     let high = as_text(&s.maximum).or(as_text(&s.upper_bound));
-    let one = |text: String| Arc::new(StringArray::from(vec![text])) as ArrayRef;
+    let bound = |text: String| Arc::new(StringArray::from(vec![text])) as ArrayRef;
     let Stored::Char(width) = stored else {
-        return Some((low.map(|t| one(t.to_owned())), high.map(|t| one(t.to_owned()))));
+        return Some((low.map(|t| bound(t.to_owned())), high.map(|t| bound(t.to_owned()))));
     };
-    let low = low.map(|t| one(t.trim_end_matches(' ').to_owned()));
+    let low = low.map(|t| bound(t.trim_end_matches(' ').to_owned()));
     let high = high.map(|t| {
         let blanks = width.saturating_sub(t.chars().count()).min(1 << 16);
-        one(format!("{t}{:blanks$}", ""))
+        bound(format!("{t}{:blanks$}", ""))
     });
     Some((low, high))
 }
@@ -311,8 +311,8 @@ mod tests {
     }
 
     fn may(stats: &ColumnStatistics, to: &DataType, stored: Stored, op: Op, value: ArrayRef) -> bool {
-        let found = bounds(stats, to, stored, quirks(1, 6));
-        Predicate::compare("x", op, value).may_match(&|_| Some(found.clone()))
+        let column = bounds(stats, to, stored, quirks(1, 6));
+        Predicate::compare("x", op, value).may_match(&|_| Some(column.clone()))
     }
 
     #[test]
@@ -358,8 +358,8 @@ mod tests {
         assert!(may(&short, utf8, Stored::Char(4), Op::Eq, text("b")));
         assert!(!may(&short, utf8, Stored::Char(4), Op::Eq, text("c")));
         // The first Java writer compared strings in another order.
-        let found = bounds(&cut, utf8, Stored::Plain, quirks(JAVA, 0));
-        assert!(found.min.is_none() && found.max.is_none());
+        let unknown = bounds(&cut, utf8, Stored::Plain, quirks(JAVA, 0));
+        assert!(unknown.min.is_none() && unknown.max.is_none());
     }
 
     #[test]
@@ -397,16 +397,16 @@ mod tests {
                 ..Default::default()
             });
         });
-        let found = bounds(&latin, &DataType::Utf8, Stored::Plain, quirks(1, 6));
-        assert!(found.min.is_none() && found.max.is_none());
+        let unknown = bounds(&latin, &DataType::Utf8, Stored::Plain, quirks(1, 6));
+        assert!(unknown.min.is_none() && unknown.max.is_none());
     }
 
     #[test]
     fn dates_and_timestamps() {
         let days =
             with(|s| s.date_statistics = Some(DateStatistics { minimum: Some(-150_000), maximum: Some(5) }));
-        let found = bounds(&days, &DataType::Date32, Stored::HybridDate, quirks(JAVA, 9));
-        assert!(found.min.is_none() && found.max.is_some());
+        let range = bounds(&days, &DataType::Date32, Stored::HybridDate, quirks(JAVA, 9));
+        assert!(range.min.is_none() && range.max.is_some());
         assert!(bounds(&days, &DataType::Date32, Stored::Plain, quirks(JAVA, 9)).min.is_some());
         let time = with(|s| {
             s.timestamp_statistics = Some(TimestampStatistics {
@@ -418,9 +418,9 @@ mod tests {
             });
         });
         let ns = DataType::Timestamp(TimeUnit::Nanosecond, None);
-        let found = bounds(&time, &ns, Stored::Plain, quirks(JAVA, 9));
+        let range = bounds(&time, &ns, Stored::Plain, quirks(JAVA, 9));
         let value = |a: &Option<ArrayRef>| nanoseconds(a.as_ref().unwrap(), TimeUnit::Nanosecond, 0).unwrap();
-        assert_eq!((value(&found.min), value(&found.max)), (-1_500_000_000, 3_000_000_007));
+        assert_eq!((value(&range.min), value(&range.max)), (-1_500_000_000, 3_000_000_007));
         assert!(bounds(&time, &ns, Stored::Plain, quirks(JAVA, 5)).min.is_none());
         let local = with(|s| {
             s.timestamp_statistics = Some(TimestampStatistics { minimum: Some(1), ..Default::default() });
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_that_cannot_be_are_noticed() {
+    fn impossible_bounds_are_detected() {
         let cannot = |to: &DataType, fill: &dyn Fn(&mut ColumnStatistics)| {
             impossible(&with(fill), to, Stored::Plain, quirks(JAVA, 9))
         };
@@ -465,14 +465,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_stated_promises_nothing() {
+    fn absent_statistics_promise_nothing() {
         let none = ColumnStatistics::default();
-        let found = bounds(&none, &DataType::Int64, Stored::Plain, quirks(JAVA, 9));
-        assert!(found.has_null.is_none() && found.has_value.is_none() && found.min.is_none());
+        let unknown = bounds(&none, &DataType::Int64, Stored::Plain, quirks(JAVA, 9));
+        assert!(unknown.has_null.is_none() && unknown.has_value.is_none() && unknown.min.is_none());
         let masked =
             ColumnStatistics { number_of_values: Some(0), has_null: Some(false), ..Default::default() };
-        let found = bounds(&masked, &DataType::Int64, Stored::Plain, quirks(JAVA, 9));
-        assert!(found.has_value.is_none() && found.has_null.is_none());
+        let unknown = bounds(&masked, &DataType::Int64, Stored::Plain, quirks(JAVA, 9));
+        assert!(unknown.has_value.is_none() && unknown.has_null.is_none());
         let nulls =
             ColumnStatistics { number_of_values: Some(0), has_null: Some(true), ..Default::default() };
         assert_eq!(bounds(&nulls, &DataType::Int64, Stored::Plain, quirks(JAVA, 9)).has_value, Some(false));
@@ -480,17 +480,17 @@ mod tests {
 
     #[test]
     fn counts_of_booleans_and_narrow_integers() {
-        let one = |v: bool| Arc::new(BooleanArray::from(vec![v])) as ArrayRef;
+        let array = |v: bool| Arc::new(BooleanArray::from(vec![v])) as ArrayRef;
         let trues = with(|s| s.bucket_statistics = Some(BucketStatistics { count: vec![9] }));
-        assert!(!may(&trues, &DataType::Boolean, Stored::Plain, Op::Eq, one(false)));
-        assert!(may(&trues, &DataType::Boolean, Stored::Plain, Op::Eq, one(true)));
+        assert!(!may(&trues, &DataType::Boolean, Stored::Plain, Op::Eq, array(false)));
+        assert!(may(&trues, &DataType::Boolean, Stored::Plain, Op::Eq, array(true)));
         let wrong = with(|s| s.bucket_statistics = Some(BucketStatistics { count: vec![10] }));
-        assert!(may(&wrong, &DataType::Boolean, Stored::Plain, Op::Eq, one(false)));
+        assert!(may(&wrong, &DataType::Boolean, Stored::Plain, Op::Eq, array(false)));
         let ints = with(|s| {
             s.int_statistics = Some(IntegerStatistics { minimum: Some(-3), maximum: Some(400), sum: None });
         });
         // A maximum outside the type belongs to something other than the column's values, and so does the minimum.
-        let found = bounds(&ints, &DataType::Int8, Stored::Plain, quirks(JAVA, 9));
-        assert!(found.max.is_none() && found.min.is_none() && found.has_null.is_none());
+        let unknown = bounds(&ints, &DataType::Int8, Stored::Plain, quirks(JAVA, 9));
+        assert!(unknown.max.is_none() && unknown.min.is_none() && unknown.has_null.is_none());
     }
 }

@@ -39,7 +39,7 @@ impl Filtered {
     /// Its type; for a dictionary the type of its values.
     fn plain(&self) -> &DataType {
         match &self.data_type {
-            DataType::Dictionary(_, words) => words,
+            DataType::Dictionary(_, values) => values,
             other => other,
         }
     }
@@ -69,7 +69,7 @@ impl Pruner {
     /// Checks statistics of all columns. An impossible one revokes the trust in everything that the file states about
     /// the column: its writer counted something other than the values, which need not show in other stripes and row
     /// groups.
-    pub(crate) fn weigh<'a>(&mut self, statistics: StatisticsOf<'a>) {
+    pub(crate) fn distrust_impossible<'a>(&mut self, statistics: StatisticsOf<'a>) {
         for column in &mut self.columns {
             let cannot = |stats| impossible(stats, column.plain(), column.stored, self.quirks);
             if statistics(column.id).is_some_and(cannot) {
@@ -107,7 +107,7 @@ impl Pruner {
             Predicate::Or(any) => any.iter().any(|p| self.may_match(p, statistics, bloom)),
             leaf => {
                 leaf.may_match(&|path| self.bounds(path, statistics))
-                    && self.may_be_in(leaf, statistics, bloom)
+                    && self.may_contain(leaf, statistics, bloom)
             }
         }
     }
@@ -124,23 +124,24 @@ impl Pruner {
 
     fn bounds<'a>(&self, path: &str, statistics: StatisticsOf<'a>) -> Option<ColumnBounds> {
         let column = self.column(path).filter(|c| c.trusted)?;
-        let mut found = bounds(statistics(column.id)?, column.plain(), column.stored, self.quirks);
+        let mut column_bounds = bounds(statistics(column.id)?, column.plain(), column.stored, self.quirks);
         if column.plain() != &column.data_type {
             let cast = |a: Option<ArrayRef>| arrow_cast::cast(&a?, &column.data_type).ok();
-            (found.min, found.max) = (cast(found.min), cast(found.max));
+            (column_bounds.min, column_bounds.max) = (cast(column_bounds.min), cast(column_bounds.max));
         }
         // A row whose struct is null has a null here, which the child's own statistics do not count.
         for outer in &column.around {
-            found.has_null = match (found.has_null, statistics(*outer).and_then(|s| s.has_null)) {
-                (Some(false), Some(false)) => Some(false),
-                (Some(true), _) | (_, Some(true)) => Some(true),
-                _ => None,
-            };
+            column_bounds.has_null =
+                match (column_bounds.has_null, statistics(*outer).and_then(|s| s.has_null)) {
+                    (Some(false), Some(false)) => Some(false),
+                    (Some(true), _) | (_, Some(true)) => Some(true),
+                    _ => None,
+                };
         }
-        Some(found)
+        Some(column_bounds)
     }
 
-    fn may_be_in<'a>(&self, leaf: &Predicate, statistics: StatisticsOf<'a>, bloom: BloomOf<'a>) -> bool {
+    fn may_contain<'a>(&self, leaf: &Predicate, statistics: StatisticsOf<'a>, bloom: BloomOf<'a>) -> bool {
         let (path, values): (_, &ArrayRef) = match leaf {
             Predicate::Compare { column, op: Op::Eq, value, negated: false } => (column, value),
             Predicate::In { column, values, negated: false } => (column, values),
@@ -156,7 +157,7 @@ impl Pruner {
             return true;
         }
         let plain = match &column.data_type {
-            DataType::Dictionary(_, words) => match arrow_cast::cast(values, words) {
+            DataType::Dictionary(_, value_type) => match arrow_cast::cast(values, value_type) {
                 Ok(plain) => plain,
                 Err(_) => return true,
             },
@@ -179,14 +180,14 @@ fn equalities<'a>(predicate: &'a Predicate, paths: &mut BTreeSet<&'a str>) {
 }
 
 /// A column at the top of the rows: its number, its type, and how it is stored.
-pub(crate) fn top(
+pub(crate) fn top_level_column(
     name: &str,
     schema: &Schema,
     tree: &TypeTree,
     quirks: Quirks,
 ) -> Option<(usize, DataType, Stored)> {
-    let found = find(name, schema, tree, quirks).filter(|found| found.around.is_empty())?;
-    Some((found.id, found.data_type, found.stored))
+    let column = find(name, schema, tree, quirks).filter(|column| column.around.is_empty())?;
+    Some((column.id, column.data_type, column.stored))
 }
 
 /// The column that a filter's path names: a column of the file, or a child of structs.

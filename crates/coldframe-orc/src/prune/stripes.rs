@@ -35,8 +35,8 @@ impl StripePruner {
     pub(crate) fn new(shape: Arc<Shape>, predicate: &Predicate) -> Self {
         let mut pruner = Pruner::new(predicate, &shape.schema, &shape.tree, shape.quirks);
         if pruner.trusts_stripes() {
-            let stated = of_columns(&shape, &pruner, &shape.tail.footer.statistics);
-            pruner.weigh(&|column| stated.get(&column));
+            let of_file = of_columns(&shape, &pruner, &shape.tail.footer.statistics);
+            pruner.distrust_impossible(&|column| of_file.get(&column));
         }
         Self { shape, predicate: predicate.clone(), pruner, metadata: None }
     }
@@ -47,19 +47,19 @@ impl StripePruner {
             let shape = &self.shape;
             let stripes = shape.tail.footer.stripes.len();
             let read = shape.metadata();
-            let found = match read {
-                Ok(metadata) if metadata.stripe_stats.len() == stripes => metadata,
+            let metadata = match read {
+                Ok(read) if read.stripe_stats.len() == stripes => read,
                 Ok(_) => Metadata::default(),
                 Err(e) if e.is_damage() => Metadata::default(),
                 Err(e) => return Err(e),
             };
             if self.pruner.trusts_stripes() {
-                for stripe in &found.stripe_stats {
-                    let stated = of_columns(&self.shape, &self.pruner, &stripe.col_stats);
-                    self.pruner.weigh(&|column| stated.get(&column));
+                for stripe in &metadata.stripe_stats {
+                    let of_stripe = of_columns(&self.shape, &self.pruner, &stripe.col_stats);
+                    self.pruner.distrust_impossible(&|column| of_stripe.get(&column));
                 }
             }
-            self.metadata = Some(found);
+            self.metadata = Some(metadata);
         }
         Ok(self.metadata.get_or_insert_default())
     }
@@ -72,10 +72,10 @@ impl StripePruner {
             return Ok(true);
         }
         self.metadata()?;
-        let stated = self.metadata.as_ref().and_then(|m| m.stripe_stats.get(stripe.number));
-        let Some(stated) = stated else { return Ok(true) };
-        let found = of_columns(&self.shape, &self.pruner, &stated.col_stats);
-        let statistics = |column: usize| found.get(&column);
+        let of_stripe = self.metadata.as_ref().and_then(|m| m.stripe_stats.get(stripe.number));
+        let Some(of_stripe) = of_stripe else { return Ok(true) };
+        let columns = of_columns(&self.shape, &self.pruner, &of_stripe.col_stats);
+        let statistics = |column: usize| columns.get(&column);
         Ok(self.pruner.may_match(&self.predicate, &statistics, &|_| None))
     }
 
@@ -96,7 +96,7 @@ impl StripePruner {
             Err(e) => return Err(e),
         };
         for group in 0..count {
-            self.pruner.weigh(&|column| index.statistics(column, group));
+            self.pruner.distrust_impossible(&|column| index.statistics(column, group));
         }
         let matches = |group: usize| {
             let statistics = |column| index.statistics(column, group);
@@ -108,13 +108,13 @@ impl StripePruner {
 
 /// Statistics of the pruner's columns, from a list that has one for each column of the file. Those of an encrypted
 /// column describe what its mask left, and say nothing about its values.
-fn of_columns(shape: &Shape, pruner: &Pruner, stated: &[Bytes]) -> HashMap<usize, ColumnStatistics> {
+fn of_columns(shape: &Shape, pruner: &Pruner, encoded: &[Bytes]) -> HashMap<usize, ColumnStatistics> {
     let encryption = &shape.encryption;
     let plain = |column: &usize| {
         encryption.variant_of(*column).is_none() && encryption.missing_key(*column).is_none()
     };
     let columns = pruner.columns().into_iter().filter(plain);
-    columns.filter_map(|column| Some((column, proto::statistics(stated.get(column)?)?))).collect()
+    columns.filter_map(|column| Some((column, proto::statistics(encoded.get(column)?)?))).collect()
 }
 
 /// Index streams of some columns of a stripe.

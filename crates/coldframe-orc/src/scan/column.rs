@@ -46,10 +46,10 @@ pub(crate) trait ColumnReader: Send + Sync {
     }
 
     /// Where it is in its streams and those of the columns inside it.
-    fn stands(&self, into: &mut Vec<StreamPosition>);
+    fn positions(&self, into: &mut Vec<StreamPosition>);
 
     /// Which values of the rows that were read last are not what their column's type can hold, here or inside.
-    fn misread(&self, into: &mut Vec<Misread>) {
+    fn malformed(&self, into: &mut Vec<MalformedValue>) {
         let _ = into;
     }
 }
@@ -57,7 +57,7 @@ pub(crate) trait ColumnReader: Send + Sync {
 /// A value that stands where it should and cannot be handed out: of text, bytes that are not UTF-8. It is null, or what holds it
 /// is where that cannot be.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Misread {
+pub(crate) struct MalformedValue {
     /// Its row among those that were read last.
     pub(crate) row: usize,
     /// Its column.
@@ -66,7 +66,7 @@ pub(crate) struct Misread {
 
 /// A reader of `column`, with those children that `field` has.
 pub(crate) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Result<Box<dyn ColumnReader>> {
-    let built: Result<Box<dyn ColumnReader>> = match column.kind {
+    let reader: Result<Box<dyn ColumnReader>> = match column.kind {
         Kind::Boolean | Kind::Byte | Kind::Short | Kind::Int | Kind::Long | Kind::Float | Kind::Double => {
             number::reader(input, column)
         }
@@ -80,7 +80,7 @@ pub(crate) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Resul
         Kind::Map => nested::maps(input, column, field),
         Kind::Union => nested::unions(input, column, field),
     };
-    let reader = built.map_err(|e| e.within(name(column)))?;
+    let reader = reader.map_err(|e| e.within(name(column)))?;
     Ok(Box::new(Named { reader, id: column.id, name: name(column) }))
 }
 
@@ -105,19 +105,19 @@ impl ColumnReader for Named {
         self.reader.skip(rows, parent).map_err(|e| e.within(self.name.clone()))
     }
 
-    fn stands(&self, into: &mut Vec<StreamPosition>) {
+    fn positions(&self, into: &mut Vec<StreamPosition>) {
         let first = into.len();
-        self.reader.stands(into);
-        for stand in into.iter_mut().skip(first).filter(|stand| stand.column.is_none()) {
-            stand.column = Some(self.id);
+        self.reader.positions(into);
+        for position in into.iter_mut().skip(first).filter(|position| position.column.is_none()) {
+            position.column = Some(self.id);
         }
     }
 
-    fn misread(&self, into: &mut Vec<Misread>) {
+    fn malformed(&self, into: &mut Vec<MalformedValue>) {
         let first = into.len();
-        self.reader.misread(into);
-        for misread in into.iter_mut().skip(first).filter(|misread| misread.column.is_none()) {
-            misread.column = Some(self.id);
+        self.reader.malformed(into);
+        for malformed in into.iter_mut().skip(first).filter(|malformed| malformed.column.is_none()) {
+            malformed.column = Some(self.id);
         }
     }
 }
@@ -132,8 +132,8 @@ struct Validity {
 }
 
 impl Present {
-    fn stands(&self, into: &mut Vec<StreamPosition>) {
-        into.extend(self.0.as_ref().map(|bits| bits.stand(StreamKind::Present)));
+    fn positions(&self, into: &mut Vec<StreamPosition>) {
+        into.extend(self.0.as_ref().map(|bits| bits.position(StreamKind::Present)));
     }
 
     fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<Validity> {

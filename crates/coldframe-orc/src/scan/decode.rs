@@ -16,7 +16,7 @@ use coldframe_core::{Change, Damage, Error, ErrorKind, OnError, Result, arrow_er
 
 use super::column::dictionary::Dictionaries;
 use super::column::input::{Held, Input, StoredStreams};
-use super::column::{self, ColumnReader, Misread};
+use super::column::{self, ColumnReader, MalformedValue};
 use super::fetched;
 use super::job::{Run, ScanShared, StripeJob, stored_bytes};
 use super::rle::bytes::BitRle;
@@ -36,14 +36,14 @@ pub(crate) struct Task {
     /// Whether columns that fail become null.
     lenient: bool,
     /// Most rows at once: fewer and fewer where damage is, so that the rows in front of it stay.
-    most: usize,
+    max_rows: usize,
     /// The places of columns that are null in all of it.
     null: Vec<usize>,
 }
 
 impl Task {
     pub(crate) fn new(run: Run) -> Self {
-        Self { run, lenient: false, most: usize::MAX, null: Vec::new() }
+        Self { run, lenient: false, max_rows: usize::MAX, null: Vec::new() }
     }
 
     /// The same from row `done` on, which is not in front of the first that is handed out.
@@ -52,7 +52,7 @@ impl Task {
     }
 
     /// The first row from `row` on that is handed out.
-    fn first_out(&self, row: u64) -> u64 {
+    fn first_returned(&self, row: u64) -> u64 {
         row.max(self.run.rows.start + self.run.skip)
     }
 }
@@ -68,13 +68,13 @@ struct Current {
 }
 
 impl Current {
-    fn left(&self) -> u64 {
+    fn remaining(&self) -> u64 {
         self.task.run.rows.end - self.row
     }
 
     /// Remembers which columns have become null, for when the run is read again: what one column costs, the next does not pay
     /// for, and each time that it is read again there is less to do.
-    fn note_nulls(&mut self) {
+    fn keep_null_columns(&mut self) {
         let null = &mut self.task.null;
         let before = null.len();
         let failed = self.readers.iter().enumerate().filter(|(_, reader)| reader.is_none());
@@ -82,7 +82,7 @@ impl Current {
             failed.map(|(place, _)| place).filter(|place| !null.contains(place)).collect();
         null.extend(failed);
         if null.len() > before {
-            self.task.most = usize::MAX;
+            self.task.max_rows = usize::MAX;
         }
     }
 
@@ -124,7 +124,7 @@ impl Iterator for StripeBatches {
                 Ok(Step::Batch(batch)) => return Some(Ok(batch)),
                 Ok(Step::Again) => {}
                 Ok(Step::Done) => {
-                    self.explain();
+                    self.log_unexplained();
                     return None;
                 }
                 Err(e) => {
@@ -146,7 +146,7 @@ enum Step {
 }
 
 impl StripeBatches {
-    /// Of a stripe whose streams are there; what is to be read is told by [`Self::read_instead`].
+    /// Of a stripe whose streams are there; what is to be read is told by [`Self::set_tasks`].
     pub(crate) fn new(scan: Arc<ScanShared>, job: StripeJob, streams: StoredStreams) -> Self {
         Self {
             stored: stored_bytes(&scan, &job),
@@ -166,14 +166,16 @@ impl StripeBatches {
     }
 
     /// Sets what is to be read next.
-    pub(crate) fn read_instead(&mut self, tasks: impl Iterator<Item = Task>) {
+    pub(crate) fn set_tasks(&mut self, tasks: impl Iterator<Item = Task>) {
         self.tasks = tasks.collect();
     }
 
     /// Reads what `runs` take of the streams that did not come with the unit.
-    pub(crate) fn read_others(&mut self, runs: &[Run]) -> Result<()> {
-        match &self.job.others {
-            Some(others) => fetched::read_others(&self.scan, &self.job, others, runs, &mut self.streams),
+    pub(crate) fn read_deferred(&mut self, runs: &[Run]) -> Result<()> {
+        match &self.job.deferred {
+            Some(deferred) => {
+                fetched::read_deferred(&self.scan, &self.job, deferred, runs, &mut self.streams)
+            }
             None => Ok(()),
         }
     }
@@ -189,7 +191,7 @@ impl StripeBatches {
                     Ok(current) => current,
                     Err(e) => {
                         let row = task.run.rows.start;
-                        return self.confine(self.as_loss(e), row, 1, task).map(|()| Step::Again);
+                        return self.confine(self.as_damage(e), row, 1, task).map(|()| Step::Again);
                     }
                 }
             }
@@ -199,10 +201,10 @@ impl StripeBatches {
         match self.batch(&mut current, rows) {
             Ok(batch) => {
                 if let Err((column, e)) = self.check_end(&current) {
-                    return self.misplaced(e, column, row, &current.task).map(|()| Step::Again);
+                    return self.confine_misplaced(e, column, row, &current.task).map(|()| Step::Again);
                 }
                 let batch = batch.map(|batch| self.readable(batch, &current, row)).transpose()?;
-                if current.left() > 0 {
+                if current.remaining() > 0 {
                     self.run = Some(current);
                 }
                 Ok(batch.map_or(Step::Again, Step::Batch))
@@ -213,20 +215,20 @@ impl StripeBatches {
 
     /// A batch that begins at row `first` without the rows of values that are no text, or with nulls for them.
     fn readable(&self, batch: RecordBatch, current: &Current, first: u64) -> Result<RecordBatch> {
-        let mut found = Vec::new();
-        current.readers.iter().flatten().for_each(|reader| reader.misread(&mut found));
-        found.sort_by_key(|misread| misread.row);
-        self.scan.damage.changes().add(Change::Text, found.len() as u64);
+        let mut malformed = Vec::new();
+        current.readers.iter().flatten().for_each(|reader| reader.malformed(&mut malformed));
+        malformed.sort_by_key(|value| value.row);
+        self.scan.damage.changes().add(Change::Text, malformed.len() as u64);
         let mut left_out: Vec<usize> = Vec::new();
-        for misread in found {
-            let e = self.no_text(misread, first);
+        for value in malformed {
+            let e = self.not_utf8_error(value, first);
             if self.scan.on_error == OnError::Raise {
                 return Err(e);
             }
             // A row is lost once, however many of its values are no text.
-            let lost = self.scan.on_error == OnError::Skip && left_out.last() != Some(&misread.row);
+            let lost = self.scan.on_error == OnError::Skip && left_out.last() != Some(&value.row);
             if lost {
-                left_out.push(misread.row);
+                left_out.push(value.row);
             }
             self.log(e, Some(lost.into()));
         }
@@ -234,12 +236,12 @@ impl StripeBatches {
     }
 
     /// The error of a value that is not UTF-8.
-    fn no_text(&self, misread: Misread, first: u64) -> Error {
-        let row = self.job.stripe.first_row.saturating_add(first).saturating_add(misread.row as u64);
+    fn not_utf8_error(&self, value: MalformedValue, first: u64) -> Error {
+        let row = self.job.stripe.first_row.saturating_add(first).saturating_add(value.row as u64);
         let e = Error::corrupt(format!(
             "expected UTF-8, found other bytes in row {row}; a schema that declares the column as binary hands them out as they are"
         ));
-        let Some(column) = misread.column.and_then(|id| self.scan.shape.tree.get(id)) else { return e };
+        let Some(column) = value.column.and_then(|id| self.scan.shape.tree.get(id)) else { return e };
         let stored = |kind| self.job.layout.stream(column.id, kind).filter(|s| !s.bytes.is_empty());
         let stream = stored(StreamKind::DictionaryData).or_else(|| stored(StreamKind::Data));
         match stream {
@@ -252,7 +254,7 @@ impl StripeBatches {
     /// where they end must not be handed out before: batches end with row groups, if these are no longer.
     fn rows(&self, current: &Current) -> usize {
         let most = match current.skipping() {
-            0 => current.left().min(current.task.most as u64),
+            0 => current.remaining().min(current.task.max_rows as u64),
             skipping => skipping,
         };
         let rows = usize::try_from(most).unwrap_or(usize::MAX).min(self.batch_rows);
@@ -260,8 +262,8 @@ impl StripeBatches {
             return rows;
         }
         let end = current.row + rows as u64;
-        let before = self.job.begins.partition_point(|(begin, _)| *begin <= end);
-        let begin = self.job.begins.get(before.wrapping_sub(1)).map(|(begin, _)| *begin);
+        let before = self.job.group_starts.partition_point(|(begin, _)| *begin <= end);
+        let begin = self.job.group_starts.get(before.wrapping_sub(1)).map(|(begin, _)| *begin);
         let aligned = begin.filter(|begin| *begin > current.row && end < current.task.run.rows.end);
         aligned.and_then(|begin| usize::try_from(begin - current.row).ok()).unwrap_or(rows)
     }
@@ -272,23 +274,24 @@ impl StripeBatches {
     fn check_end(&self, current: &Current) -> Result<(), (usize, Error)> {
         let row = current.row;
         if row == self.job.stripe.rows {
-            return self.each_reader(current, |stands, _, _| Ok(stands.iter().position(|s| !s.is_at_end())));
+            return self
+                .each_reader(current, |positions, _, _| Ok(positions.iter().position(|s| !s.is_at_end())));
         }
         let ends = self.scan.on_error != OnError::Raise || row == current.task.run.rows.end;
-        let Ok(place) = self.job.begins.binary_search_by_key(&row, |(begin, _)| *begin) else {
+        let Ok(place) = self.job.group_starts.binary_search_by_key(&row, |(begin, _)| *begin) else {
             return Ok(());
         };
-        let Some((_, positions)) = self.job.begins.get(place).filter(|_| ends) else { return Ok(()) };
-        let input = self.input(Some(positions));
-        self.each_reader(current, |stands, of, field| {
+        let Some((_, begin)) = self.job.group_starts.get(place).filter(|_| ends) else { return Ok(()) };
+        let input = self.input(Some(begin));
+        self.each_reader(current, |positions, of, field| {
             if of.children.is_empty() {
                 return Ok(None);
             }
             // If it cannot be opened there, the read of that row group reports it.
             let Ok(next) = column::reader(&input, of, field) else { return Ok(None) };
-            let mut begins = Vec::with_capacity(stands.len());
-            next.stands(&mut begins);
-            Ok(stands.iter().zip(&begins).position(|(end, begin)| !end.is_with(begin)))
+            let mut begins = Vec::with_capacity(positions.len());
+            next.positions(&mut begins);
+            Ok(positions.iter().zip(&begins).position(|(end, begin)| !end.matches(begin)))
         })
     }
 
@@ -298,18 +301,18 @@ impl StripeBatches {
         current: &Current,
         wrong: impl Fn(&[StreamPosition], &Column, &Field) -> Result<Option<usize>>,
     ) -> Result<(), (usize, Error)> {
-        let mut stands = Vec::new();
+        let mut positions = Vec::new();
         let columns = current.readers.iter().zip(&self.scan.columns).enumerate();
         for (place, (reader, (id, field))) in columns {
             let (Some(reader), Some(of)) = (reader, self.scan.shape.tree.get(*id)) else { continue };
-            stands.clear();
-            reader.stands(&mut stands);
-            let found = wrong(&stands, of, field).map_err(|e| (place, e))?;
-            let Some(stand) = found.and_then(|at| stands.get(at)) else { continue };
-            let inside = stand.column.and_then(|id| self.scan.shape.tree.get(id)).unwrap_or(of);
+            positions.clear();
+            reader.positions(&mut positions);
+            let misplaced = wrong(&positions, of, field).map_err(|e| (place, e))?;
+            let Some(position) = misplaced.and_then(|at| positions.get(at)) else { continue };
+            let inside = position.column.and_then(|id| self.scan.shape.tree.get(id)).unwrap_or(of);
             let message = format!("expected the values of the rows before row {}, found others", current.row);
-            let bytes = self.job.layout.stream(inside.id, stand.kind).map(|s| s.bytes.start);
-            let e = Error::corrupt(message).within(stand.kind.name()).within(column::name(inside));
+            let bytes = self.job.layout.stream(inside.id, position.kind).map(|s| s.bytes.start);
+            let e = Error::corrupt(message).within(position.kind.name()).within(column::name(inside));
             let e = e.at(bytes.unwrap_or(self.job.stripe.bytes.start));
             return Err((place, e));
         }
@@ -318,11 +321,11 @@ impl StripeBatches {
 
     /// Goes on behind values of a column that stand at wrong rows, or hands the error on: of what was not handed out, nothing of
     /// that column is right.
-    fn misplaced(&mut self, e: Error, column: usize, row: u64, task: &Task) -> Result<()> {
+    fn confine_misplaced(&mut self, e: Error, column: usize, row: u64, task: &Task) -> Result<()> {
         if self.scan.on_error == OnError::Raise {
             return Err(e);
         }
-        let done = task.first_out(row);
+        let done = task.first_returned(row);
         if !self.careful {
             self.careful = true;
             self.unexplained = Some(e);
@@ -340,7 +343,7 @@ impl StripeBatches {
 
     /// An unknown encoding or time zone in a stripe's footer counts as damage if damage is tolerated: other stripes can still be
     /// read.
-    fn as_loss(&self, e: Error) -> Error {
+    fn as_damage(&self, e: Error) -> Error {
         match e.kind() {
             ErrorKind::Unsupported(_) if self.scan.on_error != OnError::Raise => e.as_damage(),
             _ => e,
@@ -363,7 +366,7 @@ impl StripeBatches {
             limits: shape.options.limits,
             rows: self.job.stripe.rows,
             file_len: shape.tail.file_len,
-            one_row: self.batch_rows == 1,
+            single_row: self.batch_rows == 1,
             held: &self.held,
         }
     }
@@ -385,7 +388,7 @@ impl StripeBatches {
                 .tree
                 .get(*id)
                 .ok_or_else(|| Error::corrupt(format!("expected a type {id}, found none")))?;
-            match column::reader(&input, of, field).map_err(|e| self.as_loss(e)) {
+            match column::reader(&input, of, field).map_err(|e| self.as_damage(e)) {
                 Ok(reader) => readers.push(Some(reader)),
                 Err(e) if task.lenient && e.is_damage() => {
                     self.record(e, &task.run, Some(place), 0);
@@ -395,7 +398,7 @@ impl StripeBatches {
             }
         }
         let mut current = Current { row: task.run.rows.start, task, root, readers };
-        current.note_nulls();
+        current.keep_null_columns();
         Ok(current)
     }
 
@@ -462,23 +465,23 @@ impl StripeBatches {
         };
         if threads.min(current.readers.len()) < 2 || rows < PARALLEL_ROWS {
             let columns = current.readers.iter_mut().enumerate().map(|(i, r)| read(r, i)).collect();
-            current.note_nulls();
+            current.keep_null_columns();
             return columns;
         }
         let count = current.readers.len();
-        let mut found: Vec<Option<Result<ArrayRef>>> = (0..count).map(|_| None).collect();
-        let mut all: Vec<_> = current.readers.iter_mut().enumerate().zip(&mut found).collect();
+        let mut decoded: Vec<Option<Result<ArrayRef>>> = (0..count).map(|_| None).collect();
+        let mut all: Vec<_> = current.readers.iter_mut().enumerate().zip(&mut decoded).collect();
         // The one that takes longest must not be left for the end, when the others have nothing to do.
         all.sort_by_key(|((place, _), _)| std::cmp::Reverse(self.stored.get(*place).copied()));
         threads::share(all.into_iter(), threads, |((place, reader), slot)| *slot = Some(read(reader, place)));
-        current.note_nulls();
+        current.keep_null_columns();
         let missing = || Err(Error::invalid("a column was not decoded"));
-        found.into_iter().map(|slot| slot.unwrap_or_else(missing)).collect()
+        decoded.into_iter().map(|slot| slot.unwrap_or_else(missing)).collect()
     }
 
     /// Goes on behind a failure of `rows` rows from row `row` on, or hands the error on.
     fn confine(&mut self, e: Error, row: u64, rows: usize, task: Task) -> Result<()> {
-        let done = task.first_out(row);
+        let done = task.first_returned(row);
         // Values that are too long for one batch fit in fewer rows.
         if e.is_batch_too_long() && self.batch_rows > 1 {
             self.batch_rows = fewer_rows(&e, self.batch_rows);
@@ -495,9 +498,9 @@ impl StripeBatches {
             self.by_groups(done, &task);
         } else if rows > 1 {
             // Each time the run is read from its start: not too often.
-            self.tasks.push_front(Task { most: rows.div_ceil(16), ..task.from(done) });
+            self.tasks.push_front(Task { max_rows: rows.div_ceil(16), ..task.from(done) });
         } else if self.scan.on_error == OnError::Null && !task.lenient {
-            self.tasks.push_front(Task { lenient: true, most: usize::MAX, ..task.from(done) });
+            self.tasks.push_front(Task { lenient: true, max_rows: usize::MAX, ..task.from(done) });
         } else {
             // Damage in the nulls of the root, which is not a column: all rows after it are lost.
             self.record(e, &task.run, None, task.run.rows.end - done);
@@ -520,7 +523,7 @@ impl StripeBatches {
 
     /// Row groups that decode one by one but not in a row: one of them is damaged in a way that does not show. Which rows
     /// that costs cannot be told, but that there is damage is.
-    fn explain(&mut self) {
+    fn log_unexplained(&mut self) {
         let recorded = !self.recorded.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
         if let Some(e) = self.unexplained.take().filter(|_| !recorded) {
             self.log(e, None);

@@ -14,7 +14,7 @@ use coldframe_core::Result;
 use coldframe_core::io::read_coalesced;
 
 use super::column::input::{StoredPart, StoredStreams};
-use super::job::{Others, PartPlan, Run, ScanShared, StripeJob};
+use super::job::{DeferredStreams, PartPlan, Run, ScanShared, StripeJob};
 use super::ranges;
 
 /// Adds the `bytes` of `parts` to `streams`, decrypted.
@@ -28,17 +28,17 @@ pub(crate) fn add(
     for (part, stored) in parts.iter().zip(bytes) {
         let Some(place) = job.layout.stream(part.column, part.kind) else { continue };
         let bytes = scan.shape.decrypted(stored, place, part.start, &job.stripe)?;
-        let part_of = StoredPart { start: part.start, offset: part.bytes.start, bytes };
-        streams.entry((part.column, part.kind)).or_default().push(part_of);
+        let stored_part = StoredPart { start: part.start, offset: part.bytes.start, bytes };
+        streams.entry((part.column, part.kind)).or_default().push(stored_part);
     }
     Ok(())
 }
 
 /// Reads what `runs` take of the streams that did not come with the unit, in place of what earlier runs took.
-pub(crate) fn read_others(
+pub(crate) fn read_deferred(
     scan: &ScanShared,
     job: &StripeJob,
-    others: &Others,
+    deferred: &DeferredStreams,
     runs: &[Run],
     streams: &mut StoredStreams,
 ) -> Result<()> {
@@ -46,8 +46,8 @@ pub(crate) fn read_others(
         return Ok(());
     }
     let is_wanted = |group: &Run| runs.iter().any(|run| run.rows.contains(&group.rows.start));
-    let wanted: Vec<bool> = others.groups.iter().map(is_wanted).collect();
-    let mut parts = ranges::of_runs(scan, &others.columns, &job.layout, &others.groups, &wanted);
+    let wanted: Vec<bool> = deferred.groups.iter().map(is_wanted).collect();
+    let mut parts = ranges::of_runs(scan, &deferred.columns, &job.layout, &deferred.groups, &wanted);
     // Dictionaries are read once.
     parts.retain(|part| !part.whole || !streams.contains_key(&(part.column, part.kind)));
     for part in &parts {

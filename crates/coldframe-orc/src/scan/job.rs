@@ -49,9 +49,9 @@ impl ScanShared {
                 needed.push(root.id);
                 let mut rest = root.children.iter().zip(&root.field_names);
                 for field in stored.filter(|_| !root.children.is_empty()) {
-                    let found = rest.find(|(_, name)| *name == field.name());
+                    let child = rest.find(|(_, name)| *name == field.name());
                     let (id, _) =
-                        found.ok_or_else(|| Error::schema(format!("no column `{}`", field.name())))?;
+                        child.ok_or_else(|| Error::schema(format!("no column `{}`", field.name())))?;
                     columns.push((*id, field.clone()));
                 }
             } else {
@@ -59,7 +59,7 @@ impl ScanShared {
             }
         }
         for (id, field) in &columns {
-            need(&shape, *id, field.data_type(), &mut needed)?;
+            add_needed(&shape, *id, field.data_type(), &mut needed)?;
         }
         let tree = &shape.tree;
         let row = |id: &usize| tree.get(*id).filter(|c| !c.repeated).map_or(0, |c| c.kind.bytes());
@@ -111,7 +111,7 @@ impl ScanShared {
 }
 
 /// Adds `id` and those columns inside it that `data_type` has.
-fn need(shape: &Shape, id: usize, data_type: &DataType, needed: &mut Vec<usize>) -> Result<()> {
+fn add_needed(shape: &Shape, id: usize, data_type: &DataType, needed: &mut Vec<usize>) -> Result<()> {
     let Some(column) = shape.tree.get(id) else {
         return Err(Error::corrupt(format!("expected a type {id}, found none")));
     };
@@ -121,22 +121,24 @@ fn need(shape: &Shape, id: usize, data_type: &DataType, needed: &mut Vec<usize>)
         DataType::Struct(fields) => {
             let mut rest = column.children.iter().zip(&column.field_names);
             for field in fields {
-                let found = rest.find(|(_, name)| *name == field.name());
-                let (id, _) = found.ok_or_else(|| Error::schema(format!("no column `{}`", field.name())))?;
-                need(shape, *id, field.data_type(), needed)?;
+                let child = rest.find(|(_, name)| *name == field.name());
+                let (id, _) = child.ok_or_else(|| Error::schema(format!("no column `{}`", field.name())))?;
+                add_needed(shape, *id, field.data_type(), needed)?;
             }
             Ok(())
         }
-        DataType::List(item) => need(shape, child(0), item.data_type(), needed),
+        DataType::List(item) => add_needed(shape, child(0), item.data_type(), needed),
         DataType::Map(entries, _) => match entries.data_type() {
-            DataType::Struct(fields) => {
-                fields.iter().enumerate().try_for_each(|(i, f)| need(shape, child(i), f.data_type(), needed))
-            }
+            DataType::Struct(fields) => fields
+                .iter()
+                .enumerate()
+                .try_for_each(|(i, f)| add_needed(shape, child(i), f.data_type(), needed)),
             _ => Ok(()),
         },
-        DataType::Union(fields, _) => {
-            fields.iter().enumerate().try_for_each(|(i, (_, f))| need(shape, child(i), f.data_type(), needed))
-        }
+        DataType::Union(fields, _) => fields
+            .iter()
+            .enumerate()
+            .try_for_each(|(i, (_, f))| add_needed(shape, child(i), f.data_type(), needed)),
         _ => Ok(()),
     }
 }
@@ -162,20 +164,20 @@ pub(crate) struct StripeJob {
     /// Rows to decode.
     pub(crate) runs: VecDeque<Run>,
     /// The same, one by one, where the filter's columns may leave out more of them before the others are decoded.
-    pub(crate) unseen: VecDeque<Run>,
+    pub(crate) candidates: VecDeque<Run>,
     /// The row groups one by one, for going on behind damage; empty where the index does not say.
     pub(crate) groups: Vec<Run>,
     /// Where row groups begin, wanted or not: to see that what is in front of one ends there. In order.
-    pub(crate) begins: Vec<(u64, Arc<Positions>)>,
+    pub(crate) group_starts: Vec<(u64, Arc<Positions>)>,
     /// What is fetched.
     pub(crate) parts: Vec<PartPlan>,
     /// What is read once a row group needs it; nothing where all is fetched.
-    pub(crate) others: Option<Others>,
+    pub(crate) deferred: Option<DeferredStreams>,
 }
 
 /// Streams that are read where a row of a row group passes the filter.
 #[derive(Clone)]
-pub(crate) struct Others {
+pub(crate) struct DeferredStreams {
     /// Their columns.
     pub(crate) columns: Vec<usize>,
     /// All row groups, wanted or not: where one ends is where the next begins.
@@ -204,7 +206,7 @@ pub(crate) fn stored_bytes(scan: &ScanShared, job: &StripeJob) -> Vec<u64> {
     let tree = &scan.shape.tree;
     // Of all columns in front of each: a column's own are a difference.
     let mut sums = vec![0u64; tree.columns().len() + 1];
-    for part in job.parts.iter().chain(job.others.iter().flat_map(|others| &others.parts)) {
+    for part in job.parts.iter().chain(job.deferred.iter().flat_map(|deferred| &deferred.parts)) {
         if let Some(sum) = sums.get_mut(part.column + 1) {
             *sum += part.bytes.end - part.bytes.start;
         }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use coldframe_core::format::Fetch;
 use coldframe_core::{Damage, Error, ErrorContext, OnError, Plan, Result, Unit};
 
-use super::job::{Others, Run, ScanShared, StripeJob};
+use super::job::{DeferredStreams, Run, ScanShared, StripeJob};
 use super::ranges::{self, VALUES};
 use super::scout::ScoutShared;
 use super::unit::DecodeStripe;
@@ -80,11 +80,11 @@ impl StripePlan {
             stripe: stripe.clone(),
             layout,
             runs: VecDeque::new(),
-            unseen: VecDeque::new(),
+            candidates: VecDeque::new(),
             groups: Vec::new(),
-            begins: Vec::new(),
+            group_starts: Vec::new(),
             parts: Vec::new(),
-            others: None,
+            deferred: None,
         };
         let careful = self.scan.on_error != OnError::Raise;
         let scout = self.scout.as_ref().filter(|scout| scout.is_useful());
@@ -97,12 +97,12 @@ impl StripePlan {
         if let Some(scout) = scout {
             let mut keep = wanted.iter().flatten();
             let keep = groups.iter().flatten().filter(|_| keep.next().is_none_or(|wanted| *wanted));
-            job.unseen = keep.cloned().collect();
-            self.read_later(scout, &mut job, groups.as_deref().unwrap_or_default());
+            job.candidates = keep.cloned().collect();
+            self.defer_others(scout, &mut job, groups.as_deref().unwrap_or_default());
         }
         if self.scan.nested {
             let begin = |group: &Run| Some((group.rows.start, group.positions.clone()?));
-            job.begins = groups.iter().flatten().filter_map(begin).collect();
+            job.group_starts = groups.iter().flatten().filter_map(begin).collect();
         }
         if careful {
             job.groups = groups.unwrap_or_default();
@@ -129,9 +129,9 @@ impl StripePlan {
     }
 
     /// Leaves the streams that are not the filter's to be read where a row passes, if that is worth more requests.
-    fn read_later(&self, scout: &ScoutShared, job: &mut StripeJob, groups: &[Run]) {
+    fn defer_others(&self, scout: &ScoutShared, job: &mut StripeJob, groups: &[Run]) {
         let cheap = self.scan.shape.source.worthwhile_gap() <= CHEAP_GAP;
-        if !cheap || job.unseen.is_empty() || !scout.is_worth_it(&self.scan, job) {
+        if !cheap || job.candidates.is_empty() || !scout.saves_bytes(&self.scan, job) {
             return;
         }
         let of_filter = |id: &usize| scout.scan.needed.contains(id);
@@ -139,7 +139,7 @@ impl StripePlan {
             std::mem::take(&mut job.parts).into_iter().partition(|part| of_filter(&part.column));
         let columns = self.scan.needed.iter().copied().filter(|id| !of_filter(id)).collect();
         job.parts = now;
-        job.others = Some(Others { columns, groups: groups.to_vec(), parts: later });
+        job.deferred = Some(DeferredStreams { columns, groups: groups.to_vec(), parts: later });
     }
 
     fn make(&self, job: StripeJob) -> Unit {
@@ -187,10 +187,15 @@ impl StripePlan {
             Err(e) if e.is_damage() => return Ok(None),
             Err(e) => return Err(e),
         };
-        Ok(self.groups_by(job, &indexes, stride))
+        Ok(self.groups_of_indexes(job, &indexes, stride))
     }
 
-    fn groups_by(&self, job: &StripeJob, indexes: &[Option<PositionIndex>], stride: u64) -> Option<Vec<Run>> {
+    fn groups_of_indexes(
+        &self,
+        job: &StripeJob,
+        indexes: &[Option<PositionIndex>],
+        stride: u64,
+    ) -> Option<Vec<Run>> {
         let shape = &self.scan.shape;
         let count = usize::try_from(job.stripe.rows.div_ceil(stride)).ok()?;
         // An index that has them says that there are so many row groups; a number in the footer alone does not.
@@ -207,9 +212,9 @@ impl StripePlan {
                 }
                 let numbers = &index.as_ref()?.entry.get(group)?.positions;
                 let short = shape.quirks.short_decimals;
-                let found =
+                let positions =
                     index::positions(column, &job.layout, shape.tail.compression, short, numbers).ok()?;
-                all.extend(found.into_iter().map(|(kind, position)| ((*id, kind), position)));
+                all.extend(positions.into_iter().map(|(kind, position)| ((*id, kind), position)));
             }
             let start = group as u64 * stride;
             let rows = start..(start + stride).min(job.stripe.rows);

@@ -9,7 +9,7 @@ use coldframe_encoding::codec::Algorithm;
 
 use super::job::{PartPlan, Run, ScanShared};
 use crate::layout::compression::{Compression, HEADER};
-use crate::layout::index::{StreamPosition, is_dictionary};
+use crate::layout::index::{IndexPosition, is_dictionary};
 use crate::layout::stripe::{StreamKind, StripeLayout};
 
 /// The streams that hold values.
@@ -114,7 +114,7 @@ pub(crate) fn runs<'a>(
 /// row group 7             ^ position           ^ position of row group 8, in a run that begins here
 /// bytes of it             |--------------------------|    to the end of that run, in whole chunks
 /// ```
-fn end_before(next: StreamPosition, chunks: &[u64], compression: Compression) -> u64 {
+fn end_before(next: IndexPosition, chunks: &[u64], compression: Compression) -> u64 {
     let in_run = next.run > 0 || next.bit > 0;
     if compression.algorithm == Algorithm::None {
         return next.chunk.saturating_add(if in_run { LONGEST_RUN } else { 0 });
@@ -137,7 +137,7 @@ mod tests {
 
     /// Ends of the row groups in front of the `next`-th of positions (chunk, byte, value in the run).
     fn ends<const N: usize>(all: &[(u64, u64, u64)], next: [usize; N], compression: Compression) -> [u64; N] {
-        let position = |(chunk, byte, run): &(u64, u64, u64)| StreamPosition {
+        let position = |(chunk, byte, run): &(u64, u64, u64)| IndexPosition {
             chunk: *chunk,
             byte: *byte,
             run: *run,

@@ -56,7 +56,7 @@ impl ScoutShared {
     }
 
     /// Whether the filter's columns are the smaller part of what is read: else they are read but once.
-    pub(crate) fn is_worth_it(&self, all: &ScanShared, job: &StripeJob) -> bool {
+    pub(crate) fn saves_bytes(&self, all: &ScanShared, job: &StripeJob) -> bool {
         let of = |scan| stored_bytes(scan, job).iter().sum::<u64>();
         of(&self.scan) <= of(all) / 2
     }
@@ -96,7 +96,7 @@ impl Scout {
             let wanted = vec![true; groups.len()];
             return Ok(Some(ranges::runs(&groups, &wanted).map(|(run, _)| run).collect()));
         }
-        let passing = self.look(&groups)?;
+        let passing = self.examine(&groups)?;
         let wanted: Vec<bool> = passing.iter().map(Option::is_some).collect();
         let rows = |at: usize| passing.get(at).cloned().flatten().filter(|_| self.cuts);
         let cut = |(run, of): (Run, Range<usize>)| match (rows(of.start), rows(of.end.saturating_sub(1))) {
@@ -111,10 +111,10 @@ impl Scout {
     }
 
     /// From which row to which one rows pass, for each row group that has any.
-    fn look(&mut self, groups: &[Run]) -> Result<Vec<Option<Range<u64>>>> {
+    fn examine(&mut self, groups: &[Run]) -> Result<Vec<Option<Range<u64>>>> {
         self.most = NEXT;
         let all = vec![true; groups.len()];
-        self.batches.read_instead(ranges::runs(groups, &all).map(|(run, _)| Task::new(run)));
+        self.batches.set_tasks(ranges::runs(groups, &all).map(|(run, _)| Task::new(run)));
         let mut passing: Vec<Option<Range<u64>>> = vec![None; groups.len()];
         let (mut group, mut row) = (0, groups.first().map_or(0, |g| g.rows.start));
         for batch in self.batches.by_ref() {
@@ -126,13 +126,14 @@ impl Scout {
                     return Err(Error::invalid("a scout was given more rows than it asked for"));
                 };
                 row = row.max(rows.start);
-                let here = usize::try_from(rows.end - row).unwrap_or(usize::MAX).min(mask.len() - at);
-                if let (Some(passes), Some(found)) = (passing.get_mut(group), extent(&mask.slice(at, here))) {
-                    let start = passes.as_ref().map_or(row + found.start as u64, |before| before.start);
-                    *passes = Some(start..row + found.end as u64);
+                let count = usize::try_from(rows.end - row).unwrap_or(usize::MAX).min(mask.len() - at);
+                if let (Some(passes), Some(range)) = (passing.get_mut(group), extent(&mask.slice(at, count)))
+                {
+                    let start = passes.as_ref().map_or(row + range.start as u64, |before| before.start);
+                    *passes = Some(start..row + range.end as u64);
                 }
-                at += here;
-                row += here as u64;
+                at += count;
+                row += count as u64;
                 group += usize::from(row == rows.end);
             }
         }
@@ -150,7 +151,7 @@ pub(crate) fn rows_tested_together(groups: &VecDeque<Run>) -> usize {
     let rows = groups.iter().map(|group| group.rows.end.saturating_sub(group.rows.start));
     let rows = usize::try_from(rows.fold(0, u64::saturating_add)).unwrap_or(usize::MAX);
     let pairs = groups.iter().zip(groups.iter().skip(1));
-    let gaps = pairs.filter(|(one, next)| one.rows.end != next.rows.start).count();
+    let gaps = pairs.filter(|(group, next)| group.rows.end != next.rows.start).count();
     rows / (groups.len().div_ceil(NEXT) + gaps).max(1)
 }
 
@@ -186,11 +187,11 @@ impl Iterator for Scouted {
             }
             match self.scout.next_runs() {
                 Ok(Some(runs)) => {
-                    if let Err(e) = self.batches.read_others(&runs) {
+                    if let Err(e) = self.batches.read_deferred(&runs) {
                         self.failed = true;
                         return Some(Err(e));
                     }
-                    self.batches.read_instead(runs.into_iter().map(Task::new));
+                    self.batches.set_tasks(runs.into_iter().map(Task::new));
                 }
                 Ok(None) => return None,
                 Err(e) => {

@@ -44,7 +44,7 @@ pub(crate) struct StreamPosition {
 
 impl StreamPosition {
     /// Whether both read the same value next.
-    pub(crate) fn is_with(&self, other: &Self) -> bool {
+    pub(crate) fn matches(&self, other: &Self) -> bool {
         (self.kind, self.place, self.left) == (other.kind, other.place, other.left)
     }
 
@@ -162,9 +162,9 @@ impl ByteStream {
     fn refill(&mut self, want: usize) -> Result<()> {
         loop {
             let rest = self.window.len();
-            let found = if rest > 0 { rest } else { self.plain.len() };
+            let available = if rest > 0 { rest } else { self.plain.len() };
             let nothing_behind = self.next >= self.stored.len() && (rest == 0 || self.plain.is_empty());
-            if found >= want || nothing_behind {
+            if available >= want || nothing_behind {
                 return Ok(());
             }
             self.window.compact();
@@ -183,13 +183,13 @@ impl ByteStream {
     }
 
     /// Bytes in memory, decompressed.
-    fn at_hand(&self) -> usize {
+    fn buffered_len(&self) -> usize {
         self.window.len() + self.plain.len()
     }
 
     /// Its position.
-    pub(crate) fn stand(&self, kind: StreamKind) -> StreamPosition {
-        let left = self.at_hand() as u64;
+    pub(crate) fn position(&self, kind: StreamKind) -> StreamPosition {
+        let left = self.buffered_len() as u64;
         let place = match self.compression.algorithm {
             Algorithm::None => (self.offset + (self.stored.len() as u64).saturating_sub(left), 0),
             _ => {
@@ -203,8 +203,8 @@ impl ByteStream {
     }
 
     /// Notes that the chunk at [`Self::next`], with `length` bytes, is opened.
-    fn note(&mut self, length: usize) {
-        let at = self.opened.saturating_sub(self.at_hand().saturating_sub(length) as u64);
+    fn note_chunk(&mut self, length: usize) {
+        let at = self.opened.saturating_sub(self.buffered_len().saturating_sub(length) as u64);
         while self.chunks.get(1).is_some_and(|(_, before)| *before <= at) {
             self.chunks.pop_front();
         }
@@ -220,14 +220,14 @@ impl ByteStream {
             self.check_full(chunk.bytes.len(), end)?;
             let length = chunk.bytes.len();
             self.plain = end - length..end;
-            self.note(length);
+            self.note_chunk(length);
         } else {
             let (compression, at) = (self.compression, self.window.left.end);
             let memory = &mut self.window.memory;
-            let found = with_decompressor(|codec| compression.decompress_over(codec, &chunk, memory, at))?;
-            self.window.left.end += found;
-            self.check_full(found, end)?;
-            self.note(found);
+            let length = with_decompressor(|codec| compression.decompress_over(codec, &chunk, memory, at))?;
+            self.window.left.end += length;
+            self.check_full(length, end)?;
+            self.note_chunk(length);
         }
         self.next = end;
         Ok(())
@@ -241,9 +241,10 @@ impl ByteStream {
     }
 
     /// Writers fill every chunk except the last.
-    fn check_full(&self, found: usize, end: usize) -> Result<()> {
-        if self.compression.strict && end < self.stored.len() && found < self.compression.block_size {
-            let message = format!("expected a chunk of {} bytes, found {found}", self.compression.block_size);
+    fn check_full(&self, length: usize, end: usize) -> Result<()> {
+        if self.compression.strict && end < self.stored.len() && length < self.compression.block_size {
+            let message =
+                format!("expected a chunk of {} bytes, found {length}", self.compression.block_size);
             return Err(Error::corrupt(message).at(self.offset + end as u64));
         }
         Ok(())
@@ -318,7 +319,7 @@ impl ByteStream {
 
     /// The next `n` bytes, which must exist.
     pub(crate) fn take(&mut self, n: u64) -> Result<Vec<u8>> {
-        let most = self.most_left();
+        let most = self.max_remaining();
         let Some(n) = usize::try_from(n).ok().filter(|n| *n <= most) else {
             return Err(Error::corrupt(format!("expected {n} bytes, found at most {most}")).at(self.offset()));
         };
@@ -374,9 +375,9 @@ impl ByteStream {
 
     /// Skips `n` bytes of the chunk that [`Self::seek_chunk`] led to; it must have them.
     pub(crate) fn seek_byte(&mut self, n: usize) -> Result<()> {
-        let found = if n == 0 { 0 } else { self.fill(1)?.len() };
-        if n > found {
-            let message = format!("expected a chunk of at least {n} bytes, found {found}");
+        let length = if n == 0 { 0 } else { self.fill(1)?.len() };
+        if n > length {
+            let message = format!("expected a chunk of at least {n} bytes, found {length}");
             return Err(Error::corrupt(message).at(self.offset()));
         }
         self.consume(n);
@@ -384,8 +385,8 @@ impl ByteStream {
     }
 
     /// The maximum number of remaining bytes, to decide whether a count is plausible.
-    pub(crate) fn most_left(&self) -> usize {
-        let mut most = self.at_hand();
+    pub(crate) fn max_remaining(&self) -> usize {
+        let mut most = self.buffered_len();
         let mut rest = self.stored.get(self.next..).unwrap_or_default();
         while let Some((header, behind)) = rest.split_first_chunk::<HEADER>() {
             let header = ChunkHeader::new(*header);
@@ -432,8 +433,8 @@ mod tests {
             [(long.clone(), much, true), (long.clone(), 9, false), (long.slice(1..), much, false)]
         {
             let mut stream = ByteStream::new(stored.clone(), 0, compression);
-            let found = stream.share_much(n).unwrap();
-            assert_eq!((found.len() as u64, found.as_ptr() == stored.as_ptr()), (n, stays));
+            let shared = stream.share_much(n).unwrap();
+            assert_eq!((shared.len() as u64, shared.as_ptr() == stored.as_ptr()), (n, stays));
             assert!(stream.share_much(LONG).is_err());
             assert_eq!(stream.share_much(1).unwrap(), [7][..]);
         }
@@ -454,22 +455,22 @@ mod tests {
             let compression = Compression { algorithm, block_size, strict: true };
             let bytes = if plain { content.clone() } else { stored(&content, block, &compressed) };
             let mut stream = ByteStream::new(bytes.into(), 0, compression);
-            let mut found = Vec::new();
+            let mut read = Vec::new();
             for (want, take, append) in steps {
-                let left = content.len() - found.len();
-                prop_assert!(stream.most_left() >= left);
+                let left = content.len() - read.len();
+                prop_assert!(stream.max_remaining() >= left);
                 if append {
-                    stream.append(take.min(left), &mut found).unwrap();
+                    stream.append(take.min(left), &mut read).unwrap();
                     continue;
                 }
                 let bytes = stream.fill(want).unwrap();
                 prop_assert!(bytes.len() >= want.min(left));
                 let n = take.min(bytes.len());
-                found.extend_from_slice(&bytes[..n]);
+                read.extend_from_slice(&bytes[..n]);
                 stream.consume(n);
             }
-            stream.append(content.len() - found.len(), &mut found).unwrap();
-            prop_assert_eq!(found, content);
+            stream.append(content.len() - read.len(), &mut read).unwrap();
+            prop_assert_eq!(read, content);
             prop_assert!(stream.fill(1).unwrap().is_empty());
         }
     }

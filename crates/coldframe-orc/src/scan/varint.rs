@@ -162,9 +162,9 @@ const MASKS: [u64; 9] = [
 fn ends(window: &[u8; WINDOW]) -> u64 {
     /// Gathers the top bits of eight bytes in the top byte.
     const GATHER: u64 = 0x0102_0408_1020_4080;
-    let (words, _) = window.as_chunks::<8>();
-    words.iter().take(BLOCK / 8).enumerate().fold(0, |ends, (i, word)| {
-        let top = !u64::from_le_bytes(*word) & TOP;
+    let (chunks, _) = window.as_chunks::<8>();
+    chunks.iter().take(BLOCK / 8).enumerate().fold(0, |ends, (i, chunk)| {
+        let top = !u64::from_le_bytes(*chunk) & TOP;
         ends | ((top >> 7).wrapping_mul(GATHER) >> 56) << (8 * i)
     })
 }
@@ -189,32 +189,32 @@ mod tests {
                 values.into_iter().map(|(v, wide, narrow)| v >> if wide == 0 { 0 } else { 68 + narrow }).collect();
             let mut bytes = Vec::new();
             values.iter().for_each(|v| put(&mut bytes, *v));
-            let mut found = Vec::new();
+            let mut decoded = Vec::new();
             let mut at = 0;
-            while found.len() < values.len() {
+            while decoded.len() < values.len() {
                 let rest = &bytes[at..];
                 let mut room = vec![0; 100];
                 let (used, count) = many(rest, &mut room);
                 at += used;
-                found.extend(room[..count].iter().map(|v| u128::from(*v)));
+                decoded.extend(room[..count].iter().map(|v| u128::from(*v)));
                 if count == 0 {
                     let (value, used) = long(rest).unwrap();
-                    if let Some(found) = short(rest) {
-                        prop_assert_eq!((u128::from(found.0), found.1), (value, used));
+                    if let Some((short, length)) = short(rest) {
+                        prop_assert_eq!((u128::from(short), length), (value, used));
                     } else {
                         prop_assert!(used > 8 || rest.len() < 8);
                     }
-                    found.push(value);
+                    decoded.push(value);
                     at += used;
                 }
             }
-            prop_assert_eq!(found, values);
+            prop_assert_eq!(decoded, values);
             prop_assert_eq!(at, bytes.len());
         }
     }
 
     #[test]
-    fn values_of_one_length() {
+    fn values_of_equal_length() {
         for bits in (7..70).step_by(7) {
             let values: Vec<u128> =
                 (0..200).map(|n| (1u128 << bits) - 1 - n % (1 << (bits.min(8) - 1))).collect();
@@ -226,7 +226,9 @@ mod tests {
             assert_eq!(used, count * (bits / 7));
             // The last ones are left because too few bytes follow them.
             assert!(if bits > 56 { count == 0 } else { count > 100 }, "{bits}: {count}");
-            assert!(room.iter().zip(&values).take(count).all(|(found, value)| u128::from(*found) == *value));
+            assert!(
+                room.iter().zip(&values).take(count).all(|(decoded, value)| u128::from(*decoded) == *value)
+            );
         }
     }
 

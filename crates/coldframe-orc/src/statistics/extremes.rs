@@ -21,7 +21,7 @@ use crate::layout::quirks::Quirks;
 use crate::open::Shape;
 use crate::prune::Stored;
 use crate::prune::bounds::bounds;
-use crate::prune::filter::top;
+use crate::prune::filter::top_level_column;
 
 /// A column that is asked for.
 struct Asked {
@@ -41,7 +41,7 @@ pub(crate) fn extremes(
         return Ok(None);
     }
     let asked = |name: &String| {
-        let (id, data_type, stored) = top(name, &shape.schema, &shape.tree, shape.quirks)?;
+        let (id, data_type, stored) = top_level_column(name, &shape.schema, &shape.tree, shape.quirks)?;
         Some(Asked { id, data_type, stored })
     };
     let Some(columns) = columns.iter().map(asked).collect::<Option<Vec<_>>>() else { return Ok(None) };
@@ -94,8 +94,8 @@ fn ends(stats: &ColumnStatistics, asked: &Asked, quirks: Quirks) -> Option<Array
     {
         return None;
     }
-    let found = bounds(stats, &asked.data_type, asked.stored, quirks);
-    let (min, max): (ArrayRef, ArrayRef) = (found.min?, found.max?);
+    let exact = bounds(stats, &asked.data_type, asked.stored, quirks);
+    let (min, max): (ArrayRef, ArrayRef) = (exact.min?, exact.max?);
     let both = concat(&[min.as_ref(), max.as_ref()]).ok()?;
     (both.len() == 2 && both.null_count() == 0).then_some(both)
 }
@@ -122,7 +122,11 @@ mod tests {
         Some(ColumnStatistics { number_of_values: Some(rows), ..ColumnStatistics::default() })
     }
 
-    fn found(root: Option<ColumnStatistics>, stats: ColumnStatistics, column: Asked) -> Option<Extremes> {
+    fn extremes_of(
+        root: Option<ColumnStatistics>,
+        stats: ColumnStatistics,
+        column: Asked,
+    ) -> Option<Extremes> {
         of_unit(&vec![root, Some(stats)], 10, &[column], quirks())
     }
 
@@ -141,30 +145,30 @@ mod tests {
 
     #[test]
     fn integers_have_ends() {
-        let unit = found(root(10), bytes(-3, 40), asked(DataType::Int8, Stored::Plain)).unwrap();
+        let unit = extremes_of(root(10), bytes(-3, 40), asked(DataType::Int8, Stored::Plain)).unwrap();
         assert_eq!((unit.rows, unit.columns[0].values), (10, 7));
         let ends = unit.columns[0].ends.clone().unwrap();
         assert_eq!(ends.as_primitive::<Int8Type>().values(), &[-3, 40]);
     }
 
     #[test]
-    fn nothing_is_said_where_the_writer_did_not_count() {
+    fn no_extremes_where_the_writer_did_not_count() {
         let column = || asked(DataType::Int8, Stored::Plain);
-        assert!(found(None, bytes(-3, 40), column()).is_none());
-        assert!(found(root(0), bytes(-3, 40), column()).is_none());
-        assert!(found(root(11), bytes(-3, 40), column()).is_none());
+        assert!(extremes_of(None, bytes(-3, 40), column()).is_none());
+        assert!(extremes_of(root(0), bytes(-3, 40), column()).is_none());
+        assert!(extremes_of(root(11), bytes(-3, 40), column()).is_none());
         let no_null = ColumnStatistics { has_null: Some(false), ..bytes(-3, 40) };
-        assert!(found(root(10), no_null, column()).is_none(), "seven of ten rows, and no null");
+        assert!(extremes_of(root(10), no_null, column()).is_none(), "seven of ten rows, and no null");
         let unknown = ColumnStatistics { number_of_values: Some(0), has_null: None, ..bytes(0, 0) };
-        assert!(found(root(10), unknown, column()).is_none());
+        assert!(extremes_of(root(10), unknown, column()).is_none());
         let all_null = ColumnStatistics { number_of_values: Some(0), ..bytes(0, 0) };
-        let unit = found(root(10), all_null, column()).unwrap();
+        let unit = extremes_of(root(10), all_null, column()).unwrap();
         assert_eq!(unit.columns[0].ends.as_ref().unwrap().null_count(), 2);
     }
 
     #[test]
     fn ends_that_are_not_exact_are_left_out() {
-        let ends = |stats, column| found(root(10), stats, column).unwrap().columns[0].ends.clone();
+        let ends = |stats, column| extremes_of(root(10), stats, column).unwrap().columns[0].ends.clone();
         assert!(ends(bytes(0, 255), asked(DataType::Int8, Stored::Plain)).is_none(), "no such value");
         let texts = ColumnStatistics {
             string_statistics: Some(StringStatistics {

@@ -235,8 +235,8 @@ mod tests {
             }
             rle.flush(&mut out);
             let bytes = decode(&out);
-            let found: Vec<bool> = (0..expected.len()).map(|i| bytes[i / 8] >> (7 - i % 8) & 1 == 1).collect();
-            prop_assert_eq!(found, expected);
+            let decoded: Vec<bool> = (0..expected.len()).map(|i| bytes[i / 8] >> (7 - i % 8) & 1 == 1).collect();
+            prop_assert_eq!(decoded, expected);
         }
     }
 }

@@ -76,16 +76,16 @@ mod tests {
         put(values, scale, &mut data, &mut scales);
         let mut left = data.as_slice();
         for (value, stored) in values.iter().zip(&scales) {
-            let (mut found, mut shift) = (0u128, 0);
+            let (mut zigzag, mut shift) = (0u128, 0);
             while let Some((byte, rest)) = left.split_first() {
                 left = rest;
-                found |= u128::from(byte & 0x7f) << shift;
+                zigzag |= u128::from(byte & 0x7f) << shift;
                 shift += 7;
                 if *byte < 0x80 {
                     break;
                 }
             }
-            let digits = (found >> 1).cast_signed() ^ -(found & 1).cast_signed();
+            let digits = (zigzag >> 1).cast_signed() ^ -(zigzag & 1).cast_signed();
             assert_eq!(digits * 10i128.pow(u32::try_from(i64::from(scale) - stored).unwrap()), *value);
         }
         assert!(left.is_empty());

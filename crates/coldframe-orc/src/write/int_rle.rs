@@ -157,13 +157,13 @@ impl IntRle {
         if values.len() <= MIN_REPEAT {
             return self.put_direct(&self.stored(values), values.len(), out);
         }
-        let look = Look::at(values);
+        let shape = RunShape::of(values);
         // From here on the difference of any two values is in range.
-        let Some(range) = look.max.checked_sub(look.min) else {
+        let Some(range) = shape.max.checked_sub(shape.min) else {
             return self.put_direct(&self.stored(values), values.len(), out);
         };
-        if look.fixed_delta || (look.delta != 0 && (look.rising || look.falling)) {
-            return self.put_delta(values, &look, out);
+        if shape.fixed_delta || (shape.delta != 0 && (shape.rising || shape.falling)) {
+            return self.put_delta(values, &shape, out);
         }
         let stored = self.stored(values);
         let used = stored.get(..values.len()).unwrap_or_default();
@@ -172,7 +172,7 @@ impl IntRle {
             let wide = used.iter().filter(|v| **v > bound).count();
             // Java's (int) (length * (1.0 - 0.9)).
             let is_patchable = wide <= (values.len() - 1) / 10;
-            if is_patchable && patched::put(values, look.min, range, out)? {
+            if is_patchable && patched::put(values, shape.min, range, out)? {
                 return Ok(());
             }
         }
@@ -197,19 +197,19 @@ impl IntRle {
         pack(BitOrder::Msb, width, stored, out)
     }
 
-    fn put_delta(&self, values: &[i64], look: &Look, out: &mut Vec<u8>) -> Result<()> {
+    fn put_delta(&self, values: &[i64], shape: &RunShape, out: &mut Vec<u8>) -> Result<()> {
         let Some((first, rest)) = values.split_first() else { return Ok(()) };
-        if look.fixed_delta {
+        if shape.fixed_delta {
             put_header(DELTA, 0, values.len(), out);
             self.put_base(*first, out);
-            put_zigzag(out, look.delta);
+            put_zigzag(out, shape.delta);
             return Ok(());
         }
         // Width 0 means that all deltas are equal; its code is that of width 1.
-        let width = self.width(closest_width(bits_of(look.max_delta.cast_unsigned()))).max(2);
+        let width = self.width(closest_width(bits_of(shape.max_delta.cast_unsigned()))).max(2);
         put_header(DELTA, width_code(width), values.len(), out);
         self.put_base(*first, out);
-        put_zigzag(out, look.delta);
+        put_zigzag(out, shape.delta);
         let mut deltas = [0; MAX_RUN];
         for (to, pair) in deltas.iter_mut().zip(rest.windows(2)) {
             if let [a, b] = pair {
@@ -231,7 +231,7 @@ impl IntRle {
 }
 
 /// The properties of a run that decide its encoding.
-struct Look {
+struct RunShape {
     min: i64,
     max: i64,
     rising: bool,
@@ -243,14 +243,14 @@ struct Look {
     max_delta: i64,
 }
 
-impl Look {
-    fn at(values: &[i64]) -> Self {
+impl RunShape {
+    fn of(values: &[i64]) -> Self {
         let (first, second) = match values {
             [a, b, ..] => (*a, *b),
             _ => (0, 0),
         };
         let delta = second.wrapping_sub(first);
-        let mut look = Self {
+        let mut shape = Self {
             min: first,
             max: first,
             rising: true,
@@ -261,24 +261,24 @@ impl Look {
         };
         let mut last = first;
         for value in values {
-            look.min = look.min.min(*value);
-            look.max = look.max.max(*value);
-            look.rising &= last <= *value;
-            look.falling &= last >= *value;
+            shape.min = shape.min.min(*value);
+            shape.max = shape.max.max(*value);
+            shape.rising &= last <= *value;
+            shape.falling &= last >= *value;
             last = *value;
         }
-        if !(look.rising || look.falling) {
-            look.fixed_delta = false;
-            return look;
+        if !(shape.rising || shape.falling) {
+            shape.fixed_delta = false;
+            return shape;
         }
         last = second;
         for value in values.iter().skip(2) {
             let delta = value.wrapping_sub(last);
-            look.fixed_delta &= delta == look.delta;
-            look.max_delta = look.max_delta.max(delta.wrapping_abs());
+            shape.fixed_delta &= delta == shape.delta;
+            shape.max_delta = shape.max_delta.max(delta.wrapping_abs());
             last = *value;
         }
-        look
+        shape
     }
 }
 

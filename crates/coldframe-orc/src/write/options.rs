@@ -190,12 +190,12 @@ mod tests {
         let none: Vec<_> = WriteOptions::specs().iter().map(|o| (o.name, Value::Null)).collect();
         assert_eq!(parse(&none).unwrap(), WriteOptions::default());
         let list = Value::List(vec![Value::from("a"), Value::from("b.c")]);
-        let found = parse(&[("bloom_filter_columns", list)]).unwrap().bloom_filter_columns;
-        assert_eq!(found, expected.bloom_filter_columns);
+        let columns = parse(&[("bloom_filter_columns", list)]).unwrap().bloom_filter_columns;
+        assert_eq!(columns, expected.bloom_filter_columns);
     }
 
     #[test]
-    fn what_is_not_an_option_s_value_is_refused() {
+    fn values_that_do_not_fit_an_option_are_refused() {
         for (name, value, message) in [
             (
                 "codec",

@@ -360,9 +360,9 @@ mod tests {
             Field::new("b", unit, true).with_metadata([("k".to_owned(), "v".to_owned())]),
         ]);
         let root = ColumnType::of(&schema, &[]).unwrap();
-        let found: Vec<(u32, &str, u32)> =
+        let columns: Vec<(u32, &str, u32)> =
             root.all().iter().map(|t| (t.id, t.path.as_str(), t.kind.code())).collect();
-        assert_eq!(found, [(0, "", 12), (1, "a", 12), (2, "a.x", 10), (3, "a.x.item", 1), (4, "b", 18)]);
+        assert_eq!(columns, [(0, "", 12), (1, "a", 12), (2, "a.x", 10), (3, "a.x.item", 1), (4, "b", 18)]);
         let stored: Vec<proto::Type> = root.all().iter().map(|t| t.to_proto()).collect();
         assert_eq!(stored[0].subtypes, [1, 4]);
         assert_eq!(stored[0].field_names, ["a", "b"]);
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_orc_has_not_is_refused_by_name() {
+    fn types_without_an_orc_type_are_refused_by_name() {
         let of =
             |t| ColumnType::of(&Schema::new(vec![Field::new("a", t, true)]), &[]).unwrap_err().to_string();
         assert_eq!(

@@ -246,7 +246,7 @@ impl Dictionary {
         loop {
             match self.table.get(at) {
                 Some((0, _)) | None => break,
-                Some((next, found)) if *found == check && self.entry(next - 1) == value => return next - 1,
+                Some((next, stored)) if *stored == check && self.entry(next - 1) == value => return next - 1,
                 Some(_) => at = (at + 1) & mask,
             }
         }
@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_value_has_one_number() {
+    fn each_value_has_a_number_of_its_own() {
         let mut dictionary = Dictionary::new();
         let values: Vec<String> = (0..5000).map(|i| format!("{}", i % 1700)).collect();
         let numbers: Vec<u32> = values.iter().map(|v| dictionary.number(v.as_bytes())).collect();

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_java_cannot_read_is_refused_by_name() {
+    fn timestamps_that_java_misreads_are_refused() {
         for value in [-1i64, -500, -999] {
             let e = stored(value, TimeUnit::Millisecond, LastSecond::Refuse).unwrap_err();
             assert!(e.to_string().contains("1969-12-31 23:59:59."), "{e}");

@@ -25,8 +25,8 @@ fn samples() -> Vec<(String, Bytes)> {
         support::fixtures().into_iter().filter(|f| f.path.starts_with(coldframe_testing::fixture::data()));
     let mut all: Vec<_> = committed.filter(small).map(|f| (f.name(), f.bytes())).collect();
     let ids: ArrayRef = Arc::new((0..3000).map(|i| (i % 5 > 0).then_some(i * i)).collect::<Int64Array>());
-    let words: ArrayRef = Arc::new(StringArray::from_iter_values((0..3000).map(|i| format!("w{}", i % 900))));
-    let batch = RecordBatch::try_from_iter_with_nullable([("id", ids, true), ("word", words, true)]).unwrap();
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..3000).map(|i| format!("w{}", i % 900))));
+    let batch = RecordBatch::try_from_iter_with_nullable([("id", ids, true), ("word", texts, true)]).unwrap();
     for codec in ["none", "zlib"] {
         let options = [
             ("codec", Value::from(codec)),
@@ -163,11 +163,11 @@ fn claims_beyond_the_bytes_are_refused() {
         assert!(first_error(&Crafted::new(Kind::String, 3, streams).bytes()).is_damage());
     }
     // A dictionary of 2^32 - 1 entries.
-    let mut words =
+    let mut dictionary =
         Crafted::new(Kind::String, 1, vec![(1, 1, vec![0x02, 0, 0]), (2, 1, vec![0; 4]), (3, 1, vec![])]);
-    words.encodings[1] =
+    dictionary.encodings[1] =
         proto::ColumnEncoding { kind: Some(3), dictionary_size: Some(u32::MAX), bloom_encoding: None };
-    assert!(first_error(&words.bytes()).is_damage());
+    assert!(first_error(&dictionary.bytes()).is_damage());
     // A list of 512 times 2^30 elements, which have no stream.
     let lengths = vec![0xc1, 0xff, 0x80, 0x80, 0x80, 0x80, 0x04, 0x00];
     let mut list = Crafted::new(Kind::List, 512, vec![(2, 1, lengths)]);
@@ -261,10 +261,10 @@ fn invalid_text_is_refused() {
 /// An index with wild positions and statistics costs only its benefit.
 #[test]
 fn wild_indexes_do_not_mislead() {
-    let entry = |position: u64, stated: u64| proto::RowIndexEntry {
+    let entry = |position: u64, values: u64| proto::RowIndexEntry {
         positions: vec![position; 3],
         statistics: Some(proto::ColumnStatistics {
-            number_of_values: Some(stated),
+            number_of_values: Some(values),
             has_null: Some(false),
             ..Default::default()
         }),

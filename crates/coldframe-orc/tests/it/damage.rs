@@ -89,11 +89,11 @@ fn data_of(bytes: &[u8], column: usize) -> std::ops::Range<usize> {
     let file = OrcFile::open(Arc::new(Bytes::copy_from_slice(bytes)), default_options());
     let node = file.unwrap().inspect().unwrap();
     let stripe = node.children.iter().find(|n| n.name == "stripe 0").unwrap();
-    let is = |n: &&coldframe_core::Node| {
+    let is_data = |n: &&coldframe_core::Node| {
         n.name == "DATA" && n.detail.contains(&("column".to_owned(), Value::from(column)))
     };
-    let found = stripe.children.iter().find(is).unwrap().bytes.clone();
-    usize::try_from(found.start).unwrap()..usize::try_from(found.end).unwrap()
+    let data = stripe.children.iter().find(is_data).unwrap().bytes.clone();
+    usize::try_from(data.start).unwrap()..usize::try_from(data.end).unwrap()
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn a_number_of_rows_that_stripes_contradict_is_damage() {
 /// A limit counts the rows that are returned, not those of stripes and row groups that turn out to be
 /// damaged.
 #[test]
-fn a_limit_is_of_rows_that_are_read() {
+fn a_limit_counts_returned_rows() {
     let bytes = {
         let id: ArrayRef = Arc::new((0..ROWS).collect::<Int64Array>());
         let text: ArrayRef = Arc::new(StringArray::from_iter_values(
@@ -239,7 +239,7 @@ fn a_limit_is_of_rows_that_are_read() {
     let mut first = bytes;
     let place = data_of(&first, 2);
     first.get_mut(place.start..place.start + 40).unwrap().fill(0xff);
-    let found = limited(first);
-    assert_eq!(found.len(), 10);
-    assert!(found.iter().all(|id| *id >= 1000), "{found:?}");
+    let ids = limited(first);
+    assert_eq!(ids.len(), 10);
+    assert!(ids.iter().all(|id| *id >= 1000), "{ids:?}");
 }

@@ -84,7 +84,7 @@ fn a_long_name_is_not_repeated_for_each_child() {
     assert!(last.starts_with("nnn") && last.ends_with(".c99000"), "{last}");
 }
 
-fn words(rows: u64, entries: u32) -> Crafted {
+fn empty_words(rows: u64, entries: u32) -> Crafted {
     // All entries empty: runs of 512 zeros in four bytes.
     let lengths = [0xc1, 0xff, 0, 0].repeat(entries.div_ceil(512) as usize);
     let streams = vec![(1, 1, vec![0x02, 0, 0]), (2, 1, lengths), (3, 1, vec![])];
@@ -97,12 +97,12 @@ fn words(rows: u64, entries: u32) -> Crafted {
 #[test]
 fn a_dictionary_has_no_more_entries_than_values() {
     let _alone = alone();
-    let file = words(1, 1 << 24).bytes();
+    let file = empty_words(1, 1 << 24).bytes();
     assert_bounded("empty words", &file, &orc());
     let opened = open("empty words", file, &OpenOptions::default()).unwrap();
-    let found = rows::read(opened.file.as_ref(), OnError::Skip).unwrap();
-    assert_eq!((found.batch.num_rows(), found.damage.len()), (0, 1));
-    assert!(found.damage[0].reason.contains("at most 1 entries"), "{:?}", found.damage);
+    let outcome = rows::read(opened.file.as_ref(), OnError::Skip).unwrap();
+    assert_eq!((outcome.batch.num_rows(), outcome.damage.len()), (0, 1));
+    assert!(outcome.damage[0].reason.contains("at most 1 entries"), "{:?}", outcome.damage);
 }
 
 /// A footer may list one stripe any number of times, in a dozen bytes each.
@@ -117,10 +117,10 @@ fn stripes_that_share_their_bytes_are_not_all_read() {
     });
     assert_bounded("one stripe", &files[1], &orc());
     let opened = open("one stripe", files[0].clone(), &OpenOptions::default()).unwrap();
-    let found = rows::read(opened.file.as_ref(), OnError::Skip).unwrap();
-    assert!(found.error.is_none() && found.batch.num_rows() as u64 >= rows);
-    assert!(found.damage.iter().all(|d| d.rows_lost == Some(rows)), "{:?}", found.damage);
-    assert_eq!(found.batch.num_rows() as u64 + found.damage.len() as u64 * rows, rows * 5_000);
+    let outcome = rows::read(opened.file.as_ref(), OnError::Skip).unwrap();
+    assert!(outcome.error.is_none() && outcome.batch.num_rows() as u64 >= rows);
+    assert!(outcome.damage.iter().all(|d| d.rows_lost == Some(rows)), "{:?}", outcome.damage);
+    assert_eq!(outcome.batch.num_rows() as u64 + outcome.damage.len() as u64 * rows, rows * 5_000);
 }
 
 /// Not even a null can be made of it.
@@ -135,17 +135,17 @@ fn a_union_of_no_types_is_damage() {
 
 /// The root's nulls belong to no column: their rows are lost, and the scan continues.
 #[test]
-fn damaged_nulls_of_the_root_end_no_scan_and_last_no_eternity() {
+fn damaged_nulls_of_the_root_end_no_scan() {
     let _alone = alone();
     for present in [vec![], vec![0xff], vec![0x7f]] {
         let streams = vec![(0, 0, present), (1, 1, vec![0xc0, 9, 0, 2])];
         let opened =
             open("root", Crafted::new(Kind::Long, 10, streams).bytes(), &OpenOptions::default()).unwrap();
         for on_error in [OnError::Skip, OnError::Null] {
-            let found = rows::read(opened.file.as_ref(), on_error).unwrap();
-            assert!(found.error.is_none(), "{:?}", found.error);
-            assert_eq!(found.batch.num_rows(), 0);
-            assert_eq!(found.damage.iter().map(|d| d.rows_lost).collect::<Vec<_>>(), [Some(10)]);
+            let outcome = rows::read(opened.file.as_ref(), on_error).unwrap();
+            assert!(outcome.error.is_none(), "{:?}", outcome.error);
+            assert_eq!(outcome.batch.num_rows(), 0);
+            assert_eq!(outcome.damage.iter().map(|d| d.rows_lost).collect::<Vec<_>>(), [Some(10)]);
         }
     }
 }
@@ -187,8 +187,8 @@ fn wide_tables_take_work_by_their_columns() {
     let wide = |columns: usize| {
         let fields: Vec<Field> =
             (0..columns).map(|i| Field::new(format!("c{i}"), DataType::Int32, true)).collect();
-        let one: ArrayRef = Arc::new(Int32Array::from(vec![7]));
-        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), vec![one; columns]).unwrap();
+        let column: ArrayRef = Arc::new(Int32Array::from(vec![7]));
+        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), vec![column; columns]).unwrap();
         written(&batch, &[("codec", Value::from("none"))])
     };
     assert_linear("wide", &[wide(10_000), wide(20_000)], &orc());
@@ -273,8 +273,8 @@ fn long_lists_are_read_in_short_batches() {
     file.encodings = vec![file.encodings[0]; 3];
     let opened = open("lists", file.bytes(), &OpenOptions::default()).unwrap();
     for on_error in [OnError::Raise, OnError::Skip] {
-        let (found, largest, damage) = drained(opened.file.as_ref(), on_error);
-        assert_eq!((found, damage), (65_536, 0));
+        let (count, largest, damage) = drained(opened.file.as_ref(), on_error);
+        assert_eq!((count, damage), (65_536, 0));
         assert!(largest < 160 << 20, "{largest}");
     }
 }

@@ -24,7 +24,8 @@ fn orc() -> Opener {
 fn table(rows: i64) -> RecordBatch {
     let ids: ArrayRef = Arc::new((0..rows).collect::<Int64Array>());
     let some: ArrayRef = Arc::new((0..rows).map(|i| (i % 7 > 0).then_some(i * i)).collect::<Int64Array>());
-    let words: ArrayRef = Arc::new(StringArray::from_iter_values((0..rows).map(|i| format!("w{}", i % 40))));
+    let dictionary_texts: ArrayRef =
+        Arc::new(StringArray::from_iter_values((0..rows).map(|i| format!("w{}", i % 40))));
     let texts: ArrayRef =
         Arc::new(StringArray::from_iter_values((0..rows).map(|i| format!("text {i} {}", i * 7919))));
     let floats: ArrayRef = Arc::new(Float64Array::from_iter_values((0..rows).map(|_| 0.5)));
@@ -39,7 +40,7 @@ fn table(rows: i64) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable([
         ("id", ids, true),
         ("some", some, true),
-        ("word", words, true),
+        ("word", dictionary_texts, true),
         ("text", texts, true),
         ("float", floats, true),
         ("truth", truths, true),

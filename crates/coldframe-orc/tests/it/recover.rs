@@ -19,9 +19,9 @@ use support::{open, written};
 fn table(n: i64) -> RecordBatch {
     let mut dice = Dice::new(1);
     let ids: arrow_array::ArrayRef = Arc::new((0..n).collect::<arrow_array::Int64Array>());
-    let words = (0..n).map(|i| (i % 7 > 0).then(|| format!("word {:x}", dice.roll())));
-    let words: arrow_array::ArrayRef = Arc::new(words.collect::<arrow_array::StringArray>());
-    RecordBatch::try_from_iter_with_nullable([("id", ids, true), ("word", words, true)]).unwrap()
+    let texts = (0..n).map(|i| (i % 7 > 0).then(|| format!("word {:x}", dice.roll())));
+    let texts: arrow_array::ArrayRef = Arc::new(texts.collect::<arrow_array::StringArray>());
+    RecordBatch::try_from_iter_with_nullable([("id", ids, true), ("word", texts, true)]).unwrap()
 }
 
 const DDL: &str = "id bigint, word string";
@@ -152,7 +152,7 @@ fn open_in(folder: &Path, name: &str, options: &OpenOptions) -> coldframe_core::
 }
 
 #[test]
-fn a_whole_file_beside_it_tells_the_types_if_it_is_named() {
+fn a_named_neighbour_supplies_the_types() {
     let folder = tempfile::tempdir().unwrap();
     for codec in CODECS {
         let bytes = stripes(codec);
@@ -174,7 +174,7 @@ fn a_whole_file_beside_it_tells_the_types_if_it_is_named() {
 
 /// A file with another one appended: the first tail is inside, and supplies types and stripes.
 #[test]
-fn a_tail_inside_is_found() {
+fn a_tail_inside_is_used() {
     for codec in CODECS {
         let bytes = stripes(codec);
         let longer = [bytes.as_ref(), &bytes[3..ends(&bytes)[0]]].concat();
@@ -191,12 +191,12 @@ fn a_tail_inside_is_found() {
 fn fixtures_without_their_tails() {
     let folder = tempfile::tempdir().unwrap();
     let (mut whole, mut refused) = (0, 0);
-    for one in support::fixtures() {
-        let bytes = one.bytes();
+    for fixture in support::fixtures() {
+        let bytes = fixture.bytes();
         let mut options = recovering(None);
         options.extra.insert("timestamp_unit".into(), Value::from("us"));
         options.extra.insert("schema_from".into(), Value::from("whole"));
-        let Ok(opened) = open(&one.name(), bytes.clone(), &options) else { continue };
+        let Ok(opened) = open(&fixture.name(), bytes.clone(), &options) else { continue };
         let Some(end) = stripe_ends(opened.file.as_ref()).into_iter().max() else { continue };
         let encrypted = opened.file.metadata().unwrap().get("encryption").is_some();
         if bytes.len() > 300_000 {
@@ -208,18 +208,23 @@ fn fixtures_without_their_tails() {
         match open_in(folder.path(), "cut", &options) {
             Ok(cut) => {
                 let got = read(cut.as_ref());
-                assert!(got.batch.num_rows() <= truth.batch.num_rows(), "{}", one.name());
+                assert!(got.batch.num_rows() <= truth.batch.num_rows(), "{}", fixture.name());
                 let same = got.batch.num_rows() == truth.batch.num_rows();
-                assert!(same || !got.damage.is_empty(), "{}: rows lost without a word", one.name());
+                assert!(same || !got.damage.is_empty(), "{}: rows lost without a word", fixture.name());
                 if same && truth.damage.is_empty() && !encrypted {
-                    assert!(got.batch.columns() == truth.batch.columns(), "{}", one.name());
+                    assert!(got.batch.columns() == truth.batch.columns(), "{}", fixture.name());
                     whole += 1;
                 } else {
-                    println!("{}: {} of {} rows", one.name(), got.batch.num_rows(), truth.batch.num_rows());
+                    println!(
+                        "{}: {} of {} rows",
+                        fixture.name(),
+                        got.batch.num_rows(),
+                        truth.batch.num_rows()
+                    );
                 }
             }
             Err(e) => {
-                println!("{}: {e}", one.name());
+                println!("{}: {e}", fixture.name());
                 refused += 1;
             }
         }
@@ -274,7 +279,7 @@ fn nothing_is_lost_where_the_rest_of_the_tail_proves_it() {
 
 /// With the footer's list, a damaged stripe is lost with its rows, wherever it is.
 #[test]
-fn a_footers_list_says_how_many_rows_a_lost_stripe_had() {
+fn a_footers_list_counts_the_rows_of_a_lost_stripe() {
     for codec in CODECS {
         let bytes = stripes(codec);
         let ends = ends(&bytes);
@@ -305,7 +310,7 @@ fn shortened(bytes: &Bytes, ends: &[usize], dice: &mut Dice) -> Bytes {
 /// The laws of recovery: rows that are returned are rows of the file, in order and none twice; if rows are missing,
 /// there is a record with skip and null and an error in a plain read; without a record, nothing is missing.
 #[test]
-fn what_is_recovered_is_the_files_own_and_every_loss_is_a_record() {
+fn only_rows_of_the_file_are_recovered_and_every_loss_is_recorded() {
     let want = rows::as_text(&table(4000));
     for (seed, codec) in ["none", "zlib", "zstd"].into_iter().enumerate() {
         let bytes = stripes(codec);
@@ -318,21 +323,21 @@ fn what_is_recovered_is_the_files_own_and_every_loss_is_a_record() {
                 let got = rows::read(opened.file.as_ref(), mode).unwrap();
                 assert!(got.error.is_none(), "{codec}: {:?}", got.error);
                 let mut rest = want.iter();
-                let found = rows::as_text(&got.batch);
+                let recovered = rows::as_text(&got.batch);
                 assert!(
-                    found.iter().all(|row| rest.any(|of| of == row)),
+                    recovered.iter().all(|row| rest.any(|of| of == row)),
                     "{codec}: other rows, or some twice"
                 );
-                let missing = want.len() - found.len();
+                let missing = want.len() - recovered.len();
                 assert!(
                     missing == 0 || !got.damage.is_empty(),
                     "{codec}: {missing} rows lost without a record"
                 );
                 assert_eq!(got.damage.is_empty(), raised.error.is_none(), "{codec}: {:?}", got.damage);
-                let told = got.damage.iter().map(|d| d.rows_lost).sum::<Option<u64>>();
+                let recorded = got.damage.iter().map(|d| d.rows_lost).sum::<Option<u64>>();
                 assert!(
-                    told.is_none_or(|told| told == missing as u64),
-                    "{codec}: {missing} lost, {told:?} told"
+                    recorded.is_none_or(|recorded| recorded == missing as u64),
+                    "{codec}: {missing} lost, {recorded:?} told"
                 );
             }
         }

@@ -27,7 +27,7 @@ const ENTRY: u64 = 32;
 
 /// The maximum number of entries of a dictionary, as far as a stripe limits it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Most {
+pub(super) struct EntryLimit {
     /// Rows of the stripe: a column that is not repeated by a list has no more values, and so no more
     /// entries.
     pub(super) rows: u64,
@@ -37,7 +37,7 @@ pub(super) struct Most {
     pub(super) file_len: u64,
 }
 
-impl Most {
+impl EntryLimit {
     /// An error for an impossible number of entries. Empty ones take no bytes in the file, so nothing else
     /// bounds them.
     fn check(self, entries: u64, limits: &Limits) -> Result<usize> {
@@ -61,10 +61,10 @@ pub(super) fn read(
     mut lengths: IntRle,
     mut data: ByteStream,
     limits: &Limits,
-    most: Most,
+    limit: EntryLimit,
     is_text: bool,
 ) -> Result<Dictionary> {
-    let mut sizes = vec![0u32; most.check(entries, limits)?];
+    let mut sizes = vec![0u32; limit.check(entries, limits)?];
     lengths.read(&mut sizes).within(|| "LENGTH")?;
     let total: u64 = sizes.iter().map(|size| u64::from(*size)).sum();
     let bytes = data.take(total).within(|| "DICTIONARY_DATA")?;

@@ -11,7 +11,7 @@ use coldframe_core::{Changes, Error, Limits, Result};
 use super::Present;
 use super::dictionary::Dictionaries;
 use crate::layout::compression::Compression;
-use crate::layout::index::{Positions, StreamPosition};
+use crate::layout::index::{IndexPosition, Positions};
 use crate::layout::proto::ColumnEncoding;
 use crate::layout::quirks::Quirks;
 use crate::layout::stripe::{StreamKind, StripeLayout};
@@ -37,7 +37,7 @@ pub(crate) type StoredStreams = HashMap<(usize, StreamKind), Vec<StoredPart>>;
 /// The size limit of a batch: for all columns together, so that memory does not grow with their number.
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
-    one_row: bool,
+    single_row: bool,
     limits: Limits,
     held: Held,
 }
@@ -64,7 +64,7 @@ impl Bound {
     /// An error that makes the caller retry with fewer rows, if `values` of a batch take too many `bytes`.
     pub(crate) fn check(&self, what: &'static str, values: usize, bytes: u64) -> Result<()> {
         let together = self.held.add(bytes);
-        if self.one_row {
+        if self.single_row {
             // Fewer rows cannot be read.
             self.limits.block("a row", together)?;
             return check_batch(what, 1, bytes);
@@ -74,7 +74,7 @@ impl Bound {
 
     /// How many fewer rows to try: one if a batch cannot have less, however many values it has.
     pub(crate) fn rows(&self, values: usize) -> usize {
-        if self.one_row { 1 } else { values.max(2) }
+        if self.single_row { 1 } else { values.max(2) }
     }
 }
 
@@ -106,7 +106,7 @@ pub(crate) struct Input<'a> {
     /// Length of the file.
     pub(crate) file_len: u64,
     /// Whether batches have one row, which must be read however long its values are.
-    pub(crate) one_row: bool,
+    pub(crate) single_row: bool,
     /// The current size of the batch.
     pub(crate) held: &'a Held,
 }
@@ -119,7 +119,7 @@ impl Input<'_> {
 
     /// How many rows are read for how many bytes: only a single row may exceed the limit.
     pub(crate) fn bound(&self) -> Bound {
-        Bound { one_row: self.one_row, limits: self.limits, held: self.held.clone() }
+        Bound { single_row: self.single_row, limits: self.limits, held: self.held.clone() }
     }
 
     /// The version of integer RLE that a column's encoding means.
@@ -131,22 +131,22 @@ impl Input<'_> {
         }
     }
 
-    fn position(&self, column: usize, kind: StreamKind) -> StreamPosition {
+    fn position(&self, column: usize, kind: StreamKind) -> IndexPosition {
         self.positions.map(|p| p.of(column, kind)).unwrap_or_default()
     }
 
     /// A stream from its start, whatever the row group; empty if the stripe has no such stream.
     pub(crate) fn whole(&self, column: usize, kind: StreamKind) -> Result<ByteStream> {
-        self.open_at(column, kind, StreamPosition::default())
+        self.open_at(column, kind, IndexPosition::default())
     }
 
-    fn open_at(&self, column: usize, kind: StreamKind, position: StreamPosition) -> Result<ByteStream> {
+    fn open_at(&self, column: usize, kind: StreamKind, position: IndexPosition) -> Result<ByteStream> {
         let parts = self.streams.get(&(column, kind)).map(Vec::as_slice).unwrap_or_default();
         // The last part that begins before the position: parts overlap at most by their slop.
         let behind = parts.partition_point(|p| p.start <= position.chunk);
         let part = parts.get(behind.wrapping_sub(1)).filter(|p| p.start <= position.chunk);
         let Some(part) = part else {
-            if position != StreamPosition::default() {
+            if position != IndexPosition::default() {
                 return Err(Error::corrupt(format!("expected a stream {}, found none", kind.name())));
             }
             return Ok(ByteStream::new(Bytes::new(), 0, self.compression));

@@ -50,9 +50,9 @@ impl ColumnReader for Booleans {
         self.data.skip(validity.valid).within(|| "DATA")
     }
 
-    fn stands(&self, into: &mut Vec<StreamPosition>) {
-        self.present.stands(into);
-        into.push(self.data.stand(StreamKind::Data));
+    fn positions(&self, into: &mut Vec<StreamPosition>) {
+        self.present.positions(into);
+        into.push(self.data.position(StreamKind::Data));
     }
 }
 
@@ -75,9 +75,9 @@ impl ColumnReader for Bytes {
         self.data.skip(validity.valid).within(|| "DATA")
     }
 
-    fn stands(&self, into: &mut Vec<StreamPosition>) {
-        self.present.stands(into);
-        into.push(self.data.stand(StreamKind::Data));
+    fn positions(&self, into: &mut Vec<StreamPosition>) {
+        self.present.positions(into);
+        into.push(self.data.position(StreamKind::Data));
     }
 }
 
@@ -124,9 +124,9 @@ where
         self.data.skip(validity.valid).within(|| "DATA")
     }
 
-    fn stands(&self, into: &mut Vec<StreamPosition>) {
-        self.present.stands(into);
-        into.push(self.data.stand(StreamKind::Data));
+    fn positions(&self, into: &mut Vec<StreamPosition>) {
+        self.present.positions(into);
+        into.push(self.data.position(StreamKind::Data));
     }
 }
 
@@ -185,9 +185,9 @@ macro_rules! floats {
                 self.data.skip(validity.valid.saturating_mul($n)).within(|| "DATA")
             }
 
-            fn stands(&self, into: &mut Vec<StreamPosition>) {
-                self.present.stands(into);
-                into.push(self.data.stand(StreamKind::Data));
+            fn positions(&self, into: &mut Vec<StreamPosition>) {
+                self.present.positions(into);
+                into.push(self.data.position(StreamKind::Data));
             }
         }
     )*};

@@ -103,9 +103,9 @@ impl ColumnReader for Timestamps {
         self.nanos.skip(validity.valid).within(|| "SECONDARY")
     }
 
-    fn stands(&self, into: &mut Vec<StreamPosition>) {
-        self.present.stands(into);
-        into.extend([self.seconds.stand(StreamKind::Data), self.nanos.stand(StreamKind::Secondary)]);
+    fn positions(&self, into: &mut Vec<StreamPosition>) {
+        self.present.positions(into);
+        into.extend([self.seconds.position(StreamKind::Data), self.nanos.position(StreamKind::Secondary)]);
     }
 }
 

@@ -30,8 +30,8 @@ impl ByteRle {
     }
 
     /// Its position.
-    pub(crate) fn stand(&self, kind: StreamKind) -> StreamPosition {
-        StreamPosition { left: (self.left, 0), ..self.stream.stand(kind) }
+    pub(crate) fn position(&self, kind: StreamKind) -> StreamPosition {
+        StreamPosition { left: (self.left, 0), ..self.stream.position(kind) }
     }
 
     fn start_run(&mut self) -> Result<()> {
@@ -111,9 +111,9 @@ impl BitRle {
     }
 
     /// Its position.
-    pub(crate) fn stand(&self, kind: StreamKind) -> StreamPosition {
-        let stand = self.bytes.stand(kind);
-        StreamPosition { left: (stand.left.0, self.held), ..stand }
+    pub(crate) fn position(&self, kind: StreamKind) -> StreamPosition {
+        let position = self.bytes.position(kind);
+        StreamPosition { left: (position.left.0, self.held), ..position }
     }
 
     /// The next `n` bits, least significant bit of a byte first as in Arrow; the bits after the last are

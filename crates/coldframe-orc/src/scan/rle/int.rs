@@ -26,7 +26,7 @@ pub(crate) trait Word: Unsigned {
     fn unzigzag(self) -> Self;
 }
 
-macro_rules! words {
+macro_rules! impl_word {
     ($($word:ty = $signed:ty;)*) => {$(
         impl Word for $word {
             #[inline(always)]
@@ -42,7 +42,7 @@ macro_rules! words {
     )*};
 }
 
-words! { u16 = i16; u32 = i32; u64 = i64; }
+impl_word! { u16 = i16; u32 = i32; u64 = i64; }
 
 /// The version of the encoding in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl IntRle {
     /// Fills `out`; values that exceed its type are an error.
     pub(crate) fn read<W: Word>(&mut self, mut out: &mut [W]) -> Result<()> {
         loop {
-            let n = self.held(out)?;
+            let n = self.take_pending(out)?;
             out = out.get_mut(n..).unwrap_or_default();
             if out.is_empty() {
                 return Ok(());
@@ -95,7 +95,7 @@ impl IntRle {
             let n = self.runs(out)?;
             out = out.get_mut(n..).unwrap_or_default();
             if n == 0 {
-                self.set_aside()?;
+                self.decode_pending()?;
             }
         }
     }
@@ -112,12 +112,12 @@ impl IntRle {
                 out.resize(end.min(out.len() + STEP), W::default());
             }
             let open = out.get_mut(filled..).unwrap_or_default();
-            let mut n = self.held(open)?;
+            let mut n = self.take_pending(open)?;
             if n == 0 {
                 n = self.runs(open)?;
             }
             if n == 0 {
-                self.set_aside()?;
+                self.decode_pending()?;
             }
             filled += n;
         }
@@ -125,7 +125,7 @@ impl IntRle {
     }
 
     /// Returns the buffered values. Returns how many values that filled.
-    fn held<W: Word>(&mut self, out: &mut [W]) -> Result<usize> {
+    fn take_pending<W: Word>(&mut self, out: &mut [W]) -> Result<usize> {
         let (value, left) = self.repeated;
         if left > 0 {
             let n = left.min(out.len());
@@ -133,9 +133,9 @@ impl IntRle {
             self.repeated.1 -= n;
             return Ok(n);
         }
-        let held = self.pending.get(self.taken..).unwrap_or_default();
-        let n = held.len().min(out.len());
-        for (to, from) in out.iter_mut().zip(held) {
+        let buffered = self.pending.get(self.taken..).unwrap_or_default();
+        let n = buffered.len().min(out.len());
+        for (to, from) in out.iter_mut().zip(buffered) {
             *to = narrow(from.cast_signed())?;
         }
         self.taken += n;
@@ -153,8 +153,8 @@ impl IntRle {
         result.map_err(|e| e.at(self.stream.offset())).map(|()| filled)
     }
 
-    /// Decodes the next run for [`Self::held`].
-    fn set_aside(&mut self) -> Result<()> {
+    /// Decodes the next run for [`Self::take_pending`].
+    fn decode_pending(&mut self) -> Result<()> {
         self.pending.clear();
         self.taken = 0;
         let used = match self.version {
@@ -192,7 +192,7 @@ impl IntRle {
     /// The next values, at most `most`, if they are one repeated value: it and how many. `None` otherwise.
     pub(crate) fn constant(&mut self, most: usize) -> Result<Option<(i64, usize)>> {
         if self.repeated.1 == 0 && self.taken >= self.pending.len() {
-            self.set_aside()?;
+            self.decode_pending()?;
         }
         let n = self.repeated.1.min(most);
         self.repeated.1 -= n;
@@ -202,7 +202,7 @@ impl IntRle {
     /// The largest of all remaining values, as far as they decode; 0 if none is larger.
     pub(crate) fn largest(mut self) -> i64 {
         let mut largest = 0;
-        while self.stream.most_left() > 0 && self.set_aside().is_ok() {
+        while self.stream.max_remaining() > 0 && self.decode_pending().is_ok() {
             let (value, repeated) = std::mem::take(&mut self.repeated);
             let of_run = self.pending.iter().map(|word| word.cast_signed()).max();
             largest = largest.max(of_run.unwrap_or(0)).max(if repeated > 0 { value } else { 0 });
@@ -211,9 +211,9 @@ impl IntRle {
     }
 
     /// Its position.
-    pub(crate) fn stand(&self, kind: StreamKind) -> StreamPosition {
+    pub(crate) fn position(&self, kind: StreamKind) -> StreamPosition {
         let left = self.repeated.1 + (self.pending.len() - self.taken);
-        StreamPosition { left: (left, 0), ..self.stream.stand(kind) }
+        StreamPosition { left: (left, 0), ..self.stream.position(kind) }
     }
 
     /// Skips `n` values.
@@ -254,7 +254,7 @@ fn short() -> Error {
 #[inline(always)]
 fn varint(bytes: &[u8]) -> Result<(u64, usize)> {
     match crate::scan::varint::short(bytes) {
-        Some(found) => Ok(found),
+        Some(decoded) => Ok(decoded),
         None => long_varint(bytes),
     }
 }

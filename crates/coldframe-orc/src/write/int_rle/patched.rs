@@ -74,18 +74,18 @@ struct Patches {
 /// Cuts `values` to `width` bits and returns what is cut off.
 fn split(values: &mut [u64], width: u32, patch_width: u32) -> Patches {
     let mask = (1u64 << width) - 1;
-    let (mut found, mut last) = (Vec::with_capacity(32), 0);
+    let (mut patches, mut last) = (Vec::with_capacity(32), 0);
     for (i, value) in values.iter_mut().enumerate() {
         if *value > mask {
-            found.push(((i - last) as u64, *value >> width));
+            patches.push(((i - last) as u64, *value >> width));
             *value &= mask;
             last = i;
         }
     }
-    let max_gap = found.iter().map(|(gap, _)| *gap).max().unwrap_or(0);
+    let max_gap = patches.iter().map(|(gap, _)| *gap).max().unwrap_or(0);
     let gap_width = closest_width(bits_of(max_gap)).min(MAX_GAP_BITS);
-    let mut entries = Vec::with_capacity(found.len() + 2);
-    for (mut gap, bits) in found {
+    let mut entries = Vec::with_capacity(patches.len() + 2);
+    for (mut gap, bits) in patches {
         while gap > 255 {
             entries.push(255 << patch_width);
             gap -= 255;

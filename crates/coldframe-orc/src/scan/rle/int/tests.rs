@@ -85,8 +85,8 @@ fn short_runs_of_narrow_values_are_as_long_ones() {
             rest = later;
         }
         for signed in [false, true] {
-            let one = |value: &u64| if signed { unzigzag(*value) } else { value.cast_signed() };
-            let expected: Vec<i64> = values.iter().map(one).collect();
+            let decoded = |value: &u64| if signed { unzigzag(*value) } else { value.cast_signed() };
+            let expected: Vec<i64> = values.iter().map(decoded).collect();
             // In uneven parts, and at once.
             assert_eq!(decode(Version::V2, signed, &bytes, values.len()).unwrap(), expected, "{width}");
             let plain = Compression::new(&PostScript::default(), &Limits::default()).unwrap();

@@ -10,14 +10,14 @@ use crate::layout::proto::ColumnStatistics;
 use crate::layout::types::{Column, Kind};
 
 /// The columns of one stripe or of the whole file; nothing where the rows as a whole were not counted.
-pub(crate) fn columns<'a>(
+pub(crate) fn stated_columns<'a>(
     stats: impl Iterator<Item = (&'a Column, Option<ColumnStatistics>)>,
 ) -> Vec<StatedColumn> {
     let mut all = stats;
-    let says_something = all.next().and_then(|(_, root)| root).is_some_and(|root| {
+    let has_counts = all.next().and_then(|(_, root)| root).is_some_and(|root| {
         root.number_of_values.is_some_and(|n| n > 0) && root.collection_statistics.is_none()
     });
-    if !says_something {
+    if !has_counts {
         return Vec::new();
     }
     // With a dot it may be the path of a field.
@@ -27,31 +27,29 @@ pub(crate) fn columns<'a>(
 
 fn of_column(column: &Column, stats: &ColumnStatistics) -> StatedColumn {
     let (name, values) = (column.path.clone(), stats.number_of_values);
-    let mut stated = StatedColumn { name, values, ..StatedColumn::default() };
+    let mut out = StatedColumn { name, values, ..StatedColumn::default() };
     if let Some(of) = &stats.int_statistics {
-        stated.sum = of.sum;
-        (stated.smallest, stated.largest) =
-            (of.minimum.map(StatedEnd::Whole), of.maximum.map(StatedEnd::Whole));
+        out.sum = of.sum;
+        (out.smallest, out.largest) = (of.minimum.map(StatedEnd::Whole), of.maximum.map(StatedEnd::Whole));
     }
     if let Some(of) = &stats.double_statistics {
         let end = |end: Option<f64>| end.filter(|end| !end.is_nan()).map(StatedEnd::Float);
-        (stated.smallest, stated.largest) = (end(of.minimum), end(of.maximum));
+        (out.smallest, out.largest) = (end(of.minimum), end(of.maximum));
     }
     if let Some(of) = &stats.decimal_statistics {
         let end = |end: &Option<Vec<u8>>| decimal(std::str::from_utf8(end.as_deref()?).ok()?);
-        (stated.smallest, stated.largest) = (end(&of.minimum), end(&of.maximum));
+        (out.smallest, out.largest) = (end(&of.minimum), end(&of.maximum));
     }
     if let Some(of) = &stats.date_statistics {
-        (stated.smallest, stated.largest) =
-            (of.minimum.map(StatedEnd::Days), of.maximum.map(StatedEnd::Days));
+        (out.smallest, out.largest) = (of.minimum.map(StatedEnd::Days), of.maximum.map(StatedEnd::Days));
     }
-    stated.trues = stats.bucket_statistics.as_ref().and_then(|of| of.count.first().copied());
+    out.trues = stats.bucket_statistics.as_ref().and_then(|of| of.count.first().copied());
     // Those of text that is declared as binary are of the text.
     let texts =
         stats.string_statistics.as_ref().filter(|_| column.kind != Kind::Binary).and_then(|of| of.sum);
     let blobs = stats.binary_statistics.as_ref().and_then(|of| of.sum);
-    stated.bytes = texts.or(blobs).and_then(|bytes| u64::try_from(bytes).ok());
-    stated
+    out.bytes = texts.or(blobs).and_then(|bytes| u64::try_from(bytes).ok());
+    out
 }
 
 /// A decimal as it is written: an optional sign, digits, and perhaps more behind a point.
