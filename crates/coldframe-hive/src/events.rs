@@ -1,8 +1,8 @@
 //! Events: deletes and, before Hive 2.2, updates of rows that were written earlier.
 //!
-//! A row's identity is (`originalTransaction`, `bucket`, `rowId`): the write that inserted it, its bucket property at that time, and
-//! its number there. An event names an identity. A delete ends the row. An update gives it new values, so of all rows with one
-//! identity the one of the last write counts.
+//! A row's identity is (`originalTransaction`, `bucket`, `rowId`): the write that inserted it, its bucket
+//! property at that time, and its number in that bucket. An event names an identity. A delete ends the row.
+//! An update gives it new values: of all rows with the same identity, the row of the last write counts.
 //!
 //! ```text
 //! bucket property, Hive 3:  version (3 bits) = 1 | 0 (1) | bucket (12) | 0 (4) | statement (12)
@@ -41,7 +41,7 @@ pub(crate) struct Events {
     doubts: Vec<Doubt>,
 }
 
-/// Rows of which it is unknown whether they still exist.
+/// Rows that may have been deleted or replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Doubt {
     /// Rows of this bucket, or of all buckets.
@@ -59,7 +59,7 @@ impl Doubt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Event {
     row: i64,
-    /// A delete, which nothing ever follows.
+    /// A delete. No later event concerns the row.
     deletes: bool,
     write: i64,
     statement: i32,
@@ -117,7 +117,7 @@ pub(crate) fn values<'a, T: arrow_array::ArrowPrimitiveType>(
 }
 
 impl Events {
-    /// No events yet; only those of the writes `ids` will count.
+    /// No events yet. Only events of the writes `ids` will count.
     pub(crate) fn new(ids: Option<Arc<WriteIds>>) -> Self {
         Self { ids, ..Self::default() }
     }

@@ -60,7 +60,7 @@ struct Shared {
 }
 
 impl AcidPlan {
-    /// Plans `split` of `part`; `numbered` if the row numbers of a plain file are known.
+    /// Plans `split` of `part`. `numbered`: the row numbers of a plain file are known.
     pub(crate) fn new(
         part: &OpenFile,
         split: &Split,
@@ -147,7 +147,7 @@ fn wanted_field(own: &Field, wanted: &SchemaRef) -> Option<Field> {
     Some(own.clone().with_data_type(field.data_type().clone()))
 }
 
-/// The filter, with its columns moved below `row`.
+/// The filter with its columns renamed to children of `row`.
 fn below_row(predicate: Predicate) -> Predicate {
     predicate.rename(&|column| format!("row.{column}"))
 }
@@ -167,7 +167,7 @@ impl Plan for AcidPlan {
         let (unit, first, expected) = match next.map_err(|e| self.context.on_error.weigh(e)) {
             Ok(Some(unit)) => unit,
             Ok(None) => return Ok(None),
-            // It is unknown how many rows are lost, so the rows after them cannot be told from deleted ones.
+            // The number of lost rows is unknown, so it is unknown which of the later rows are deleted.
             Err(e) if self.context.on_error != OnError::Raise && e.is_damage() => {
                 let from = e.offset().unwrap_or(self.end).min(self.end);
                 let e = e.within(self.context.path.clone());
@@ -192,7 +192,7 @@ impl AcidPlan {
             return Ok(Some((unit, first, None)));
         }
         let rows = unit.rows.and_then(|n| i64::try_from(n).ok()).ok_or_else(|| {
-            Error::unsupported("deletes of rows in a plain file whose stripes do not say how many they have")
+            Error::unsupported("deletes of rows in a plain file whose stripes state no number of rows")
         })?;
         self.next = first
             .checked_add(rows)
@@ -205,7 +205,7 @@ struct LiveRows {
     inner: Box<dyn DecodeUnit>,
     context: Arc<Shared>,
     first: i64,
-    /// How many rows the unit must have for the numbers after it to be right.
+    /// How many rows the unit must have, so that the row numbers after it are right.
     expected: Option<i64>,
     /// The unit's name in damage records.
     place: String,
@@ -214,8 +214,8 @@ struct LiveRows {
 impl DecodeUnit for LiveRows {
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
         let Self { inner, context, first, expected, place } = *self;
-        // Files whose rows are counted are read with `raise`, so their damage is weighed here by the caller's
-        // `on_error`.
+        // Files whose rows are counted are read with `raise`. The caller's `on_error` is applied to their
+        // damage here.
         let batches = inner.decode(bytes).map_err(|e| context.on_error.weigh(e))?;
         // The consumer counts batches, possibly from several threads in turn.
         let seen = Arc::new(Mutex::new((0i64, 0u64)));
@@ -284,8 +284,8 @@ impl Shared {
         }
     }
 
-    /// Drops the rows whose identity was lost and became null: it is unknown whether they were deleted. `None` if no
-    /// row is left.
+    /// Drops the rows whose identity was lost and became null: whether they were deleted is unknown. `None`
+    /// if no identity was lost.
     fn known(&self, batch: &RecordBatch) -> Result<Option<RecordBatch>> {
         if self.rows != Rows::Identified || self.on_error != OnError::Null {
             return Ok(None);
@@ -298,7 +298,7 @@ impl Shared {
             rows_lost: Some(nulls.null_count() as u64),
             structure: format!("{}: identities of rows", self.path),
             reason:
-                "expected the identity of each row, found it lost: whether the row was deleted cannot be told"
+                "expected the identity of each row, found it lost: whether the row was deleted is unknown"
                     .to_owned(),
         });
         let known = BooleanArray::new(nulls.into_inner(), None);
@@ -323,7 +323,7 @@ impl Shared {
                 Ok(column?.unwrap_or_else(|| new_null_array(field.data_type(), batch.num_rows())))
             })
             .collect::<Result<_>>()?;
-        // Files may return more children of a struct than were requested, so the types are taken from them.
+        // Files may return more children of a struct than requested, so the types come from the arrays.
         let fields: Vec<Field> = self
             .schema
             .fields()

@@ -35,7 +35,7 @@ pub(crate) fn each(
     Ok(())
 }
 
-/// The column with text or bytes that has this name; inside others, with their names in front: `a.b`.
+/// The column with text or bytes at this path; a nested column has a dotted path, `a.b`.
 fn column_of<'a>(shape: &'a Shape, path: &str) -> Result<&'a Column> {
     let is_text =
         |column: &&Column| matches!(column.kind, Kind::String | Kind::Varchar | Kind::Char | Kind::Binary);

@@ -34,7 +34,7 @@ impl Format for OrcFormat {
         Capabilities {
             written: true,
             endings: &["orc"],
-            // A writer that got no rows may leave such a file.
+            // A writer that received no rows may leave an empty file.
             empty_files: true,
             input_formats: &["OrcInputFormat", "OrcNewInputFormat"],
             unit_option: Some("timestamp_unit"),
@@ -72,7 +72,7 @@ impl Format for OrcFormat {
     }
 }
 
-/// Opens a file, told in the format's own options and in those of all formats.
+/// Opens a file with the format's own options (`given`) and those of all formats.
 pub fn open(
     source: &Source,
     given: &options::OpenOptions,

@@ -1,4 +1,4 @@
-//! What a file states about itself.
+//! The metadata of a file as plain data.
 
 use coldframe_core::Value;
 

@@ -1,20 +1,21 @@
-//! A file without its tail: stripes are found by their footers.
+//! Recovers the stripes of a file without its tail, by their footers.
 //!
 //! ```text
 //! | "ORC" | index, data | footer | index, data | footer | ..           each footer lists the streams in front of it
-//!         ^ start = footer's place - sum of its streams' lengths
+//!         ^ start = position of the footer - lengths of its streams
 //! ```
 //!
-//! The tail says where stripes are. Without it, a stripe footer is recognised by its content: as many encodings as the
-//! schema has columns, and stream lengths that lead back to the end of the stripe before, where the row index of the
-//! root begins. That index counts the rows. What only the tail knows comes from an intact file of the same table
-//! (`schema_from`), or from the user's schema; in that case codec and writer are those of a neighbouring file with the
-//! same columns, or the codec is the one by which a footer is found. What remains of the tail after the last stripe
-//! proves how many stripes there were: the footer's list, or the statistics of each stripe. If neither remains, more
-//! may have followed, and a plain read raises there.
+//! The tail lists the stripes. Without it, a stripe footer is recognised by its content: as many encodings as
+//! the schema has columns, and stream lengths that lead back to the end of the previous stripe, where the row
+//! index of the root begins. That index counts the rows. The other contents of the tail come from an intact
+//! file of the same table (`schema_from`), or from the user's schema. With a schema, codec and writer are
+//! those of a neighbouring file with the same columns; without such a file, the codec is detected. The
+//! remains of the tail after the last stripe may prove how many stripes the file had: by the footer's list,
+//! or the statistics of each stripe. If neither remains, more stripes may have followed, and a plain read
+//! fails there.
 //!
-//! A file that was appended to by flushes contains earlier tails: the last intact one is used first, with everything it
-//! lists.
+//! A file that was flushed and appended to contains earlier tails: recovery starts with the stripes of the
+//! last intact one.
 
 mod footers;
 mod remains;
@@ -43,13 +44,13 @@ use crate::options::{Declares, Options};
 
 use self::footers::{begins_with_literal, may_inflate_to, plain_footer};
 
-/// How much is searched at a time, and how far a footer may extend beyond that.
+/// Bytes searched at a time; a footer may extend [`REACH`] bytes beyond them.
 const WINDOW: u64 = 16 << 20;
 /// See [`WINDOW`].
 const REACH: u64 = 1 << 20;
 /// Longest postscript.
 const POSTSCRIPT: usize = 255;
-/// Block size if nothing states it: the length of a chunk has 23 bits.
+/// Block size if it is unknown: the length of a chunk has 23 bits.
 const LARGEST_BLOCK: u64 = 8 << 20;
 /// Maximum streams of a column in a stripe, and maximum bytes of a stream's entry.
 const STREAMS: usize = 16;
@@ -60,14 +61,14 @@ const CANDIDATES: usize = 16;
 /// Maximum chunks of a stripe's footer.
 const FOOTER_CHUNKS: usize = 16;
 
-/// What was found.
+/// The result of a recovery.
 #[derive(Clone, Debug)]
 pub(crate) struct Recovered {
-    /// A tail that lists the stripes found.
+    /// A tail that lists the recovered stripes.
     pub(crate) tail: Tail,
-    /// Losses outside the stripes, unless it is proved that nothing was lost there.
+    /// Losses outside the stripes; none if a proof shows that no stripe is missing.
     pub(crate) lost: Vec<Damage>,
-    /// What proves which stripes there were, if anything does.
+    /// What proves that no stripe is missing, if anything does.
     pub(crate) proof: Option<&'static str>,
 }
 
@@ -106,8 +107,8 @@ pub(crate) fn recover(
         (Some(_), None) => {
             return Err(Error::invalid("option `schema_from`: expected a file in a folder, found no folder"));
         }
-        // The codec and the writer of files with the same columns. Without a schema it is unknown which of them belong
-        // to this table.
+        // Codec and writer come from a file with the same columns. Without a schema it is unknown which files
+        // belong to this table.
         (None, Some(folder)) => match types.as_deref() {
             Some(types) => whole_files(folder, limits)?
                 .into_iter()
@@ -132,7 +133,7 @@ pub(crate) fn recover(
     }
 }
 
-/// A footer without information about rows.
+/// A footer without stripes and statistics.
 fn cleared(footer: Footer, types: Option<Vec<proto::Type>>) -> Footer {
     Footer {
         header_length: Some(MAGIC.len() as u64),
@@ -155,7 +156,7 @@ fn cleared(footer: Footer, types: Option<Vec<proto::Type>>) -> Footer {
 fn whole_files(folder: &dyn Folder, limits: &Limits) -> Result<Vec<(String, Tail)>> {
     let mut files = Vec::new();
     for entry in folder.list("")?.into_iter().filter(|e| !e.is_folder && e.len > 0) {
-        // Other files in the folder are not ORC files, or not intact.
+        // Skip files that are not ORC files, or not intact.
         let Ok(tail) = folder.open(&entry.path).and_then(|file| read_tail(file.as_ref(), limits)) else {
             continue;
         };
@@ -177,8 +178,8 @@ fn has_columns(types: &[proto::Type], tail: &Tail) -> bool {
     types.len() == tail.footer.types.len() && types.iter().zip(&tail.footer.types).all(alike)
 }
 
-/// The error if no columns were given. Guessing them from a file of another table would give wrong names and values, and
-/// nothing in the stripes would show it.
+/// The error if the user gave no columns. A guess from a file of another table would give wrong names and
+/// values, and nothing in the stripes would show that.
 fn schema_missing(beside: &[(String, Tail)]) -> Error {
     let names: Vec<&str> = beside.iter().map(|(name, _)| name.as_str()).collect();
     let beside = if names.is_empty() {
@@ -218,7 +219,7 @@ fn inner_tail(source: &Arc<dyn ReadAt>, limits: &Limits) -> Result<Option<Tail>>
     Ok(None)
 }
 
-/// The codec with which a stripe footer is found first.
+/// The codec that decodes the first stripe footer of the file.
 fn detect_codec(source: &dyn ReadAt, footer: &Footer, limits: &Limits) -> Result<PostScript> {
     const BROTLI: u32 = 6;
     let mut best: Option<(u64, PostScript)> = None;
@@ -232,10 +233,10 @@ fn detect_codec(source: &dyn ReadAt, footer: &Footer, limits: &Limits) -> Result
             ..PostScript::default()
         };
         let places = match &best {
-            // Nothing marks where its chunks may begin, so it is tried at every offset, and only if no other codec is
-            // found.
+            // Nothing marks the start of a Brotli chunk, so it is tried at every offset, and only if no other
+            // codec fits.
             Some(_) if kind == BROTLI => break,
-            // Found without a codec: it may be the content of a stored chunk, after its header.
+            // A footer without a codec may be the content of an uncompressed chunk, after its header.
             Some((at, best)) if best.compression() == 0 => at.saturating_sub(HEADER as u64)..*at,
             Some((at, _)) => MAGIC.len() as u64..*at,
             None => MAGIC.len() as u64..source.len(),
@@ -250,7 +251,7 @@ fn detect_codec(source: &dyn ReadAt, footer: &Footer, limits: &Limits) -> Result
         .ok_or_else(|| Error::corrupt("expected the footer of a stripe, found none").within("recovery"))
 }
 
-/// Adds all stripes from `from` on to the known ones.
+/// Searches for stripes from `from` on, and adds them to the known ones.
 fn search(
     source: &dyn ReadAt,
     known: KnownTail,
@@ -302,8 +303,8 @@ fn search(
     Ok(Recovered { tail, lost, proof })
 }
 
-/// What proves that `stripes` are all that the file had, if anything in its tail does. A stripe in the footer's list
-/// counts as found: the scan reports what is damaged in it, with its rows.
+/// What proves that the file had no stripes other than `stripes`, if anything does. A footer's list replaces
+/// `stripes`: the scan reports damage in the listed stripes, with their rows.
 fn proof_of_stripes(
     rest: remains::Remains,
     stripes: &mut Vec<StripeInformation>,
@@ -347,7 +348,7 @@ fn cut_off(end: u64) -> Damage {
     }
 }
 
-/// A stripe that was found.
+/// A recovered stripe.
 #[derive(Clone, Debug)]
 struct RecoveredStripe {
     start: u64,
@@ -361,13 +362,13 @@ struct RecoveredStripe {
 struct Search<'a> {
     source: &'a dyn ReadAt,
     compression: Compression,
-    /// The same for footers, which are short: a candidate need not become a whole block.
+    /// The codec for footers, with a small block size: footers are short, so a false candidate costs little.
     footers: Compression,
     columns: usize,
-    /// Whether the root is a struct, whose statistics count all rows.
+    /// Whether the root is a struct: its statistics count all rows.
     root_is_struct: bool,
     limits: &'a Limits,
-    /// The bytes read last and their start: stripes found one after the other are often in the same ones.
+    /// The last bytes read, with their start: consecutive stripes are often in the same bytes.
     held: (u64, Bytes),
 }
 
@@ -385,7 +386,7 @@ impl<'a> Search<'a> {
         Self { source, compression, footers, columns, root_is_struct, limits, held: (0, Bytes::new()) }
     }
 
-    /// The bytes from `start` to [`REACH`] after the end of a window; and where that is.
+    /// The bytes from `start` to [`REACH`] after the end of the window, and that end.
     fn window(&mut self, start: u64, end: u64) -> Result<(Bytes, u64)> {
         let (held_from, held) = &self.held;
         let held_end = held_from.saturating_add(held.len() as u64);
@@ -480,7 +481,7 @@ impl<'a> Search<'a> {
             if message.first() != Some(&0x0a) {
                 return None;
             }
-            // A message that was cut between two fields decodes, but lacks encodings.
+            // A message cut between two fields decodes, but lacks encodings.
             if let Some(footer) = self.decoded(message)
                 && footer.columns.len() >= self.columns
             {
@@ -490,14 +491,15 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// A footer, unless the bytes are not one or it would take more memory than a file of this length
-    /// justifies.
+    /// Decodes a footer; `None` if the bytes are no footer, or if it would take more memory than a file of
+    /// this length justifies.
     fn decoded(&self, message: &[u8]) -> Option<StripeFooter> {
         check::<StripeFooter>(message, self.limits, self.source.len()).ok()?;
         StripeFooter::decode(message).ok()
     }
 
-    /// The rows of a row group by the root's statistics. A root that is not a struct may have nulls, which are not counted.
+    /// The rows of a row group by the root's statistics. They do not count the nulls of a root that is not a
+    /// struct.
     fn rows(&self, root: &ColumnStatistics) -> Option<u64> {
         root.number_of_values.filter(|_| self.root_is_struct || root.has_null == Some(false))
     }
@@ -525,7 +527,7 @@ impl<'a> Search<'a> {
             sum += length;
         }
         let Some(start) = place.start.checked_sub(sum).filter(|s| *s >= from) else { return Ok(None) };
-        // Without the root's index the number of rows is unknown, and nothing shows that this is a stripe.
+        // Without the root's index the number of rows is unknown, and nothing confirms the stripe.
         let Some(index) = root_index.filter(|i| i.end - i.start <= REACH) else { return Ok(None) };
         let stored = self.source.read(start + index.start..start + index.end)?;
         let Ok(message) =

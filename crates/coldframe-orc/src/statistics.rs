@@ -1,7 +1,8 @@
 //! All statistics of a file as plain data: of the file, its stripes, their row groups.
 //!
-//! If a key decrypts a column, its own statistics replace those of the masked values. They are encrypted like streams:
-//! `EncryptionVariant.fileStatistics`, and before the metadata one stream per column with an entry per stripe.
+//! If a key decrypts a column, its statistics replace those of the masked values. They are encrypted like
+//! streams: `EncryptionVariant.fileStatistics`, and before the metadata one stream per column with an entry
+//! per stripe.
 
 mod columns;
 pub(crate) mod extremes;
@@ -59,8 +60,8 @@ pub(crate) fn statistics(shape: &Shape) -> Result<Value> {
     Ok(Value::map([("file", of_file), ("stripes", Value::List(stripes))]))
 }
 
-/// The statistics of the columns of the stripes that begin in `range`: a list of columns for each of these, or the
-/// file's own if it has no others. Encrypted columns are omitted: the values may be masked.
+/// The statistics of the columns of the stripes that begin in `range`: a list of columns for each stripe, or
+/// one for the file if `range` has all stripes. Encrypted columns are omitted: the values may be masked.
 pub(crate) fn stated(shape: &Shape, range: &Range<u64>) -> Result<Value> {
     let units = units(shape, range)?.map(|units| {
         Value::List(units.into_iter().map(|stats| by_column(shape, stats.into_iter())).collect())
@@ -68,16 +69,17 @@ pub(crate) fn stated(shape: &Shape, range: &Range<u64>) -> Result<Value> {
     Ok(units.unwrap_or(Value::Null))
 }
 
-/// The same of the columns at the top, typed.
+/// The same for top-level columns, typed.
 pub(crate) fn stated_columns(shape: &Shape, range: &Range<u64>) -> Result<Vec<Vec<StatedColumn>>> {
     let columns = |stats: Unit| columns::stated_columns(shape.tree.columns().iter().zip(stats));
     Ok(units(shape, range)?.unwrap_or_default().into_iter().map(columns).collect())
 }
 
-/// The statistics of each column of a stripe or of the file; none for encrypted columns, whose values may be masked.
+/// The statistics of each column of a stripe or of the file; `None` for encrypted columns, whose values may
+/// be masked.
 type Unit = Vec<Option<ColumnStatistics>>;
 
-/// Those of the stripes that begin in `range`; one for the file if these are all.
+/// The statistics of the stripes that begin in `range`; one entry for the file if these are all.
 fn units(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<Unit>>> {
     if shape.stripes.iter().all(|stripe| range.contains(&stripe.bytes.start)) {
         let of_file = &shape.tail.footer.statistics;
@@ -86,7 +88,7 @@ fn units(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<Unit>>> {
     of_stripes(shape, range)
 }
 
-/// Those of the stripes that begin in `range`. If one of them has no statistics, there are none.
+/// The statistics of the stripes that begin in `range`; `None` if any of them has none.
 fn of_stripes(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<Unit>>> {
     let inside = shape.stripes.iter().filter(|stripe| range.contains(&stripe.bytes.start));
     let metadata = unless_damaged(shape.metadata())?.unwrap_or_default();
@@ -95,14 +97,14 @@ fn of_stripes(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<Unit>>> {
         .collect())
 }
 
-/// Without those of encrypted columns.
+/// Decodes the statistics without those of encrypted columns.
 fn unencrypted(shape: &Shape, encoded: &[Bytes]) -> Unit {
     let is_plain = |at: usize| shape.encryption.variant_of(at).is_none();
     let encoded = encoded.iter().enumerate();
     encoded.map(|(at, stored)| proto::statistics(stored).filter(|_| is_plain(at))).collect()
 }
 
-/// The intact ones; damaged statistics cost only themselves, and [`crate::verify`] reports them.
+/// `None` for damaged statistics: they cost only themselves, and [`crate::verify`] reports them.
 fn unless_damaged<T>(read: Result<T>) -> Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
@@ -111,7 +113,7 @@ fn unless_damaged<T>(read: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// The encrypted statistics of stripes that a key decrypts: column, and one for each stripe.
+/// The encrypted statistics of stripes that a key decrypts: the column, and an entry for each stripe.
 fn encrypted(shape: &Shape) -> Result<Vec<(usize, Vec<Bytes>)>> {
     let (footer, limits) = (&shape.tail.footer, &shape.options.limits);
     let mut at = shape.tail.stripe_statistics_bytes.start;
@@ -148,7 +150,7 @@ fn row_groups(shape: &Shape, stripe: &Stripe) -> Result<Value> {
     let Some(layout) = unless_damaged(shape.layout(stripe))? else { return Ok(Value::Null) };
     let indexes = match unless_damaged(shape.row_indexes::<RowIndex>(stripe, &layout, &columns))? {
         Some(indexes) => indexes,
-        // A damaged one does not affect the others.
+        // A damaged index does not affect the others.
         None => {
             let index_of = |column: &usize| {
                 let index = unless_damaged(shape.row_indexes(stripe, &layout, &[*column]))?;
@@ -177,7 +179,7 @@ fn by_column(shape: &Shape, stats: impl Iterator<Item = Option<ColumnStatistics>
 fn of_column(column: &Column, stats: &ColumnStatistics) -> Value {
     let mut out =
         vec![("column".to_owned(), Value::from(column.id)), ("path".to_owned(), column.path.clone().into())];
-    // Text that is declared as binary: it is in the order of text, and writers truncate it.
+    // Text that is declared as binary: its statistics use the order of text, and may be truncated.
     let is_bytes = column.kind == Kind::Binary && stats.string_statistics.is_some();
     let bytes = is_bytes.then(|| ColumnStatistics { string_statistics: None, ..stats.clone() });
     out.extend(to_fields(bytes.as_ref().unwrap_or(stats)));
@@ -233,7 +235,7 @@ fn to_fields(stats: &ColumnStatistics) -> Vec<(String, Value)> {
         put("total_length", s.sum.into());
     }
     if let Some(s) = &stats.timestamp_statistics {
-        // In the writer's zone; files since ORC-135 have the other two.
+        // In the writer's zone; files since ORC-135 have the fields in UTC.
         put("min_millis_local", s.minimum.into());
         put("max_millis_local", s.maximum.into());
         let seconds = |ns: Option<i128>| ns.map(|ns| decimal_text(ns, 9));

@@ -1,8 +1,9 @@
-//! Decimals whose type states no precision and scale: those of Hive 0.11.
+//! Decimals whose type states no precision and scale, as in files of Hive 0.11.
 //!
-//! Each value has its own scale. Java reads each with that scale, whatever the type says; an Arrow column has one scale
-//! for all, so it is the largest of any value, and at least the 10 of Java's default type: no digit is lost. To find
-//! it, the file's SECONDARY streams are read when it is opened; they are short, and later files state their precision.
+//! Each value has a scale. Java reads each value with that scale; an Arrow column has one scale for all
+//! values: the largest of them, and at least 10 as in Java's default type, so that no digit is lost. To find
+//! it, the reader reads the SECONDARY streams when it opens the file; they are short, and files of later
+//! writers state their precision.
 
 use coldframe_core::{ErrorKind, Result};
 
@@ -13,10 +14,10 @@ use crate::scan::rle::int::{IntRle, Version};
 use crate::scan::stream::ByteStream;
 use crate::schema;
 
-/// No decimal has more digits.
+/// Maximum digits of a decimal.
 const MAX_SCALE: i64 = 38;
 
-/// Sets the scale of such columns, unless the user declared it.
+/// Sets the scale of decimals without one, unless the user declared it.
 pub(crate) fn set_scales(shape: &mut Shape) -> Result<()> {
     let undeclared = |c: &&Column| c.kind == Kind::Decimal && c.precision == 0;
     let mut scales: Vec<(usize, u32)> =
@@ -38,7 +39,7 @@ pub(crate) fn set_scales(shape: &mut Shape) -> Result<()> {
     Ok(())
 }
 
-/// Damaged or unsupported streams are left for the scan to report.
+/// `None` for damaged or unsupported streams, which the scan reports.
 fn if_readable<T>(read: Result<T>) -> Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),

@@ -5,12 +5,13 @@
 //! stripe  | index streams | data streams | footer |
 //! ```
 //!
-//! * Streams are collected in memory; with `stripe_size` bytes of them a stripe ends. It is looked at every
-//!   [`ROWS_BETWEEN_CHECKS`] rows, and memory is counted as Java counts it, so stripes are as large as Java's.
+//! * Streams are collected in memory; at `stripe_size` bytes a stripe ends. The size is checked every
+//!   [`ROWS_BETWEEN_CHECKS`] rows, and memory is counted as Java counts it, so stripes are as large as
+//!   Java's.
 //! * Every `row_index_stride` rows a row group ends: positions of all streams, statistics, bloom filters.
 //! * Times are in UTC, days proleptic Gregorian, and the footer says so.
-//! * `Footer.writer` is Java's number, as readers decide by it which statistics can be relied on, and these are as
-//!   Java's; `softwareVersion` has the true name.
+//! * `Footer.writer` is Java's number: readers decide by it which statistics to trust, and these are
+//!   computed as in Java. `softwareVersion` has the true name.
 //!
 //! ORC specification v1, "File Tail", "Stripes"; Java's `WriterImpl` and `PhysicalFsWriter`.
 //!
@@ -69,9 +70,11 @@ pub(crate) struct Writer<W> {
     schema: Schema,
     root: Column,
     context: Shared,
-    /// Rows in the current stripe, in its last row group, and since the last check.
+    /// Rows in the current stripe.
     rows: u64,
+    /// Rows in its last row group.
     group_rows: usize,
+    /// Rows since the last check of its size.
     rows_since_check: usize,
     footer: proto::Footer,
     metadata: proto::Metadata,
@@ -296,7 +299,7 @@ fn encoded(statistics: &proto::ColumnStatistics) -> Bytes {
     proto::encode(statistics).into()
 }
 
-/// The block size at which a stripe holds twenty blocks of each column, as in Java.
+/// The block size with twenty blocks of each column in a stripe, as in Java.
 fn estimated_block_size(stripe_size: usize, columns: usize) -> usize {
     let size = stripe_size / (20 * columns.max(1));
     size.clamp(4 << 10, 256 << 10).next_power_of_two()
@@ -309,7 +312,7 @@ fn check_blooms(types: &[&ColumnType], options: &WriteOptions) -> Result<()> {
             column.ok_or_else(|| Error::not_found(format!("column {name:?} of `bloom_filter_columns`")))?;
         if matches!(column.kind, Kind::Boolean | Kind::Struct(_) | Kind::List | Kind::Map | Kind::Union) {
             return Err(Error::invalid(format!(
-                "option `bloom_filter_columns`: column {name:?} is of a type without bloom filters"
+                "option `bloom_filter_columns`: the type of column {name:?} has no bloom filters"
             )));
         }
     }

@@ -1,5 +1,5 @@
-//! Tables that Hive's own classes wrote, changed and compacted: what Hive reads of them with each list of write ids.
-//! `tests/python/test_fixtures.py` checks every value.
+//! Tables that Hive's own classes wrote, changed and compacted: the rows that Hive reads with each list of
+//! write ids. `tests/python/test_fixtures.py` checks every value.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -30,7 +30,7 @@ fn rows(table: &dyn TableFile, predicate: Option<Predicate>) -> Vec<String> {
 }
 
 #[test]
-fn each_list_has_its_rows_in_splits_of_any_size() {
+fn each_list_returns_its_rows_in_splits_of_any_size() {
     let all = fixtures();
     assert!(all.len() > 30);
     for fixture in all {
@@ -55,7 +55,7 @@ fn each_list_has_its_rows_in_splits_of_any_size() {
 }
 
 #[test]
-fn without_a_list_what_is_there_counts() {
+fn without_a_list_all_writes_count() {
     let tables =
         [("changes", 60), ("originals", 41), ("converted", 31), ("overwritten", 10), ("insert_only", 16)];
     for (name, count) in tables {

@@ -7,13 +7,13 @@
 //! iv         = column (3 bytes) kind (2) stripe (3) counter (8), big-endian
 //! ```
 //!
-//! ORC specification v1, "Column Encryption". A stripe's footer lists for each variant its streams and encodings; a
-//! stripe without keys of its own uses those of the stripe before. The stripe's number in the initialisation vector is
-//! `encryptStripeId`, or counts from 1; statistics of the file use the number after the last stripe. Local keys are
-//! wrapped as in ORC's own in-memory key store; if a key server wrapped them, it must unwrap them, and the result is
-//! given as the key.
+//! ORC specification v1, "Column Encryption". A stripe's footer lists the streams and encodings of each
+//! variant; a stripe without keys uses those of the stripe before. The stripe's number in the initialisation
+//! vector is `encryptStripeId`, or counts from 1; statistics of the file use the number after the last
+//! stripe. Local keys are wrapped as in ORC's in-memory key store; if a key server wrapped them, it must
+//! unwrap them, and the user gives the result as the key.
 //!
-//! Columns without a given key are read from the plain streams, which hold what the writer's mask left.
+//! Columns without a given key are read from the plain streams, which hold the masked values.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ pub(crate) struct Encryption {
     variants: Vec<Variant>,
     /// For each column the variant that is read; `None` for plain columns and those without a key.
     readable: Vec<Option<usize>>,
-    /// For each column the name of a key that would open it.
+    /// For each column, the name of a key that would decrypt it.
     locked: Vec<Option<String>>,
 }
 
@@ -51,7 +51,7 @@ struct Variant {
     columns: usize,
     /// Name of the key.
     key_name: String,
-    /// Its key for statistics of the file, if the master key is given.
+    /// Its key for the statistics of the file, if the master key is given.
     footer_key: Option<Vec<u8>>,
     /// The local key of each stripe, likewise.
     stripe_keys: Vec<Vec<u8>>,
@@ -138,8 +138,8 @@ impl Encryption {
         self.readable.get(column).copied().flatten()
     }
 
-    /// The file's statistics for the columns of each variant whose key is given, with the first of those columns. A key
-    /// that does not decrypt them is not the one they were encrypted with.
+    /// The file's statistics for the columns of each variant whose key is given, with the first of those
+    /// columns. If a key does not decrypt them, it is the wrong key.
     pub(crate) fn file_statistics(
         &self,
         footer: &proto::Footer,
@@ -161,7 +161,7 @@ impl Encryption {
             let statistics = read.ok().filter(|s| s.column.len() == variant.columns).ok_or_else(|| {
                 let (name, root) = (&variant.key_name, variant.root);
                 let message =
-                    format!("the key `{name}` is not the one that column {root} was encrypted with");
+                    format!("the key `{name}` is wrong: column {root} was encrypted with another key");
                 Error::new(ErrorKind::KeyUnavailable(message))
             })?;
             all.push((variant.root, statistics));
@@ -169,7 +169,7 @@ impl Encryption {
         Ok(all)
     }
 
-    /// The name of the key that a column needs, if it is available only masked.
+    /// The name of the key that a column needs, if only its masked values can be read.
     pub(crate) fn missing_key(&self, column: usize) -> Option<&str> {
         if self.variant_of(column).is_some() {
             return None;
@@ -210,7 +210,7 @@ impl Encryption {
     }
 }
 
-/// The user's keys, each requested once.
+/// The user's keys; each is requested once.
 struct MasterKeys<'a> {
     key_named: KeyNamed<'a>,
     asked: BTreeMap<(String, u32), Option<Vec<u8>>>,
@@ -304,7 +304,7 @@ fn vector(column: usize, kind: u32, stripe: u64) -> Result<[u8; BLOCK]> {
     Ok([c0, c1, c2, k0, k1, s0, s1, s2, 0, 0, 0, 0, 0, 0, 0, 0])
 }
 
-/// The error for a column that is available only masked, or not at all.
+/// The error for an encrypted column whose key is missing.
 pub(crate) fn key_unavailable(column: &str, key: &str) -> Error {
     Error::new(ErrorKind::KeyUnavailable(format!("column `{column}` is encrypted; it needs the key `{key}`")))
 }

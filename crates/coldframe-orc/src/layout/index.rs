@@ -5,9 +5,9 @@
 //! positions        = of each stream of the column in turn: [chunk] byte [value in the run] [bit]
 //! ```
 //!
-//! ORC specification v1, "Row Index". The number for the chunk's position exists only in files with a codec; streams of
-//! plain bytes have no position in a run, and only bits have one in a byte. A stream that the stripe does not have has
-//! no numbers.
+//! ORC specification v1, "Row Index". Only files with a codec have the number for the chunk; streams of plain
+//! bytes have no position in a run, and only bits have a position in a byte. A stream that the stripe lacks
+//! has no numbers.
 
 use coldframe_encoding::codec::Algorithm;
 use coldframe_encoding::{Error, Result};
@@ -41,15 +41,15 @@ impl Positions {
         Self(all)
     }
 
-    /// Where it begins in a stream; at the start of an unknown one.
+    /// Where the row group begins in a stream; the start if the stream is unknown.
     pub(crate) fn of(&self, column: usize, kind: StreamKind) -> IndexPosition {
         let index = self.0.binary_search_by_key(&(column, kind), |(stream, _)| *stream);
         index.ok().and_then(|at| self.0.get(at)).map(|(_, position)| *position).unwrap_or_default()
     }
 }
 
-/// The streams of a column that have positions, in the order of the numbers; for each, whether there is a number for
-/// the run and one for the bit.
+/// The streams of a column that have positions, in the order of the numbers. The flags: whether a number for
+/// the run exists, and one for the bit.
 fn order(column: &Column, dictionary: bool, short_decimals: bool) -> &'static [(StreamKind, bool, bool)] {
     use StreamKind::{Data, Length, Secondary};
     match column.kind {

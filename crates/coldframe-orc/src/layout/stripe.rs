@@ -84,7 +84,7 @@ pub(crate) struct Stripe {
     pub(crate) encryption_number: u64,
     /// Rows of the stripes before it.
     pub(crate) first_row: u64,
-    /// Bytes of the stripes before it: more than the file has if stripes share bytes.
+    /// Bytes of the stripes before it; more than the file has if stripes share bytes.
     pub(crate) bytes_before: u64,
 }
 
@@ -118,8 +118,8 @@ impl Stripe {
         })
     }
 
-    /// An error if stripes share so many bytes that reading all of them would mean reading the file over and over. A
-    /// few may overlap: which of two is wrong is left to their contents.
+    /// An error if stripes share so many bytes that reading all of them would read the file over and over. A
+    /// few may overlap: their contents show which is wrong.
     pub(crate) fn check_budget(&self, file_len: u64) -> Result<()> {
         let max = file_len.saturating_mul(2);
         if self.bytes_before <= max {
@@ -196,11 +196,11 @@ impl StripeLayout {
                     continue;
                 }
             };
-            // One for each area; more would add all streams of all variants again.
+            // One placeholder for each area; another would add all streams of all variants again.
             if let Some(held) = held.get_mut(usize::from(index))
                 && std::mem::replace(held, true)
             {
-                return Err(Error::corrupt("expected one place holder of encrypted streams, found another"));
+                return Err(Error::corrupt("expected one placeholder of encrypted streams, found another"));
             }
             let mut inside = start;
             for (variant, streams) in footer.encryption.iter().enumerate() {
@@ -239,7 +239,7 @@ impl StripeLayout {
         Ok(())
     }
 
-    /// Chooses for each column its plain streams, or those that its key decrypts.
+    /// Chooses for each column its plain streams, or the streams that its key decrypts.
     fn select(&mut self, variants: &[proto::StripeEncryptionVariant], encryption: &Encryption) {
         for (column, encoding) in self.encodings.iter_mut().enumerate() {
             let Some(number) = encryption.variant_of(column) else { continue };

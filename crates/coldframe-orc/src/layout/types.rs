@@ -73,7 +73,7 @@ impl Kind {
         KINDS.iter().position(|k| *k == self).and_then(|n| u32::try_from(n).ok()).unwrap_or(u32::MAX)
     }
 
-    /// Minimum memory of a value, approximately: its offset if it has no fixed length, a bit for a struct.
+    /// Approximate minimum memory of a value in bytes: an offset if it has no fixed length.
     pub(crate) fn bytes(self) -> u64 {
         match self {
             Self::Boolean | Self::Byte | Self::Struct | Self::Union => 1,
@@ -123,7 +123,7 @@ pub(crate) struct Column {
     pub(crate) children: Vec<usize>,
     /// Their names, for a struct.
     pub(crate) field_names: Vec<String>,
-    /// Whether an enclosing list or map gives it a number of values other than the number of rows.
+    /// Whether it is inside a list or map, so that its number of values may differ from the number of rows.
     pub(crate) repeated: bool,
     /// The column after the last one inside it.
     pub(crate) end: usize,
@@ -239,7 +239,8 @@ impl TypeTree {
         self.columns.first()
     }
 
-    /// Approximate memory of a row of a column, including nested columns but without the elements of lists and maps.
+    /// Approximate memory of one row of a column in bytes, with nested columns but without the elements of
+    /// lists and maps.
     pub(crate) fn row_bytes(&self, id: usize) -> u64 {
         let Some(column) = self.get(id) else { return 0 };
         let own = column.kind.bytes();
@@ -255,7 +256,8 @@ impl TypeTree {
     }
 }
 
-/// Longest path of a column: it is repeated in each nested column, so that a long name would be stored many times.
+/// Longest path of a column in bytes: each nested column repeats its parent's path, so a long name would be
+/// stored many times.
 const LONGEST_PATH: usize = 256;
 
 /// The path of a child, cut in the middle if it is too long: it is only for display.
@@ -280,7 +282,7 @@ fn to_column(id: usize, stored: &proto::Type) -> Result<Column> {
         Kind::Struct => children.len() == stored.field_names.len(),
         Kind::List => children.len() == 1,
         Kind::Map => children.len() == 2,
-        // Tags are bytes, and Arrow's are signed. A union without types could have no value.
+        // Tags are bytes, and signed in Arrow. A union without types could have no value.
         Kind::Union => (1..=127).contains(&children.len()),
         _ => children.is_empty(),
     };

@@ -1,4 +1,4 @@
-//! Bloom filters: whether a row group can contain a value that a filter asks for.
+//! Bloom filters: whether a row group can contain a value of the scan's filter.
 //!
 //! ```text
 //! BLOOM_FILTER, BLOOM_FILTER_UTF8 stream = BloomFilterIndex { one BloomFilter a row group }
@@ -16,8 +16,8 @@
 //! | string, varchar, char, binary | Murmur3 of the bytes; a char is padded |
 //! | decimal | Murmur3 of its text, without trailing zeros (Java) or with them (early C++); in format 1.9999 the mix of the unscaled number |
 //!
-//! The original kind hashes strings in the character set of the writer's machine, decimals likewise, and timestamps in
-//! its time zone: in it only ASCII strings and numbers can be looked up.
+//! The original kind hashes strings and decimals in the character set of the writer's machine, and timestamps
+//! in its time zone, so only ASCII strings and numbers can be looked up.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -84,7 +84,7 @@ impl<'a> Filter<'a> {
     }
 
     /// Whether a value with this hash may be present. A filter without bits or with an absurd number of hash
-    /// functions always says yes.
+    /// functions rules out nothing.
     fn has_hash(&self, hash: u64) -> bool {
         let Ok(bits) = i32::try_from(self.word_count().saturating_mul(64)) else { return true };
         if bits == 0 || self.hashes == 0 || self.hashes > 1 << 10 {
@@ -137,7 +137,7 @@ impl<'a> Filter<'a> {
         }
     }
 
-    /// Zero is stored with either sign, and equals both.
+    /// Zero is stored with either sign, and equals zero of both signs.
     fn has_double(&self, value: f64) -> bool {
         let has = |v: f64| self.has_number(v.to_bits().cast_signed());
         // There are many NaNs.
@@ -169,8 +169,8 @@ impl<'a> Filter<'a> {
         self.has_bytes(trimmed.as_bytes()) || self.has_bytes(full.as_bytes())
     }
 
-    /// Milliseconds are rounded down (Java) or to zero (C++). Around 1970 the second itself is uncertain, and
-    /// before 1900 offsets and calendars are: no pruning there.
+    /// Milliseconds are rounded down (Java) or towards zero (C++). The second itself is uncertain around
+    /// 1970, and offsets and calendars are before 1900: no pruning there.
     fn has_instant(&self, ns: i128) -> bool {
         const DAY: i128 = 86_400_000_000_000;
         if ns.abs() < DAY || ns < -25_568 * DAY {
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_that_make_no_sense_say_yes() {
+    fn invalid_filters_rule_out_nothing() {
         assert!(Filter::utf8(&[], 3).has_number(1));
         assert!(Filter::utf8(&[0; 8], 0).has_number(1));
         assert!(Filter::utf8(&[0; 8], u32::MAX).has_number(1));

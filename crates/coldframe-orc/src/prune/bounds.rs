@@ -7,9 +7,10 @@
 //! ColumnStatistics = { numberOfValues, hasNull, one of: int, double, string, bucket, decimal, date, timestamp, .. }
 //! ```
 //!
-//! ORC specification v1, "Column Statistics". A bound that cannot be trusted is ignored, which only costs time:
+//! ORC specification v1, "Column Statistics". Bounds that cannot be trusted are ignored, which only costs
+//! time:
 //!
-//! | statistics | trap | what is done |
+//! | statistics | trap | treatment |
 //! |---|---|---|
 //! | all of the first Java writer (version 0) | maxima of stripes and files are wrong, strings compare in UTF-16 order | neither merged statistics nor strings are used |
 //! | double | NaN may be the minimum, or be missing; zero has two signs | NaN in any field: no bounds; zeros are widened |
@@ -42,11 +43,11 @@ const REFORM: i32 = -141_427;
 const YEAR_1900: i128 = -2_208_988_800;
 const SECOND: i128 = 1_000_000_000;
 
-/// The local and UTC times of one instant differ at most by this, in milliseconds.
+/// Maximum difference of local and UTC time of an instant, in milliseconds.
 const ZONES: i64 = 26 * 3_600_000;
 
-/// Whether the statistics are impossible: the type has no such value, or the minimum is above the maximum. Then the
-/// writer counted something other than the values, and the other bound is equally wrong.
+/// Whether the statistics are impossible: a bound outside the type, or a minimum above the maximum. Then the
+/// writer did not count the column's values, and the other bound is equally wrong.
 pub(crate) fn impossible(stats: &ColumnStatistics, to: &DataType, stored: Stored, quirks: Quirks) -> bool {
     if stats.number_of_values == Some(0) {
         return false;
@@ -98,7 +99,7 @@ fn is_above<T: PartialOrd>(low: Option<T>, high: Option<T>) -> bool {
 fn impossible_strings(stats: &ColumnStatistics, stored: Stored) -> bool {
     let Some(s) = &stats.string_statistics else { return false };
     let all = [&s.minimum, &s.maximum, &s.lower_bound, &s.upper_bound];
-    // Bytes that are not text have an order of their own.
+    // Bytes that are not UTF-8 sort differently.
     if all.iter().any(|bound| bound.is_some() && as_text(bound).is_none()) {
         return true;
     }
@@ -123,7 +124,7 @@ pub(crate) fn bounds(
     if impossible(stats, to, stored, quirks) {
         return ColumnBounds { has_null: None, has_value: None, ..bounds };
     }
-    // If nothing was counted, minima are the writer's initial values.
+    // If no value was counted, the bounds are the writer's initial values.
     if stats.number_of_values != Some(0)
         && let Some((min, max)) = ends(stats, to, stored, quirks)
     {
@@ -198,7 +199,7 @@ fn doubles(stats: &ColumnStatistics, to: &DataType) -> Option<Ends> {
         if *to == DataType::Float64 {
             return Some(Arc::new(Float64Array::from(vec![value])));
         }
-        // A float's statistics are doubles with float values; others belong to something else.
+        // A float's statistics are doubles with float values; other values cannot be its bounds.
         let short = narrow(value)?;
         Some(Arc::new(Float32Array::from(vec![short])))
     };
@@ -212,7 +213,7 @@ fn narrow(value: f64) -> Option<f32> {
     (f64::from(short) == value).then_some(short)
 }
 
-/// UTF-8 text only: other bytes have an order of their own, and guarantee nothing.
+/// UTF-8 text only: other bytes sort differently, and guarantee nothing.
 fn as_text(stored: &Option<Vec<u8>>) -> Option<&str> {
     std::str::from_utf8(stored.as_deref()?).ok()
 }
@@ -233,7 +234,7 @@ fn strings(stats: &ColumnStatistics, stored: Stored) -> Option<Ends> {
     Some((low, high))
 }
 
-/// Nanoseconds of the wall clock (of the instant, with a zone); the last six digits are stored one higher.
+/// Nanoseconds of the wall clock (of the instant, with a zone). The last six digits are stored plus one.
 pub(crate) fn instant(millis: Option<i64>, nanos: Option<i32>, default: i32) -> Option<i128> {
     let nanos = nanos.map_or(default, |n| n.saturating_sub(1));
     Some(i128::from(millis?) * 1_000_000 + i128::from(nanos))
@@ -256,7 +257,7 @@ fn timestamp(ns: i128, unit: TimeUnit, zone: Option<Arc<str>>) -> Option<ArrayRe
     }
 }
 
-/// A decimal text at `scale`; further digits are rounded down or up.
+/// Parses a decimal at `scale`; further digits are rounded down or up.
 fn parse_decimal(text: &str, scale: i8, up: bool) -> Option<i128> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -357,7 +358,7 @@ mod tests {
         assert!(may(&short, utf8, Stored::Char(4), Op::Eq, text("b   ")));
         assert!(may(&short, utf8, Stored::Char(4), Op::Eq, text("b")));
         assert!(!may(&short, utf8, Stored::Char(4), Op::Eq, text("c")));
-        // The first Java writer compared strings in another order.
+        // The first Java writer compared strings in UTF-16 order.
         let unknown = bounds(&cut, utf8, Stored::Plain, quirks(JAVA, 0));
         assert!(unknown.min.is_none() && unknown.max.is_none());
     }
@@ -489,7 +490,7 @@ mod tests {
         let ints = with(|s| {
             s.int_statistics = Some(IntegerStatistics { minimum: Some(-3), maximum: Some(400), sum: None });
         });
-        // A maximum outside the type belongs to something other than the column's values, and so does the minimum.
+        // A maximum outside the type is not from the column's values, and neither is the minimum.
         let unknown = bounds(&ints, &DataType::Int8, Stored::Plain, quirks(JAVA, 9));
         assert!(unknown.max.is_none() && unknown.min.is_none() && unknown.has_null.is_none());
     }

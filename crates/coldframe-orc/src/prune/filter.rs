@@ -1,7 +1,7 @@
-//! Which stripes and row groups a filter excludes.
+//! Evaluates a filter on statistics and bloom filters.
 //!
-//! The filter's columns are looked up in the type tree once per scan; then each stripe and row group is tested by
-//! its statistics and bloom filters. If the result is unknown, it is read.
+//! The filter's columns are looked up in the type tree once per scan; then each stripe and row group is
+//! tested by its statistics and bloom filters. If the result is unknown, the stripe or row group is read.
 
 use std::collections::BTreeSet;
 
@@ -27,16 +27,16 @@ pub(crate) struct Pruner {
 struct Filtered {
     path: String,
     id: usize,
-    /// The structs around it, without the root.
+    /// The structs that contain it, without the root.
     around: Vec<usize>,
     data_type: DataType,
     stored: Stored,
-    /// Whether the file's statements about it are trusted.
+    /// Whether the file's statistics and bloom filters of it are trusted.
     trusted: bool,
 }
 
 impl Filtered {
-    /// Its type; for a dictionary the type of its values.
+    /// Its type; for a dictionary, the type of the values.
     fn plain(&self) -> &DataType {
         match &self.data_type {
             DataType::Dictionary(_, values) => values,
@@ -66,9 +66,8 @@ impl Pruner {
         self.quirks.merged_statistics
     }
 
-    /// Checks statistics of all columns. An impossible one revokes the trust in everything that the file states about
-    /// the column: its writer counted something other than the values, which need not show in other stripes and row
-    /// groups.
+    /// Distrusts columns with impossible statistics, in all stripes and row groups: their writer did not
+    /// count the column's values, and other stripes and row groups may hide the mistake.
     pub(crate) fn distrust_impossible<'a>(&mut self, statistics: StatisticsOf<'a>) {
         for column in &mut self.columns {
             let cannot = |stats| impossible(stats, column.plain(), column.stored, self.quirks);
@@ -85,7 +84,7 @@ impl Pruner {
         ids.into_iter().collect()
     }
 
-    /// The columns whose bloom filters are useful: those that the filter compares for equality.
+    /// The columns whose bloom filters are useful: the filter compares them for equality.
     pub(crate) fn bloom_columns(&self, predicate: &Predicate) -> Vec<usize> {
         let mut paths = BTreeSet::new();
         if self.quirks.blooms {
@@ -129,7 +128,8 @@ impl Pruner {
             let cast = |a: Option<ArrayRef>| arrow_cast::cast(&a?, &column.data_type).ok();
             (column_bounds.min, column_bounds.max) = (cast(column_bounds.min), cast(column_bounds.max));
         }
-        // A row whose struct is null has a null here, which the child's own statistics do not count.
+        // A row whose struct is null has a null in this column, too, which the child's statistics do not
+        // count.
         for outer in &column.around {
             column_bounds.has_null =
                 match (column_bounds.has_null, statistics(*outer).and_then(|s| s.has_null)) {
@@ -179,7 +179,7 @@ fn equalities<'a>(predicate: &'a Predicate, paths: &mut BTreeSet<&'a str>) {
     }
 }
 
-/// A column at the top of the rows: its number, its type, and how it is stored.
+/// A top-level column: its number, its type, and how it is stored.
 pub(crate) fn top_level_column(
     name: &str,
     schema: &Schema,

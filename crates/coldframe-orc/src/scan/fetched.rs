@@ -1,12 +1,12 @@
-//! The bytes of a stripe's streams: those that came with the unit, and those that are read once a row group needs them.
+//! The bytes of a stripe's streams: fetched with the unit, or read once a row group needs them.
 //!
-//! A scout looks at the filter's columns first. Where a request costs little, the streams of the other columns are read only for
-//! row groups in which a row passes:
+//! A scout decodes the filter's columns first. If requests are cheap, the streams of the other columns are
+//! read only for row groups with a row that passes:
 //!
 //! ```text
 //! row group           | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
 //! with the unit       | f | f | f | f | f | f | f | f |     the filter's streams
-//! later                     o               o   o           of the other streams, what these row groups take
+//! later                     o               o   o           the other streams, for these row groups only
 //! ```
 
 use bytes::Bytes;
@@ -34,7 +34,7 @@ pub(crate) fn add(
     Ok(())
 }
 
-/// Reads what `runs` take of the streams that did not come with the unit, in place of what earlier runs took.
+/// Reads the parts of the deferred streams that `runs` need, in place of those of earlier runs.
 pub(crate) fn read_deferred(
     scan: &ScanShared,
     job: &StripeJob,

@@ -1,9 +1,9 @@
 //! The bytes of one stream, decompressed chunk by chunk on demand.
 //!
 //! ```text
-//! stored    | chunk | chunk | original chunk | chunk |     of the file, all at hand
-//! window            [ rest | chunk ]                       decompressed, one chunk and what was left of the one before
-//! plain                       [ original chunk ]           where it lies in the stored bytes, without a copy
+//! stored    | chunk | chunk | original chunk | chunk |     bytes of the file, all in memory
+//! window            [ rest | chunk ]                       decompressed: one chunk, and the rest of the previous one
+//! plain                       [ original chunk ]           a range of the stored bytes, without a copy
 //! seam      [ rest of a chunk | first bytes of plain ]     a run that reaches from a window into plain
 //! ```
 //!
@@ -22,39 +22,38 @@ use coldframe_encoding::{Cursor, Error, Result};
 use crate::layout::compression::{Chunk, ChunkHeader, Compression, HEADER};
 use crate::layout::stripe::StreamKind;
 
-/// Shared values keep at most this many times their own bytes in memory.
+/// Shared values keep at most this many times their length in memory.
 const FEW: u64 = 16;
 
-/// The position of a reader in a stream, in a form that two readers opened at different positions can
-/// compare.
+/// The position of a reader in a stream, comparable between readers that were opened at different positions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamPosition {
     /// The column; its reader fills it in.
     pub(crate) column: Option<usize>,
     /// Which stream.
     pub(crate) kind: StreamKind,
-    /// The chunk's offset in the file, and a byte of its content. The position after its last byte is that of the
-    /// next chunk's first.
+    /// The chunk's offset in the file, and an offset in its content. The position after a chunk's last byte
+    /// is the start of the next chunk.
     pub(crate) place: (u64, u64),
-    /// What is left of the current run: values, and bits of a byte.
+    /// The rest of the current run: values, and bits of a byte.
     pub(crate) left: (usize, u32),
     /// Whether more bytes follow.
     pub(crate) more: bool,
 }
 
 impl StreamPosition {
-    /// Whether both read the same value next.
+    /// Whether both readers return the same value next.
     pub(crate) fn matches(&self, other: &Self) -> bool {
         (self.kind, self.place, self.left) == (other.kind, other.place, other.left)
     }
 
-    /// Whether no value is left; leftover bits of a byte do not count.
+    /// Whether no value remains; the remaining bits of a byte do not count.
     pub(crate) fn is_at_end(&self) -> bool {
         !self.more && self.left.0 == 0
     }
 }
 
-/// Decompressed bytes. The memory keeps its largest size, so that it is cleared once and not for each chunk.
+/// Decompressed bytes. The memory keeps its largest size, so it is zeroed only once.
 #[derive(Debug, Default)]
 struct Window {
     memory: Vec<u8>,
@@ -104,13 +103,14 @@ pub(crate) struct ByteStream {
     offset: u64,
     compression: Compression,
     window: Window,
-    /// What is left in `stored` of an uncompressed chunk.
+    /// The rest of an uncompressed chunk, in `stored`.
     plain: Range<usize>,
-    /// How many bytes at the window's end are copies of those before `plain`.
+    /// How many bytes at the window's end are copies of the bytes before `plain`.
     seam: usize,
-    /// How many bytes of content were opened.
+    /// Bytes of content opened so far.
     opened: u64,
-    /// The chunks whose content is in memory: where they begin in the file, and how much content precedes them.
+    /// The chunks whose content is in memory: their offsets in the file, and the bytes of content before
+    /// them.
     chunks: VecDeque<(u64, u64)>,
 }
 
@@ -134,7 +134,7 @@ impl ByteStream {
         }
     }
 
-    /// Its offset in the file: of the chunk, or of the byte in a plain one.
+    /// Its offset in the file: of the next chunk, or of the next byte in a plain one.
     pub(crate) fn offset(&self) -> u64 {
         let at = if self.plain.is_empty() { self.next } else { self.plain.start };
         self.offset + at as u64
@@ -150,7 +150,7 @@ impl ByteStream {
         }
     }
 
-    /// Makes `want` bytes available; there are fewer only at the stream's end.
+    /// Makes `want` bytes available; fewer only at the stream's end.
     #[inline]
     pub(crate) fn fill(&mut self, want: usize) -> Result<&[u8]> {
         if self.buffered().len() < want {
@@ -202,7 +202,7 @@ impl ByteStream {
         StreamPosition { column: None, kind, place, left: (0, 0), more }
     }
 
-    /// Notes that the chunk at [`Self::next`], with `length` bytes, is opened.
+    /// Records that the chunk at [`Self::next`] is opened, with `length` bytes of content.
     fn note_chunk(&mut self, length: usize) {
         let at = self.opened.saturating_sub(self.buffered_len().saturating_sub(length) as u64);
         while self.chunks.get(1).is_some_and(|(_, before)| *before <= at) {
@@ -263,7 +263,7 @@ impl ByteStream {
         }
     }
 
-    /// What is left of the window comes before `plain`.
+    /// Returns the rest of the window to `plain`, which it precedes.
     fn leave_window(&mut self) {
         self.plain.start -= self.window.len();
         self.seam = 0;
@@ -273,7 +273,7 @@ impl ByteStream {
         }
     }
 
-    /// An error that says the stream is too short.
+    /// The error for a stream that is too short.
     #[cold]
     #[inline(never)]
     pub(crate) fn ended(&self, what: &str) -> Error {
@@ -328,7 +328,7 @@ impl ByteStream {
         Ok(out)
     }
 
-    /// The next `n` bytes, which must exist: where they lie, if nothing is to be decompressed, or copied together.
+    /// The next `n` bytes, which must exist: shared if they are in one plain chunk, or copied.
     pub(crate) fn share(&mut self, n: u64) -> Result<Bytes> {
         let plain = self.plain.clone();
         match usize::try_from(n).ok().filter(|n| self.window.len() == 0 && *n <= plain.len()) {
@@ -340,7 +340,7 @@ impl ByteStream {
         }
     }
 
-    /// Like [`Self::share`] for a large part of a stream that was read alone; other values are copied, since few of them would
+    /// Like [`Self::share`] for a large part of a long stream. Other values are copied: a short value would
     /// keep many other bytes in memory.
     pub(crate) fn share_much(&mut self, n: u64) -> Result<Bytes> {
         let all = self.stored.len() as u64;
@@ -360,7 +360,7 @@ impl ByteStream {
         Ok(())
     }
 
-    /// Skips whole chunks up to `stored` bytes from the current position; used before anything was read.
+    /// Skips whole chunks, `stored` bytes in total. Call it before any read.
     pub(crate) fn seek_chunk(&mut self, stored: usize) -> Result<()> {
         if stored > self.stored.len() {
             let message = format!("expected a position of at most {}, found {stored}", self.stored.len());
@@ -373,7 +373,7 @@ impl ByteStream {
         Ok(())
     }
 
-    /// Skips `n` bytes of the chunk that [`Self::seek_chunk`] led to; it must have them.
+    /// Skips `n` bytes of content in the chunk after [`Self::seek_chunk`]; it must have them.
     pub(crate) fn seek_byte(&mut self, n: usize) -> Result<()> {
         let length = if n == 0 { 0 } else { self.fill(1)?.len() };
         if n > length {
@@ -384,7 +384,7 @@ impl ByteStream {
         Ok(())
     }
 
-    /// The maximum number of remaining bytes, to decide whether a count is plausible.
+    /// The maximum number of remaining bytes, to check whether a count is plausible.
     pub(crate) fn max_remaining(&self) -> usize {
         let mut most = self.buffered_len();
         let mut rest = self.stored.get(self.next..).unwrap_or_default();
@@ -441,7 +441,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the chunks and the steps, each byte comes out once and in order.
+        /// With any chunks and steps, each byte is returned once and in order.
         #[test]
         fn steps_of_any_size_over_chunks_of_any_kind(
             content in proptest::collection::vec(any::<u8>(), 0..600),

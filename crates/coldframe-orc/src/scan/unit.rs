@@ -1,4 +1,4 @@
-//! A stripe as its reader gets it: the bytes of its streams, where the plan says they lie, and who decodes them.
+//! The unit of a stripe: passes the fetched bytes of its streams to the decoder.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use super::scout::{Scout, ScoutShared, Scouted, rows_tested_together};
 
 /// Decodes one stripe.
 pub(crate) struct DecodeStripe {
-    /// What all stripes share.
+    /// State shared by all stripes.
     pub(crate) scan: Arc<ScanShared>,
     /// The stripe.
     pub(crate) job: StripeJob,
-    /// Who looks at the filter's columns first.
+    /// Decodes the filter's columns first.
     pub(crate) scout: Option<Arc<ScoutShared>>,
 }
 
@@ -28,7 +28,7 @@ impl DecodeUnit for DecodeStripe {
         fetched::add(&scan, &job, &job.parts, bytes, &mut streams)?;
         let runs = std::mem::take(&mut job.runs);
         let candidates = std::mem::take(&mut job.candidates);
-        // What was not fetched is asked for by the scout, of use or not.
+        // Deferred streams need the scout, useful or not.
         let is_asked = |scout: &Arc<ScoutShared>| !candidates.is_empty() && scout.is_useful();
         let scout = scout.filter(|scout| job.deferred.is_some() || is_asked(scout));
         let scout = scout.and_then(|shared| {

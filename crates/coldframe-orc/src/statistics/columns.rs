@@ -1,15 +1,16 @@
-//! What the statistics of a file state about its top-level columns, to be compared with decoded values.
+//! The statistics of top-level columns, typed, to compare with decoded values.
 //!
-//! Statistics that writers compute differently are left out: instants (in which zone?), bounds of texts (cut, or in another order),
-//! sums of floating point numbers (the order of addition), bounds that are NaN. Java's writer states nothing without indexes, but says so by
-//! zeros; its sums of decimals wrap at 64 bits, and one version has 0 among their ends, which is why these are bounds only.
+//! Statistics that writers compute differently are left out: instants (in which zone?), bounds of texts
+//! (truncated, or in another order), sums of floating point numbers (the order of addition), bounds that are
+//! NaN. Without indexes, Java's writer writes zeros; its sums of decimals wrap at 64 bits, and one version
+//! includes 0 in their bounds, so decimals have bounds only.
 
 use coldframe_core::{StatedColumn, StatedEnd};
 
 use crate::layout::proto::ColumnStatistics;
 use crate::layout::types::{Column, Kind};
 
-/// The columns of one stripe or of the whole file; nothing where the rows as a whole were not counted.
+/// The columns of one stripe or of the whole file; empty if the writer did not count the rows.
 pub(crate) fn stated_columns<'a>(
     stats: impl Iterator<Item = (&'a Column, Option<ColumnStatistics>)>,
 ) -> Vec<StatedColumn> {
@@ -20,7 +21,7 @@ pub(crate) fn stated_columns<'a>(
     if !has_counts {
         return Vec::new();
     }
-    // With a dot it may be the path of a field.
+    // A path with a dot may belong to a nested field.
     let top = all.filter(|(column, _)| !column.path.is_empty() && !column.path.contains('.'));
     top.filter_map(|(column, stats)| Some(of_column(column, &stats?))).collect()
 }
@@ -44,7 +45,7 @@ fn of_column(column: &Column, stats: &ColumnStatistics) -> StatedColumn {
         (out.smallest, out.largest) = (of.minimum.map(StatedEnd::Days), of.maximum.map(StatedEnd::Days));
     }
     out.trues = stats.bucket_statistics.as_ref().and_then(|of| of.count.first().copied());
-    // Those of text that is declared as binary are of the text.
+    // For text that is declared as binary, the statistics are of the text.
     let texts =
         stats.string_statistics.as_ref().filter(|_| column.kind != Kind::Binary).and_then(|of| of.sum);
     let blobs = stats.binary_statistics.as_ref().and_then(|of| of.sum);
@@ -52,7 +53,7 @@ fn of_column(column: &Column, stats: &ColumnStatistics) -> StatedColumn {
     out
 }
 
-/// A decimal as it is written: an optional sign, digits, and perhaps more behind a point.
+/// Parses a decimal: an optional sign, digits, and optionally a point and more digits.
 fn decimal(text: &str) -> Option<StatedEnd> {
     let (whole, fraction) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
     if !fraction.bytes().all(|b| b.is_ascii_digit()) {

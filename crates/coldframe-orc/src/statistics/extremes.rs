@@ -1,12 +1,12 @@
-//! What the statistics of a file say exactly of its values: what `count`, `min` and `max` over the decoded rows would find.
+//! The exact part of a file's statistics: results equal to `count`, `min` and `max` over the decoded rows.
 //!
 //! | | exact where |
 //! |---|---|
-//! | number of values | the writer has counted all rows, and says of nulls what fits |
+//! | number of values | the writer has counted all rows, and `hasNull` fits the count |
 //! | ends of integers, dates, truth values | [`bounds`] trusts them; dates of the hybrid calendar from 1582-10-15 on |
-//! | other ends | never: they are cut (text), rounded (instants), wrong in one version (decimals), or leave out NaN |
+//! | other ends | never: they are truncated (text), rounded (instants), wrong in one version (decimals), or ignore NaN |
 //!
-//! A file whose statistics of stripes are known to be wrong, or whose stripes may not be all, says nothing.
+//! A file with wrong statistics of stripes, or with possibly missing stripes, has no exact statistics.
 
 use std::ops::Range;
 
@@ -23,14 +23,15 @@ use crate::prune::Stored;
 use crate::prune::bounds::bounds;
 use crate::prune::filter::top_level_column;
 
-/// A column that is asked for.
+/// A requested column.
 struct Asked {
     id: usize,
     data_type: DataType,
     stored: Stored,
 }
 
-/// Those of the stripes that begin in `range`, or of all together if that is the file and they are not wanted by unit.
+/// The extremes of each stripe that begins in `range`, or of the file if `range` has all stripes and
+/// `by_unit` is false.
 pub(crate) fn extremes(
     shape: &Shape,
     range: &Range<u64>,
@@ -58,10 +59,10 @@ pub(crate) fn extremes(
     Ok(known.collect())
 }
 
-/// `None` where the rows have to be decoded.
+/// `None` if the rows must be decoded.
 fn of_unit(unit: &Unit, rows: u64, columns: &[Asked], quirks: Quirks) -> Option<Extremes> {
     let of = |id: usize| unit.get(id).and_then(Option::as_ref);
-    // Java's writer counts nothing without indexes, and says so by zeros.
+    // Without indexes, Java's writer counts nothing and writes zeros.
     if rows > 0 && of(0)?.number_of_values != Some(rows) {
         return None;
     }
@@ -76,7 +77,7 @@ fn of_column(stats: &ColumnStatistics, rows: u64, asked: &Asked, quirks: Quirks)
     let values = stats.number_of_values?;
     let fits = match stats.has_null {
         Some(has_null) => values <= rows && has_null == (values < rows),
-        // Not stated by every writer: zero values may then be a column that was not counted.
+        // Not every writer states it: zero values may then mean that the column was not counted.
         None => (1..=rows).contains(&values),
     };
     if !fits {
@@ -158,7 +159,7 @@ mod tests {
         assert!(extremes_of(root(0), bytes(-3, 40), column()).is_none());
         assert!(extremes_of(root(11), bytes(-3, 40), column()).is_none());
         let no_null = ColumnStatistics { has_null: Some(false), ..bytes(-3, 40) };
-        assert!(extremes_of(root(10), no_null, column()).is_none(), "seven of ten rows, and no null");
+        assert!(extremes_of(root(10), no_null, column()).is_none(), "seven values of ten rows, and no null");
         let unknown = ColumnStatistics { number_of_values: Some(0), has_null: None, ..bytes(0, 0) };
         assert!(extremes_of(root(10), unknown, column()).is_none());
         let all_null = ColumnStatistics { number_of_values: Some(0), ..bytes(0, 0) };
@@ -169,7 +170,7 @@ mod tests {
     #[test]
     fn ends_that_are_not_exact_are_left_out() {
         let ends = |stats, column| extremes_of(root(10), stats, column).unwrap().columns[0].ends.clone();
-        assert!(ends(bytes(0, 255), asked(DataType::Int8, Stored::Plain)).is_none(), "no such value");
+        assert!(ends(bytes(0, 255), asked(DataType::Int8, Stored::Plain)).is_none(), "255 is no tinyint");
         let texts = ColumnStatistics {
             string_statistics: Some(StringStatistics {
                 minimum: Some(b"a".to_vec()),

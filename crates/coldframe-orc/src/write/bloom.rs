@@ -1,13 +1,13 @@
 //! Bloom filters of the kind `BLOOM_FILTER_UTF8`, one per row group, with the size of Java's `BloomFilter`.
 //!
-//! [`crate::prune::bloom`] says what is hashed and how.
+//! [`crate::prune::bloom`] describes the hashes.
 
 use coldframe_encoding::hash::{ORC_SEED, murmur3_64};
 
 use crate::layout::proto;
 use crate::layout::values::mix;
 
-/// The filter of the current row group, and those of the stripe's others.
+/// The filter of the current row group, and those of the stripe's finished row groups.
 #[derive(Clone, Debug)]
 pub(super) struct Bloom {
     words: Vec<u64>,
@@ -66,7 +66,7 @@ impl Bloom {
         self.words.fill(0);
     }
 
-    /// Those of the stripe.
+    /// Takes the filters of the stripe.
     pub(super) fn take(&mut self) -> proto::BloomFilterIndex {
         proto::BloomFilterIndex { bloom_filter: std::mem::take(&mut self.done) }
     }

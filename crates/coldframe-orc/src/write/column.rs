@@ -1,13 +1,13 @@
 //! One column of the tree: its validity, its own streams, its row index, and its child columns.
 //!
 //! ```text
-//! PRESENT            a bit for each value of the parent: is it not null; not written where the stripe has no null
-//! ROW_INDEX          a row group each: positions in PRESENT, then in the other streams; statistics
-//! BLOOM_FILTER_UTF8  a row group each
+//! PRESENT            a bit for each value of the parent: 1 for not null; omitted if the stripe has no null
+//! ROW_INDEX          for each row group: positions in PRESENT, then in the other streams; statistics
+//! BLOOM_FILTER_UTF8  a filter for each row group
 //! ```
 //!
-//! A column in a list, map, struct or union has values only where its parent has them, so arrays are stripped of all
-//! others before they are written.
+//! A column in a list, map, struct or union has values only where its parent has values, so all other rows
+//! are filtered out of arrays before they are written.
 
 use std::sync::Arc;
 
@@ -239,7 +239,7 @@ impl Column {
         columns.try_for_each(|(child, values)| child.write(&values.slice(start, length), context))
     }
 
-    /// Writes the lengths of the non-null lists or maps. Returns whether the null ones are empty.
+    /// Writes the lengths of the lists or maps that are not null. Returns whether all null ones are empty.
     fn write_lengths(
         &mut self,
         offsets: &[i32],
@@ -384,8 +384,8 @@ fn span(offsets: &[i32]) -> (usize, usize) {
     (start, end.saturating_sub(start))
 }
 
-/// How many rows become plain arrays at once: a value that a dictionary or run stores once is repeated as often as it
-/// occurs, and large layouts can hold more than a plain one.
+/// How many rows are converted to plain arrays at once: a plain array repeats the values that a dictionary or
+/// run stores once, and it holds less than the large layouts.
 fn rows_at_once(array: &ArrayRef) -> usize {
     const MOST: usize = 64 << 20;
     let longest = match array.data_type() {
@@ -403,7 +403,7 @@ fn rows_at_once(array: &ArrayRef) -> usize {
     (MOST / longest.max(1)).max(1)
 }
 
-/// The longest of some texts; 0 for fixed-size values.
+/// The length of the longest text; 0 for fixed-size values.
 fn longest(values: &ArrayRef) -> usize {
     fn of<'v, V: AsRef<[u8]> + 'v>(values: impl Iterator<Item = Option<V>>) -> usize {
         values.flatten().map(|v| v.as_ref().len()).max().unwrap_or(0)
@@ -419,7 +419,7 @@ fn longest(values: &ArrayRef) -> usize {
     }
 }
 
-/// The array in the one layout of its type that is written; its children are not converted.
+/// The array in the layout that the writer uses for its type; its children are not converted.
 fn plain(array: &ArrayRef) -> Result<ArrayRef> {
     let target = match array.data_type() {
         DataType::Dictionary(_, values) => values.as_ref().clone(),

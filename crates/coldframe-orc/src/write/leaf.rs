@@ -35,7 +35,7 @@ use super::text::Text;
 use super::timestamp;
 use crate::layout::stripe::StreamKind;
 
-/// The streams of a column but for PRESENT.
+/// The streams of a column except PRESENT.
 #[derive(Debug)]
 pub(super) enum Data {
     Nothing,
@@ -50,7 +50,7 @@ pub(super) enum Data {
     Lengths(IntStream),
 }
 
-/// Where values are written to, and what collects facts about them.
+/// Where values are written: the codec, and the statistics and bloom filter that count them.
 pub(super) struct Sinks<'a> {
     pub(super) codec: &'a mut Codec,
     pub(super) statistics: &'a mut Statistics,
@@ -89,7 +89,7 @@ impl Data {
         }
     }
 
-    /// Where the next value will be.
+    /// Appends the position of the next value.
     pub(super) fn position(&self, codec: &Codec, to: &mut Vec<u64>) {
         match self {
             Self::Nothing => {}

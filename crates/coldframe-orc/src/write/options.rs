@@ -133,7 +133,7 @@ impl WriteOptions {
         self.encoding_strategy == EncodingStrategy::Speed
     }
 
-    /// The columns written as varchar or char, by path.
+    /// The columns to write as varchar or char, by path.
     pub(super) fn lengths(&self) -> Result<Vec<(String, Length)>> {
         self.types.iter().map(|(path, of)| Ok((path.clone(), of.parse()?))).collect()
     }

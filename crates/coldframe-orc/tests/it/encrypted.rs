@@ -15,7 +15,7 @@ fn unhex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
 }
 
-/// The encrypted fixtures with their keys: those of the manifest, or of the notes beside it.
+/// The encrypted fixtures with their keys, from the manifest or from `keys.json` beside the file.
 fn encrypted() -> Vec<(Fixture, BTreeMap<String, Vec<u8>>)> {
     let mut all = Vec::new();
     for fixture in support::fixtures() {
@@ -40,7 +40,7 @@ fn encrypted() -> Vec<(Fixture, BTreeMap<String, Vec<u8>>)> {
 }
 
 #[test]
-fn keys_open_what_masks_hide() {
+fn keys_reveal_masked_values() {
     for (fixture, keys) in encrypted() {
         let bytes = fixture.bytes();
         let with = OpenOptions { keys: keys.clone(), ..OpenOptions::default() };
@@ -55,15 +55,15 @@ fn keys_open_what_masks_hide() {
         };
         let (plain, masked) = (read(&with), read(&OpenOptions::default()));
         assert_eq!(plain.num_rows(), masked.num_rows());
-        assert!(plain != masked, "{}: the mask left everything", fixture.name());
-        // Versions are part of a key's name as ORC prints it.
+        assert!(plain != masked, "{}: the mask hides nothing", fixture.name());
+        // ORC prints a key's name with its version.
         let versions = keys.iter().map(|(name, key)| (format!("{name}@0"), key.clone())).collect();
         assert!(
             read(&OpenOptions { keys: versions, ..OpenOptions::default() }) == plain,
             "{}",
             fixture.name()
         );
-        // A row group in the middle is decrypted from its own position on.
+        // Decryption can begin at a row group in the middle.
         let opened = open(&fixture.name(), bytes.clone(), &with).unwrap();
         let last = plain.num_rows() - 1;
         let column = plain.schema().fields().iter().position(|f| !f.data_type().is_nested()).unwrap();
@@ -82,7 +82,7 @@ fn keys_open_what_masks_hide() {
     }
 }
 
-/// Returns keys, and records the names it was asked for.
+/// Returns keys, and records the requested names.
 #[derive(Debug)]
 struct Asked {
     keys: BTreeMap<String, Vec<u8>>,
@@ -97,7 +97,7 @@ impl KeySource for Asked {
 }
 
 #[test]
-fn keys_are_asked_for_once() {
+fn each_key_is_requested_once() {
     for (fixture, keys) in encrypted() {
         let given = OpenOptions { keys: keys.clone(), ..OpenOptions::default() };
         let read = |options: &OpenOptions| {
@@ -148,7 +148,8 @@ fn wrong_keys_give_errors() {
     }
 }
 
-/// Statistics are those of the values if a key is given, and of the masked values otherwise; each level agrees.
+/// With a key, statistics are those of the values, otherwise of the masked values; counts of all levels
+/// agree.
 #[test]
 fn statistics_follow_the_keys() {
     for (fixture, keys) in encrypted() {

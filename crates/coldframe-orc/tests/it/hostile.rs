@@ -1,5 +1,5 @@
-//! Small files with large claims, and healthy files that are wide or long: work and memory in proportion to the
-//! file.
+//! Small files that claim much data, and healthy files that are wide or long: work and memory stay in
+//! proportion to the file.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -23,7 +23,7 @@ use coldframe_testing::rows;
 use support::crafted::{Crafted, compressed, tailed};
 use support::{open, written};
 
-/// The count covers the whole process: one test at a time.
+/// Allocations are counted for the whole process, so these tests run one at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -47,9 +47,9 @@ fn int() -> Type {
     Type { kind: Some(Kind::Int.number()), ..Type::default() }
 }
 
-/// Two bytes of the footer each, hundreds in memory.
+/// Each empty message takes two bytes in the footer and hundreds in memory.
 #[test]
-fn empty_messages_in_a_footer_are_counted_before_they_are_made() {
+fn empty_messages_are_counted_before_they_are_decoded() {
     let _alone = alone();
     let types = proto::encode(&Footer { types: vec![root(1, "c"), int()], ..Footer::default() });
     for tag in [0x3a, 0x22, 0x1a, 0x2a] {
@@ -71,7 +71,7 @@ fn a_long_name_is_not_repeated_for_each_child() {
     types.push(inner);
     types.extend(std::iter::repeat_with(int).take(children as usize));
     let file = tailed(b"ORC".to_vec(), &Footer { types, ..Footer::default() });
-    // Twice as many children with a name of twice the length must not take four times the memory.
+    // Doubling both the children and the name's length must not take four times the memory.
     assert!(file.len() < 4 << 20);
     let opened = open("long name", file, &OpenOptions::default()).unwrap();
     let Some(Value::List(all)) = opened.file.metadata().unwrap().get("types").cloned() else { panic!() };
@@ -85,7 +85,7 @@ fn a_long_name_is_not_repeated_for_each_child() {
 }
 
 fn empty_words(rows: u64, entries: u32) -> Crafted {
-    // All entries empty: runs of 512 zeros in four bytes.
+    // Empty entries: runs of 512 zeros in four bytes.
     let lengths = [0xc1, 0xff, 0, 0].repeat(entries.div_ceil(512) as usize);
     let streams = vec![(1, 1, vec![0x02, 0, 0]), (2, 1, lengths), (3, 1, vec![])];
     let mut file = Crafted::new(Kind::String, rows, streams);
@@ -123,7 +123,7 @@ fn stripes_that_share_their_bytes_are_not_all_read() {
     assert_eq!(outcome.batch.num_rows() as u64 + outcome.damage.len() as u64 * rows, rows * 5_000);
 }
 
-/// Not even a null can be made of it.
+/// Such a union can hold no value, not even a null.
 #[test]
 fn a_union_of_no_types_is_damage() {
     let _alone = alone();
@@ -151,7 +151,7 @@ fn damaged_nulls_of_the_root_end_no_scan() {
 }
 
 #[test]
-fn encrypted_streams_have_one_place_each() {
+fn repeated_placeholders_of_encrypted_streams_are_refused() {
     let _alone = alone();
     let variant = StripeEncryptionVariant {
         streams: vec![proto::Stream { kind: Some(1), column: Some(1), length: Some(0) }; 20_000],
@@ -164,7 +164,7 @@ fn encrypted_streams_have_one_place_each() {
 }
 
 #[test]
-fn row_groups_that_only_a_number_claims_take_no_memory() {
+fn row_groups_without_index_entries_take_no_memory() {
     let _alone = alone();
     let mut file = Crafted::new(Kind::Long, 1 << 24, vec![(1, 1, vec![0xc1, 0xff, 0, 0])]);
     file.stride = Some(1);
@@ -180,9 +180,9 @@ fn row_groups_that_only_a_number_claims_take_no_memory() {
     assert!(rows::scan(opened.file.as_ref(), &scan, None).unwrap().error.is_none());
 }
 
-/// One row of many columns: no work per pair of columns.
+/// One row of many columns: work is linear in the columns.
 #[test]
-fn wide_tables_take_work_by_their_columns() {
+fn work_is_linear_in_the_columns() {
     let _alone = alone();
     let wide = |columns: usize| {
         let fields: Vec<Field> =
@@ -205,9 +205,9 @@ fn recovering(ddl: &'static str) -> Opener {
     })
 }
 
-/// A file that lost its tail is searched once, whatever the codec.
+/// A file without its tail is searched once, with any codec.
 #[test]
-fn what_lost_its_tail_is_searched_in_proportion_to_its_length() {
+fn recovery_is_linear_in_the_file() {
     let _alone = alone();
     let cut = |rows: i64, codec: &str| {
         let mixed = |i: i64| i.wrapping_mul(0x5851_f42d_4c95_7f2d).rotate_left(17);
@@ -226,7 +226,7 @@ fn what_lost_its_tail_is_searched_in_proportion_to_its_length() {
     }
 }
 
-/// How a scan ended whose batches are dropped.
+/// Runs a scan and drops its batches: returns rows, size of the largest batch, and number of damage records.
 fn drained(file: &dyn TableFile, on_error: OnError) -> (usize, usize, usize) {
     let log = DamageLog::default();
     let (mut rows, mut largest) = (0, 0);
@@ -241,7 +241,7 @@ fn drained(file: &dyn TableFile, on_error: OnError) -> (usize, usize, usize) {
     (rows, largest, log.len())
 }
 
-/// Long values are not damage: batches are cut. The same for values written from an Arrow dictionary.
+/// Long values are not damage: batches get shorter, also for values written from an Arrow dictionary.
 #[test]
 fn dictionaries_of_long_words_are_read_in_short_batches() {
     let _alone = alone();
@@ -279,9 +279,9 @@ fn long_lists_are_read_in_short_batches() {
     }
 }
 
-/// With skip and null, an unknown name or number is damage of its stripe.
+/// With skip and null, an unknown zone or encoding is damage of its stripe.
 #[test]
-fn unknown_zones_and_encodings_end_no_salvage() {
+fn unknown_zones_and_encodings_end_no_tolerant_scan() {
     let _alone = alone();
     let mut zoned = Crafted::new(Kind::Timestamp, 1, vec![(1, 1, vec![0, 1, 2]), (5, 1, vec![0, 1, 0])]);
     zoned.timezone = Some("Mars/Olympus".to_owned());
@@ -302,9 +302,9 @@ fn unknown_zones_and_encodings_end_no_salvage() {
     }
 }
 
-/// The C++ tools write the bytes they find, which may be Latin-1.
+/// The C++ tools write bytes unchecked, which may be Latin-1.
 #[test]
-fn statistics_that_are_not_text_cost_nothing() {
+fn statistics_that_are_not_utf8_are_returned_as_bytes() {
     let _alone = alone();
     let stats = |minimum: &[u8]| {
         let strings = proto::StringStatistics { minimum: Some(minimum.to_vec()), ..Default::default() };
@@ -322,7 +322,7 @@ fn statistics_that_are_not_text_cost_nothing() {
     assert_eq!(file[1].get("min"), Some(&Value::Bytes(b"\xfcber".to_vec())));
 }
 
-/// A stripe without a footer has no node for it.
+/// A stripe without a footer has no node for a footer.
 #[test]
 fn damaged_stripes_have_no_empty_nodes() {
     let _alone = alone();

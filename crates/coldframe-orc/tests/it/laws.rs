@@ -1,4 +1,4 @@
-//! The laws of every format, for ORC: damage costs rows of its stripe, and all of it is recorded.
+//! The laws of every format, for ORC: damage costs only rows of its stripe, and all of it is recorded.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -73,8 +73,8 @@ fn stripes(tree: &Node) -> Units {
     Units::new(tree.children.iter().filter_map(stripe))
 }
 
-/// An ORC file has no checksums. Its smallest unit is a stripe's row group; if the footer of the stripe or an index
-/// is damaged, the stripe. Everything is located by the tail.
+/// An ORC file has no checksums. Its smallest unit is a row group; damage of an index or of a stripe's footer
+/// costs the stripe. The tail locates everything.
 fn obey(codec: &str) {
     let subject = Subject::new(format!("written {codec}"), file(1000, codec), |source| {
         OrcFormat.open(&source, &OpenOptions::default())
@@ -85,7 +85,7 @@ fn obey(codec: &str) {
         .unsummed()
         .damages(600)
         .unit(move |damaged| match damaged.moves() {
-            // The tail says where everything begins, and its own place differs.
+            // The tail locates everything, and it has moved itself.
             true => units.toll(damaged, AllowedLoss::file(), Moved::Lost).and(AllowedLoss::file()),
             false => units.toll(damaged, AllowedLoss::file(), Moved::Lost),
         })

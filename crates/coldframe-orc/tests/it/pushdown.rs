@@ -1,4 +1,4 @@
-//! Filters: the same rows whatever is left out, and little read for few rows.
+//! Filters: pruning changes no rows, and few rows cost few bytes.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -42,7 +42,7 @@ fn leaves(schema: &Schema) -> Vec<String> {
 
 const OPS: [Op; 6] = [Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge];
 
-/// One test of a column against values that it holds.
+/// One test of a column against its values.
 fn leaf(batch: &RecordBatch, paths: &[String], dice: &mut Dice) -> Predicate {
     let path = paths[dice.below(paths.len())].clone();
     let column = coldframe_core::projection::column(batch, &path).unwrap();
@@ -69,7 +69,7 @@ fn predicate(batch: &RecordBatch, paths: &[String], dice: &mut Dice) -> Predicat
     }
 }
 
-/// A filtered scan gives the rows that pass the filter in a scan of everything.
+/// A filtered scan returns the rows of a full scan that pass the filter.
 fn assert_same(opened: &Opened, rounds: usize, seed: u64) -> usize {
     let outcome = rows::read(opened.file.as_ref(), OnError::Raise).unwrap();
     assert!(outcome.error.is_none(), "{}: {:?}", opened.name, outcome.error);
@@ -153,7 +153,7 @@ fn between(column: &str, low: i64, high: i64) -> Predicate {
     ])
 }
 
-/// One row in a thousand of a sorted column: the row groups around them are read, of the columns asked for.
+/// One row in a thousand of a sorted column: only the row groups around these rows are read.
 #[test]
 fn few_rows_cost_few_bytes() {
     for compression in ["none", "zstd"] {
@@ -175,7 +175,7 @@ fn few_rows_cost_few_bytes() {
         let read: u64 = log.take().into_iter().flatten().map(|r| r.end - r.start).sum();
         println!("{compression}: {read} of {len} bytes");
         assert!(read < len / 10, "{compression}: {read} of {len} bytes");
-        // Nothing but statistics is read where no row can be.
+        // Where no row can match, only statistics are read.
         let scan = Scan { predicate: Some(between("id", n, n + 10)), ..Scan::default() };
         assert_eq!(rows::scan(opened.file.as_ref(), &scan, None).unwrap().batch.num_rows(), 0);
         let read: u64 = log.take().into_iter().flatten().map(|r| r.end - r.start).sum();
@@ -183,7 +183,7 @@ fn few_rows_cost_few_bytes() {
     }
 }
 
-/// A bloom filter answers where minima and maxima cannot.
+/// Bloom filters exclude row groups that minima and maxima cannot exclude.
 #[test]
 fn bloom_filters_leave_out_row_groups() {
     let read_of = |filters: Vec<Value>| {
@@ -214,7 +214,7 @@ fn bloom_filters_leave_out_row_groups() {
     assert!(with.1 < without.1, "{} bytes with filters, {} without", with.1, without.1);
 }
 
-/// Filters of columns that come as dictionaries prune as well.
+/// Filters also prune by columns that are returned as dictionaries.
 #[test]
 fn dictionaries_are_compared_like_strings() {
     let options =
@@ -231,11 +231,12 @@ fn dictionaries_are_compared_like_strings() {
     assert!(matches!(opened.file.schema().field(3).data_type(), DataType::Dictionary(..)));
 }
 
-/// A stripe's dictionary is tested by its entries, one of another stripe's rows one by one: the same rows pass.
+/// Where a stripe has a small dictionary, a filter tests its entries; in other stripes it tests the rows. The
+/// same rows pass.
 #[test]
-fn few_words_are_tested_by_the_dictionary() {
+fn small_dictionaries_are_tested_by_entry() {
     let rows = 20_000;
-    // Most of the file, so that the words are looked at first.
+    // Most of the file, so that the scout decodes the words first.
     let long = |i: i64| format!("{:064x}", i.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64.cast_signed()));
     let text: ArrayRef = Arc::new(StringArray::from_iter_values((0..rows).map(long)));
     // The first stripe has three words and nulls, the second as many words as rows.
@@ -284,10 +285,11 @@ fn few_words_are_tested_by_the_dictionary() {
     }
 }
 
-/// Where statistics leave all row groups, the filter's column is read, and of the others what row groups take in which a row passes: in
-/// more requests, where these cost little. With a codec, the random numbers are most of the file, and all is read at once.
+/// If statistics exclude no row group and requests are cheap, the filter's column is read first, and the
+/// other columns only for row groups with a row that passes. With a codec, the random numbers are most of the
+/// file, and everything is read at once.
 #[test]
-fn other_columns_are_read_where_a_row_passes() {
+fn other_columns_are_read_only_where_a_row_passes() {
     for compression in ["none", "zstd"] {
         let options = [("codec", Value::from(compression)), ("row_index_stride", Value::Int(1000))];
         let bytes = written(&table(100_000), &options);
@@ -312,7 +314,7 @@ fn other_columns_are_read_where_a_row_passes() {
     }
 }
 
-/// The statistics of stripes say which splits a filter needs; they hold the rows that pass.
+/// The statistics of stripes decide which splits a filter needs; these hold all rows that pass.
 #[test]
 fn splits_of_stripes_that_a_filter_excludes_are_left_out() {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..1000).map(|i| i / 100 * 100 + i % 7)));

@@ -18,13 +18,13 @@ use coldframe_testing::rows;
 fn write(schema: Schema, columns: Vec<ArrayRef>) -> Result<u64> {
     let schema = Arc::new(schema);
     let mut writer = OrcFormat.create(Box::new(std::io::sink()), &schema, &WriteOptions::default())?;
-    // As it arrives over the C interface: nobody has checked whether the nulls fit the fields.
+    // As over the C interface, where nothing checks whether the nulls fit the fields.
     let batch = unsafe_batch(&schema, columns);
     writer.write(&batch)?;
     writer.finish()
 }
 
-/// A batch whose fields are all nullable, for arrays of a schema that says otherwise.
+/// A batch with nullable fields, for arrays of a schema whose fields are not nullable.
 fn unsafe_batch(schema: &Arc<Schema>, columns: Vec<ArrayRef>) -> RecordBatch {
     let fields: Vec<Field> = schema.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect();
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap()
@@ -97,7 +97,7 @@ fn the_deepest_accepted_type_is_read_back() {
 }
 
 #[test]
-fn the_first_and_last_values_of_a_unit_come_back() {
+fn the_first_and_last_values_of_a_unit_are_read_back() {
     let all = vec![Some(i64::MIN), None, Some(i64::MIN + 1), Some(i64::MAX), Some(0)];
     let micros: ArrayRef = Arc::new(TimestampMicrosecondArray::from(all.clone()));
     let nanos: ArrayRef = Arc::new(TimestampNanosecondArray::from(all));
@@ -112,9 +112,9 @@ fn the_first_and_last_values_of_a_unit_come_back() {
     }
 }
 
-/// The loss of the first column is settled before the second fails later: the row group is not read for ever.
+/// Columns that fail at different rows are each lost once: the row group is not read endlessly.
 #[test]
-fn columns_that_fail_at_different_rows_end() {
+fn columns_may_fail_at_different_rows() {
     let column = |bad: usize| -> ArrayRef {
         let mut all: Vec<i64> = (0..30).collect();
         all[bad] = 10_000_000_000 * 1_000_000;
@@ -133,8 +133,8 @@ fn columns_that_fail_at_different_rows_end() {
     assert_eq!((nulls, got.damage.len()), (vec![8, 5, 3], 3));
 }
 
-/// A timestamp outside the range of nanoseconds may be damage: it ends a plain scan with a helpful error; a scan with
-/// skip or null keeps the rows before it.
+/// A timestamp outside the range of nanoseconds may be damage: a plain scan ends with a helpful error; a scan
+/// with skip or null keeps the rows before it.
 #[test]
 fn values_beyond_the_unit_cost_the_rest_of_their_row_group() {
     let mut all: Vec<i64> = (0..30).collect();

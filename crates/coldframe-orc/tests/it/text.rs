@@ -1,4 +1,5 @@
-//! Text that is not UTF-8, as Hive writes Latin-1: each value costs only itself, and as binary it costs nothing.
+//! Text that is not UTF-8, such as Latin-1 from Hive: each value costs only itself, and declared as binary it
+//! costs nothing.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -16,7 +17,7 @@ use coldframe_core::{
 use coldframe_testing::rows;
 use support::{open, written};
 
-/// Rows whose values are not text if they contain the mark.
+/// Rows; values with the mark become invalid UTF-8.
 const ROWS: i64 = 900;
 const MARKED: [i64; 4] = [3, 250, 251, 899];
 const MARK: &[u8] = b"caf#";
@@ -98,7 +99,7 @@ fn ids(batch: &RecordBatch) -> Vec<i64> {
 }
 
 #[test]
-fn an_error_names_column_row_and_the_way_out() {
+fn an_error_names_column_row_and_remedy() {
     for options in [OpenOptions::default(), dictionaries()] {
         for column in COLUMNS {
             let got = rows::scan(file(&options).as_ref(), &only(column, OnError::Raise), None).unwrap();
@@ -119,7 +120,7 @@ fn skip_costs_only_the_rows_of_malformed_values() {
             assert_eq!(lost, [Some(1); 4], "{column}");
             assert!(got.damage[1].reason.contains("row 250;"), "{}", got.damage[1].reason);
         }
-        // A row is lost once, whatever columns lose it.
+        // A row is lost once, even if several columns lose it.
         let got = rows::read(file(&options).as_ref(), OnError::Skip).unwrap();
         let lost: u64 = got.damage.iter().map(|d| d.rows_lost.unwrap()).sum();
         assert_eq!((got.batch.num_rows(), lost), (896, 4));
@@ -171,7 +172,7 @@ fn malformed_values_are_counted() {
     }
 }
 
-/// The same values whatever the batches are: those before and after a malformed one stay.
+/// Any batch size gives the same values: those before and after a malformed value stay.
 #[test]
 fn batches_do_not_matter() {
     let whole = rows::read(file(&OpenOptions::default()).as_ref(), OnError::Skip).unwrap();
@@ -225,7 +226,7 @@ fn only_text_may_be_declared_as_binary() {
     }
 }
 
-/// The schema of a table has more columns than a file, and other types: where they differ, the file's stay.
+/// A table's schema may have more columns than a file, and other types: where types differ, the file's stay.
 #[test]
 fn a_file_takes_binary_from_its_tables_schema() {
     let of_table = |schema: &str| {

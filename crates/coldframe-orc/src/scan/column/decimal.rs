@@ -5,9 +5,9 @@
 //! SECONDARY  the scale of each, in runs
 //! ```
 //!
-//! ORC specification v1, "Decimal Columns"; files of the following version store those of at most 18 digits as integers
-//! in the column's scale. Nearly all values are shorter than 64 bits and have the column's scale: that costs one check
-//! of the runs of scales, and bounds are checked before values are widened to 128 bits.
+//! ORC specification v1, "Decimal Columns"; files of the next version store decimals of at most 18 digits as
+//! integers in the column's scale. Nearly all values are shorter than 64 bits and have the column's scale: a
+//! run of equal scales takes one check, and lengths are checked before values are widened to 128 bits.
 
 use arrow_array::types::Decimal128Type;
 use arrow_array::{ArrayRef, PrimitiveArray};
@@ -45,7 +45,7 @@ pub(super) fn reader(input: &Input<'_>, column: &Column) -> Result<Box<dyn Colum
 enum Unscaled {
     /// In 64 bits, in the column's scale.
     Integers(IntRle),
-    /// As varints, with a scale each.
+    /// As varints, each with a scale.
     Varints(ByteStream, IntRle),
 }
 
@@ -73,7 +73,7 @@ impl ColumnReader for Decimals {
                 is_short.within(|| "DATA").and_then(|is_short| {
                     let unchanged = rescale(scales, &mut values, self.scale).within(|| "SECONDARY")?;
                     let limit = self.limit;
-                    // Those that were rescaled have other digits than the ones checked.
+                    // Rescaled values have other digits than those checked.
                     Ok(if unchanged { is_short } else { values.iter().all(|v| v.unsigned_abs() < limit) })
                 })
             }
@@ -185,7 +185,7 @@ fn unzigzag_bound(word: u64) -> u128 {
     u128::from(word).div_ceil(2)
 }
 
-/// Rescales values, whose scales come next, to `scale`. Returns whether all had it before.
+/// Reads the scales of `values` and rescales them to `scale`. Returns whether all had that scale.
 fn rescale(scales: &mut IntRle, values: &mut [i128], scale: i8) -> Result<bool> {
     let scale = i32::from(scale);
     let mut own_scales = Vec::new();
@@ -219,7 +219,7 @@ fn wrong_scale(scale: i32, actual: i64) -> Error {
     Error::corrupt(format!("expected a decimal of scale {scale}, found one of scale {actual}"))
 }
 
-/// Rescales a value from scale `stated` to `scale`.
+/// Rescales a value from scale `own` to `scale`.
 fn rescale_value(value: &mut i128, own: i32, scale: i32) -> Result<()> {
     let power = 10i128.checked_pow(scale.abs_diff(own));
     let scaled = if own <= scale {
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_all_lengths_come_out_and_are_measured() {
+    fn values_of_all_lengths_are_decoded_and_checked() {
         let values: Vec<i64> = (0..3000)
             .map(|n| (0x1234_5678_9abc_def1i64 >> (n % 62)) * if n % 3 == 0 { -1 } else { 1 })
             .collect();
@@ -273,7 +273,7 @@ mod tests {
             assert_eq!(decoded, [i128::from(values[skipped])]);
             assert!(skip_varints(&mut stream, values.len() - skipped).is_err());
         }
-        // The bound for short values is exact to the digit, too.
+        // The limit is exact for short values, too.
         for (value, limit, expected) in
             [(99, 100, true), (-99, 100, true), (100, 100, false), (-100, 100, false)]
         {
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn scales_are_brought_to_the_columns() {
+    fn values_are_rescaled_to_the_columns_scale() {
         // DIRECT, 8 bits: 1, 3, 60; SHORT_REPEAT: 2 three times, 3 three times.
         let mut runs = scales(&[0x4e, 2, 2, 6, 120, 0x00, 4, 0x00, 6]);
         let mut values = [15, 1500, 0, 7, 8, 9, 10, 20, 30];

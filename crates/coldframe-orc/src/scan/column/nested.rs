@@ -1,7 +1,7 @@
 //! Struct, list, map and union.
 //!
 //! ```text
-//! struct     PRESENT, children with a value for each row that is there
+//! struct     PRESENT, children with a value for each row that is not null
 //! list, map  PRESENT, LENGTH of each, children with the values of all one behind the other
 //! union      PRESENT, DATA the tag of each in runs of bytes, children with a value for each row of their tag
 //! ```
@@ -20,10 +20,10 @@ use crate::scan::rle::bytes::ByteRle;
 use crate::scan::rle::int::IntRle;
 use crate::scan::stream::StreamPosition;
 
-/// Bytes that an element costs in addition to its values, to bound the number of elements.
+/// Bytes that an element costs besides its values, to bound the number of elements.
 const ELEMENT: u64 = 1;
 
-/// The children of the struct `of` that `fields` name, in order; names may occur twice.
+/// The children of the struct `of` that `fields` names, in order; names may repeat.
 pub(super) fn children<'a>(
     input: &Input<'a>,
     of: &'a Column,
@@ -40,7 +40,7 @@ pub(super) fn children<'a>(
 }
 
 fn mismatch(column: &Column, field: &Field) -> Error {
-    Error::schema(format!("expected a {}, asked for {}", column.kind.name(), field.data_type()))
+    Error::schema(format!("expected a {}, found a request for {}", column.kind.name(), field.data_type()))
 }
 
 fn child<'a>(input: &Input<'a>, of: &Column, place: usize) -> Result<&'a Column> {
@@ -83,14 +83,14 @@ impl ColumnReader for Structs {
     }
 }
 
-/// What lists and maps share.
+/// The part that lists and maps share: nulls and lengths.
 struct Lengths {
     present: Present,
     lengths: IntRle,
     /// The minimum cost of an element.
     element: u64,
     bound: Bound,
-    /// Where the elements of each row read last begin.
+    /// Where the elements of each row of the last read begin.
     offsets: OffsetBuffer<i32>,
 }
 

@@ -5,8 +5,9 @@
 //! dictionary  DATA the entry of each value | LENGTH of each entry | DICTIONARY_DATA the bytes of all entries
 //! ```
 //!
-//! Text is checked once: all bytes of a batch together, or a dictionary's when a stripe begins. A value that is not UTF-8 costs
-//! only itself: it is told to whoever decodes the batch, which knows what becomes of its row.
+//! Text is checked once: all bytes of a batch together, or a dictionary when its stripe begins. A value that
+//! is not UTF-8 costs only itself: the reader reports it ([`ColumnReader::malformed`]), and the decoder of
+//! the batch decides about its row.
 
 use std::sync::{Arc, PoisonError};
 
@@ -46,7 +47,7 @@ pub(super) fn strings(input: &Input<'_>, column: &Column, field: &Field) -> Resu
     })
 }
 
-/// A reader of text, or of bytes.
+/// A reader of text or bytes by dictionary.
 fn by_dictionary(
     input: &Input<'_>,
     column: &Column,
@@ -69,7 +70,7 @@ fn by_dictionary(
     boxed(ByDictionary { present, data, dictionary, scratch, bound, form, nullable, malformed: Vec::new() })
 }
 
-/// The dictionary of a column, whatever the row group.
+/// The dictionary of a column, for every row group.
 fn read_dictionary(input: &Input<'_>, column: &Column, is_text: bool) -> Result<Dictionary> {
     let entries = u64::from(input.encoding(column.id).dictionary_size());
     let lengths = IntRle::new(input.whole(column.id, StreamKind::Length)?, input.version(column.id)?, false);
@@ -82,13 +83,13 @@ fn read_dictionary(input: &Input<'_>, column: &Column, is_text: bool) -> Result<
 pub(crate) fn stored_dictionary(input: &Input<'_>, column: &Column) -> Result<BinaryArray> {
     match read_dictionary(input, column, false)? {
         Dictionary::Bytes(values) => Ok(values),
-        Dictionary::Text(..) => Err(Error::invalid("a dictionary of text where bytes were asked for")),
+        Dictionary::Text(..) => Err(Error::invalid("a dictionary of text where bytes were requested")),
     }
 }
 
 /// A reader of bytes.
 pub(super) fn binary(input: &Input<'_>, column: &Column, field: &Field) -> Result<Box<dyn ColumnReader>> {
-    // Text that the user declared to be bytes may have one.
+    // Text that the user declared as bytes may have a dictionary.
     if is_dictionary(&input.encoding(column.id)) {
         return by_dictionary(input, column, field, false);
     }
@@ -104,7 +105,7 @@ fn direct(input: &Input<'_>, column: &Column) -> Result<(ByteStream, IntRle)> {
     Ok((input.bytes(column.id, StreamKind::Data)?, lengths))
 }
 
-/// What values become.
+/// The Arrow form of the values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Binary,
@@ -212,7 +213,7 @@ struct ByDictionary {
 }
 
 impl ByDictionary {
-    /// The values of the entries in `scratch`, as they are or by their keys.
+    /// The values of the entries in `scratch`: as text, as views, or as a dictionary with keys.
     fn text(&mut self, entries: &Words, rows: usize, validity: &Validity) -> Result<ArrayRef> {
         let malformed = if self.nullable { self.malformed.as_slice() } else { &[] };
         let nulls = with_nulls(validity.nulls.clone(), rows, malformed);
@@ -234,7 +235,7 @@ impl ByDictionary {
     }
 }
 
-/// The rows whose entries are `malformed_entries`, which are empty ones of the dictionary.
+/// The rows whose entry is one of `entries`, the malformed ones.
 fn malformed_rows(stored: &[u32], entries: &[usize], validity: &Validity) -> Vec<usize> {
     if entries.is_empty() {
         return Vec::new();
@@ -249,7 +250,7 @@ fn malformed_rows(stored: &[u32], entries: &[usize], validity: &Validity) -> Vec
     }
 }
 
-/// The entries that `places` name, where they are valid.
+/// The entries at `places`, where valid.
 fn bytes_of(
     entries: &BinaryArray,
     places: Vec<u32>,

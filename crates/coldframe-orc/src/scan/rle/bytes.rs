@@ -17,7 +17,7 @@ use crate::scan::stream::{ByteStream, StreamPosition};
 #[derive(Debug)]
 pub(crate) struct ByteRle {
     stream: ByteStream,
-    /// Bytes left of the current run.
+    /// Remaining bytes of the current run.
     left: usize,
     /// The repeated byte; `None` for literals.
     repeated: Option<u8>,
@@ -98,9 +98,9 @@ impl ByteRle {
 #[derive(Debug)]
 pub(crate) struct BitRle {
     bytes: ByteRle,
-    /// Unread bits of the last byte, lowest first.
+    /// Unread bits of the last byte, lowest bit first.
     carry: u8,
-    /// How many.
+    /// The number of bits in `carry`.
     held: u32,
 }
 
@@ -116,8 +116,7 @@ impl BitRle {
         StreamPosition { left: (position.left.0, self.held), ..position }
     }
 
-    /// The next `n` bits, least significant bit of a byte first as in Arrow; the bits after the last are
-    /// zero.
+    /// The next `n` bits, least significant bit first as in Arrow; the bits after the last are zero.
     pub(crate) fn read(&mut self, n: usize) -> Result<Vec<u8>> {
         let held = (self.held as usize).min(n);
         let fresh = (n - held).div_ceil(8);
@@ -154,7 +153,7 @@ impl BitRle {
         Ok(out)
     }
 
-    /// Keeps what follows the first `used` bits of `last`; all of it is used if `used` is 0.
+    /// Keeps the bits of `last` after the first `used`; no bits if `used` is 0.
     fn keep(&mut self, last: u8, used: usize) {
         if used == 0 {
             (self.carry, self.held) = (0, 0);
@@ -198,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_that_are_skipped_are_those_that_would_be_read() {
+    fn skip_passes_the_bits_that_read_returns() {
         let count = 8 * (4 + 5 + 1);
         for first in 0..20 {
             for skipped in 0..=count - first {

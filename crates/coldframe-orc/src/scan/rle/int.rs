@@ -1,7 +1,7 @@
 //! Integer RLE, whole runs decoded directly into the target memory.
 //!
-//! ORC specification v1, "Integer Run Length Encoding, version 1" and "version 2". A run has at most 512 values; one
-//! that extends past the batch is decoded into a buffer and returned from there.
+//! ORC specification v1, "Integer Run Length Encoding, version 1" and "version 2". A run has at most 512
+//! values; a run that extends past the batch is decoded into a buffer and returned from there.
 
 mod v1;
 mod v2;
@@ -16,12 +16,11 @@ use crate::scan::stream::{ByteStream, StreamPosition};
 /// Maximum values of a run.
 const MAX_RUN: usize = 512;
 
-/// Memory for decoded integers: signed ones in two's complement, so that arrays are made from it without a
-/// copy.
+/// Memory for decoded integers, signed ones in two's complement, so that it becomes an array without a copy.
 pub(crate) trait Word: Unsigned {
     /// `value`, or an error if it has more bits.
     fn from_signed(value: i64) -> Option<Self>;
-    /// The signed number that zigzag coding maps to it.
+    /// The signed number whose zigzag code this is.
     #[must_use]
     fn unzigzag(self) -> Self;
 }
@@ -59,22 +58,22 @@ pub(crate) struct IntRle {
     stream: ByteStream,
     version: Version,
     signed: bool,
-    /// A run that extends past what was requested.
+    /// The values of a run that extends past the request.
     pending: Vec<u64>,
-    /// How many of its values were returned.
+    /// How many values of `pending` were returned.
     taken: usize,
-    /// Such a run of one repeated value, and how many are left of it.
+    /// A pending run of one repeated value: the value, and how many remain.
     repeated: (i64, usize),
     scratch: Vec<u64>,
 }
 
-/// How far the decoding of whole runs got.
+/// How far whole runs were decoded.
 struct Progress {
-    /// Bytes of them.
+    /// Bytes of the decoded runs.
     used: usize,
-    /// Values.
+    /// Their values.
     filled: usize,
-    /// The error of the next one.
+    /// The error of the next run, if it fails.
     result: Result<()>,
 }
 
@@ -100,7 +99,8 @@ impl IntRle {
         }
     }
 
-    /// Appends the next `n` values to `out`. Memory is zeroed a little ahead of its values, while it is in the cache.
+    /// Appends the next `n` values to `out`. Memory is zeroed shortly before its values are written, while it
+    /// is in the cache.
     pub(crate) fn append<W: Word>(&mut self, n: usize, out: &mut Vec<W>) -> Result<()> {
         /// Values.
         const STEP: usize = 4 * MAX_RUN;
@@ -124,7 +124,7 @@ impl IntRle {
         Ok(())
     }
 
-    /// Returns the buffered values. Returns how many values that filled.
+    /// Moves pending values to `out`; returns their number.
     fn take_pending<W: Word>(&mut self, out: &mut [W]) -> Result<usize> {
         let (value, left) = self.repeated;
         if left > 0 {
@@ -142,7 +142,7 @@ impl IntRle {
         Ok(n)
     }
 
-    /// Decodes the next runs that are in the window and fit into `out`. Returns how many values that filled; none if
+    /// Decodes the next runs that are in the window and fit into `out`. Returns the number of values; 0 if
     /// the next run is too long.
     fn runs<W: Word>(&mut self, out: &mut [W]) -> Result<usize> {
         let Progress { used, filled, result } = match self.version {
@@ -153,7 +153,7 @@ impl IntRle {
         result.map_err(|e| e.at(self.stream.offset())).map(|()| filled)
     }
 
-    /// Decodes the next run for [`Self::take_pending`].
+    /// Decodes the next run into the pending values.
     fn decode_pending(&mut self) -> Result<()> {
         self.pending.clear();
         self.taken = 0;
@@ -189,7 +189,8 @@ impl IntRle {
         }
     }
 
-    /// The next values, at most `most`, if they are one repeated value: it and how many. `None` otherwise.
+    /// If the next values are one repeated value: takes at most `most` of them, and returns the value and
+    /// their number. `None` otherwise.
     pub(crate) fn constant(&mut self, most: usize) -> Result<Option<(i64, usize)>> {
         if self.repeated.1 == 0 && self.taken >= self.pending.len() {
             self.decode_pending()?;
@@ -199,7 +200,7 @@ impl IntRle {
         Ok((n > 0).then_some((self.repeated.0, n)))
     }
 
-    /// The largest of all remaining values, as far as they decode; 0 if none is larger.
+    /// The largest of the remaining values, as far as they decode; at least 0.
     pub(crate) fn largest(mut self) -> i64 {
         let mut largest = 0;
         while self.stream.max_remaining() > 0 && self.decode_pending().is_ok() {
@@ -272,7 +273,7 @@ fn long_varint(bytes: &[u8]) -> Result<(u64, usize)> {
     Err(short())
 }
 
-/// The same, signed if the stream is.
+/// Like [`varint`], but signed if the stream is.
 #[inline(always)]
 fn signed_varint(bytes: &[u8], signed: bool) -> Result<(i64, usize)> {
     let (value, used) = varint(bytes)?;
