@@ -23,5 +23,4 @@ mod state;
 mod table;
 mod write_ids;
 
-pub use coldframe_orc::{Codec, Declares, EncodingStrategy, LastSecond, Masked, OpenOptions, WriteOptions};
-pub use format::{HiveFormat, TableOptions};
+pub use format::HiveFormat;

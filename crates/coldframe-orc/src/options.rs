@@ -10,6 +10,7 @@ use coldframe_core::{KeySource, Limits, Result, SchemaSpec};
 coldframe_core::choices! {
     /// What to do about columns whose key is missing.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum Masked {
         /// Read the masked values.
         #[default]
@@ -22,6 +23,7 @@ coldframe_core::choices! {
 coldframe_core::choices! {
     /// What a declared schema describes.
     #[derive(Default)]
+    #[non_exhaustive]
     pub enum Declares {
         /// The file's columns: a column that the file lacks or has with another type is a mistake.
         #[default]
@@ -36,6 +38,7 @@ coldframe_core::choices! {
 
 coldframe_core::options! {
     /// How an ORC file is opened.
+    #[non_exhaustive]
     pub struct OpenOptions for coldframe_core::OpenOptions {
         /// unit of timestamps; "us" covers years outside 1677 to 2262 and drops nanoseconds
         timestamp_unit: TimestampUnit;

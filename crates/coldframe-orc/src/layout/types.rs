@@ -13,6 +13,7 @@ use super::proto;
 /// `Type.Kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are the specification's")]
+#[non_exhaustive]
 pub enum Kind {
     Boolean,
     Byte,

@@ -10,7 +10,7 @@ use super::stream::MAX_BLOCK;
 coldframe_core::choices! {
     /// Compression of streams and footers.
     #[derive(Default)]
-    pub enum Codec {
+    pub(crate) enum Codec {
         /// Zstandard.
         #[default]
         Zstd = "zstd",
@@ -60,7 +60,7 @@ impl Codec {
 coldframe_core::choices! {
     /// How bit widths of integers are chosen.
     #[derive(Default)]
-    pub enum EncodingStrategy {
+    pub(crate) enum EncodingStrategy {
         /// Round up to widths that decode fastest.
         #[default]
         Speed = "speed",
@@ -72,7 +72,7 @@ coldframe_core::choices! {
 coldframe_core::choices! {
     /// How to treat values in the last second before 1970 with a fraction of a millisecond or more.
     #[derive(Default)]
-    pub enum LastSecond {
+    pub(crate) enum LastSecond {
         /// Refuse them.
         #[default]
         Refuse = "refuse",
@@ -83,7 +83,7 @@ coldframe_core::choices! {
 
 coldframe_core::options! {
     /// How an ORC file is written.
-    pub struct WriteOptions for coldframe_core::WriteOptions {
+    pub(crate) struct WriteOptions for coldframe_core::WriteOptions {
         /// compression of streams and metadata
         codec: Codec, alias "compression";
         /// compression level; default: the codec's own
