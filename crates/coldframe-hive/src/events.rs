@@ -51,8 +51,8 @@ pub(crate) struct Doubt {
 }
 
 impl Doubt {
-    fn is_about(&self, write: i64, bucket: i32) -> bool {
-        write <= self.up_to && self.bucket.is_none_or(|own| own == bucket)
+    fn covers(&self, write: i64, bucket: i32) -> bool {
+        write <= self.up_to && self.bucket.is_none_or(|only| only == bucket)
     }
 }
 
@@ -137,7 +137,7 @@ impl Events {
     }
 
     /// Whether any row of this write and bucket has an event.
-    pub(crate) fn touch(&self, write: i64, bucket: i32) -> bool {
+    pub(crate) fn has_any(&self, write: i64, bucket: i32) -> bool {
         self.groups.contains_key(&(write, bucket))
     }
 
@@ -181,7 +181,7 @@ impl Events {
 
     /// Whether lost events may concern a row of this write and bucket.
     pub(crate) fn is_in_doubt(&self, write: i64, bucket: i32) -> bool {
-        self.doubts.iter().any(|doubt| doubt.is_about(write, bucket))
+        self.doubts.iter().any(|doubt| doubt.covers(write, bucket))
     }
 
     /// Which rows of an ACID file's batch lost events may concern; `None` if no events are lost.
@@ -337,7 +337,7 @@ mod tests {
         events.complete();
         let live = events.live_plain(0, 2, 0, 4, 4);
         assert_eq!(live.iter().map(Option::unwrap).collect::<Vec<_>>(), [false, true, false, true]);
-        assert!(events.touch(0, 2) && events.touch(0, 536_870_912 | 2 << 16) && !events.touch(1, 2));
+        assert!(events.has_any(0, 2) && events.has_any(0, 536_870_912 | 2 << 16) && !events.has_any(1, 2));
         assert_eq!(bucket_property(1, 3), 0x2001_0003);
         assert_eq!([0x2001_0003, 7].map(bucket_of_property), [1, 7]);
         let e = Events::default().add(&batch(&[(3, 0, 0, 0, 0)]), 0).unwrap_err();

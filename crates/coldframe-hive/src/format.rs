@@ -31,7 +31,7 @@ coldframe_core::options! {
 
 coldframe_core::options! {
     /// All options for opening a file or a directory.
-    struct Given for OpenOptions {
+    struct AllOptions for OpenOptions {
         flatten files: coldframe_orc::OpenOptions;
         flatten table: TableOptions;
     }
@@ -70,7 +70,7 @@ impl Format for HiveFormat {
         options: &OpenOptions,
         recorded: &[Piece],
     ) -> Result<Arc<dyn TableFile>> {
-        let Given { files, table } = Given::read(self.name(), &options.extra)?;
+        let AllOptions { files, table } = AllOptions::read(self.name(), &options.extra)?;
         let ids = table.ids()?.map(Arc::new);
         match source {
             Source::Folder { .. } if table.acid && files.row_numbers.is_some() => Err(Error::unsupported(
@@ -90,7 +90,7 @@ impl Format for HiveFormat {
 
     /// Writes that `acid_valid_write_ids` excludes but that may count one day: open ones and later ones.
     fn contents(&self, source: &Source, options: &OpenOptions) -> Result<Vec<Content>> {
-        let Given { table, .. } = Given::read(self.name(), &options.extra)?;
+        let AllOptions { table, .. } = AllOptions::read(self.name(), &options.extra)?;
         let (Source::Folder { folder, .. }, Some(ids)) = (source, table.ids()?) else {
             return Ok(Vec::new());
         };
@@ -123,7 +123,7 @@ impl Format for HiveFormat {
     }
 
     fn open_options(&self) -> &'static [OptionSpec] {
-        Given::specs()
+        AllOptions::specs()
     }
 
     fn write_options(&self) -> &'static [OptionSpec] {

@@ -203,8 +203,8 @@ impl AcidTable {
 
     /// All events, read once. Of a damaged file, those events that can be read.
     fn known(&self) -> Result<Arc<KnownEvents>> {
-        let mut held = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = held.as_ref() {
+        let mut cached = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = cached.as_ref() {
             return Ok(known.clone());
         }
         let mut events = Events::new(self.ids.clone());
@@ -229,14 +229,14 @@ impl AcidTable {
         lost.iter().filter_map(|file| file.doubt).for_each(|doubt| events.doubt(doubt));
         events.complete();
         let known = Arc::new(KnownEvents { events: Arc::new(events), lost });
-        *held = Some(known.clone());
+        *cached = Some(known.clone());
         Ok(known)
     }
 
     /// Whether events name rows of this plain file by number, so that its rows must be counted.
     fn needs_row_numbers(part: &OpenFile, events: &Events) -> bool {
         let properties = [part.data.bucket, events::bucket_property(part.data.bucket, part.data.statement)];
-        !part.is_acid() && properties.iter().any(|p| events.touch(part.data.write_id, *p))
+        !part.is_acid() && properties.iter().any(|p| events.has_any(part.data.write_id, *p))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::layout::stripe::{StreamKind, Stripe, StripeLayout};
 use crate::layout::types::{Column, Kind};
 use crate::open::Shape;
 use crate::scan::column::dictionary::Dictionaries;
-use crate::scan::column::input::{Held, Input, StoredPart, StoredStreams};
+use crate::scan::column::input::{BatchBytes, Input, StoredPart, StoredStreams};
 use crate::scan::column::{name, stored_dictionary};
 
 /// Passes a column's dictionaries to `with`. A stripe whose values are stored directly has none.
@@ -63,7 +63,8 @@ fn read(shape: &Shape, stripe: &Stripe, layout: &StripeLayout, column: &Column) 
         let bytes = shape.decrypted(shape.source.read(start..end)?, place, 0, stripe)?;
         streams.insert((column.id, kind), vec![StoredPart { start: 0, offset: start, bytes }]);
     }
-    let (changes, dictionaries, held) = (Changes::default(), Dictionaries::default(), Held::default());
+    let (changes, dictionaries, batch_bytes) =
+        (Changes::default(), Dictionaries::default(), BatchBytes::default());
     let input = Input {
         tree: &shape.tree,
         changes: &changes,
@@ -78,7 +79,7 @@ fn read(shape: &Shape, stripe: &Stripe, layout: &StripeLayout, column: &Column) 
         rows: stripe.rows,
         file_len: shape.tail.file_len,
         single_row: false,
-        held: &held,
+        batch_bytes: &batch_bytes,
     };
     stored_dictionary(&input, column)
 }

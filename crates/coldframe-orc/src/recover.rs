@@ -369,7 +369,7 @@ struct Search<'a> {
     root_is_struct: bool,
     limits: &'a Limits,
     /// The last bytes read, with their start: consecutive stripes are often in the same bytes.
-    held: (u64, Bytes),
+    cached: (u64, Bytes),
 }
 
 impl<'a> Search<'a> {
@@ -383,22 +383,22 @@ impl<'a> Search<'a> {
         let columns = types.len();
         let longest = columns.saturating_mul(STREAMS * LONGEST_STREAM).saturating_add(64 << 10);
         let footers = Compression { block_size: compression.block_size.min(longest), ..compression };
-        Self { source, compression, footers, columns, root_is_struct, limits, held: (0, Bytes::new()) }
+        Self { source, compression, footers, columns, root_is_struct, limits, cached: (0, Bytes::new()) }
     }
 
     /// The bytes from `start` to [`REACH`] after the end of the window, and that end.
     fn window(&mut self, start: u64, end: u64) -> Result<(Bytes, u64)> {
-        let (held_from, held) = &self.held;
-        let held_end = held_from.saturating_add(held.len() as u64);
-        let whole = held_end == self.source.len();
-        let searched = if whole { held_end } else { held_end.saturating_sub(REACH) };
-        if *held_from <= start && start < searched {
-            let from = usize::try_from(start - held_from).unwrap_or(usize::MAX).min(held.len());
-            return Ok((held.slice(from..), searched.min(end)));
+        let (cached_from, cached) = &self.cached;
+        let cached_end = cached_from.saturating_add(cached.len() as u64);
+        let whole = cached_end == self.source.len();
+        let searched = if whole { cached_end } else { cached_end.saturating_sub(REACH) };
+        if *cached_from <= start && start < searched {
+            let from = usize::try_from(start - cached_from).unwrap_or(usize::MAX).min(cached.len());
+            return Ok((cached.slice(from..), searched.min(end)));
         }
         let window_end = (start + WINDOW).min(end);
         let bytes = self.source.read(start..(start + WINDOW + REACH).min(self.source.len()))?;
-        self.held = (start, bytes.clone());
+        self.cached = (start, bytes.clone());
         Ok((bytes, window_end))
     }
 

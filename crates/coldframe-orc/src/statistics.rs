@@ -71,16 +71,16 @@ pub(crate) fn stated(shape: &Shape, range: &Range<u64>) -> Result<Value> {
 
 /// The same for top-level columns, typed.
 pub(crate) fn stated_columns(shape: &Shape, range: &Range<u64>) -> Result<Vec<Vec<StatedColumn>>> {
-    let columns = |stats: Unit| columns::stated_columns(shape.tree.columns().iter().zip(stats));
+    let columns = |stats: UnitStatistics| columns::stated_columns(shape.tree.columns().iter().zip(stats));
     Ok(units(shape, range)?.unwrap_or_default().into_iter().map(columns).collect())
 }
 
 /// The statistics of each column of a stripe or of the file; `None` for encrypted columns, whose values may
 /// be masked.
-type Unit = Vec<Option<ColumnStatistics>>;
+type UnitStatistics = Vec<Option<ColumnStatistics>>;
 
 /// The statistics of the stripes that begin in `range`; one entry for the file if these are all.
-fn units(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<Unit>>> {
+fn units(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<UnitStatistics>>> {
     if shape.stripes.iter().all(|stripe| range.contains(&stripe.bytes.start)) {
         let of_file = &shape.tail.footer.statistics;
         return Ok(Some(vec![unencrypted(shape, of_file)]));
@@ -89,7 +89,7 @@ fn units(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<Unit>>> {
 }
 
 /// The statistics of the stripes that begin in `range`; `None` if any of them has none.
-fn of_stripes(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<Unit>>> {
+fn of_stripes(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<UnitStatistics>>> {
     let inside = shape.stripes.iter().filter(|stripe| range.contains(&stripe.bytes.start));
     let metadata = unless_damaged(shape.metadata())?.unwrap_or_default();
     Ok(inside
@@ -98,7 +98,7 @@ fn of_stripes(shape: &Shape, range: &Range<u64>) -> Result<Option<Vec<Unit>>> {
 }
 
 /// Decodes the statistics without those of encrypted columns.
-fn unencrypted(shape: &Shape, encoded: &[Bytes]) -> Unit {
+fn unencrypted(shape: &Shape, encoded: &[Bytes]) -> UnitStatistics {
     let is_plain = |at: usize| shape.encryption.variant_of(at).is_none();
     let encoded = encoded.iter().enumerate();
     encoded.map(|(at, stored)| proto::statistics(stored).filter(|_| is_plain(at))).collect()

@@ -91,7 +91,7 @@ impl Encryption {
             readable: vec![None; ends.len()],
             locked: vec![None; ends.len()],
         };
-        let mut keys = MasterKeys { key_named, asked: BTreeMap::new() };
+        let mut keys = MasterKeys { key_named, requested: BTreeMap::new() };
         for (number, variant) in stored.variants.iter().enumerate() {
             let key =
                 usize::try_from(variant.key()).ok().and_then(|k| stored.key.get(k)).ok_or_else(|| {
@@ -213,21 +213,21 @@ impl Encryption {
 /// The user's keys; each is requested once.
 struct MasterKeys<'a> {
     key_named: KeyNamed<'a>,
-    asked: BTreeMap<(String, u32), Option<Vec<u8>>>,
+    requested: BTreeMap<(String, u32), Option<Vec<u8>>>,
 }
 
 impl MasterKeys<'_> {
     /// By name, or by name and version in ORC's form.
     fn get(&mut self, key: &proto::EncryptionKey) -> Result<Option<Vec<u8>>> {
         let id = (key.key_name().to_owned(), key.key_version());
-        if let Some(key_bytes) = self.asked.get(&id) {
+        if let Some(key_bytes) = self.requested.get(&id) {
             return Ok(key_bytes.clone());
         }
         let key_bytes = match (self.key_named)(&id.0)? {
             Some(key_bytes) => Some(key_bytes),
             None => (self.key_named)(&format!("{}@{}", id.0, id.1))?,
         };
-        self.asked.insert(id, key_bytes.clone());
+        self.requested.insert(id, key_bytes.clone());
         Ok(key_bytes)
     }
 }

@@ -183,7 +183,7 @@ impl StripeLayout {
             index: HashMap::with_capacity(footer.streams.len()),
         };
         let mut at = stripe.bytes.start;
-        let mut held = [false; 2];
+        let mut has_placeholder = [false; 2];
         for stream in &footer.streams {
             let kind = StreamKind::from_number(stream.kind());
             let start = at;
@@ -197,8 +197,8 @@ impl StripeLayout {
                 }
             };
             // One placeholder for each area; another would add all streams of all variants again.
-            if let Some(held) = held.get_mut(usize::from(index))
-                && std::mem::replace(held, true)
+            if let Some(has_placeholder) = has_placeholder.get_mut(usize::from(index))
+                && std::mem::replace(has_placeholder, true)
             {
                 return Err(Error::corrupt("expected one placeholder of encrypted streams, found another"));
             }

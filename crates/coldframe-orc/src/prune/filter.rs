@@ -90,8 +90,8 @@ impl Pruner {
         if self.quirks.blooms {
             equalities(predicate, &mut paths);
         }
-        let asked = |c: &&Filtered| paths.contains(c.path.as_str()) && self.trusts_blooms(c);
-        self.columns.iter().filter(asked).map(|c| c.id).collect()
+        let is_useful = |c: &&Filtered| paths.contains(c.path.as_str()) && self.trusts_blooms(c);
+        self.columns.iter().filter(is_useful).map(|c| c.id).collect()
     }
 
     /// `false` only if no row with these statistics and bloom filters passes.

@@ -16,7 +16,7 @@ use coldframe_core::salvage::{MAX_BATCH_BYTES, without_rows};
 use coldframe_core::{Change, Damage, Error, ErrorKind, OnError, Result, arrow_error, threads};
 
 use super::column::dictionary::Dictionaries;
-use super::column::input::{Held, Input, StoredStreams};
+use super::column::input::{BatchBytes, Input, StoredStreams};
 use super::column::{self, ColumnReader, MalformedValue};
 use super::fetched;
 use super::job::{Run, ScanShared, StripeJob, stored_bytes};
@@ -99,7 +99,7 @@ pub(crate) struct StripeBatches {
     job: StripeJob,
     streams: StoredStreams,
     dictionaries: Dictionaries,
-    held: Held,
+    batch_bytes: BatchBytes,
     /// Stored bytes of each column to decode.
     pub(crate) stored: Vec<u64>,
     /// The remaining tasks.
@@ -123,7 +123,7 @@ impl Iterator for StripeBatches {
         while !self.failed {
             match self.advance() {
                 Ok(Step::Batch(batch)) => return Some(Ok(batch)),
-                Ok(Step::Again) => {}
+                Ok(Step::Pending) => {}
                 Ok(Step::Done) => {
                     self.log_unexplained();
                     return None;
@@ -142,7 +142,7 @@ impl Iterator for StripeBatches {
 enum Step {
     Batch(RecordBatch),
     /// Nothing yet.
-    Again,
+    Pending,
     Done,
 }
 
@@ -152,7 +152,7 @@ impl StripeBatches {
         Self {
             stored: stored_bytes(&scan, &job),
             tasks: VecDeque::new(),
-            held: Held::default(),
+            batch_bytes: BatchBytes::default(),
             batch_rows: scan.batch_rows,
             scan,
             job,
@@ -192,7 +192,7 @@ impl StripeBatches {
                     Ok(current) => current,
                     Err(e) => {
                         let row = task.run.rows.start;
-                        return self.confine(self.as_damage(e), row, 1, task).map(|()| Step::Again);
+                        return self.confine(self.as_damage(e), row, 1, task).map(|()| Step::Pending);
                     }
                 }
             }
@@ -202,15 +202,15 @@ impl StripeBatches {
         match self.batch(&mut current, rows) {
             Ok(batch) => {
                 if let Err((column, e)) = self.check_end(&current) {
-                    return self.confine_misplaced(e, column, row, &current.task).map(|()| Step::Again);
+                    return self.confine_misplaced(e, column, row, &current.task).map(|()| Step::Pending);
                 }
                 let batch = batch.map(|batch| self.readable(batch, &current, row)).transpose()?;
                 if current.remaining() > 0 {
                     self.run = Some(current);
                 }
-                Ok(batch.map_or(Step::Again, Step::Batch))
+                Ok(batch.map_or(Step::Pending, Step::Batch))
             }
-            Err(e) => self.confine(e, row, most, current.task).map(|()| Step::Again),
+            Err(e) => self.confine(e, row, most, current.task).map(|()| Step::Pending),
         }
     }
 
@@ -372,7 +372,7 @@ impl StripeBatches {
             rows: self.job.stripe.rows,
             file_len: shape.tail.file_len,
             single_row: self.batch_rows == 1,
-            held: &self.held,
+            batch_bytes: &self.batch_bytes,
         }
     }
 
@@ -410,7 +410,7 @@ impl StripeBatches {
     /// The next `rows` rows of a run as a batch; `None` if they are skipped.
     fn batch(&self, current: &mut Current, rows: usize) -> Result<Option<RecordBatch>> {
         let skipping = current.skipping() > 0;
-        self.held.clear();
+        self.batch_bytes.clear();
         let nulls = match &mut current.root {
             None => None,
             Some(bits) => {

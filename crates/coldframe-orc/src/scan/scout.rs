@@ -72,7 +72,7 @@ pub(crate) struct Scout {
     left: VecDeque<Run>,
     most: usize,
     /// Whether rows before the first and after the last row that passes are left out.
-    cuts: bool,
+    trims: bool,
 }
 
 impl Scout {
@@ -84,7 +84,7 @@ impl Scout {
         groups: VecDeque<Run>,
         nested: bool,
     ) -> Self {
-        Self { shared, batches, left: groups, most: FIRST, cuts: !nested }
+        Self { shared, batches, left: groups, most: FIRST, trims: !nested }
     }
 
     /// The next runs of row groups to decode, possibly an empty list; `None` after the last row group.
@@ -100,8 +100,9 @@ impl Scout {
         }
         let passing = self.examine(&groups)?;
         let wanted: Vec<bool> = passing.iter().map(Option::is_some).collect();
-        let rows = |at: usize| passing.get(at).cloned().flatten().filter(|_| self.cuts);
-        let cut = |(run, of): (Run, Range<usize>)| match (rows(of.start), rows(of.end.saturating_sub(1))) {
+        let rows = |at: usize| passing.get(at).cloned().flatten().filter(|_| self.trims);
+        let trimmed = |(run, of): (Run, Range<usize>)| match (rows(of.start), rows(of.end.saturating_sub(1)))
+        {
             (Some(first), Some(last)) => Run {
                 rows: run.rows.start..last.end,
                 skip: first.start.saturating_sub(run.rows.start),
@@ -109,7 +110,7 @@ impl Scout {
             },
             _ => run,
         };
-        Ok(Some(ranges::runs(&groups, &wanted).map(cut).collect()))
+        Ok(Some(ranges::runs(&groups, &wanted).map(trimmed).collect()))
     }
 
     /// For each row group, the range from the first row that passes to the last; `None` if no row passes.

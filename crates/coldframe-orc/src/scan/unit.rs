@@ -29,8 +29,8 @@ impl DecodeUnit for DecodeStripe {
         let runs = std::mem::take(&mut job.runs);
         let candidates = std::mem::take(&mut job.candidates);
         // Deferred streams need the scout, useful or not.
-        let is_asked = |scout: &Arc<ScoutShared>| !candidates.is_empty() && scout.is_useful();
-        let scout = scout.filter(|scout| job.deferred.is_some() || is_asked(scout));
+        let is_useful = |scout: &Arc<ScoutShared>| !candidates.is_empty() && scout.is_useful();
+        let scout = scout.filter(|scout| job.deferred.is_some() || is_useful(scout));
         let scout = scout.and_then(|shared| {
             let keyed = shared.scan.keyed(&job.layout, rows_tested_together(&candidates));
             let tested = keyed.map_or_else(|| shared.scan.clone(), Arc::new);

@@ -223,7 +223,7 @@ impl Column {
         let full = self.write_lengths(list.value_offsets(), list.nulls(), context)?;
         let array = if full { array.clone() } else { without_nulls(array)? };
         let list = array.as_list::<i32>();
-        let (start, length) = span(list.value_offsets());
+        let (start, length) = offset_range(list.value_offsets());
         let values = list.values().slice(start, length);
         self.children.iter_mut().try_for_each(|c| c.write(&values, context))
     }
@@ -233,7 +233,7 @@ impl Column {
         let full = self.write_lengths(map.value_offsets(), map.nulls(), context)?;
         let array = if full { array.clone() } else { without_nulls(array)? };
         let map = array.as_map();
-        let (start, length) = span(map.value_offsets());
+        let (start, length) = offset_range(map.value_offsets());
         let columns = map.entries().columns();
         let mut columns = self.children.iter_mut().zip(columns);
         columns.try_for_each(|(child, values)| child.write(&values.slice(start, length), context))
@@ -262,7 +262,7 @@ impl Column {
                 *sum += length;
             }
         }
-        Ok(usize::try_from(total).is_ok_and(|total| total == span(offsets).1))
+        Ok(usize::try_from(total).is_ok_and(|total| total == offset_range(offsets).1))
     }
 
     fn write_union(&mut self, array: &UnionArray, context: &mut Shared) -> Result<()> {
@@ -378,7 +378,7 @@ fn without_nulls(array: &ArrayRef) -> Result<ArrayRef> {
 }
 
 /// Start and length of the range that offsets enclose.
-fn span(offsets: &[i32]) -> (usize, usize) {
+fn offset_range(offsets: &[i32]) -> (usize, usize) {
     let at = |offset: Option<&i32>| offset.and_then(|o| usize::try_from(*o).ok()).unwrap_or_default();
     let (start, end) = (at(offsets.first()), at(offsets.last()));
     (start, end.saturating_sub(start))
@@ -387,7 +387,7 @@ fn span(offsets: &[i32]) -> (usize, usize) {
 /// How many rows are converted to plain arrays at once: a plain array repeats the values that a dictionary or
 /// run stores once, and it holds less than the large layouts.
 fn rows_at_once(array: &ArrayRef) -> usize {
-    const MOST: usize = 64 << 20;
+    const MAX_BYTES: usize = 64 << 20;
     let longest = match array.data_type() {
         DataType::Dictionary(..) => longest(array.as_any_dictionary().values()),
         DataType::RunEndEncoded(ends, _) => match ends.data_type() {
@@ -400,7 +400,7 @@ fn rows_at_once(array: &ArrayRef) -> usize {
         }
         _ => 0,
     };
-    (MOST / longest.max(1)).max(1)
+    (MAX_BYTES / longest.max(1)).max(1)
 }
 
 /// The length of the longest text; 0 for fixed-size values.

@@ -84,12 +84,12 @@ fn keys_reveal_masked_values() {
 
 /// Returns keys, and records the requested names.
 #[derive(Debug)]
-struct Asked {
+struct RecordingKeys {
     keys: BTreeMap<String, Vec<u8>>,
     names: Mutex<Vec<String>>,
 }
 
-impl KeySource for Asked {
+impl KeySource for RecordingKeys {
     fn key(&self, name: &str) -> Result<Option<Vec<u8>>> {
         self.names.lock().unwrap().push(name.to_owned());
         Ok(self.keys.get(name).cloned())
@@ -104,16 +104,16 @@ fn each_key_is_requested_once() {
             let file = open(&fixture.name(), fixture.bytes(), options).unwrap().file;
             rows::read(file.as_ref(), OnError::Raise).unwrap().batch
         };
-        let asked = Arc::new(Asked { keys: keys.clone(), names: Mutex::default() });
-        let source = OpenOptions { key_source: Some(asked.clone()), ..OpenOptions::default() };
+        let recording = Arc::new(RecordingKeys { keys: keys.clone(), names: Mutex::default() });
+        let source = OpenOptions { key_source: Some(recording.clone()), ..OpenOptions::default() };
         assert!(read(&source) == read(&given), "{}", fixture.name());
-        let mut names = asked.names.lock().unwrap().clone();
+        let mut names = recording.names.lock().unwrap().clone();
         let all = names.len();
         names.sort_unstable();
         names.dedup();
         assert_eq!(all, names.len(), "{}: {names:?}", fixture.name());
         // Without keys, the masked values remain.
-        let none = Arc::new(Asked { keys: BTreeMap::new(), names: Mutex::default() });
+        let none = Arc::new(RecordingKeys { keys: BTreeMap::new(), names: Mutex::default() });
         let source = OpenOptions { key_source: Some(none), ..OpenOptions::default() };
         assert!(read(&source) == read(&OpenOptions::default()), "{}", fixture.name());
     }

@@ -39,14 +39,14 @@ pub(crate) type StoredStreams = HashMap<(usize, StreamKind), Vec<StoredPart>>;
 pub(crate) struct Bound {
     single_row: bool,
     limits: Limits,
-    held: Held,
+    batch_bytes: BatchBytes,
 }
 
 /// Bytes of variable-length values in the current batch.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Held(Arc<AtomicU64>);
+pub(crate) struct BatchBytes(Arc<AtomicU64>);
 
-impl Held {
+impl BatchBytes {
     /// Starts the next batch.
     pub(crate) fn clear(&self) {
         self.0.store(0, Ordering::Relaxed);
@@ -54,7 +54,7 @@ impl Held {
 
     /// Adds `bytes`; returns the sum.
     fn add(&self, bytes: u64) -> u64 {
-        let add = |held: u64| Some(held.saturating_add(bytes));
+        let add = |bytes_so_far: u64| Some(bytes_so_far.saturating_add(bytes));
         let before = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
         before.unwrap_or_default().saturating_add(bytes)
     }
@@ -63,7 +63,7 @@ impl Held {
 impl Bound {
     /// If `values` of a batch take too many `bytes`: an error that makes the caller retry with fewer rows.
     pub(crate) fn check(&self, what: &'static str, values: usize, bytes: u64) -> Result<()> {
-        let together = self.held.add(bytes);
+        let together = self.batch_bytes.add(bytes);
         if self.single_row {
             // Fewer rows cannot be read.
             self.limits.block("a row", together)?;
@@ -109,7 +109,7 @@ pub(crate) struct Input<'a> {
     /// Whether batches have a single row, which is read however long its values are.
     pub(crate) single_row: bool,
     /// The current size of the batch.
-    pub(crate) held: &'a Held,
+    pub(crate) batch_bytes: &'a BatchBytes,
 }
 
 impl Input<'_> {
@@ -120,7 +120,7 @@ impl Input<'_> {
 
     /// The size limit of a batch; only a single row may exceed it.
     pub(crate) fn bound(&self) -> Bound {
-        Bound { single_row: self.single_row, limits: self.limits, held: self.held.clone() }
+        Bound { single_row: self.single_row, limits: self.limits, batch_bytes: self.batch_bytes.clone() }
     }
 
     /// The version of integer RLE in a column's encoding.

@@ -101,31 +101,31 @@ pub(crate) struct BitRle {
     /// Unread bits of the last byte, lowest bit first.
     carry: u8,
     /// The number of bits in `carry`.
-    held: u32,
+    carry_bits: u32,
 }
 
 impl BitRle {
     /// From the start of a run.
     pub(crate) fn new(stream: ByteStream) -> Self {
-        Self { bytes: ByteRle::new(stream), carry: 0, held: 0 }
+        Self { bytes: ByteRle::new(stream), carry: 0, carry_bits: 0 }
     }
 
     /// Its position.
     pub(crate) fn position(&self, kind: StreamKind) -> StreamPosition {
         let position = self.bytes.position(kind);
-        StreamPosition { left: (position.left.0, self.held), ..position }
+        StreamPosition { left: (position.left.0, self.carry_bits), ..position }
     }
 
     /// The next `n` bits, least significant bit first as in Arrow; the bits after the last are zero.
     pub(crate) fn read(&mut self, n: usize) -> Result<Vec<u8>> {
-        let held = (self.held as usize).min(n);
-        let fresh = (n - held).div_ceil(8);
+        let carry_bits = (self.carry_bits as usize).min(n);
+        let fresh = (n - carry_bits).div_ceil(8);
         let mut out = vec![0; n.div_ceil(8).max(fresh)];
         self.bytes.read(out.get_mut(..fresh).unwrap_or_default())?;
         for byte in &mut out {
             *byte = byte.reverse_bits();
         }
-        if self.held == 0 {
+        if self.carry_bits == 0 {
             let last = out.get(fresh.wrapping_sub(1)).copied().unwrap_or(0);
             self.keep(last, n % 8);
         } else if fresh == 0 {
@@ -133,16 +133,16 @@ impl BitRle {
                 *first = self.carry;
             }
             self.carry = self.carry.checked_shr(u32::try_from(n).unwrap_or(8)).unwrap_or(0);
-            self.held -= u32::try_from(n).unwrap_or(self.held).min(self.held);
+            self.carry_bits -= u32::try_from(n).unwrap_or(self.carry_bits).min(self.carry_bits);
         } else {
             let last = out.get(fresh - 1).copied().unwrap_or(0);
-            let (shift, mut carry) = (self.held, self.carry);
+            let (shift, mut carry) = (self.carry_bits, self.carry);
             for byte in &mut out {
                 let now = *byte;
                 *byte = carry | now << shift;
                 carry = now >> (8 - shift);
             }
-            self.keep(last, (n - held) % 8);
+            self.keep(last, (n - carry_bits) % 8);
         }
         out.truncate(n.div_ceil(8));
         if let Some(last) = out.last_mut()
@@ -156,19 +156,19 @@ impl BitRle {
     /// Keeps the bits of `last` after the first `used`; no bits if `used` is 0.
     fn keep(&mut self, last: u8, used: usize) {
         if used == 0 {
-            (self.carry, self.held) = (0, 0);
+            (self.carry, self.carry_bits) = (0, 0);
         } else {
             self.carry = last >> used;
-            self.held = 8 - u32::try_from(used).unwrap_or(8);
+            self.carry_bits = 8 - u32::try_from(used).unwrap_or(8);
         }
     }
 
     /// Skips `n` bits.
     pub(crate) fn skip(&mut self, n: usize) -> Result<()> {
-        let held = (self.held as usize).min(n);
-        self.read(held)?;
-        self.bytes.skip((n - held) / 8)?;
-        self.read((n - held) % 8).map(drop)
+        let carry_bits = (self.carry_bits as usize).min(n);
+        self.read(carry_bits)?;
+        self.bytes.skip((n - carry_bits) / 8)?;
+        self.read((n - carry_bits) % 8).map(drop)
     }
 
     /// Skips `run` bytes and then `bits` bits: a position of an index.

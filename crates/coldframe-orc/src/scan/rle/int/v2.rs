@@ -129,7 +129,7 @@ fn next<W: Word>(
     let head = head(rest)?;
     let count = head.count();
     if let Head::Direct { width, .. } = head
-        && let Some(used) = few::<W>(rest, width, count, signed, open)
+        && let Some(used) = short_direct::<W>(rest, width, count, signed, open)
     {
         return Ok((count, used));
     }
@@ -141,7 +141,13 @@ fn next<W: Word>(
 /// length: it writes 16 values, and the next run overwrites those after its end. Returns the run's length in
 /// bytes; `None` for other runs, or if there is no room.
 #[inline(always)]
-fn few<W: Word>(rest: &[u8], width: u32, count: usize, signed: bool, open: &mut [W]) -> Option<usize> {
+fn short_direct<W: Word>(
+    rest: &[u8],
+    width: u32,
+    count: usize,
+    signed: bool,
+    open: &mut [W],
+) -> Option<usize> {
     if width > 8 || count > 16 {
         return None;
     }
