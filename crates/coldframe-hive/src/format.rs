@@ -74,7 +74,8 @@ impl Format for HiveFormat {
         let ids = table.ids()?.map(Arc::new);
         match source {
             Source::Folder { .. } if table.acid && files.row_numbers.is_some() => Err(Error::unsupported(
-                "`row_numbers` with the directory of a transactional Hive table: its rows come from many files",
+                "`row_numbers` with the directory of a transactional Hive table: its rows come from many \
+                 files",
             )),
             Source::Folder { folder, .. } if table.acid => {
                 let state = recorded.first().map(|(state, _)| *state);
@@ -88,7 +89,7 @@ impl Format for HiveFormat {
         }
     }
 
-    /// Writes that `acid_valid_write_ids` excludes but that may count one day: open ones and later ones.
+    /// Writes that `acid_valid_write_ids` excludes but that may count one day: open writes and later writes.
     fn contents(&self, source: &Source, options: &OpenOptions) -> Result<Vec<Content>> {
         let AllOptions { table, .. } = AllOptions::read(self.name(), &options.extra)?;
         let (Source::Folder { folder, .. }, Some(ids)) = (source, table.ids()?) else {

@@ -20,7 +20,7 @@ use crate::events::{Doubt, Events, bucket_of_property};
 use crate::part::OpenFile;
 use crate::state::{DataFile, Role};
 
-/// The rows in doubt if events of `data` are lost; `events` are those that could be read.
+/// The rows in doubt if events of `data` are lost; `events` are the readable ones.
 fn doubt(data: &DataFile, events: Option<&Events>) -> Doubt {
     let own = events.is_none_or(|events| events.properties().all(|p| bucket_of_property(p) == data.bucket));
     Doubt { bucket: Some(data.bucket).filter(|_| own), up_to: data.last_write }

@@ -75,7 +75,7 @@ impl AcidPlan {
         let predicate = request.scan.predicate.clone();
         let (predicate, on_error) = match rows {
             Rows::Identified => (predicate.map(below_row), request.scan.on_error),
-            // Counting needs every row, so nothing may be skipped.
+            // Counting needs every row, so no damage may be skipped.
             Rows::Counted { .. } => (None, OnError::Raise),
             Rows::AllLive => (predicate, request.scan.on_error),
         };

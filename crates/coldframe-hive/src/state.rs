@@ -185,8 +185,8 @@ fn check_history(folder: &dyn Folder, oldest: &str, visible: i64) -> Result<()> 
         return Ok(());
     }
     Err(Error::unsupported(format!(
-        "rows as of writes that a compaction has merged with later ones into `{oldest}`: list newer writes in \
-         `acid_valid_write_ids`"
+        "rows as of writes that a compaction has merged with later ones into `{oldest}`: list newer writes \
+         in `acid_valid_write_ids`"
     )))
 }
 
@@ -394,7 +394,8 @@ mod tests {
         );
     }
 
-    /// Hive's own examples: wider deltas make narrower ones obsolete, a delta without a statement those with one.
+    /// Hive's own examples: wider deltas make narrower ones obsolete, and a delta without a statement makes
+    /// deltas with one obsolete.
     #[test]
     fn overlapping_deltas() {
         assert_eq!(

@@ -85,8 +85,8 @@ impl AcidTable {
         let state = state::fingerprint(&files);
         if planned.is_some_and(|planned| planned != state) {
             return Err(Error::from(std::io::Error::other(
-                "the files of the transactional table have changed since its splits were made, as after a compaction: \
-                 read the table again",
+                "the files of the transactional table have changed since its splits were made, as after a \
+                 compaction: read the table again",
             )));
         }
         Ok(Self { state, ..Self::of_files(folder, files, ids, options)? })

@@ -1,4 +1,4 @@
-//! Column types that the user declares because the file lacks them or has unwanted ones.
+//! Column types that the user declares, where the file's types are missing or unwanted.
 //!
 //! | file | declared | why |
 //! |---|---|---|
@@ -56,7 +56,7 @@ fn declare_columns(types: &mut [proto::Type], declared: &[proto::Type]) -> Resul
     Ok(())
 }
 
-/// Applies a table's type to a file's, including nested types.
+/// Applies a table's type to a file's type, including nested types.
 fn take_of_table(types: &mut [proto::Type], at: u32, declared: &[proto::Type], of: u32) {
     let (Some(own), Some(want)) = (types.get_mut(at as usize), declared.get(of as usize)) else { return };
     if take(own, want) || own.kind != want.kind {
@@ -116,7 +116,8 @@ fn declare_type(types: &mut [proto::Type], at: u32, declared: &[proto::Type], of
     if !alike {
         let name = |kind: Option<Kind>| kind.map_or("an unknown type", Kind::name);
         return Err(Error::schema(format!(
-            "expected {}, as the file has it, found {}; only text may be declared as binary, and only decimals without precision may get one",
+            "expected {}, as the file has it, found {}; only text may be declared as binary, and only decimals \
+             without precision may get one",
             name(kinds.0),
             name(kinds.1)
         )));

@@ -61,7 +61,7 @@ coldframe_core::options! {
     }
 }
 
-/// The user's keys by name: given keys first, then those of a key source.
+/// The user's keys by name: given keys first, then keys of a key source.
 #[derive(Clone, Default)]
 pub(crate) struct Keys {
     /// Keys given with the options.

@@ -79,8 +79,8 @@ struct KnownTail {
     footer: Footer,
 }
 
-/// Searches `source` for stripes. The types are those that the user declares; otherwise those of `schema_from` in
-/// `siblings`, or of the first intact file there.
+/// Searches `source` for stripes. The types come from the user's schema, or from the file `schema_from` in
+/// `siblings`.
 pub(crate) fn recover(
     source: &Arc<dyn ReadAt>,
     options: &Options,

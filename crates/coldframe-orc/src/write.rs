@@ -9,7 +9,7 @@
 //!   [`ROWS_BETWEEN_CHECKS`] rows, and memory is counted as Java counts it, so stripes are as large as
 //!   Java's.
 //! * Every `row_index_stride` rows a row group ends: positions of all streams, statistics, bloom filters.
-//! * Times are in UTC, days proleptic Gregorian, and the footer says so.
+//! * Times are in UTC and days proleptic Gregorian, as the footer states.
 //! * `Footer.writer` is Java's number: readers decide by it which statistics to trust, and these are
 //!   computed as in Java. `softwareVersion` has the true name.
 //!

@@ -53,7 +53,7 @@ struct Variant {
     key_name: String,
     /// Its key for the statistics of the file, if the master key is given.
     footer_key: Option<Vec<u8>>,
-    /// The local key of each stripe, likewise.
+    /// The local key of each stripe, if the master key is given.
     stripe_keys: Vec<Vec<u8>>,
 }
 
@@ -138,8 +138,8 @@ impl Encryption {
         self.readable.get(column).copied().flatten()
     }
 
-    /// The file's statistics for the columns of each variant whose key is given, with the first of those
-    /// columns. If a key does not decrypt them, it is the wrong key.
+    /// For each variant whose key is given: its first column, and the file's statistics of its columns. If a
+    /// key does not decrypt them, it is the wrong key.
     pub(crate) fn file_statistics(
         &self,
         footer: &proto::Footer,

@@ -1,4 +1,4 @@
-//! The messages of `orc_proto.proto`, derived by hand so that a build needs no protobuf compiler.
+//! The messages of `orc_proto.proto`, written by hand so that a build needs no protobuf compiler.
 //!
 //! ORC specification v1, "File Tail", "Stripes", "Indexes", "Column Encryption"; fields that the page lacks
 //! follow the Java and C++ writers: `PostScript` 6 and 7, `Footer` 11 (calendar) and 12 (software version),
@@ -282,7 +282,7 @@ pub struct StringStatistics {
     /// A lower bound, if the least value is too long to store.
     #[prost(bytes = "vec", optional, tag = "4")]
     pub lower_bound: Option<Vec<u8>>,
-    /// An upper bound, likewise.
+    /// An upper bound, if the greatest value is too long to store.
     #[prost(bytes = "vec", optional, tag = "5")]
     pub upper_bound: Option<Vec<u8>>,
 }

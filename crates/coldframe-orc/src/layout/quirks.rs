@@ -32,8 +32,8 @@ pub(crate) struct Quirks {
     pub(crate) merged_statistics: bool,
     /// Statistics of strings are correct. Java's first writer compares in UTF-16 order.
     pub(crate) string_statistics: bool,
-    /// Statistics of timestamps are milliseconds in UTC: those of Java and C++ since ORC-135. Other writers stored
-    /// seconds, microseconds or nanoseconds (cuDF: in the column's own unit).
+    /// Statistics of timestamps are milliseconds in UTC, as in Java and C++ since ORC-135. Other writers
+    /// stored seconds, microseconds or nanoseconds (cuDF: the column's unit).
     pub(crate) timestamp_statistics: bool,
     /// Statistics of decimals of at most 18 digits are correct: they are wrong in version 6 (ORC-517).
     pub(crate) short_decimal_statistics: bool,
@@ -51,7 +51,7 @@ impl Quirks {
         let java = writer == JAVA;
         Self {
             hybrid: match footer.calendar() {
-                // Iceberg stores proleptic days with Java's writer, which states its own default.
+                // Iceberg stores proleptic days with Java's writer, which states Java's default.
                 1 => !is_of_iceberg(footer),
                 2 => false,
                 // Without the field, Java's files are hybrid and those of other writers proleptic.

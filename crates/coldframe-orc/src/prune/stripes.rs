@@ -106,8 +106,8 @@ impl StripePruner {
     }
 }
 
-/// Statistics of the pruner's columns, from a list with an entry for each column of the file. Those of an
-/// encrypted column describe its masked values, so they are left out.
+/// Statistics of the pruner's columns, from a list with an entry for each column of the file. Encrypted
+/// columns are left out: their plain statistics describe masked values.
 fn of_columns(shape: &Shape, pruner: &Pruner, encoded: &[Bytes]) -> HashMap<usize, ColumnStatistics> {
     let encryption = &shape.encryption;
     let plain = |column: &usize| {
@@ -167,8 +167,8 @@ impl StripeIndex {
     }
 }
 
-/// The bloom filters of a column, preferably UTF-8 ones. An encoding newer than the known ones hashes in an
-/// unknown way.
+/// The bloom filters of a column, preferably UTF-8 ones. `None` if the encoding is newer than the known ones,
+/// since its hashes are unknown.
 fn filters_of(layout: &StripeLayout, column: usize) -> Option<(&StreamPlace, Hashing)> {
     if let Some(place) = layout.stream(column, StreamKind::BloomFilterUtf8) {
         let utc = match layout.encoding(column).bloom_encoding() {

@@ -241,7 +241,8 @@ impl StripeBatches {
     fn not_utf8_error(&self, value: MalformedValue, first: u64) -> Error {
         let row = self.job.stripe.first_row.saturating_add(first).saturating_add(value.row as u64);
         let e = Error::corrupt(format!(
-            "expected UTF-8, found other bytes in row {row}; declare the column as binary in `schema` to read its bytes unchanged"
+            "expected UTF-8, found other bytes in row {row}; declare the column as binary in `schema` to read \
+             its bytes unchanged"
         ));
         let Some(column) = value.column.and_then(|id| self.scan.shape.tree.get(id)) else { return e };
         let stored = |kind| self.job.layout.stream(column.id, kind).filter(|s| !s.bytes.is_empty());
@@ -528,7 +529,7 @@ impl StripeBatches {
     }
 
     /// Records the first failure if the row groups decode one by one but not together. One of them has hidden
-    /// damage: the record names no lost rows, since they are unknown.
+    /// damage: which rows that costs is unknown, so the record names none.
     fn log_unexplained(&mut self) {
         let recorded = !self.recorded.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
         if let Some(e) = self.unexplained.take().filter(|_| !recorded) {

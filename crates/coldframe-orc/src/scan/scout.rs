@@ -165,7 +165,7 @@ fn extent(bits: &BooleanBuffer) -> Option<Range<usize>> {
     Some(start..slices.last().map_or(end, |(_, end)| end))
 }
 
-/// The batches of those row groups that the scout of a stripe keeps.
+/// The batches of the row groups that a stripe's scout keeps.
 pub(crate) struct Scouted {
     scout: Scout,
     batches: StripeBatches,

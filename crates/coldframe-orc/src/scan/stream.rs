@@ -407,7 +407,7 @@ mod tests {
     use coldframe_encoding::codec::Compressor;
     use proptest::prelude::*;
 
-    /// `content` in chunks of `block` bytes; `compressed` says which are compressed.
+    /// `content` in chunks of `block` bytes; `compressed` selects the compressed ones.
     fn stored(content: &[u8], block: usize, compressed: &[bool]) -> Vec<u8> {
         let mut out = Vec::new();
         for (i, chunk) in content.chunks(block).enumerate() {

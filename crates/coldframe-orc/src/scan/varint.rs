@@ -48,7 +48,7 @@ pub(crate) fn long(bytes: &[u8]) -> Option<(u128, usize)> {
 /// The length of the first `count` varints of `bytes`, and their number: fewer if `bytes` ends, or before a
 /// varint longer than [`LONGEST`].
 pub(crate) fn skip(bytes: &[u8], count: usize) -> (usize, usize) {
-    // `open`: how many bytes behind the last varint were examined.
+    // `open`: how many bytes after the last varint were examined.
     let (mut at, mut passed, mut open) = (0, 0, 0);
     while let Some(window) = bytes.get(at..).and_then(<[u8]>::first_chunk::<WINDOW>) {
         let ends = ends(window);

@@ -1,4 +1,4 @@
-//! One column of the tree: its validity, its own streams, its row index, and its child columns.
+//! One column of the tree: its validity, streams, row index, and child columns.
 //!
 //! ```text
 //! PRESENT            a bit for each value of the parent: 1 for not null; omitted if the stripe has no null

@@ -125,7 +125,7 @@ impl Kind {
 }
 
 impl ColumnType {
-    /// The root. `lengths` are those of text columns, by path.
+    /// The root. `lengths` are the lengths of text columns, by path.
     pub(super) fn of(schema: &Schema, lengths: &[(String, Length)]) -> Result<Self> {
         let root = Field::new("", DataType::Struct(schema.fields().clone()), false);
         let mut types = Types { next: 0, limits: Limits::default() };
@@ -133,7 +133,8 @@ impl ColumnType {
         let columns = types.next.saturating_sub(1);
         if u64::from(columns) > types.limits.max_columns {
             return Err(Error::schema(format!(
-                "expected at most {} columns including nested ones, the reader's default limit; found {columns}",
+                "expected at most {} columns including nested ones, the reader's default limit; \
+                 found {columns}",
                 types.limits.max_columns
             )));
         }
@@ -274,7 +275,8 @@ fn check_extension(field: &Field) -> Result<()> {
         return Ok(());
     }
     Err(Error::schema(format!(
-        "the extension type {name} is stored as {}, which ORC reads back as another type: cast the column to its storage type first",
+        "the extension type {name} is stored as {}, which ORC reads back as another type: cast the column to its \
+         storage type first",
         field.data_type()
     )))
 }

@@ -76,7 +76,7 @@ impl Statistics {
         *self = Self::new(of_type);
     }
 
-    /// Adds those of another part of the column.
+    /// Adds the statistics of another part of the column.
     pub(super) fn add(&mut self, other: &Self) {
         self.values += other.values;
         self.has_null |= other.has_null;

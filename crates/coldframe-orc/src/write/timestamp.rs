@@ -44,14 +44,16 @@ pub(super) fn stored(value: i64, unit: TimeUnit, last: LastSecond) -> Result<(i6
     };
     if micros.is_none() {
         return Err(Error::schema(format!(
-            "expected timestamps within 64 bits of microseconds, found second {second} since 1970, which no reader returns"
+            "expected timestamps within 64 bits of microseconds, found second {second} since 1970, which no \
+             reader returns"
         )));
     }
     if second < 0 && nanos >= MILLISECOND {
         second += 1;
         if second == 0 && last == LastSecond::Refuse {
             return Err(Error::invalid(format!(
-                "1969-12-31 23:59:59.{nanos:09} cannot be stored so that Java reads it, like all times from 23:59:59.001 up to 1970; \
+                "1969-12-31 23:59:59.{nanos:09} cannot be stored so that Java reads it, like all times from \
+                 23:59:59.001 up to 1970; \
                  the option `last_second=\"cpp\"` stores it for C++ readers, but Java then fails on the file"
             )));
         }

@@ -43,7 +43,7 @@ fn files() -> Vec<Fixture> {
     fixture::distinct(fixture::files("orc")).into_iter().filter(|f| f.path.is_file()).collect()
 }
 
-/// The committed files: small ones.
+/// The committed files, which are small.
 fn small() -> Vec<Fixture> {
     files().into_iter().filter(|f| f.path.starts_with(fixture::data())).collect()
 }

@@ -112,7 +112,7 @@ impl ColumnReader for Decimals {
     }
 }
 
-/// Appends `count` integers. Returns whether all are less than `limit`, whatever their sign.
+/// Appends `count` integers. Returns whether all absolute values are less than `limit`.
 fn integers(
     data: &mut IntRle,
     count: usize,
@@ -132,7 +132,8 @@ fn integers(
     Ok(u128::from(largest) < limit)
 }
 
-/// Appends `count` zigzag varints of at most 128 bits. Returns whether all are less than `limit`, whatever their sign.
+/// Appends `count` zigzag varints of at most 128 bits. Returns whether all absolute values are less than
+/// `limit`.
 fn varints(
     stream: &mut ByteStream,
     rows: usize,

@@ -130,7 +130,7 @@ where
     }
 }
 
-/// Hybrid days as proleptic ones.
+/// Converts hybrid days to proleptic days.
 fn rebase<W: Word>(days: &mut [W]) {
     for day in days {
         let stored = u32::from_le_bytes(day.widen().to_le_bytes().first_chunk().copied().unwrap_or_default());
