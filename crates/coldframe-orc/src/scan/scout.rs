@@ -6,7 +6,8 @@
 //! filter's       | v | v | v | v | v | v | v | v |     decoded by the scout, some row groups at a time
 //! a row passes         x               x   x
 //! all columns         |v|            |vvv|v|           decoded from the first row that passes to the last;
-//! ```                                                  the consumer filters once more
+//!                                                      the consumer filters once more
+//! ```
 //!
 //! Of the other row groups, only the filter's columns are decompressed and decoded. If most row groups have
 //! rows that pass, a scout saves nothing, and the scan continues without it.
