@@ -19,7 +19,7 @@ use crate::write_ids::WriteIds;
 
 coldframe_core::options! {
     /// How the directory of a transactional table is opened.
-    struct TableOptions for OpenOptions {
+    pub struct TableOptions for OpenOptions {
         /// true opens the directory of a transactional Hive table as its live rows; false refuses it: open its files
         /// one by one instead
         acid: bool = true;

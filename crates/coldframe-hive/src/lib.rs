@@ -23,4 +23,5 @@ mod state;
 mod table;
 mod write_ids;
 
-pub use format::HiveFormat;
+pub use coldframe_orc::{Codec, Declares, EncodingStrategy, LastSecond, Masked, OpenOptions, WriteOptions};
+pub use format::{HiveFormat, TableOptions};

@@ -47,3 +47,4 @@ pub use layout::types::Kind;
 pub use open::Front;
 pub use options::{Declares, Masked, OpenOptions, Options};
 pub use table::OrcFile;
+pub use write::{CodecOption as Codec, EncodingStrategy, LastSecond, WriteOptions};

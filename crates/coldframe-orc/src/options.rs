@@ -38,7 +38,6 @@ coldframe_core::choices! {
 
 coldframe_core::options! {
     /// How an ORC file is opened.
-    #[non_exhaustive]
     pub struct OpenOptions for coldframe_core::OpenOptions {
         /// unit of timestamps; "us" covers years outside 1677 to 2262 and drops nanoseconds
         timestamp_unit: TimestampUnit;

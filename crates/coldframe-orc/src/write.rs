@@ -48,10 +48,9 @@ use coldframe_core::BatchWriter;
 use coldframe_core::writing::{Failed, check_column_count};
 use coldframe_encoding::{Error, Result};
 
-pub(crate) use self::options::WriteOptions;
+pub use self::options::{Codec as CodecOption, EncodingStrategy, LastSecond, WriteOptions};
 
 use self::column::{Column, Shared, StoredStream, StripeParts};
-use self::options::Codec as CodecOption;
 use self::schema::{ColumnType, Kind};
 use self::stream::Codec;
 use crate::layout::proto;

@@ -10,7 +10,8 @@ use super::stream::MAX_BLOCK;
 coldframe_core::choices! {
     /// Compression of streams and footers.
     #[derive(Default)]
-    pub(crate) enum Codec {
+    #[non_exhaustive]
+    pub enum Codec {
         /// Zstandard.
         #[default]
         Zstd = "zstd",
@@ -60,7 +61,8 @@ impl Codec {
 coldframe_core::choices! {
     /// How bit widths of integers are chosen.
     #[derive(Default)]
-    pub(crate) enum EncodingStrategy {
+    #[non_exhaustive]
+    pub enum EncodingStrategy {
         /// Round up to widths that decode fastest.
         #[default]
         Speed = "speed",
@@ -72,7 +74,8 @@ coldframe_core::choices! {
 coldframe_core::choices! {
     /// How to treat values in the last second before 1970 with a fraction of a millisecond or more.
     #[derive(Default)]
-    pub(crate) enum LastSecond {
+    #[non_exhaustive]
+    pub enum LastSecond {
         /// Refuse them.
         #[default]
         Refuse = "refuse",
@@ -83,7 +86,7 @@ coldframe_core::choices! {
 
 coldframe_core::options! {
     /// How an ORC file is written.
-    pub(crate) struct WriteOptions for coldframe_core::WriteOptions {
+    pub struct WriteOptions for coldframe_core::WriteOptions {
         /// compression of streams and metadata
         codec: Codec, alias "compression";
         /// compression level; default: the codec's own
